@@ -29,6 +29,7 @@ ONE_WORKER = (
     "tests/engines/test_spark.py",
     "tests/cli/test_demo.py",
     "tests/cli/test_reproduce.py",
+    "tests/project/test_project_report.py",
 )
 
 

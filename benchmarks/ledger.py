@@ -1,7 +1,7 @@
 """What a durable charge costs, whether it grows with the past, and whether anything is ever lost.
 
-Rates depend on the disk, so each is set beside bare SQLite and bare SQLAlchemy on the same disk, in
-turns. The last two parts count: they print what was acknowledged, found and overspent.
+Rates depend on the disk, so each is set beside bare SQLite on the same disk, in turns. The last two
+parts count: they print what was acknowledged, found and overspent.
 """
 
 import os
@@ -17,8 +17,6 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
 
-from sqlalchemy import create_engine, event, insert, text, update
-
 from takifugu.costs import Cost, Membership
 from takifugu.ledger import Groups, Ledger, Window, open_ledger
 from takifugu.ledger.accounts.account import Books
@@ -26,7 +24,7 @@ from takifugu.ledger.canonical_text import encode_json, sha256
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.schema import EVENTS, HEAD
-from takifugu.ledger.storage.statement import transaction_state
+from takifugu.ledger.storage.statement import insert, transaction_state, update
 from takifugu.ledger.storage.store import Store
 from takifugu.losses import Metric, Pure
 from tests.ledger import postgres
@@ -67,7 +65,6 @@ def rate(folder: Path) -> None:
 
         contestants = {
             "sqlite3": _raw(folder / "raw.db"),
-            "SQLAlchemy": _bare(folder / "bare.db"),
             "everything": lambda: ledger.charge(charge(loss), DOUBLING),
             "without a witness": lambda: unseen.charge(charge(loss), DOUBLING),
             "everything, by an analyst": lambda: ledger.charge(
@@ -84,7 +81,7 @@ def rate(folder: Path) -> None:
         print(f"{'charge':>26} {'a second':>9} {'ratio':>6} {'CPU ms':>7}")
         seconds, cpu = _in_turns(contestants, ROUNDS, CHARGES)
     for name in contestants:
-        ratio = seconds["SQLAlchemy"] / seconds[name]
+        ratio = seconds["sqlite3"] / seconds[name]
         print(f"{name:>26} {1 / seconds[name]:>9.0f} {ratio:>6.2f} {1e3 * cpu[name]:>7.2f}")
 
 
@@ -123,35 +120,6 @@ def _raw(path: Path) -> Callable[[], object]:
         connection.execute("INSERT INTO event (body) VALUES (?)", ("x" * 700,))
         connection.execute("UPDATE total SET spent = ?", (spent + 1,))
         connection.execute("COMMIT")
-
-    return call
-
-
-def _bare(path: Path) -> Callable[[], object]:
-    engine = create_engine(f"sqlite:///{path}")
-
-    @event.listens_for(engine, "connect")
-    def prepare(raw: sqlite3.Connection, _record: object) -> None:
-        raw.isolation_level = None
-        raw.execute("PRAGMA journal_mode=WAL")
-        raw.execute("PRAGMA synchronous=FULL")
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: object) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")  # type: ignore[attr-defined]
-
-    read, move = text("SELECT spent FROM total"), text("UPDATE total SET spent = :spent")
-    add = text("INSERT INTO event (body) VALUES (:body)")
-    with engine.begin() as connection:
-        connection.execute(text("CREATE TABLE total (spent REAL)"))
-        connection.execute(text("CREATE TABLE event (seq INTEGER PRIMARY KEY, body TEXT)"))
-        connection.execute(text("INSERT INTO total VALUES (0)"))
-
-    def call() -> None:
-        with engine.begin() as connection:
-            spent = connection.execute(read).scalar_one()
-            connection.execute(add, {"body": "x" * 700})
-            connection.execute(move, {"spent": spent + 1})
 
     return call
 
@@ -215,8 +183,9 @@ def _filled(path: Path, size: int) -> Ledger:
                 hash_ = chain.link(hash_, words)
                 copies = {name: body.get(name) for name in chain.COPIED} | {"charge": seq}
                 rows.append({"seq": seq, "hash": hash_, "body": words, **copies})
-            connection.execute(insert(EVENTS), rows)
-        connection.execute(update(HEAD), {"seq": last.seq + size, "hash": hash_})
+            insert(EVENTS, *rows[0]).run(connection, rows)
+        moved = {"seq": last.seq + size, "hash": hash_}
+        update(HEAD, *moved, where="id = 1").run(connection, moved)
         tables.rebuild(connection, books)
         last = transaction_state(connection).head = chain.Head(last.seq + size, hash_, last.at)
         chain.append(connection, last, "totals", {}, datetime.now(UTC))

@@ -49,7 +49,7 @@ from takifugu.cost_shapes import (
     shape_text,
 )
 from takifugu.errors import UnsoundRequest
-from takifugu.numeric import Floats, frozen
+from takifugu.numeric import Floats, distinct, frozen
 
 __all__ = [
     "ANY",
@@ -348,7 +348,7 @@ def _widest(sets: Sequence[tuple[frozenset[str | int], Fraction]]) -> Fraction:
         return sum(by_size[:2], Fraction(0))
     labels = sorted({label for members, _ in sets for label in members}, key=repr)
     inside = np.array([[label in members for members, _ in sets] for label in labels])
-    patterns = np.unique(np.vstack([inside, np.zeros((1, len(sets)), dtype=bool)]), axis=0)
+    patterns = distinct(np.vstack([inside, np.zeros((1, len(sets)), dtype=bool)]), axis=0)
     weights = np.array([float_up(value / by_size[0]) for _, value in sets])
     best = max(float(((patterns != one) * weights).sum(axis=1).max()) for one in patterns)
     return by_size[0] * Fraction(best * (1 + 4 * (len(sets) + 2) * UNIT))

@@ -1,6 +1,7 @@
 """Arrays that do not change, and probabilities that are checked before they are used."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +21,14 @@ def frozen(values: ArrayLike) -> Floats:
     array = np.array(values, dtype=np.float64) + 0.0
     array.setflags(write=False)
     return array
+
+
+def distinct(values: ArrayLike, axis: int | None = None) -> NDArray[Any]:
+    """The distinct values, or rows with ``axis=0``, in order.
+
+    As `numpy.unique`, which without indices imports masked arrays first: a tenth of a second.
+    """
+    return np.unique(np.asarray(values), return_index=True, axis=axis)[0]
 
 
 def multiplied(parts: Iterable[Floats]) -> tuple[Floats, int, Booleans]:

@@ -29,6 +29,7 @@ VALID = {  # arguments by place, options by name: what the other values are whil
     "init": (["fresh"], {}),
     "plan": (["stays", "histogram"], {"--epsilon": "1"}),
     "release": (["stays", "histogram"], {"--epsilon": "1"}),
+    "report": (["stays"], {"--out": "new.html"}),
     "curve": (["a.json"], {}),
     "translate": (["a.json"], {"--dp": "0.1"}),
     "reassess": (["a.json"], {"--released": "0.1"}),

@@ -196,7 +196,7 @@ def test_a_loss_is_accepted_once_and_shown(tmp_path: Path) -> None:
     assert isinstance(wrong.exception, InvalidOption) and wrong.exception.field == "--budget"
 
 
-def test_help_needs_no_sqlalchemy() -> None:
+def test_help_needs_no_driver_of_a_database() -> None:
     import os
     import subprocess
     import sys
@@ -205,7 +205,7 @@ def test_help_needs_no_sqlalchemy() -> None:
 
     code = (
         "import sys, takifugu.cli.commands.ledger_command;"
-        "sys.exit(bool({'sqlalchemy', 'numpy', 'psycopg'} & set(sys.modules)))"
+        "sys.exit(bool({'sqlite3', 'numpy', 'psycopg'} & set(sys.modules)))"
     )
     source = str(Path(takifugu.__file__).parents[1])
     done = subprocess.run(  # noqa: S603 - our own interpreter and code

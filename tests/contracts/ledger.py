@@ -16,7 +16,6 @@ from math import inf
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, text
 
 import takifugu
 from takifugu.errors import (
@@ -38,6 +37,7 @@ from takifugu.errors import (
 from takifugu.ledger import Anchor, Groups, Ledger, Terms, Window
 from takifugu.ledger.accounts.account import Book, Books
 from takifugu.ledger.accounts.limits import Limit, Limits
+from takifugu.ledger.storage.statement import Connection, Statement
 from takifugu.ledger.storage.store import Store
 from takifugu.losses import Approximate, Concentrated, Total
 from takifugu.translation.protocol import LossTranslation
@@ -54,7 +54,7 @@ def tamper(url: str, *statements: str) -> None:
     store = Store(url, read_only=False, wait=5)
     with store.writing() as connection:
         for statement in statements:
-            connection.execute(text(statement))
+            connection.raw.execute(statement)
     store.close()
 
 
@@ -699,7 +699,7 @@ def test_a_locked_ledger_is_waited_for_and_then_given_up(
     holder = Store(url, read_only=False, wait=5)
     impatient = opened(url, wait=0.1)
     with holder.writing() as connection:
-        connection.execute(text("UPDATE takifugu_head SET at = at"))
+        Statement("UPDATE takifugu_head SET at = at").run(connection, {})
         with raises(LedgerUnavailable, reason="locked"):
             impatient.charge(charge("0.25"), DOUBLING)
         assert impatient.spent("ward", DOUBLING) == 0

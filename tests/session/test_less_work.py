@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
 
 from takifugu.engines import open_engine
 from takifugu.engines.backends.duckdb_backend import FileBackend
 from takifugu.errors import NotAccepted
 from takifugu.ledger.events import event_chain
-from takifugu.ledger.storage.statement import Statement
+from takifugu.ledger.storage.statement import Connection, Statement
 from takifugu.ledger.storage.store import Store
 from takifugu.priors import Secrets
 from takifugu.translation.translation import Translation

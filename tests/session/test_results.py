@@ -149,7 +149,7 @@ def test_a_figure_has_a_panel_for_each_group_and_counts_the_rest() -> None:
     assert len(drawn) == MOST_PANELS
     assert drawn[0].get_title() == "land land 0"
     assert len(drawn[0].get_yticklabels()) == MOST_BARS
-    assert any("20 more" in text.get_text() for text in drawn[0].texts)
+    assert any("the 40 largest of 60" in text.get_text() for text in drawn[0].texts)
     title = figure.get_suptitle()
     assert "8 more groups are not shown" in title and "ε = 1" in title
 

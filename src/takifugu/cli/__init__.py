@@ -25,6 +25,7 @@ from takifugu.cli.commands.init_command import run_init
 from takifugu.cli.commands.plan_command import run_plan
 from takifugu.cli.commands.reassess_command import run_reassess
 from takifugu.cli.commands.release_command import run_release
+from takifugu.cli.commands.report_command import run_report
 from takifugu.cli.commands.reproduce_command import run_reproduce
 from takifugu.cli.commands.translate_command import run_translate
 from takifugu.cli.demo.demo_command import run_demo
@@ -84,6 +85,7 @@ app.add_typer(budget.app, name="budget")
 app.command("plan")(run_plan)
 app.command("release")(run_release)
 app.add_typer(schedule.app, name="schedule")
+app.command("report")(run_report)
 app.add_typer(ledger.app, name="ledger")
 app.command("curve")(run_curve)
 app.command("translate")(run_translate)

@@ -31,6 +31,7 @@ BY_NAME = {
     "LedgerSetBack": STORAGE,
     "DatabaseFailed": STORAGE,
     "DriverMissing": STORAGE,
+    "PdfUnavailable": STORAGE,
     "Undelivered": UNDELIVERED,
 }
 EPILOG = "\b\nExit status:\n" + "\n".join(

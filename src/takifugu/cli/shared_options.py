@@ -6,6 +6,7 @@ and group of ``takifugu`` is made by `StrictTyper`, which refuses it unless the 
 """
 
 import json
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from takifugu._atomic import read_whole
 from takifugu._toml import parse_json
+from takifugu.cli.plain_values import read_plainly
 from takifugu.cli.shell_completion import FILE, complete_dataset, nearest_project
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.visible import visible
@@ -209,17 +211,20 @@ class Spinner(AbstractContextManager["Spinner"]):
     """A spinner on stderr that shows what is being done; silent if stderr is not a terminal."""
 
     def __init__(self, activity: str) -> None:
-        from rich.console import Console
+        self._activity, self._status = activity, None
+        if sys.stderr.isatty():  # elsewhere nothing is shown, and nothing need be imported
+            from rich.console import Console
 
-        self._activity = activity
-        self._status = Console(stderr=True).status(activity)
+            self._status = Console(stderr=True).status(activity)
 
     def __enter__(self) -> "Spinner":
-        self._status.start()
+        if self._status is not None:
+            self._status.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._status.stop()
+        if self._status is not None:
+            self._status.stop()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -230,9 +235,10 @@ class Spinner(AbstractContextManager["Spinner"]):
 
     def __call__(self, detail: str) -> None:
         """Show a detail of what is being done."""
-        from rich.markup import escape
+        if self._status is not None:
+            from rich.markup import escape
 
-        self._status.update(f"{self._activity}: {escape(visible(detail))}")
+            self._status.update(f"{self._activity}: {escape(visible(detail))}")
 
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
@@ -281,6 +287,7 @@ class StrictCommand(TyperCommand):
 
     def make_parser(self, ctx: Any) -> Any:
         """The parser of this command."""
+        read_plainly(self.get_params(ctx))
         return _once(super().make_parser(ctx), ctx)
 
 
@@ -289,6 +296,7 @@ class StrictGroup(TyperGroup):
 
     def make_parser(self, ctx: Any) -> Any:
         """The parser of this command."""
+        read_plainly(self.get_params(ctx))
         return _once(super().make_parser(ctx), ctx)
 
 

@@ -1,4 +1,4 @@
-"""The influence curve of any prior, by the algorithm of its family."""
+"""The influence curve of any prior, by the algorithm of its family, imported by need."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,15 +7,7 @@ from typing import Any
 import numpy as np
 
 from takifugu.errors import UnsoundRequest
-from takifugu.finite.world import World
-from takifugu.influence.chain.chain_curves import chain_curve
-from takifugu.influence.chain.higher_order_curves import higher_order_curve
-from takifugu.influence.chain.interval_curves import interval_chain_curve
-from takifugu.influence.chain.time_of_day_curves import time_of_day_curve
 from takifugu.influence.curve import InfluenceCurve
-from takifugu.influence.explicit_curves import explicit_curve
-from takifugu.influence.gaussian_curves import gaussian_curve
-from takifugu.influence.gaussian_process_curves import gaussian_process_curve
 from takifugu.influence.presets import per_entry, union
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.explicit import Explicit
@@ -64,16 +56,28 @@ def influence_curve(
     check_distance(prior, secrets)
     match prior:
         case MarkovChain():
+            from takifugu.influence.chain.chain_curves import chain_curve
+
             return chain_curve(prior, secrets, max_exposed=max_exposed)
         case IntervalMarkovChain():
+            from takifugu.influence.chain.interval_curves import interval_chain_curve
+
             return interval_chain_curve(prior, secrets, max_exposed=max_exposed)
         case HigherOrderChain():
+            from takifugu.influence.chain.higher_order_curves import higher_order_curve
+
             return higher_order_curve(prior, secrets, max_exposed=max_exposed)
         case TimeOfDayChain():
+            from takifugu.influence.chain.time_of_day_curves import time_of_day_curve
+
             return time_of_day_curve(prior, secrets, max_exposed=max_exposed)
         case Gaussian():
+            from takifugu.influence.gaussian_process_curves import gaussian_process_curve
+
             return _cut(gaussian_process_curve(prior, secrets), max_exposed)
         case TruncatedGaussian():
+            from takifugu.influence.gaussian_curves import gaussian_curve
+
             _only_default(secrets, "the regions of every entry are its secrets")
             return _cut(gaussian_curve(prior), max_exposed)
         case BayesianNetwork() | MarkovRandomField():
@@ -81,6 +85,9 @@ def influence_curve(
         case IndependentEntries():
             return per_entry(len(prior.marginals))
         case Explicit():
+            from takifugu.finite.world import World
+            from takifugu.influence.explicit_curves import explicit_curve
+
             return _cut(explicit_curve(World.about_entries(prior, secrets)), max_exposed)
         case Product():
             return _product(prior, secrets, max_exposed, progress)

@@ -10,6 +10,7 @@ processes translate well is the distance between values, which a curve does not 
 import numpy as np
 
 from takifugu.influence.curve import InfluenceCurve
+from takifugu.numeric import distinct
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.kernels import Covariance
 from takifugu.priors.secrets import Secrets
@@ -22,7 +23,7 @@ def gaussian_process_curve(prior: Gaussian, secrets: Secrets) -> InfluenceCurve:
         chosen = range(len(kernel.rows)) if secrets.entries is None else secrets.entries
         entries = [int(entry) for entry in chosen]
         together = (kernel.rows[entries] != 0).sum(axis=1)
-        exposed = np.unique([*together, len(kernel.rows)])
+        exposed = distinct([*together, len(kernel.rows)])
         leak = np.where(exposed >= together[:, None], 0.0, np.inf)
         pairs = tuple(f"{i}=x / {i}=y" for i in entries)
         return InfluenceCurve(exposed, leak, size, pairs)

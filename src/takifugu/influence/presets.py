@@ -9,6 +9,7 @@ import numpy as np
 from takifugu._rounding import up
 from takifugu.errors import UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve, Splits
+from takifugu.numeric import distinct
 
 
 def per_entry(entries: int | None = None) -> InfluenceCurve:
@@ -89,7 +90,7 @@ def union(curves: Mapping[str, InfluenceCurve]) -> InfluenceCurve:
             field="curves",
             given=sizes,
         )
-    exposed = np.unique(np.concatenate([curve.exposed for curve in curves.values()]))
+    exposed = distinct(np.concatenate([curve.exposed for curve in curves.values()]))
     leak, exact, pairs, places = [], [], [], []
     for name, curve in curves.items():
         at = np.searchsorted(curve.exposed, exposed, side="right") - 1

@@ -12,18 +12,41 @@ It stores per-entry DP losses and which entries they touched; the Pufferfish los
 them, translated once.
 """
 
-from takifugu.ledger.accounts.standings import Standing
-from takifugu.ledger.charge_values import Cells, Charge, Receipt
-from takifugu.ledger.entries_read import Groups, Window
-from takifugu.ledger.events.accepted_terms import Review, Terms
-from takifugu.ledger.events.event_chain import Anchor, Event
-from takifugu.ledger.events.replay import Problem, Report
-from takifugu.ledger.events.stored_answers import Answer
-from takifugu.ledger.ledger import Ledger
-from takifugu.ledger.lifecycle import accept_loss, open_ledger, restore_ledger
-from takifugu.ledger.snapshot import Position, Quote, Snapshot
-from takifugu.ledger.views import Reading, Stretch
-from takifugu.ledger.witnesses.head_witness import LostWitness
+from typing import TYPE_CHECKING
+
+from takifugu._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from takifugu.ledger.accounts.standings import Standing
+    from takifugu.ledger.charge_values import Cells, Charge, Receipt
+    from takifugu.ledger.entries_read import Groups, Window
+    from takifugu.ledger.events.accepted_terms import Review, Terms
+    from takifugu.ledger.events.event_chain import Anchor, Event
+    from takifugu.ledger.events.replay import Problem, Report
+    from takifugu.ledger.events.stored_answers import Answer
+    from takifugu.ledger.ledger import Ledger
+    from takifugu.ledger.lifecycle import accept_loss, open_ledger, restore_ledger
+    from takifugu.ledger.snapshot import Position, Quote, Snapshot
+    from takifugu.ledger.views import Reading, Stretch
+    from takifugu.ledger.witnesses.head_witness import LostWitness
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "accounts.standings": ("Standing",),
+            "charge_values": ("Cells", "Charge", "Receipt"),
+            "entries_read": ("Groups", "Window"),
+            "events.accepted_terms": ("Review", "Terms"),
+            "events.event_chain": ("Anchor", "Event"),
+            "events.replay": ("Problem", "Report"),
+            "events.stored_answers": ("Answer",),
+            "ledger": ("Ledger",),
+            "lifecycle": ("accept_loss", "open_ledger", "restore_ledger"),
+            "snapshot": ("Position", "Quote", "Snapshot"),
+            "views": ("Reading", "Stretch"),
+            "witnesses.head_witness": ("LostWitness",),
+        },
+    )
 
 __all__ = [
     "Anchor",

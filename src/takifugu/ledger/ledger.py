@@ -19,8 +19,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select
-
 from takifugu.errors import (
     BudgetExceeded,
     CellsChanged,
@@ -44,7 +42,7 @@ from takifugu.ledger.rehearsal import Rehearsed, rehearse
 from takifugu.ledger.snapshot import Quote, read_snapshot, refuse_unknown
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.schema import EVENTS
-from takifugu.ledger.storage.statement import Statement
+from takifugu.ledger.storage.statement import Connection, Statement
 from takifugu.ledger.storage.store import Store
 from takifugu.ledger.views import LedgerViews
 from takifugu.losses import Loss, Metric
@@ -169,7 +167,7 @@ def unknown_marks(connection: Connection, charge: Charge) -> Mapping[str, Any] |
     return cell_naming.marks_body(charge.dataset, charge.data, charge.sources)
 
 
-_BY_KEY = Statement(select(EVENTS.c.seq).where(EVENTS.c.key == bindparam("which")))
+_BY_KEY = Statement(f'SELECT seq FROM {EVENTS} WHERE "key" = :which')
 
 
 class Ledger(OwnerDecisions, LedgerViews):

@@ -51,7 +51,7 @@ def open_ledger(
     """Open the ledger in a file, or at a sqlite:/// or postgresql:// address; make it if needed.
 
     Args:
-        where: A path, or an address that SQLAlchemy reads.
+        where: A path, ``sqlite:///PATH``, or an address that PostgreSQL's own programs read.
         create: Whether to make a ledger where there is none.
         read_only: Whether to refuse every attempt to write.
         wait: Seconds to wait while others hold the ledger locked.

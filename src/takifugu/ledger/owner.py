@@ -5,8 +5,6 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
-from sqlalchemy import Connection
-
 from takifugu._exact import Number, exactly
 from takifugu.errors import InvalidCharge, LedgerConflict
 from takifugu.ledger.accounts.account import WHOLE, Book
@@ -20,6 +18,7 @@ from takifugu.ledger.events.event_chain import Event
 from takifugu.ledger.open_store import OpenStore
 from takifugu.ledger.snapshot import refuse_second_spelling
 from takifugu.ledger.storage import account_tables as tables
+from takifugu.ledger.storage.statement import Connection
 from takifugu.translation.protocol import LossTranslation
 from takifugu.visible import four_digits
 

@@ -12,8 +12,6 @@ from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, literal_column, select
-
 from takifugu.errors import CellsChanged, InvalidCharge, NotAccepted, UnknownAnalyst
 from takifugu.ledger.accounts.account import WHOLE, Book
 from takifugu.ledger.accounts.frontier import Frontier
@@ -25,15 +23,11 @@ from takifugu.ledger.events.event_chain import Event
 from takifugu.ledger.events.stored_answers import Answer
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.schema import ACCOUNTS
-from takifugu.ledger.storage.statement import Statement
+from takifugu.ledger.storage.statement import Connection, Statement
 
-_WITH_BUDGETS = Statement(
-    select(ACCOUNTS.c.analyst).where(
-        ACCOUNTS.c.dataset == bindparam("named"),
-        ACCOUNTS.c.analyst != literal_column("''"),
-        ACCOUNTS.c.epsilon.is_not(None),
-    )
-)
+_ANALYSTS = f"SELECT analyst FROM {ACCOUNTS} WHERE dataset = :named AND analyst <> '{WHOLE}'"
+_WITH_ACCOUNTS = Statement(_ANALYSTS)
+_WITH_BUDGETS = Statement(f"{_ANALYSTS} AND epsilon IS NOT NULL")
 
 
 def with_budgets(connection: Connection, dataset: str) -> tuple[str, ...]:
@@ -63,10 +57,7 @@ def refuse_second_spelling(connection: Connection, dataset: str, analyst: str) -
         raise InvalidCharge(
             "analyst", given=f"is {analyst!r:.80}", needed="be printable, without spaces around it"
         )
-    accounts = select(ACCOUNTS.c.analyst).where(
-        ACCOUNTS.c.dataset == dataset, ACCOUNTS.c.analyst != WHOLE
-    )
-    names = connection.execute(accounts).scalars().all()
+    names = [row.analyst for row in _WITH_ACCOUNTS.all(connection, {"named": dataset})]
     double = [name for name in names if name != analyst and folded(name) == folded(analyst)]
     if double and analyst not in names:
         raise InvalidCharge(

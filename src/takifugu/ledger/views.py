@@ -3,12 +3,11 @@
 import json
 from collections import deque
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
-
-from sqlalchemy import Connection, select
 
 from takifugu._atomic import whole_file
 from takifugu.errors import NoBudget
@@ -25,12 +24,13 @@ from takifugu.ledger.events.replay import Problem, Report
 from takifugu.ledger.open_store import OpenStore
 from takifugu.ledger.snapshot import Position, Snapshot, read_snapshot
 from takifugu.ledger.storage import account_tables as tables
-from takifugu.ledger.storage.schema import EVENTS
+from takifugu.ledger.storage.statement import Connection
 from takifugu.ledger.witnesses.backup import back_up
 from takifugu.ledger.witnesses.head_witness import holds
 from takifugu.losses import Loss, Pure
 from takifugu.translation.protocol import LossTranslation
 
+_COUNTED = chain.events_where("dataset = :named OR kind = 'loss'")
 EPSILON = Pure(0)  # a loss in ε, the currency that is meant by default
 
 
@@ -161,11 +161,9 @@ class LedgerViews(OpenStore):
     ) -> Iterator[tuple[Event, Frontier, tuple[Fraction | None, Fraction]]]:
         """Every charge to an account, the totals after it, and the budget at that time."""
         books = Books()
-        mine = (EVENTS.c.dataset == dataset) | (EVENTS.c.kind == "loss")
-        ordered = select(EVENTS).where(mine).order_by(EVENTS.c.seq)
         with (
             self._store.reading() as connection,
-            connection.execute(ordered.execution_options(yield_per=1000)) as rows,
+            closing(_COUNTED.stream(connection, {"named": dataset})) as rows,
         ):
             for event in map(chain.read, rows):
                 replay.take(books, event)
@@ -205,17 +203,17 @@ class LedgerViews(OpenStore):
         last: int | None = None,
     ) -> Iterator[Event]:
         """Events in order; those of a dataset, analyst or kind; only the ``last`` few."""
-        chosen = select(EVENTS)
-        for column, value in (("dataset", dataset), ("analyst", analyst), ("kind", kind)):
-            if value is not None:
-                chosen = chosen.where(EVENTS.c[column] == value)
+        given = {"dataset": dataset, "analyst": analyst, "kind": kind}
+        values = {column: value for column, value in given.items() if value is not None}
+        chosen = " AND ".join(["seq > 0", *(f"{column} = :{column}" for column in values)])
         with self._store.unguarded() as connection:
             if last is not None:
-                rows = connection.execute(chosen.order_by(EVENTS.c.seq.desc()).limit(last)).all()
+                latest = chain.events_where(chosen, "ORDER BY seq DESC LIMIT :most")
+                rows = latest.all(connection, values | {"most": last})
                 yield from map(chain.read, reversed(rows))
                 return
-            ordered = chosen.order_by(EVENTS.c.seq).execution_options(yield_per=1000)
-            yield from map(chain.read, connection.execute(ordered))
+            with closing(chain.events_where(chosen).stream(connection, values)) as found:
+                yield from map(chain.read, found)
 
     def head(self) -> Anchor:
         """The last event, to be recorded elsewhere."""

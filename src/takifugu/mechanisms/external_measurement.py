@@ -5,13 +5,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import inf, lcm
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from takifugu.costs import Cost, Matrix
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.losses import Loss, Metric, Pure
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.channel_costs import infinite_loss, log_ratio, log_up
@@ -20,7 +19,10 @@ from takifugu.mechanisms.mechanism_protocol import loss_document
 from takifugu.numeric import Floats
 from takifugu.priors.universe import Name, Tables
 
-Law = Callable[[Any, int, np.random.Generator], Any]
+if TYPE_CHECKING:
+    from takifugu.finite.mechanism import FiniteMechanism
+
+Law = Callable[[Any, int, "np.random.Generator"], Any]
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class ExternalMeasurement:
         """One draw."""
         return measurements.release(self.measurement, values)
 
-    def simulate(self, values: Any, repetitions: int, *, rng: np.random.Generator) -> Any:
+    def simulate(self, values: Any, repetitions: int, *, rng: "np.random.Generator") -> Any:
         """From the given ``law``; refused without one, as nothing here knows the law."""
         if self.law is None:
             raise UnsoundRequest(
@@ -125,7 +127,7 @@ class FiniteChannel:
 
     kind: ClassVar[str] = "finite-channel"
 
-    channel: FiniteMechanism
+    channel: "FiniteMechanism"
 
     def __post_init__(self) -> None:
         _tables(self.channel)
@@ -208,7 +210,7 @@ class FiniteChannel:
         return self.channel.outputs[measurements.pick([int(x * common) for x in row])]
 
     def simulate(
-        self, values: Hashable, repetitions: int, *, rng: np.random.Generator
+        self, values: Hashable, repetitions: int, *, rng: "np.random.Generator"
     ) -> list[Hashable]:
         """``[repetition]``: outputs from the same law, from numpy."""
         times = whole(repetitions, "repetitions")
@@ -233,7 +235,7 @@ class FiniteChannel:
         }
 
 
-def _tables(channel: FiniteMechanism) -> Tables:
+def _tables(channel: "FiniteMechanism") -> Tables:
     if not isinstance(channel.universe, Tables):
         raise InvalidMechanism(
             "channel",

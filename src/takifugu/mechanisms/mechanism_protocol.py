@@ -92,7 +92,7 @@ class Mechanism(Protocol):
     def release(self, values: Any) -> Any:
         """The protected answer. One call costs one ``loss``, however many groups it holds."""
 
-    def simulate(self, values: Any, repetitions: int, *, rng: np.random.Generator) -> Any:
+    def simulate(self, values: Any, repetitions: int, *, rng: "np.random.Generator") -> Any:
         """``[repetition, ...]``: answers from the same law, not fit to protect anything."""
 
     def error(self) -> Any:

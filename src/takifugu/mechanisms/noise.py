@@ -61,7 +61,7 @@ class _IntegerNoise(ABC):
         """``[place, candidate]``: the probabilities of the k largest scores with noise on each."""
 
     @abstractmethod
-    def draw(self, shape: tuple[int, ...], *, rng: np.random.Generator) -> Integers:
+    def draw(self, shape: tuple[int, ...], *, rng: "np.random.Generator") -> Integers:
         """Noise from numpy, for planning; it protects nothing."""
 
     @property
@@ -81,7 +81,7 @@ class _IntegerNoise(ABC):
         return np.array(drawn, dtype=np.int64).reshape(found.shape)
 
     def simulate(
-        self, values: ArrayLike, repetitions: int, *, rng: np.random.Generator
+        self, values: ArrayLike, repetitions: int, *, rng: "np.random.Generator"
     ) -> Integers:
         """``[repetition, ...]``: the same law, from numpy."""
         found = counts(values)
@@ -149,7 +149,7 @@ class IntegerLaplace(_IntegerNoise):
         """``[place, candidate]``: the probabilities of the k largest scores with noise on each."""
         return noise_laws.laplace_places(scores, k, self.scale)
 
-    def draw(self, shape: tuple[int, ...], *, rng: np.random.Generator) -> Integers:
+    def draw(self, shape: tuple[int, ...], *, rng: "np.random.Generator") -> Integers:
         """Noise from numpy, for planning; it protects nothing."""
         return simulation.laplace(rng, self.scale, shape)
 
@@ -204,7 +204,7 @@ class IntegerGaussian(_IntegerNoise):
         """``[place, candidate]``: the probabilities of the k largest scores with noise on each."""
         return noise_laws.gaussian_places(scores, k, self.scale)
 
-    def draw(self, shape: tuple[int, ...], *, rng: np.random.Generator) -> Integers:
+    def draw(self, shape: tuple[int, ...], *, rng: "np.random.Generator") -> Integers:
         """Noise from numpy, for planning; it protects nothing."""
         return simulation.gaussian(rng, self.scale, shape)
 

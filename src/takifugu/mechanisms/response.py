@@ -142,7 +142,7 @@ class RandomisedResponse:
         return [self.categories[code] for code in drawn]
 
     def simulate(
-        self, values: Sequence[Hashable], repetitions: int, *, rng: np.random.Generator
+        self, values: Sequence[Hashable], repetitions: int, *, rng: "np.random.Generator"
     ) -> Integers:
         """``[repetition, entry]``: positions in ``categories``; the same law, from numpy."""
         codes = self.codes(values)

@@ -169,7 +169,7 @@ class PermuteAndFlip(_Peeling):
         return measurements.noisy_top(self.k, self.scale, concentrated=False)
 
     def simulate(
-        self, values: ArrayLike, repetitions: int, *, rng: np.random.Generator
+        self, values: ArrayLike, repetitions: int, *, rng: "np.random.Generator"
     ) -> Integers:
         """``[repetition, ..., place]``: the same law, from numpy."""
         found = scores(values, k=self.k)
@@ -219,7 +219,7 @@ class Exponential(_Peeling):
         return measurements.noisy_top(self.k, self.scale, concentrated=True)
 
     def simulate(
-        self, values: ArrayLike, repetitions: int, *, rng: np.random.Generator
+        self, values: ArrayLike, repetitions: int, *, rng: "np.random.Generator"
     ) -> Integers:
         """``[repetition, ..., place]``: the same law, from numpy."""
         found = scores(values, k=self.k)
@@ -278,7 +278,7 @@ class NoisyTopK(_Ranking):
         return _as_places(np.argsort(-noisy, axis=-1, kind="stable")[..., : self.k])
 
     def simulate(
-        self, values: ArrayLike, repetitions: int, *, rng: np.random.Generator
+        self, values: ArrayLike, repetitions: int, *, rng: "np.random.Generator"
     ) -> Integers:
         """``[repetition, ..., place]``: the same law, from numpy."""
         draw = partial(self.noise.draw, rng=rng)

@@ -16,13 +16,13 @@ from takifugu.numeric import Floats, Integers
 CELLS = 2**22  # numbers drawn at a time; bounds the memory, not the result
 
 
-def laplace(rng: np.random.Generator, scale: float, shape: tuple[int, ...]) -> Integers:
+def laplace(rng: "np.random.Generator", scale: float, shape: tuple[int, ...]) -> Integers:
     """Integer Laplace noise: the difference of two geometric numbers."""
     p = -expm1(-1 / scale)
     return rng.geometric(p, shape) - rng.geometric(p, shape)
 
 
-def gaussian(rng: np.random.Generator, scale: float, shape: tuple[int, ...]) -> Integers:
+def gaussian(rng: "np.random.Generator", scale: float, shape: tuple[int, ...]) -> Integers:
     """Integer Gaussian noise, from its table; when very wide a rounded normal.
 
     At a scale of σ > 5,000 a rounded normal differs in no probability by more than a part in 24 σ².
@@ -37,7 +37,7 @@ def gaussian(rng: np.random.Generator, scale: float, shape: tuple[int, ...]) -> 
 
 
 def top_gumbel(
-    rng: np.random.Generator, scores: Integers, k: int, scale: float, repetitions: int
+    rng: "np.random.Generator", scores: Integers, k: int, scale: float, repetitions: int
 ) -> Integers:
     """``[repetition, ..., place]``: k rounds of the exponential mechanism, by one Gumbel each.
 
@@ -54,7 +54,7 @@ def top_gumbel(
 
 
 def top_flips(
-    rng: np.random.Generator, scores: Integers, k: int, scale: float, repetitions: int
+    rng: "np.random.Generator", scores: Integers, k: int, scale: float, repetitions: int
 ) -> Integers:
     """``[repetition, ..., place]``: k rounds of permute-and-flip, fresh exponentials each."""
 

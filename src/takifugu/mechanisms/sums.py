@@ -186,7 +186,9 @@ class BoundedSum:
         """Noisy sums in the units of the entries, one for every group."""
         return np.asarray(self.noise.release(values) * float(self.bounds.unit), np.float64)
 
-    def simulate(self, values: ArrayLike, repetitions: int, *, rng: np.random.Generator) -> Floats:
+    def simulate(
+        self, values: ArrayLike, repetitions: int, *, rng: "np.random.Generator"
+    ) -> Floats:
         """``[repetition, ...]``: the same law, from numpy."""
         drawn = self.noise.simulate(values, repetitions, rng=rng)
         return np.asarray(drawn * float(self.bounds.unit), np.float64)
@@ -251,7 +253,9 @@ class BoundedMean:
         """Noisy means, given exact sums in whole units."""
         return np.asarray(self.total.release(self._sums(values)) / self._sizes())
 
-    def simulate(self, values: ArrayLike, repetitions: int, *, rng: np.random.Generator) -> Floats:
+    def simulate(
+        self, values: ArrayLike, repetitions: int, *, rng: "np.random.Generator"
+    ) -> Floats:
         """``[repetition, group]``: the same law, from numpy."""
         drawn = self.total.simulate(self._sums(values), repetitions, rng=rng)
         return np.asarray(drawn / self._sizes())

@@ -103,7 +103,7 @@ class ThresholdedHistogram:
         return {str(key): int(count) for key, count in sorted(drawn.items())}
 
     def simulate(
-        self, values: Mapping[str, int], repetitions: int, *, rng: np.random.Generator
+        self, values: Mapping[str, int], repetitions: int, *, rng: "np.random.Generator"
     ) -> Floats:
         """``[repetition, key]``: keys in order; NaN where left out. From numpy."""
         ordered = [count for _, count in sorted(self._counts(values).items())]

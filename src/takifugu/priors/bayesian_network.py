@@ -125,7 +125,7 @@ class BayesianNetwork(NetworkPrior):
         """The same law with one probability for every dataset; for small networks only."""
         return written_out(self).also_fitted_on(*self.fitted_on)
 
-    def sample(self, draws: int, *, rng: np.random.Generator) -> Integers:
+    def sample(self, draws: int, *, rng: "np.random.Generator") -> Integers:
         """``[draw, entry]``: the number of the value of each entry, parents drawn first."""
         number = {entry: i for i, entry in enumerate(self.entries)}
         drawn = np.zeros((draws, len(self.entries)), dtype=np.int64)

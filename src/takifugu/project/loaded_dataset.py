@@ -82,6 +82,14 @@ class LoadedDataset:
         """What the entries of each prior are, where the policy defines it."""
         return {name: entries for name, (_, entries) in self._priors.items()}
 
+    @property
+    def by_policy(self) -> tuple[tuple[PriorPolicy, Prior], ...]:
+        """Each prior as the policy has it, beside its part of the policy."""
+        return tuple(
+            (policy, with_policy(self._against(policy), policy, self.declaration))
+            for policy in self.policy.priors
+        )
+
     @cached_property
     def _priors(self) -> dict[str, tuple[Prior, Entries | None]]:
         if not self.policy.priors:

@@ -3,18 +3,19 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from takifugu.reports.html_style import BLUE, GREEN, GREY, ORANGE, RED
 from takifugu.visible import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COUNTED, FITTED, PALE = "#4c72b0", "#dd8452", "#8c8c8c"
+COUNTED, FITTED, PALE = BLUE, ORANGE, GREY
 VERDICTS = {
-    "fits": "#55a868",
-    "differs little": "#8c8c8c",
-    "does not fit": "#c44e52",
-    "not tested": "#8c8c8c",
+    "fits": GREEN,
+    "differs little": GREY,
+    "does not fit": RED,
+    "not tested": GREY,
 }
 LONGEST_NAME = 24
 HEIGHT = 2.9  # inches of a panel

@@ -1,7 +1,8 @@
 """One HTML page from values: sections of paragraphs, facts, tables and drawings, in one file.
 
 Everything is escaped, nothing is fetched, and nothing runs: a policy in the page forbids both. It
-follows the reader's choice of light or dark and prints on white.
+follows the reader's choice of light or dark and prints on white. What is wider than the screen
+scrolls in a box of its own, whose edges are shaded where there is more, and which keys can reach.
 """
 
 import re
@@ -11,10 +12,11 @@ from html import escape as escape_html
 from pathlib import Path
 
 from takifugu._atomic import write_whole
-from takifugu.reports.html_style import STYLE
+from takifugu.reports.html_style import STYLE, themed
 from takifugu.visible import four_digits, visible
 
 Cell = str | int | float | None
+WIDTH = re.compile(r'<svg [^>]*?\bwidth="([0-9.]+(?:pt|px))"')
 TALL = 24  # rows; a longer table scrolls on a screen, and is whole on paper
 
 
@@ -28,6 +30,58 @@ class Paragraphs:
         """The paragraphs."""
         parts = [part.strip() for part in re.split(r"\n\s*\n", self.text)]
         return "".join(f"<p>{escape(part)}</p>\n" for part in parts if part)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Sentences or names, one below the other.
+
+    Attributes:
+        items: One each.
+        numbered: Whether they are counted.
+    """
+
+    items: Sequence[str]
+    numbered: bool = False
+
+    def html(self) -> str:
+        """A list."""
+        kind = "ol" if self.numbered else "ul"
+        lines = "".join(f"<li>{escape(item)}</li>\n" for item in self.items)
+        return f"<{kind}>\n{lines}</{kind}>\n"
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What a reader must not overlook.
+
+    Attributes:
+        text: Paragraphs.
+        alarm: Whether it is bad news.
+    """
+
+    text: str
+    alarm: bool = False
+
+    def html(self) -> str:
+        """Paragraphs in a frame."""
+        kind = "notice alarm" if self.alarm else "notice"
+        return f'<div class="{kind}">\n{Paragraphs(self.text).html()}</div>\n'
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """Words and what they mean, in sentences."""
+
+    words: Mapping[str, str]
+
+    def html(self) -> str:
+        """A list of terms, each above its meaning."""
+        lines = "".join(
+            f"<dt>{escape(word)}</dt><dd>{escape(meaning)}</dd>\n"
+            for word, meaning in self.words.items()
+        )
+        return f'<dl class="words">\n{lines}</dl>\n'
 
 
 @dataclass(frozen=True)
@@ -89,7 +143,7 @@ class PageTable:
             for k in range(len(self.columns))
         ]
         head = "".join(
-            f"<th{_side(number)}>{escape(name)}</th>"
+            f'<th scope="col"{_side(number)}>{escape(name)}</th>'
             for name, number in zip(self.columns, numbers, strict=True)
         )
         body = "".join(
@@ -102,9 +156,10 @@ class PageTable:
             for row in self.rows
         )
         tall = " tall" if len(self.rows) > TALL else ""
+        name = escape(self.caption or ", ".join(self.columns))
         return (
-            f'<div class="box{tall}"><table>\n{caption}<thead><tr>{head}</tr></thead>\n'
-            f"<tbody>\n{body}</tbody></table></div>\n"
+            f'<div class="box{tall}" tabindex="0" role="group" aria-label="{name}"><table>\n'
+            f"{caption}<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n"
         )
 
 
@@ -129,19 +184,46 @@ class Drawing:
     def html(self) -> str:
         """The figure and its caption."""
         words = f"<figcaption>{escape(self.caption)}</figcaption>\n" if self.caption else ""
-        box = f'<div role="img" aria-label="{escape(self.alt)}">{self.svg}</div>'
-        return f"<figure>\n{box}\n{words}</figure>\n"
+        found = WIDTH.match(self.svg)
+        wide = f' style="--wide: {found[1]}"' if found else ""
+        box = f'<div role="img" aria-label="{escape(self.alt)}"{wide}>{self.svg}</div>'
+        name = escape(self.caption or self.alt)
+        scrolls = f'<div class="box" tabindex="0" role="group" aria-label="{name}">{box}</div>'
+        return f"<figure>\n{scrolls}\n{words}</figure>\n"
 
 
-Part = Paragraphs | Verbatim | FactList | PageTable | Drawing
+Part = Paragraphs | Listing | Notice | Definitions | Verbatim | FactList | PageTable | Drawing
+DEEPEST = 6  # the last level that a heading can have
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands under it."""
+    """A heading and what stands under it: parts, and sections of a lower level after them."""
 
     title: str
     parts: Sequence[Part]
+    sections: Sequence["Section"] = ()
+
+    def html(self, mark: str, level: int = 2) -> str:
+        """The section, under the name ``mark``."""
+        heading = f"h{min(level, DEEPEST)}"
+        inside = "".join(part.html() for part in self.parts)
+        below = "".join(
+            one.html(f"{mark}-{number}", level + 1) for number, one in enumerate(self.sections, 1)
+        )
+        title = f"<{heading}>{escape(self.title)}</{heading}>"
+        return f'<section id="{mark}">\n{title}\n{inside}{below}</section>\n'
+
+    def link(self, mark: str, *, deeper: bool) -> str:
+        """Its line in the list of contents, with those of its own sections if ``deeper``."""
+        below = ""
+        if deeper and self.sections:
+            lines = "".join(
+                one.link(f"{mark}-{number}", deeper=False)
+                for number, one in enumerate(self.sections, 1)
+            )
+            below = f"\n<ol>\n{lines}</ol>\n"
+        return f'<li><a href="#{mark}">{escape(self.title)}</a>{below}</li>\n'
 
 
 @dataclass(frozen=True)
@@ -160,21 +242,17 @@ class Page:
     sections: Sequence[Section]
     foot: str = ""
 
-    def html(self) -> str:
-        """The whole file."""
-        marks = [f"part-{number}" for number in range(1, len(self.sections) + 1)]
-        pairs = list(zip(marks, self.sections, strict=True))
-        links = "".join(
-            f'<li><a href="#{mark}">{escape(one.title)}</a></li>\n' for mark, one in pairs
-        )
-        body = "".join(
-            f'<section id="{mark}">\n<h2>{escape(one.title)}</h2>\n'
-            + "".join(part.html() for part in one.parts)
-            + "</section>\n"
-            for mark, one in pairs
-        )
-        contents = f"<nav><ol>\n{links}</ol></nav>\n" if len(pairs) > 1 else ""
+    def html(self, *, paper: bool = False) -> str:
+        """The whole file; with ``paper`` without what only a screen needs."""
+        pairs = [(f"part-{number}", one) for number, one in enumerate(self.sections, 1)]
+        links = "".join(one.link(mark, deeper=True) for mark, one in pairs)
+        body = "".join(one.html(mark) for mark, one in pairs)
+        contents = ""
+        if len(pairs) > 1:
+            contents = f'<nav aria-label="Contents"><ol>\n{links}</ol></nav>\n'
         foot = f"<footer>{escape(self.foot)}</footer>\n" if self.foot else ""
+        skip = "" if paper else '<a class="skip" href="#main">Skip to the content</a>\n'
+        main = body if paper else themed(body)
         return (
             "<!DOCTYPE html>\n"
             '<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -183,8 +261,9 @@ class Page:
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
             '<meta name="color-scheme" content="light dark">\n'
             f"<title>{escape(self.title)}</title>\n<style>\n{STYLE}</style>\n</head>\n"
-            f"<body>\n<header>\n<h1>{escape(self.title)}</h1>\n{Paragraphs(self.lead).html()}</header>\n"
-            f"{contents}<main>\n{body}</main>\n{foot}</body>\n</html>\n"
+            f"<body>\n{skip}<header>\n<h1>{escape(self.title)}</h1>\n"
+            f"{Paragraphs(self.lead).html()}</header>\n"
+            f'{contents}<main id="main">\n{main}</main>\n{foot}</body>\n</html>\n'
         )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from takifugu.influence.curve import InfluenceCurve
+from takifugu.reports.html_style import BLUE, GREEN, GREY, ORANGE, RED
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def curves_figure(
 
     figure = Figure(figsize=(6.4, 4.4), layout="constrained")
     axes = figure.subplots()
+    axes.set_prop_cycle(color=[BLUE, ORANGE, GREEN, GREY])
     draw_curves(axes, curves, most=most)
     if epsilon is not None:
         _draw_operating_point(axes, next(iter(curves.values())), epsilon)
@@ -76,5 +78,5 @@ def _draw_operating_point(axes: "Axes", curve: InfluenceCurve, epsilon: float) -
     spend = float(room[best])
     ends = np.array([0.0, min(epsilon / spend, float(axes.get_xlim()[1]))])
     label = f"ε = {four_digits(epsilon)} = b·{four_digits(spend, 'down')} + a"
-    axes.plot(ends, epsilon - spend * ends, ls="--", color="#c44e52", lw=1.2, label=label)
-    axes.plot(curve.exposed[best], pooled[best], "o", color="#c44e52", ms=7, zorder=4)
+    axes.plot(ends, epsilon - spend * ends, ls="--", color=RED, lw=1.2, label=label)
+    axes.plot(curve.exposed[best], pooled[best], "o", color=RED, ms=7, zorder=4)

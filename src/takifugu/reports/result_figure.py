@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
+from takifugu.reports.html_style import BLUE, GREY
 from takifugu.visible import four_digits, visible
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 MOST_PANELS = 12
 MOST_BARS = 40  # in one panel
-NUMBER, INTERVAL = "#4c72b0", "#55606e"
+NUMBER, INTERVAL = BLUE, GREY
 Row = tuple[Any, ...]
 
 
@@ -24,31 +25,38 @@ def result_figure(
     title: str,
     note: str = "",
     ranked: bool = False,
+    most_panels: int = MOST_PANELS,
+    most_bars: int = MOST_BARS,
+    across: int = 3,
 ) -> "Figure":
     """One panel for each group of ``by``; groups that do not fit are counted in the title.
 
     Groups that have one number each share a panel. A ranking (``ranked``) is one table, a line for
-    each group; its rows hold the group, the rank and the label of each column.
+    each group; its rows hold the group, the rank and the label of each column. There are at most
+    ``most_panels`` panels, ``across`` of them side by side, each of ``most_bars`` numbers: of more,
+    the largest.
     """
     from matplotlib.figure import Figure
 
     panels = _panels(rows, len(by))
     alone = ranked or all(len(found) == 1 for found in panels.values())
     depth = 0 if alone else len(by)
-    shown = dict(list((_panels(rows, 0) if alone else panels).items())[:MOST_PANELS])
-    wide, lines = min(len(shown), 3), min(max(map(len, shown.values())), MOST_BARS)
+    shown = dict(list((_panels(rows, 0) if alone else panels).items())[:most_panels])
+    wide, lines = min(len(shown), across), min(max(map(len, shown.values())), most_bars)
     high = ceil(len(shown) / wide)
-    size = (1.4 + 0.24 * (min(len(panels), MOST_BARS) if ranked else lines)) * high + 0.7
+    size = (1.4 + 0.24 * (min(len(panels), most_bars) if ranked else lines)) * high + 0.7
     figure = Figure(figsize=(max(5.2 * wide, 6.4), min(size, 40.0)), layout="constrained")
     left_out = 0 if alone else len(panels) - len(shown)
     more = f" ({left_out} more groups are not shown)" if left_out else ""
-    figure.suptitle(f"{title}{more}\n{note}" if note else f"{title}{more}", fontsize=11)
+    heading = f"{title}{more}\n{note}" if note else f"{title}{more}"
+    if heading:
+        figure.suptitle(heading, fontsize=11)
     grid = figure.subplots(high, wide, squeeze=False).ravel()
     for axes, (group, found) in zip(grid, shown.items(), strict=False):
         if ranked:
-            _table(axes, by, panels)
+            _table(axes, by, panels, most_bars)
         else:
-            _intervals(axes, columns[depth:], [row[depth:] for row in found])
+            _intervals(axes, columns[depth:], [row[depth:] for row in found], most_bars)
         if depth:
             named = zip(by, group, strict=True)
             axes.set_title(", ".join(f"{column} {key}" for column, key in named), fontsize=10)
@@ -64,12 +72,16 @@ def _panels(rows: Sequence[Row], depth: int) -> dict[Row, list[Row]]:
     return found
 
 
-def _intervals(axes: "Axes", columns: Sequence[str], rows: Sequence[Row]) -> None:
+def _intervals(axes: "Axes", columns: Sequence[str], rows: Sequence[Row], most: int) -> None:
     """A point and an interval for each number; for a quantile, its levels as text."""
     place = len(columns) - 3  # estimate, low, high
     known = [row for row in rows if row[place] is not None]
-    shown = known[:MOST_BARS]
+    shown = known
+    if len(known) > most:
+        shown = sorted(known, key=lambda row: -row[place])[:most]
     between = " → " if place == 2 and columns[0].endswith(" before") else " × "
+    if tuple(columns[:2]) == ("column", "label"):
+        between = ": "
     names = [visible(between.join(map(str, row[:place]))) or "all" for row in shown]
     heights = list(range(len(shown)))
     values = [row[place] for row in shown]
@@ -95,13 +107,13 @@ def _intervals(axes: "Axes", columns: Sequence[str], rows: Sequence[Row]) -> Non
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="x", alpha=0.25)
     if len(known) > len(shown):
-        left = f"… {len(known) - len(shown):,} more"
+        left = f"the {len(shown):,} largest of {len(known):,}"
         axes.annotate(left, (1, 0), xycoords="axes fraction", ha="right", va="bottom", fontsize=8)
     if not shown:
         axes.annotate("no rows", (0.5, 0.5), xycoords="axes fraction", ha="center")
 
 
-def _table(axes: "Axes", by: Sequence[str], panels: dict[Row, list[Row]]) -> None:
+def _table(axes: "Axes", by: Sequence[str], panels: dict[Row, list[Row]], most: int) -> None:
     """A ranking: a line for each group, a column for each place."""
     axes.set_axis_off()
     place = len(by)
@@ -110,7 +122,7 @@ def _table(axes: "Axes", by: Sequence[str], panels: dict[Row, list[Row]]) -> Non
         [*map(str, group), *(" × ".join(map(str, row[place + 1 :])) for row in rows)]
         for group, rows in panels.items()
     ]
-    shown = cells[:MOST_BARS]
+    shown = cells[:most]
     drawn = axes.table(cellText=shown, colLabels=[*by, *places], loc="upper center", cellLoc="left")
     drawn.auto_set_font_size(False)
     drawn.set_fontsize(9)

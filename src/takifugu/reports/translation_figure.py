@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from takifugu.numeric import Floats
+from takifugu.reports.html_style import BLUE, GREEN, GREY, ORANGE, RED
 from takifugu.translation.translation import METHODS, Translation
 
 if TYPE_CHECKING:
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
 POINTS = 12
 MOST = 1e100  # a number beyond this is on no axis
 STYLES = {
-    "transport": {"color": "#4c72b0", "lw": 2.0, "zorder": 4},
-    "curve": {"color": "#dd8452", "lw": 1.6, "zorder": 3},
-    "group": {"color": "#8c8c8c", "lw": 1.2, "ls": ":", "zorder": 2},
+    "transport": {"color": BLUE, "lw": 2.0, "zorder": 4},
+    "curve": {"color": ORANGE, "lw": 1.6, "zorder": 3},
+    "group": {"color": GREY, "lw": 1.2, "ls": ":", "zorder": 2},
 }
 
 
@@ -53,9 +54,9 @@ def translation_figure(
                 **STYLES[name],  # type: ignore[arg-type]
             )
     leaks = [answer.lower for answer in answers]
-    axes.plot(grid, leaks, "o", ms=4, color="#55a868", label="leaked by some mechanism", zorder=5)
+    axes.plot(grid, leaks, "o", ms=4, color=GREEN, label="leaked by some mechanism", zorder=5)
     if shown_marks:
-        axes.plot(*zip(*shown_marks, strict=True), "D", ms=5, mfc="none", color="#c44e52",
+        axes.plot(*zip(*shown_marks, strict=True), "D", ms=5, mfc="none", color=RED,
                   label="translated", zorder=6, clip_on=False)  # fmt: skip
     top = max([largest / 1.8, *(a.pufferfish for a in answers if np.isfinite(a.pufferfish))])
     high = max([1.8 * top, *(1.05 * loss for _, loss in shown_marks)])

@@ -7,20 +7,45 @@ For example::
         print(session.release(plan))                                 # charged, then drawn
 """
 
-from takifugu.session.entries import Entries
-from takifugu.session.query.linear import WeightedSum
-from takifugu.session.query_options import QueryOptions
-from takifugu.session.release_cost import ReleaseCost
-from takifugu.session.release_errors import (
-    BudgetConflict,
-    OverBudget,
-    ReleaseFailed,
-    SessionClosed,
-    StalePlan,
-)
-from takifugu.session.release_plan import Plan
-from takifugu.session.release_result import Result
-from takifugu.session.session import Session
+from typing import TYPE_CHECKING
+
+from takifugu._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from takifugu.session.entries import Entries
+    from takifugu.session.query.linear import WeightedSum
+    from takifugu.session.query_options import QueryOptions
+    from takifugu.session.release_cost import ReleaseCost
+    from takifugu.session.release_errors import (
+        BudgetConflict,
+        OverBudget,
+        ReleaseFailed,
+        SessionClosed,
+        StalePlan,
+    )
+    from takifugu.session.release_plan import Plan
+    from takifugu.session.release_result import Result
+    from takifugu.session.session import Session
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "entries": ("Entries",),
+            "query.linear": ("WeightedSum",),
+            "query_options": ("QueryOptions",),
+            "release_cost": ("ReleaseCost",),
+            "release_errors": (
+                "BudgetConflict",
+                "OverBudget",
+                "ReleaseFailed",
+                "SessionClosed",
+                "StalePlan",
+            ),
+            "release_plan": ("Plan",),
+            "release_result": ("Result",),
+            "session": ("Session",),
+        },
+    )
 
 __all__ = [
     "BudgetConflict",

@@ -26,6 +26,7 @@ from takifugu.ledger.rehearsal import Rehearsed
 from takifugu.priors import Secrets
 from takifugu.priors.prior import Prior
 from takifugu.session.activity import Activity, screen
+from takifugu.session.answer_record import answer_record
 from takifugu.session.cells import cells_of, declared
 from takifugu.session.fitted_labels import labels_of
 from takifugu.session.guarantee import guarantee
@@ -375,8 +376,8 @@ class Session(QueryPlanning):
             raise OverBudget(refused, alone=cost.alone, most=most) from None
         answer = draw(made.query, made.mechanism, self._engine)
         self._refuse_rows(made.query)  # of a table that others write to, while it was read
-        drawn = {"drawn": answer, "software": software(self._engine)}
-        return self._result(made, cost, self._ledger.record_answer(receipt, drawn), free=False)
+        record = answer_record(made, answer, self._engine) | {"software": software(self._engine)}
+        return self._result(made, cost, self._ledger.record_answer(receipt, record), free=False)
 
     def _result(
         self, made: UnpricedPlan, cost: ReleaseCost, answer: Answer, *, free: bool

@@ -4,8 +4,9 @@ Names are imported when they are first used: to import this package compiles not
 ledger and the mechanisms can use `LossTranslation` at no cost.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from takifugu._lazy import lazy_names
 
 if TYPE_CHECKING:
     from takifugu.translation.accounting.allocation import Allocation, allocate
@@ -28,29 +29,32 @@ if TYPE_CHECKING:
     from takifugu.translation.protocol import LossTranslation
     from takifugu.translation.rows.row_translation import RowTranslation
     from takifugu.translation.translation import TranslatedLoss, Translation
-
-_HOMES = {
-    "accounting.allocation": ("Allocation", "allocate"),
-    "accounting.approximate": ("approximate", "concentrated", "zcdp_epsilon"),
-    "accounting.composition": ("Composed", "Release", "compose"),
-    "accounting.translation_table": ("TranslationTable", "tabulate"),
-    "accounting.tabled_translation": ("TabledTranslation",),
-    "bounds": ("LooserTranslation",),
-    "chain.interval_steps": ("interval_losses",),
-    "chain.chain_losses": ("chain_losses",),
-    "chain.unbounded_losses": ("unbounded_losses",),
-    "curve_translation": ("CurveTranslation",),
-    "gaussian.linear_queries": (
-        "GaussianNoiseLoss",
-        "LinearLoss",
-        "LinearQuery",
-        "LinearReleases",
-    ),
-    "network.junction_losses": ("network_losses",),
-    "protocol": ("LossTranslation",),
-    "rows.row_translation": ("RowTranslation",),
-    "translation": ("TranslatedLoss", "Translation"),
-}
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "accounting.allocation": ("Allocation", "allocate"),
+            "accounting.approximate": ("approximate", "concentrated", "zcdp_epsilon"),
+            "accounting.composition": ("Composed", "Release", "compose"),
+            "accounting.translation_table": ("TranslationTable", "tabulate"),
+            "accounting.tabled_translation": ("TabledTranslation",),
+            "bounds": ("LooserTranslation",),
+            "chain.interval_steps": ("interval_losses",),
+            "chain.chain_losses": ("chain_losses",),
+            "chain.unbounded_losses": ("unbounded_losses",),
+            "curve_translation": ("CurveTranslation",),
+            "gaussian.linear_queries": (
+                "GaussianNoiseLoss",
+                "LinearLoss",
+                "LinearQuery",
+                "LinearReleases",
+            ),
+            "network.junction_losses": ("network_losses",),
+            "protocol": ("LossTranslation",),
+            "rows.row_translation": ("RowTranslation",),
+            "translation": ("TranslatedLoss", "Translation"),
+        },
+    )
 
 __all__ = [
     "Allocation",
@@ -79,14 +83,3 @@ __all__ = [
     "unbounded_losses",
     "zcdp_epsilon",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"{__name__}.{home}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return __all__

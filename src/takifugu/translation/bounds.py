@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.numeric import Floats
 from takifugu.priors.secrets import EntryIs, SecretPair
 from takifugu.priors.universe import Name
 from takifugu.translation.entry_costs import EntryCosts
+
+if TYPE_CHECKING:
+    from takifugu.finite.mechanism import FiniteMechanism
 
 EXACT = 1e-6  # relative difference up to which two bounds count as one exact number
 
@@ -106,7 +108,7 @@ class Witness:
     binding: Binding | None
     entries: tuple[Name, ...] = field(default=(), repr=False)
     factors: Floats | None = field(default=None, repr=False)
-    mechanism: FiniteMechanism | None = field(default=None, repr=False)
+    mechanism: "FiniteMechanism | None" = field(default=None, repr=False)
     against: str = ""
 
     def named(self, prior: str) -> "Witness":

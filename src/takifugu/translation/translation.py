@@ -29,7 +29,7 @@ from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.families import has_curve, influence_curve
 from takifugu.influence.presets import uncertain, union
 from takifugu.losses import Total
-from takifugu.numeric import Floats
+from takifugu.numeric import Floats, distinct
 from takifugu.priors.factors import NetworkPrior
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
@@ -214,14 +214,14 @@ class Translation(ByContent, LossTranslation):
     def to_pufferfish(self, dp: ArrayLike, method: Method = "best") -> Floats:
         """The Pufferfish loss of ``dp`` per entry, rounded up; infinite if the method has none."""
         spent = self._losses(dp, "dp")
-        values = {e: self.bound(e, method).value for e in np.unique(spent).tolist()}
+        values = {e: self.bound(e, method).value for e in distinct(spent).tolist()}
         found: Floats = np.vectorize(values.__getitem__, otypes=[np.float64])(spent)
         return found[()]
 
     def to_dp(self, pufferfish: ArrayLike, method: Method = "best") -> Floats:
         """The largest loss per entry whose Pufferfish loss is ``pufferfish``, rounded down."""
         targets = self._losses(pufferfish, "pufferfish")
-        values = {t: self._allowed(t, method) for t in np.unique(targets).tolist()}
+        values = {t: self._allowed(t, method) for t in distinct(targets).tolist()}
         found: Floats = np.vectorize(values.__getitem__, otypes=[np.float64])(targets)
         return found[()]
 

@@ -1,4 +1,7 @@
-"""The transport bound of each family of priors, or why there is none."""
+"""The transport bound of each family of priors, or why there is none.
+
+What computes it is imported by the family that needs it.
+"""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -21,17 +24,8 @@ from takifugu.priors.secrets import Secrets
 from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.translation.bounds import Bound, LooserTranslation, TransportBound, Witness, worst
-from takifugu.translation.chain.adversary_transport import AdversaryTransport
-from takifugu.translation.chain.binary_transport import BinaryTransport
-from takifugu.translation.chain.chain_transport import ChainTransport
-from takifugu.translation.chain.higher_order_transport import HigherOrderTransport
-from takifugu.translation.chain.interval_transport import IntervalTransport
-from takifugu.translation.chain.time_of_day_transport import TimeOfDayTransport
 from takifugu.translation.chain.transport_steps import MOST_STATES
 from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.explicit_transport import ExplicitTransport
-from takifugu.translation.gaussian.gaussian_transport import GaussianTransport
-from takifugu.translation.independent_transport import IndependentTransport
 
 
 def transport_bound(
@@ -44,28 +38,44 @@ def transport_bound(
     check_distance(prior, secrets)
     match prior:
         case MarkovChain() if not prior.one_law:
+            from takifugu.translation.chain.adversary_transport import AdversaryTransport
+
             return _if_it_fits(
                 prior, lambda: AdversaryTransport(prior, secrets, tolerance=tolerance)
             )
         case MarkovChain() if len(prior.states) == 2:
+            from takifugu.translation.chain.binary_transport import BinaryTransport
+
             return _if_it_fits(prior, lambda: BinaryTransport(prior, secrets))
         case MarkovChain():
+            from takifugu.translation.chain.chain_transport import ChainTransport
+
             return _if_it_fits(prior, lambda: ChainTransport(prior, secrets, tolerance=tolerance))
         case IntervalMarkovChain():
+            from takifugu.translation.chain.interval_transport import IntervalTransport
+
             return _if_it_fits(
                 prior, lambda: IntervalTransport(prior, secrets, tolerance=tolerance)
             )
         case HigherOrderChain():
+            from takifugu.translation.chain.higher_order_transport import HigherOrderTransport
+
             return _if_it_fits(
                 prior, lambda: HigherOrderTransport(prior, secrets, tolerance=tolerance)
             )
         case TimeOfDayChain():
+            from takifugu.translation.chain.time_of_day_transport import TimeOfDayTransport
+
             return _if_it_fits(
                 prior, lambda: TimeOfDayTransport(prior, secrets, tolerance=tolerance)
             )
         case Explicit():
+            from takifugu.translation.explicit_transport import ExplicitTransport
+
             return ExplicitTransport(prior, secrets)
         case IndependentEntries():
+            from takifugu.translation.independent_transport import IndependentTransport
+
             return IndependentTransport(prior, secrets)
         case Product():
             people = _all_bounds(prior.parts, secrets, tolerance)
@@ -79,6 +89,8 @@ def transport_bound(
                 _warn(str(error))
                 return None
         case Gaussian():
+            from takifugu.translation.gaussian.gaussian_transport import GaussianTransport
+
             return GaussianTransport(prior, secrets)
         case TruncatedGaussian():
             return None

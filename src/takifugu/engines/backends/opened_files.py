@@ -12,7 +12,6 @@ import os
 import re
 import zlib
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -166,6 +165,8 @@ def _identity(facts: os.stat_result) -> tuple[int, ...]:
 def _computed(path: Path, size: int) -> str:
     starts = range(0, max(size, 1), PIECE)
     threads = min(MOST_THREADS, len(starts), os.cpu_count() or 1)
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(threads) as pool:
         pieces = list(pool.map(partial(_piece, path), starts))
     return pieces[0].hex() if len(pieces) == 1 else hashlib.sha256(b"".join(pieces)).hexdigest()

@@ -129,7 +129,7 @@ def sampled_curve(
     *,
     largest: int = 5,
     samples: int = 20,
-    rng: np.random.Generator,
+    rng: "np.random.Generator",
 ) -> InfluenceCurve:
     """The last resort (the paper, Section 6): the best of ``samples`` splits drawn for each b.
 
@@ -158,7 +158,7 @@ def sampled_curve(
     return _curve(model, full, secrets or Secrets(), largest, explore)
 
 
-def _drawn(full: Elimination, entry: int, b: int, rng: np.random.Generator) -> int:
+def _drawn(full: Elimination, entry: int, b: int, rng: "np.random.Generator") -> int:
     """A connected set of ``b`` entries that holds ``entry``, grown at random."""
     inside = 1 << entry
     for _ in range(b - 1):

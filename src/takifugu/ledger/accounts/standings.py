@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sqlalchemy import Connection
-
 from takifugu.errors import NoBudget
 from takifugu.ledger.accounts.account import WHOLE, Book, Touch
 from takifugu.ledger.accounts.frontier import Frontier
 from takifugu.ledger.accounts.limits import Limit, after
 from takifugu.ledger.storage import account_tables as tables
+from takifugu.ledger.storage.statement import Connection
 from takifugu.losses import Concentrated, Loss
 
 

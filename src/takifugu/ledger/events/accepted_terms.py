@@ -19,8 +19,6 @@ from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from typing import Any, Literal
 
-from sqlalchemy import Connection, bindparam, func, literal_column, select
-
 from takifugu.errors import LedgerConflict
 from takifugu.ledger.accounts.account import WHOLE
 from takifugu.ledger.accounts.frontier import ZERO, Frontier
@@ -30,7 +28,7 @@ from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.event_chain import Event, Head
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.schema import EVENTS
-from takifugu.ledger.storage.statement import Statement
+from takifugu.ledger.storage.statement import Connection, Statement
 from takifugu.translation.protocol import LossTranslation
 
 MICRO = Decimal("0.000001")
@@ -84,10 +82,7 @@ class Review:
 
 _LAST = {
     kind: Statement(
-        select(func.max(EVENTS.c.seq).label("seq")).where(
-            EVENTS.c.dataset == bindparam("named"),
-            EVENTS.c.kind == literal_column(f"'{kind}'"),
-        )
+        f"SELECT max(seq) AS seq FROM {EVENTS} WHERE dataset = :named AND kind = '{kind}'"
     )
     for kind in ("accepted", "charge")
 }

@@ -26,8 +26,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, literal_column, or_, select
-
 from takifugu.errors import NoBudget, SameRows, UnsoundRequest
 from takifugu.ledger.accounts.account import WHOLE
 from takifugu.ledger.canonical_text import encode_json, sha256
@@ -38,21 +36,16 @@ from takifugu.ledger.events.replay import replayed
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.digest_tree import edited
 from takifugu.ledger.storage.schema import EVENTS
-from takifugu.ledger.storage.statement import Statement
+from takifugu.ledger.storage.statement import Connection, Statement
 
 MOST_SHOWN = 5  # keys of a list that differ, in a message
 WIDEST = 80  # letters of one side of a difference
 EVERYWHERE, UNCHANGED = "everywhere", "unchanged"
 MOVED = ("source",)  # parts that may change while every row keeps its cell, if the owner confirms
 
-_LATEST = Statement(
-    select(func.max(EVENTS.c.seq).label("seq")).where(
-        EVENTS.c.dataset == bindparam("named"),
-        or_(
-            EVENTS.c.kind == literal_column("'charge'"), EVENTS.c.kind == literal_column("'cells'")
-        ),
-    )
-)
+_NAMING = "dataset = :named AND (kind = 'charge' OR kind = 'cells')"
+_LATEST = Statement(f"SELECT max(seq) AS seq FROM {EVENTS} WHERE {_NAMING}")
+_LATEST_FIRST = chain.events_where(_NAMING, "ORDER BY seq DESC")
 
 
 @dataclass(frozen=True)
@@ -94,10 +87,7 @@ def compare(
 
 def named(connection: Connection, dataset: str, fingerprint: str) -> Mapping[str, Any] | None:
     """The parts that were written down with ``fingerprint``."""
-    events = select(EVENTS).where(
-        EVENTS.c.dataset == dataset, EVENTS.c.kind.in_(("charge", "cells"))
-    )
-    for row in connection.execute(events.order_by(EVENTS.c.seq.desc())):
+    for row in _LATEST_FIRST.stream(connection, {"named": dataset}):
         body = chain.read(row).body
         if body.get("cells") == fingerprint and "naming" in body:
             parts: Mapping[str, Any] = body["naming"]
@@ -213,16 +203,13 @@ SAME = {"path": "the same file", "bytes": "a file with the same bytes", "table":
 SAME |= {"content": "rows of the same entities at the same places in the order"}
 
 _BY_STATE = Statement(
-    select(func.max(EVENTS.c.seq).label("seq")).where(
-        EVENTS.c.question == bindparam("state"), EVENTS.c.kind == literal_column("'source'")
-    )
+    f"SELECT max(seq) AS seq FROM {EVENTS} WHERE question = :state AND kind = 'source'"
 )
 _RENAMED = Statement(
-    select(func.max(EVENTS.c.seq).label("seq")).where(
-        EVENTS.c.dataset == bindparam("named"), EVENTS.c.kind == literal_column("'cells'")
-    )
+    f"SELECT max(seq) AS seq FROM {EVENTS} WHERE dataset = :named AND kind = 'cells'"
 )
-_OTHERS = select(EVENTS).where(EVENTS.c.kind == literal_column("'source'")).order_by(EVENTS.c.seq)
+_OTHERS = chain.events_where("kind = 'source'")
+_SEPARATED = chain.events_where("kind = 'separate'")
 
 
 def state(dataset: str, data: str) -> str:
@@ -248,7 +235,7 @@ def refuse_twins(connection: Connection, dataset: str, marks: Iterable[str]) -> 
         return
     keys, apart = {_key(mark) for mark in mine}, separated(connection, dataset)
     unknown: str | None = None
-    for row in connection.execute(_OTHERS):
+    for row in _OTHERS.stream(connection, {}):
         if row.dataset == dataset or row.dataset in apart:
             continue
         theirs = chain.read(row).body["marks"]
@@ -269,8 +256,7 @@ def _key(mark: str) -> str:
 
 def separated(connection: Connection, dataset: str) -> set[str]:
     """The datasets that an owner decided to count separately from this one."""
-    decided = select(EVENTS).where(EVENTS.c.kind == literal_column("'separate'"))
-    pairs = [chain.read(row).body for row in connection.execute(decided)]
+    pairs = [chain.read(row).body for row in _SEPARATED.all(connection, {})]
     return {
         other
         for pair in pairs

@@ -12,13 +12,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, literal_column, select, update
-
 from takifugu.errors import LedgerDamaged
 from takifugu.ledger.canonical_text import encode_json, sha256
 from takifugu.ledger.storage.digest_tree import EMPTY, Tree, edited
 from takifugu.ledger.storage.schema import EVENTS, HEAD
-from takifugu.ledger.storage.statement import Statement, transaction_state
+from takifugu.ledger.storage.statement import (
+    Connection,
+    Statement,
+    insert,
+    transaction_state,
+    update,
+)
 
 VERSION = 1  # of the form of events
 ROOT = "0" * 64  # what the first event follows
@@ -63,13 +67,19 @@ def link(previous: str, text: str) -> str:
     return sha256(f"{previous}\n{text}")
 
 
-_HEAD = select(HEAD.c.seq, HEAD.c.hash, HEAD.c.at).where(HEAD.c.id == literal_column("1"))
-_LAST, _LOCKED = Statement(_HEAD), Statement(_HEAD.with_for_update())
-_MOVE = Statement(update(HEAD).where(HEAD.c.id == literal_column("1")), "seq", "hash", "at")
-_ADD = Statement(insert(EVENTS), "seq", "hash", "body", *COPIED)
-_AND_BEFORE = Statement(
-    select(EVENTS).where(EVENTS.c.seq.in_((bindparam("which"), bindparam("before"))))
-)
+_HEAD = f"SELECT seq, hash, at FROM {HEAD} WHERE id = 1"
+_LAST, _LOCKED = Statement(_HEAD), Statement(_HEAD, lock=True)
+_BEGIN = insert(HEAD, "id", "seq", "hash", "at")
+_MOVE = update(HEAD, "seq", "hash", "at", where="id = 1")
+_ADD = insert(EVENTS, "seq", "hash", "body", *COPIED)
+_EVENT = f'SELECT seq, hash, body, kind, dataset, analyst, "key", question, charge FROM {EVENTS}'
+_AND_BEFORE = Statement(f"{_EVENT} WHERE seq IN (:which, :before)")
+_EVERYTHING = Statement(f"{_EVENT} ORDER BY seq")
+
+
+def events_where(condition: str, order: str = "ORDER BY seq") -> Statement:
+    """A statement that reads the rows of events for which a condition holds."""
+    return Statement(f"{_EVENT} WHERE {condition} {order}")
 
 
 def head(connection: Connection, *, lock: bool = False) -> Head:
@@ -152,7 +162,7 @@ def append(
 
 def start(connection: Connection) -> Head:
     """The head of a chain without events."""
-    connection.execute(insert(HEAD), {"id": 1, "seq": 0, "hash": ROOT, "at": ""})
+    _BEGIN.run(connection, {"id": 1, "seq": 0, "hash": ROOT, "at": ""})
     return Head(0, ROOT, "")
 
 
@@ -197,6 +207,4 @@ def unreadable(seq: int) -> LedgerDamaged:
 
 def rows(connection: Connection) -> Generator[Any]:
     """Every row, in the order of the chain, a few at a time."""
-    everything = select(EVENTS).order_by(EVENTS.c.seq).execution_options(yield_per=1000)
-    with connection.execute(everything) as found:  # also if its reader stops at a damaged row
-        yield from found
+    yield from _EVERYTHING.stream(connection, {})

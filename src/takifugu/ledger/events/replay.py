@@ -5,8 +5,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, text
-
 from takifugu.errors import LedgerDamaged, TakifuguError
 from takifugu.ledger.accounts.account import Books, contents
 from takifugu.ledger.canonical_text import canonical_json
@@ -14,8 +12,10 @@ from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.accepted_terms import AcceptedTerms
 from takifugu.ledger.events.event_chain import COPIED, KINDS, ROOT, Anchor, Event
 from takifugu.ledger.storage import account_tables as tables
+from takifugu.ledger.storage.statement import Connection, Statement
 
 MOST_PROBLEMS = 20  # a report names no more
+_INTEGRITY = Statement("PRAGMA integrity_check(1)")
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def verify(connection: Connection, anchor: Anchor | None, *, sqlite: bool) -> Re
     """Check storage, chain, columns, head, totals and, if given, the ``anchor``."""
     problems: list[Problem] = []
     if sqlite:
-        found = connection.execute(text("PRAGMA integrity_check(1)")).scalar_one()
+        found = _INTEGRITY.one(connection, {}).integrity_check
         if found != "ok":
             problems.append(Problem("storage", f"the file is damaged: {found}"))
     books, decided, previous, count, last = Books(), AcceptedTerms(), ROOT, 0, 0

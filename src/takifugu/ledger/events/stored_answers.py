@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, literal_column, select
-
 from takifugu.errors import LedgerConflict
 from takifugu.ledger.canonical_text import canonical_json
 from takifugu.ledger.charge_values import Receipt
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.event_chain import Anchor, Event, Head
 from takifugu.ledger.storage.schema import EVENTS
-from takifugu.ledger.storage.statement import Statement
+from takifugu.ledger.storage.statement import Connection, Statement
 
 
 @dataclass(frozen=True)
@@ -38,21 +36,17 @@ class Answer:
         return self.paid.seq
 
 
-_PAID, _SENT = EVENTS.alias("paid"), EVENTS.alias("sent")
+_PAID_AND_SENT = (
+    f"FROM {EVENTS} AS paid"
+    f" JOIN {EVENTS} AS sent ON sent.charge = paid.charge AND sent.kind = 'answer'"
+)
 _ANSWERS = (
-    select(_SENT.c.seq)
-    .select_from(_PAID)
-    .join(_SENT, (_SENT.c.charge == _PAID.c.charge) & (_SENT.c.kind == literal_column("'answer'")))
-    .where(_PAID.c.question == bindparam("identity"), _PAID.c.kind != literal_column("'answer'"))
-    .order_by(_SENT.c.seq)
+    f"SELECT sent.seq AS seq {_PAID_AND_SENT}"
+    " WHERE paid.question = :identity AND paid.kind <> 'answer'"
 )
-_ANSWERED_TO = Statement(_ANSWERS.where(_PAID.c.analyst == bindparam("analyst")))
-_ANSWERED = Statement(_ANSWERS)
-_ANSWER_OF = Statement(
-    select(EVENTS.c.seq).where(
-        EVENTS.c.charge == bindparam("paid"), EVENTS.c.kind == literal_column("'answer'")
-    )
-)
+_ANSWERED_TO = Statement(f"{_ANSWERS} AND paid.analyst = :analyst ORDER BY sent.seq")
+_ANSWERED = Statement(f"{_ANSWERS} ORDER BY sent.seq")
+_ANSWER_OF = Statement(f"SELECT seq FROM {EVENTS} WHERE charge = :paid AND kind = 'answer'")
 
 
 def find(connection: Connection, identity: str, analyst: str | None) -> Answer | None:
@@ -65,15 +59,9 @@ def find(connection: Connection, identity: str, analyst: str | None) -> Answer |
 
 
 _PAID_FOR = Statement(
-    select(_PAID.c.seq)
-    .select_from(_PAID)
-    .join(_SENT, (_SENT.c.charge == _PAID.c.charge) & (_SENT.c.kind == literal_column("'answer'")))
-    .where(
-        _PAID.c.dataset == bindparam("named"),
-        _PAID.c.kind == literal_column("'charge'"),
-        _PAID.c.body.like(bindparam("query")),
-    )
-    .order_by(_PAID.c.seq)
+    f"SELECT paid.seq AS seq {_PAID_AND_SENT}"
+    " WHERE paid.dataset = :named AND paid.kind = 'charge' AND paid.body LIKE :query"
+    " ORDER BY paid.seq"
 )
 
 

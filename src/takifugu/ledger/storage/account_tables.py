@@ -11,8 +11,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
-
 from takifugu.errors import LedgerDamaged
 from takifugu.ledger.accounts import frontier
 from takifugu.ledger.accounts.account import WHOLE, Account, Book, Books, Segment, Shape, Touch
@@ -21,68 +19,51 @@ from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.storage import digest_tree as digests
 from takifugu.ledger.storage.digest_tree import Tree, mark_of, place_of
 from takifugu.ledger.storage.schema import ACCOUNTS, CELLS, SEGMENTS
-from takifugu.ledger.storage.statement import Statement, transaction_state
-
-_NAMED = Statement(
-    select(ACCOUNTS).where(
-        ACCOUNTS.c.dataset == bindparam("named"),
-        ACCOUNTS.c.analyst.in_((bindparam("first"), bindparam("second"))),
-    )
+from takifugu.ledger.storage.statement import (
+    Connection,
+    Statement,
+    insert,
+    transaction_state,
+    update,
 )
+
+_ACCOUNT = (
+    'SELECT id, dataset, analyst, epsilon, delta, unit, "partition", always, worst, lost'
+    f" FROM {ACCOUNTS}"
+)
+_NAMED = Statement(f"{_ACCOUNT} WHERE dataset = :named AND analyst IN (:first, :second)")
+_EVERY = Statement(_ACCOUNT)
 _NAMES = ("id", "dataset", "analyst")  # what is hashed with a row's place, or only leads to it
-_NEXT_ID = select(func.coalesce(func.max(ACCOUNTS.c.id), 0) + 1)
+_NEXT_ID = Statement(f"SELECT coalesce(max(id), 0) + 1 AS id FROM {ACCOUNTS}")
 _OF_BUDGET = ("epsilon", "delta", "unit", "partition")
 _OF_TOTALS = ("always", "worst", "lost")
-_SAVE = Statement(
-    update(ACCOUNTS).where(ACCOUNTS.c.id == bindparam("which")), *_OF_BUDGET, *_OF_TOTALS
-)
+_ADD = insert(ACCOUNTS, "id", "dataset", "analyst", *_OF_BUDGET, *_OF_TOTALS)
+_SAVE = update(ACCOUNTS, *_OF_BUDGET, *_OF_TOTALS, where="id = :which")
 _COVER = Statement(
-    select(SEGMENTS)
-    .where(
-        SEGMENTS.c.account == bindparam("which"),
-        SEGMENTS.c.start < bindparam("until"),
-        SEGMENTS.c.start
-        >= select(func.max(SEGMENTS.c.start))
-        .where(SEGMENTS.c.account == bindparam("which"), SEGMENTS.c.start <= bindparam("since"))
-        .scalar_subquery(),
-    )
-    .order_by(SEGMENTS.c.start)
+    f'SELECT account, start, "end", base, peak, cells FROM {SEGMENTS}'
+    " WHERE account = :which AND start < :until AND start >="
+    f" (SELECT max(start) FROM {SEGMENTS} WHERE account = :which AND start <= :since)"
+    " ORDER BY start"
 )
-_CELLS = select(CELLS).where(
-    CELLS.c.account == bindparam("which"),
-    CELLS.c.start >= bindparam("since"),
-    CELLS.c.start < bindparam("until"),
-)
+_CELL = f"SELECT account, start, cell, own FROM {CELLS} WHERE account = :which"
+_CELLS = f"{_CELL} AND start >= :since AND start < :until"
+_OF_ACCOUNT, _OF_SEGMENT = Statement(_CELL), Statement(f"{_CELL} AND start = :at")
+_ALL_CELLS = Statement(_CELLS)
 _THESE_CELLS = {
-    size: Statement(_CELLS.where(CELLS.c.cell.in_([bindparam(f"cell{i}") for i in range(size)])))
+    size: Statement(f"{_CELLS} AND cell IN ({', '.join(f':cell{i}' for i in range(size))})")
     for size in (1, 20, 500)
 }  # for so many cells at most; for more, the segments are read in full
 _COPY = Statement(
-    insert(CELLS).from_select(
-        ["account", "start", "cell", "own"],
-        select(
-            CELLS.c.account, bindparam("new", type_=CELLS.c.start.type), CELLS.c.cell, CELLS.c.own
-        ).where(CELLS.c.account == bindparam("which"), CELLS.c.start == bindparam("origin")),
-    )
+    f"INSERT INTO {CELLS} (account, start, cell, own)"
+    f" SELECT account, CAST(:new AS BIGINT), cell, own FROM {CELLS}"
+    " WHERE account = :which AND start = :origin"
 )
 _SEGMENT_VALUES = ("end", "base", "peak", "cells")
-_ADD_SEGMENT = Statement(insert(SEGMENTS), "account", "start", *_SEGMENT_VALUES)
-_SAVE_SEGMENT = Statement(
-    update(SEGMENTS).where(
-        SEGMENTS.c.account == bindparam("which"), SEGMENTS.c.start == bindparam("at")
-    ),
-    *_SEGMENT_VALUES,
-)
+_ADD_SEGMENT = insert(SEGMENTS, "account", "start", *_SEGMENT_VALUES)
+_SAVE_SEGMENT = update(SEGMENTS, *_SEGMENT_VALUES, where="account = :which AND start = :at")
 _NOWHERE: Any = None  # the connection of a tree that is never stored: nothing is read for it
-_ADD_CELL = Statement(insert(CELLS), "account", "start", "cell", "own")
-_SAVE_CELL = Statement(
-    update(CELLS).where(
-        CELLS.c.account == bindparam("which"),
-        CELLS.c.start == bindparam("at"),
-        CELLS.c.cell == bindparam("name"),
-    ),
-    "own",
-)
+_ADD_CELL = insert(CELLS, "account", "start", "cell", "own")
+_SAVE_CELL = update(CELLS, "own", where="account = :which AND start = :at AND cell = :name")
 
 
 def find(connection: Connection, dataset: str, analyst: str = WHOLE) -> dict[str, Book]:
@@ -101,8 +82,7 @@ def find(connection: Connection, dataset: str, analyst: str = WHOLE) -> dict[str
 
 def every(connection: Connection, *, compare: bool = True) -> list[Book]:
     """All accounts, without their segments."""
-    rows = connection.execute(select(ACCOUNTS).order_by(ACCOUNTS.c.dataset, ACCOUNTS.c.analyst))
-    found = rows.all()
+    found = sorted(_EVERY.all(connection, {}), key=lambda row: (row.dataset, row.analyst))
     if compare:
         marks = {place_of(_account_name(r.dataset, r.analyst)): _account_mark(r) for r in found}
         if chain.totals(connection).differing(connection, marks):
@@ -217,14 +197,14 @@ def _cells(connection: Connection, span: dict[str, Any], cells: Sequence[str]) -
         if len(cells) <= size:
             padded = [*cells, *[cells[-1]] * (size - len(cells))]
             return statement.all(connection, span | {f"cell{i}": c for i, c in enumerate(padded)})
-    return connection.execute(_CELLS, span)
+    return _ALL_CELLS.all(connection, span)
 
 
 def open_book(connection: Connection, book: Book) -> Book:
     """Store a new account."""
-    book.id = connection.execute(_NEXT_ID).scalar_one()
+    book.id = _NEXT_ID.one(connection, {}).id
     row = _row(book)
-    connection.execute(insert(ACCOUNTS), {"id": book.id, **row})
+    _ADD.run(connection, {"id": book.id, **row})
     segments = book.account.segments
     cells = []
     for segment in segments:
@@ -311,7 +291,7 @@ def save_segments(
 def rebuild(connection: Connection, books: Books) -> str:
     """Replace every stored account by what a replay gave; the digest of all of them."""
     for table in (CELLS, SEGMENTS, ACCOUNTS):
-        connection.execute(delete(table))
+        Statement(f"DELETE FROM {table}").run(connection, {})
     digests.forget(connection)
     tree = transaction_state(connection).tree = Tree()
     for book in books.books.values():
@@ -339,7 +319,7 @@ def load_all(connection: Connection) -> dict[tuple[str, str], Book]:
     for book in every(connection, compare=False):
         load(connection, book, Touch(cells=None), compare=False)
         segments = {segment.start: segment for segment in book.account.segments}
-        for row in connection.execute(select(CELLS).where(CELLS.c.account == book.id)):
+        for row in _OF_ACCOUNT.stream(connection, {"which": book.id}):
             try:
                 segments[row.start].own[row.cell] = frontier.read_one(row.own)
             except (ValueError, KeyError, ZeroDivisionError) as error:
@@ -353,8 +333,8 @@ def compare_all(connection: Connection) -> None:
     for book in every(connection):
         load(connection, book, Touch(cells=None))
         for segment in book.account.segments:
-            chosen = CELLS.c.account == book.id, CELLS.c.start == segment.start
-            own = {row.cell: row.own for row in connection.execute(select(CELLS).where(*chosen))}
+            rows = _OF_SEGMENT.all(connection, {"which": book.id, "at": segment.start})
+            own = {row.cell: row.own for row in rows}
             _compare_cells(connection, book, [segment], list(own), {segment.start: own})
 
 

@@ -16,11 +16,9 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
-
 from takifugu.errors import LedgerDamaged
 from takifugu.ledger.storage.schema import DIGESTS
-from takifugu.ledger.storage.statement import Statement
+from takifugu.ledger.storage.statement import Connection, Statement, insert, update
 
 BRANCHES, MOST_ROWS = 16, 16
 PLACE, MARK = 16, 32  # bytes of the hash of a name, and of the digest of a row
@@ -47,26 +45,17 @@ def _digest(content: bytes) -> bytes:
 
 EMPTY = _digest(LEAF).hex()  # the root of a tree without rows
 
-_AT = (
-    DIGESTS.c.account == bindparam("of"),
-    DIGESTS.c.start == bindparam("since"),
-    DIGESTS.c.path == bindparam("where"),
-)
-_READ = Statement(select(DIGESTS.c.content).where(*_AT))
-_READ_ALL = Statement(select(DIGESTS.c.path, DIGESTS.c.content).where(*_AT[:2]))
-_ADD = Statement(insert(DIGESTS), "account", "start", "path", "content")
-_SAVE = Statement(update(DIGESTS).where(*_AT), "content")
+_TREE = "account = :of AND start = :since"
+_NODE = f"{_TREE} AND path = :where"
+_READ = Statement(f"SELECT content FROM {DIGESTS} WHERE {_NODE}")
+_READ_ALL = Statement(f"SELECT path, content FROM {DIGESTS} WHERE {_TREE}")
+_ADD = insert(DIGESTS, "account", "start", "path", "content")
+_SAVE = update(DIGESTS, "content", where=_NODE)
 _COPY = Statement(
-    insert(DIGESTS).from_select(
-        ["account", "start", "path", "content"],
-        select(
-            DIGESTS.c.account,
-            bindparam("new", type_=DIGESTS.c.start.type),
-            DIGESTS.c.path,
-            DIGESTS.c.content,
-        ).where(*_AT[:2]),
-    )
+    f"INSERT INTO {DIGESTS} (account, start, path, content)"
+    f" SELECT account, CAST(:new AS BIGINT), path, content FROM {DIGESTS} WHERE {_TREE}"
 )
+_FORGET = Statement(f"DELETE FROM {DIGESTS}")
 
 
 class Tree:
@@ -222,7 +211,7 @@ def _branches(
 
 def forget(connection: Connection) -> None:
     """Delete every node, before the trees are rebuilt."""
-    connection.execute(delete(DIGESTS))
+    _FORGET.run(connection, {})
 
 
 def edited(whose: str = "") -> LedgerDamaged:

@@ -3,8 +3,6 @@
 import uuid
 from datetime import datetime
 
-from sqlalchemy import Connection, insert, inspect, select
-
 from takifugu.errors import LedgerDamaged, LedgerUnwritable, NewerLedger, NotALedger
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.event_chain import Anchor, Event
@@ -12,15 +10,17 @@ from takifugu.ledger.events.replay import replayed
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.schema import (
     BY_DATASET,
-    EVENTS,
-    INDEXES,
+    LATER_INDEXES,
     MIGRATIONS,
     TOTALS,
     TRUTH,
     Migration,
+    create_index,
+    create_table,
     recreate,
+    table_names,
 )
-from takifugu.ledger.storage.statement import transaction_state
+from takifugu.ledger.storage.statement import Connection, Statement, insert, transaction_state
 from takifugu.ledger.storage.store import Store
 from takifugu.ledger.witnesses.head_witness import Guard, identity_in
 
@@ -34,20 +34,21 @@ def _digests(connection: Connection) -> None:
 
 def _naming(connection: Connection) -> None:
     """Indexes to find what names the cells of a dataset. Charges before it name none."""
-    for index in EVENTS.indexes:
-        if index.name in INDEXES:
-            index.create(connection, checkfirst=True)
+    for index in LATER_INDEXES:
+        create_index(connection, index)
 
 
 def _by_dataset(connection: Connection) -> None:
     """The last charge or decision on a dataset is found at once, however long the ledger is."""
-    BY_DATASET.create(connection, checkfirst=True)
+    create_index(connection, BY_DATASET)
 
 
 def _costs(connection: Connection) -> None:
     """Charges may have costs from now on, which earlier versions cannot read: nothing to change."""
 
 
+_APPLIED = Statement(f"SELECT name FROM {MIGRATIONS} ORDER BY place")
+_DONE = insert(MIGRATIONS, "place", "name")
 DIGESTED = Migration("0003 digests of totals", _digests)
 KNOWN = (
     TRUTH,
@@ -134,10 +135,10 @@ def migrate(connection: Connection, store: Store, now: datetime) -> None:
     """Apply what is missing. Others may have done so since: look again under the lock."""
     done = _applied(connection, store)
     if done == 0:
-        MIGRATIONS.create(connection)
+        create_table(connection, MIGRATIONS)
     for place, migration in enumerate(KNOWN[done:], start=done + 1):
         migration.apply(connection)
-        connection.execute(insert(MIGRATIONS), {"place": place, "name": migration.name})
+        _DONE.run(connection, {"place": place, "name": migration.name})
         if migration is TRUTH:
             last = chain.start(connection)
             chain.append(connection, last, "created", {"ledger": uuid.uuid4().hex}, now)
@@ -154,16 +155,15 @@ def migrate(connection: Connection, store: Store, now: datetime) -> None:
 
 def _applied(connection: Connection, store: Store) -> int:
     """How many of the known migrations the ledger has; 0 if it is no ledger yet."""
-    names = inspect(connection).get_table_names()
-    if MIGRATIONS.name not in names:
+    names = table_names(connection)
+    if MIGRATIONS not in names:
         if store.sqlite and names:
             raise NotALedger(
                 f"{store.name!r} is a database of something else; nothing was written",
                 reason="foreign",
             )
         return 0
-    found = connection.execute(select(MIGRATIONS.c.name).order_by(MIGRATIONS.c.place)).scalars()
-    applied = found.all()
+    applied = [row.name for row in _APPLIED.all(connection, {})]
     known = [migration.name for migration in KNOWN]
     later = [name for name in applied if name not in known]
     if later:
@@ -172,7 +172,7 @@ def _applied(connection: Connection, store: Store) -> int:
             f" {later[0]!r}); update takifugu",
             field=later[0],
         )
-    if list(applied) != known[: len(applied)]:
+    if applied != known[: len(applied)]:
         raise NotALedger(
             f"the migrations of {store.name!r} were made in another order; restore a copy",
             reason="order",

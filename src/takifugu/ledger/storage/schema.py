@@ -7,142 +7,107 @@ derived from them, kept up to date in the same transaction, and can be rebuilt a
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Connection,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    Text,
-)
+from takifugu.ledger.storage.statement import Connection, Statement
 
-METADATA = MetaData()
+MIGRATIONS = "takifugu_migrations"
+HEAD = "takifugu_head"
+EVENTS = "takifugu_events"
+ACCOUNTS = "takifugu_accounts"
+SEGMENTS = "takifugu_segments"
+CELLS = "takifugu_cells"
+DIGESTS = "takifugu_digests"
+WITNESSES = "takifugu_witnesses"  # in another database than the ledger's
 
-MIGRATIONS = Table(
-    "takifugu_migrations",
-    METADATA,
-    Column("place", Integer, primary_key=True, autoincrement=False),
-    Column("name", String(100), nullable=False, unique=True),
-)
+COLUMNS = {
+    MIGRATIONS: """
+        place INTEGER NOT NULL,
+        name VARCHAR(100) NOT NULL,
+        PRIMARY KEY (place),
+        UNIQUE (name)""",
+    # the row with id 1 is the one that is locked; `at` is the latest time any event has seen
+    HEAD: """
+        id INTEGER NOT NULL,
+        seq BIGINT NOT NULL,
+        hash VARCHAR(64) NOT NULL,
+        at VARCHAR(40) NOT NULL,
+        PRIMARY KEY (id)""",
+    # from `kind` on: copies of fields of the body, to find it by; `verify` compares them. `charge`
+    # is, of an answer or a reuse, the event that was paid for.
+    EVENTS: """
+        seq {number} NOT NULL,
+        hash VARCHAR(64) NOT NULL,
+        body TEXT NOT NULL,
+        kind VARCHAR(20) NOT NULL,
+        dataset TEXT,
+        analyst TEXT,
+        "key" TEXT,
+        question VARCHAR(64),
+        charge BIGINT,
+        PRIMARY KEY (seq)""",
+    # analyst "" is the whole dataset; epsilon: the budget, none yet if null; lost, of the whole:
+    # what any analyst may have learnt in a lost part
+    ACCOUNTS: """
+        id INTEGER NOT NULL,
+        dataset TEXT NOT NULL,
+        analyst TEXT NOT NULL,
+        epsilon TEXT,
+        delta TEXT,
+        unit TEXT,
+        "partition" TEXT,
+        always TEXT NOT NULL,
+        worst TEXT NOT NULL,
+        lost TEXT,
+        PRIMARY KEY (id)""",
+    # cells: the root of the digests of its cells
+    SEGMENTS: """
+        account INTEGER NOT NULL,
+        start BIGINT NOT NULL,
+        "end" BIGINT NOT NULL,
+        base TEXT NOT NULL,
+        peak TEXT NOT NULL,
+        cells VARCHAR(64) NOT NULL,
+        PRIMARY KEY (account, start)""",
+    CELLS: """
+        account INTEGER NOT NULL,
+        start BIGINT NOT NULL,
+        cell TEXT NOT NULL,
+        own TEXT NOT NULL,
+        PRIMARY KEY (account, start, cell)""",
+    # account 0: of all accounts
+    DIGESTS: """
+        account INTEGER NOT NULL,
+        start BIGINT NOT NULL,
+        path VARCHAR(32) NOT NULL,
+        content {bytes} NOT NULL,
+        PRIMARY KEY (account, start, path)""",
+    WITNESSES: """
+        ledger VARCHAR(32) NOT NULL,
+        seq BIGINT NOT NULL,
+        hash VARCHAR(64) NOT NULL,
+        PRIMARY KEY (ledger)""",
+}
+BY_KEY_ALONE = (SEGMENTS, CELLS, DIGESTS)  # in SQLite: kept in the order of their keys
+TYPES = {
+    True: {"number": "INTEGER", "bytes": "BLOB"},  # an integer key of SQLite is the row's own
+    False: {"number": "BIGINT", "bytes": "BYTEA"},
+}
 
-HEAD = Table(
-    "takifugu_head",
-    METADATA,
-    Column(
-        "id", Integer, primary_key=True, autoincrement=False
-    ),  # always 1: the row that is locked
-    Column("seq", BigInteger, nullable=False),
-    Column("hash", String(64), nullable=False),
-    Column("at", String(40), nullable=False),  # the latest time any event has seen
-)
-
-EVENTS = Table(
-    "takifugu_events",
-    METADATA,
-    Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
-    Column("hash", String(64), nullable=False),
-    Column("body", Text, nullable=False),
-    # Copies of fields of the body, to find it by; `verify` compares them.
-    Column("kind", String(20), nullable=False),
-    Column("dataset", Text),
-    Column("analyst", Text),
-    Column("key", Text),
-    Column("question", String(64)),
-    Column("charge", BigInteger),  # of an answer or a reuse: the event that was paid for
-)
-BY_DATASET = Index("takifugu_events_of", EVENTS.c.dataset, EVENTS.c.kind, EVENTS.c.seq)
-_named_key, _is_question = EVENTS.c.key.is_not(None), EVENTS.c.question.is_not(None)
-_is_answer = EVENTS.c.kind == "answer"
-Index(
-    "takifugu_one_event_per_key",
-    EVENTS.c.key,
-    unique=True,
-    sqlite_where=_named_key,
-    postgresql_where=_named_key,
-)
-Index(
-    "takifugu_questions",
-    EVENTS.c.question,
-    sqlite_where=_is_question,
-    postgresql_where=_is_question,
-)
-Index(
+BY_DATASET = "takifugu_events_of"
+INDEXES = {
+    BY_DATASET: f"{EVENTS} (dataset, kind, seq)",
+    "takifugu_of_dataset": f"{EVENTS} (dataset, seq)",  # finds what its cells are
+    "takifugu_one_answer_per_charge": f"{EVENTS} (charge) WHERE kind = 'answer'",
+    "takifugu_one_event_per_key": f'{EVENTS} ("key") WHERE "key" IS NOT NULL',
+    "takifugu_questions": f"{EVENTS} (question) WHERE question IS NOT NULL",
+    "takifugu_sources": f"{EVENTS} (seq) WHERE kind = 'source'",
+    "takifugu_account_names": f"{ACCOUNTS} (dataset, analyst)",
+}
+UNIQUE = (
     "takifugu_one_answer_per_charge",
-    EVENTS.c.charge,
-    unique=True,
-    sqlite_where=_is_answer,
-    postgresql_where=_is_answer,
+    "takifugu_one_event_per_key",
+    "takifugu_account_names",
 )
-
-Index("takifugu_of_dataset", EVENTS.c.dataset, EVENTS.c.seq)  # finds what its cells are
-_is_source = EVENTS.c.kind == "source"
-Index(
-    "takifugu_sources",
-    EVENTS.c.seq,
-    sqlite_where=_is_source,
-    postgresql_where=_is_source,
-)
-INDEXES = ("takifugu_of_dataset", "takifugu_sources")  # that the first ledgers did not have
-
-ACCOUNTS = Table(
-    "takifugu_accounts",
-    METADATA,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("dataset", Text, nullable=False),
-    Column("analyst", Text, nullable=False),  # "" is the whole dataset
-    Column("epsilon", Text),  # the budget; none yet if null
-    Column("delta", Text),
-    Column("unit", Text),
-    Column("partition", Text),
-    Column("always", Text, nullable=False),
-    Column("worst", Text, nullable=False),
-    Column("lost", Text),  # of the whole: what any analyst may have learnt in a lost part
-)
-Index("takifugu_account_names", ACCOUNTS.c.dataset, ACCOUNTS.c.analyst, unique=True)
-
-SEGMENTS = Table(
-    "takifugu_segments",
-    METADATA,
-    Column("account", Integer, primary_key=True, autoincrement=False),
-    Column("start", BigInteger, primary_key=True, autoincrement=False),
-    Column("end", BigInteger, nullable=False),
-    Column("base", Text, nullable=False),
-    Column("peak", Text, nullable=False),
-    Column("cells", String(64), nullable=False),  # the root of the digests of its cells
-    sqlite_with_rowid=False,
-)
-
-CELLS = Table(
-    "takifugu_cells",
-    METADATA,
-    Column("account", Integer, primary_key=True, autoincrement=False),
-    Column("start", BigInteger, primary_key=True, autoincrement=False),
-    Column("cell", Text, primary_key=True),
-    Column("own", Text, nullable=False),
-    sqlite_with_rowid=False,
-)
-
-DIGESTS = Table(
-    "takifugu_digests",
-    METADATA,
-    Column("account", Integer, primary_key=True, autoincrement=False),  # 0: of all accounts
-    Column("start", BigInteger, primary_key=True, autoincrement=False),
-    Column("path", String(32), primary_key=True),
-    Column("content", LargeBinary, nullable=False),
-    sqlite_with_rowid=False,
-)
-
-WITNESSES = Table(  # in another database than the ledger's
-    "takifugu_witnesses",
-    MetaData(),
-    Column("ledger", String(32), primary_key=True),
-    Column("seq", BigInteger, nullable=False),
-    Column("hash", String(64), nullable=False),
-)
+LATER_INDEXES = ("takifugu_of_dataset", "takifugu_sources")  # that the first ledgers did not have
 
 
 @dataclass(frozen=True)
@@ -153,9 +118,27 @@ class Migration:
     apply: Callable[[Connection], None]
 
 
-def _create(*tables: Table) -> Callable[[Connection], None]:
+def create_table(connection: Connection, table: str, *, if_needed: bool = False) -> None:
+    """Make a table, with all of its indexes."""
+    columns = COLUMNS[table].format(**TYPES[connection.sqlite])
+    keyed = " WITHOUT ROWID" if connection.sqlite and table in BY_KEY_ALONE else ""
+    word = "IF NOT EXISTS " if if_needed else ""
+    Statement(f"CREATE TABLE {word}{table} ({columns}\n){keyed}").run(connection, {})
+    for name, what in INDEXES.items():
+        if what.startswith(f"{table} "):
+            create_index(connection, name)
+
+
+def create_index(connection: Connection, name: str) -> None:
+    """Make an index, unless it is there."""
+    kind = "UNIQUE INDEX" if name in UNIQUE else "INDEX"
+    Statement(f"CREATE {kind} IF NOT EXISTS {name} ON {INDEXES[name]}").run(connection, {})
+
+
+def _create(*tables: str) -> Callable[[Connection], None]:
     def apply(connection: Connection) -> None:
-        METADATA.create_all(connection, tables=tables, checkfirst=False)
+        for table in tables:
+            create_table(connection, table)
 
     return apply
 
@@ -167,5 +150,23 @@ TOTALS = _create(ACCOUNTS, SEGMENTS, CELLS)
 def recreate(connection: Connection) -> None:
     """Replace every derived table by an empty one: their contents follow from the events."""
     derived = (ACCOUNTS, SEGMENTS, CELLS, DIGESTS)
-    METADATA.drop_all(connection, tables=derived)
-    METADATA.create_all(connection, tables=derived, checkfirst=False)
+    for table in derived:
+        Statement(f"DROP TABLE IF EXISTS {table}").run(connection, {})
+    for table in derived:
+        create_table(connection, table)
+
+
+def table_names(connection: Connection) -> set[str]:
+    """The tables of the database that can be named without their schema."""
+    found = _SQLITE_TABLES if connection.sqlite else _POSTGRESQL_TABLES
+    return {row.name for row in found.all(connection, {})}
+
+
+_SQLITE_TABLES = Statement(
+    "SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_'"
+)
+_POSTGRESQL_TABLES = Statement(
+    "SELECT relname AS name FROM pg_catalog.pg_class WHERE relkind IN ('r', 'p')"
+    " AND pg_catalog.pg_table_is_visible(oid)"
+    " AND relnamespace <> 'pg_catalog'::pg_catalog.regnamespace"
+)

@@ -1,77 +1,24 @@
 """Statements, and the state of the transaction that they run in.
 
-SQLAlchemy writes a statement once for each database; then the driver runs it.
-
-A charge is a handful of tiny statements under a lock that everybody waits for. Running them through
-SQLAlchemy takes longer than SQLite itself does; writing them by hand would tie us to one database.
+A statement is SQL that SQLite and PostgreSQL both read, with its values by name (``:which``). The
+driver runs it: a charge is a handful of tiny statements under a lock that everybody waits for.
 """
 
+import itertools
+import re
 from collections import namedtuple
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-
-from sqlalchemy import Connection
-from sqlalchemy.sql import ClauseElement, Select
 
 if TYPE_CHECKING:
     from takifugu.ledger.storage.digest_tree import Tree
 
 Values = Mapping[str, Any]
-
-
-def _row_of(names: Sequence[str]) -> Any:
-    return namedtuple("Row", names)
-
-
-class Statement:
-    """One statement; ``sets`` are the columns that an insert or update gives a value."""
-
-    def __init__(self, clause: ClauseElement, *sets: str) -> None:
-        self._clause, self._sets = clause, sets
-        self._written: dict[str, tuple[str, list[str] | None]] = {}
-        names = clause.selected_columns.keys() if isinstance(clause, Select) else []
-        self._row = _row_of(names)
-
-    def one(self, connection: Connection, values: Values) -> Any:
-        """The first row of the result, or None."""
-        found = self._execute(connection, values).fetchone()
-        return None if found is None else self._row._make(found)
-
-    def all(self, connection: Connection, values: Values) -> list[Any]:
-        """Every row of the result."""
-        return list(map(self._row._make, self._execute(connection, values).fetchall()))
-
-    def run(self, connection: Connection, values: Values | Sequence[Values]) -> None:
-        """Write once, or once for each of many."""
-        if isinstance(values, Mapping):
-            self._execute(connection, values)
-        elif values:
-            text, order = self._text(connection)
-            given = [self._given(order, one) for one in values]
-            connection.connection.cursor().executemany(text, given)
-
-    def _execute(self, connection: Connection, values: Values) -> Any:
-        text, order = self._text(connection)
-        cursor = connection.connection.cursor()
-        cursor.execute(text, self._given(order, values))
-        return cursor
-
-    def _given(self, order: list[str] | None, values: Values) -> Any:
-        return values if order is None else [values[name] for name in order]
-
-    def _text(self, connection: Connection) -> tuple[str, list[str] | None]:
-        dialect = connection.dialect
-        known = self._written.get(dialect.name)
-        if known is None:
-            sets = list(self._sets) or None
-            compiled: Any = self._clause.compile(dialect=dialect, column_keys=sets)
-            order = list(compiled.positiontup) if compiled.positional else None
-            known = self._written[dialect.name] = (compiled.string, order)
-        return known
-
-
-_OPTION = "takifugu_work"
+FEW = 1000  # rows that a server sends at a time
+_NUMBERS = itertools.count(1)
+_VALUE = re.compile(r"(?<![:\w]):([a-z_]\w*)")
 
 
 @dataclass
@@ -97,10 +44,105 @@ class TransactionState:
     events: dict[int, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, eq=False)
+class Connection:
+    """A connection of a driver during one transaction.
+
+    Attributes:
+        raw: What the driver made.
+        sqlite: Whether it is one of SQLite, and not of PostgreSQL.
+        state: The state of the transaction.
+    """
+
+    raw: Any
+    sqlite: bool
+    state: TransactionState = field(default_factory=TransactionState, repr=False)
+
+
+class Statement:
+    """One statement, for both databases.
+
+    Args:
+        text: The SQL, with values as ``:name``.
+        lock: Whether the rows that it reads stay locked until the transaction ends. A transaction
+            of SQLite that writes holds all of them from its beginning.
+    """
+
+    def __init__(self, text: str, *, lock: bool = False) -> None:
+        self._sqlite = text
+        self._postgresql = _VALUE.sub(r"%(\1)s", text.replace("%", "%%"))
+        if lock:
+            self._postgresql += " FOR UPDATE"
+        self._row: Any = None
+
+    def one(self, connection: Connection, values: Values) -> Any:
+        """The first row of the result, or None."""
+        with closing(self._execute(connection, values)) as cursor:
+            found = cursor.fetchone()
+            return None if found is None else self._row_of(cursor)._make(found)
+
+    def all(self, connection: Connection, values: Values) -> list[Any]:
+        """Every row of the result."""
+        with closing(self._execute(connection, values)) as cursor:
+            found = cursor.fetchall()
+            return list(map(self._row_of(cursor)._make, found))
+
+    def stream(self, connection: Connection, values: Values) -> Generator[Any]:
+        """The rows of the result, a few at a time."""
+        if connection.sqlite:
+            cursor = connection.raw.cursor()
+        else:  # of the server: that of the client reads everything first
+            cursor = connection.raw.cursor(name=f"takifugu_rows_{next(_NUMBERS)}")
+            cursor.itersize = FEW
+        with closing(cursor):
+            cursor.execute(self.text(connection), values)
+            for row in cursor:
+                yield self._row_of(cursor)._make(row)
+
+    def run(self, connection: Connection, values: Values | Sequence[Values]) -> None:
+        """Write once, or once for each of many."""
+        if isinstance(values, Mapping):
+            self._execute(connection, values).close()
+        elif values:
+            with closing(connection.raw.cursor()) as cursor:
+                cursor.executemany(self.text(connection), values)
+
+    def text(self, connection: Connection) -> str:
+        """The SQL as the database of ``connection`` reads it."""
+        return self._sqlite if connection.sqlite else self._postgresql
+
+    def _execute(self, connection: Connection, values: Values) -> Any:
+        cursor = connection.raw.cursor()
+        cursor.execute(self.text(connection), values)
+        return cursor
+
+    def _row_of(self, cursor: Any) -> Any:
+        if self._row is None:
+            self._row = _row_of([column[0] for column in cursor.description])
+        return self._row
+
+
+def _row_of(names: Sequence[str]) -> Any:
+    return namedtuple("Row", names)
+
+
+def insert(table: str, *columns: str) -> Statement:
+    """A statement that adds a row with these columns."""
+    names, values = ", ".join(map(quoted, columns)), ", ".join(f":{name}" for name in columns)
+    return Statement(f"INSERT INTO {table} ({names}) VALUES ({values})")
+
+
+def update(table: str, *columns: str, where: str) -> Statement:
+    """A statement that gives these columns new values where a condition holds."""
+    sets = ", ".join(f"{quoted(name)} = :{name}" for name in columns)
+    return Statement(f"UPDATE {table} SET {sets} WHERE {where}")
+
+
+def quoted(column: str) -> str:
+    """The name of a column, which may be a word of SQL."""
+    return f'"{column}"'
+
+
 def transaction_state(connection: Connection) -> TransactionState:
     """The state of the transaction that ``connection`` is in."""
-    found: TransactionState | None = connection.get_execution_options().get(_OPTION)
-    if found is None:
-        found = TransactionState()
-        connection.execution_options(**{_OPTION: found})
-    return found
+    return connection.state

@@ -11,9 +11,6 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from sqlalchemy import URL, Connection, Engine, create_engine, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, TimeoutError
-
 from takifugu._atomic import refuse_special
 from takifugu.errors import (
     InvalidFile,
@@ -24,8 +21,10 @@ from takifugu.errors import (
     NotALedger,
 )
 from takifugu.ledger.events.event_chain import Anchor
-from takifugu.ledger.storage.sqlite_engine import open_sqlite
-from takifugu.ledger.storage.statement import transaction_state
+from takifugu.ledger.storage.addresses import Address, address_of
+from takifugu.ledger.storage.connections import Connections
+from takifugu.ledger.storage.sqlite_connections import open_sqlite
+from takifugu.ledger.storage.statement import Connection, Statement, transaction_state
 from takifugu.ledger.witnesses.head_witness import Guard
 
 ADVISORY_LOCK = 7_472_696_667  # of PostgreSQL: one process at a time creates or migrates
@@ -36,21 +35,17 @@ class Store:
     """A database that holds one ledger, and its two kinds of transactions."""
 
     def __init__(self, where: str | Path, *, read_only: bool, wait: float) -> None:
-        self._url = _address(where)
-        self.name = self._url.render_as_string(hide_password=True)
-        self.sqlite = self._url.get_backend_name() == "sqlite"
+        address = address_of(where)
+        self.name, self.sqlite = address.name, address.sqlite
         self.read_only, self._process = read_only, os.getpid()
-        if self.sqlite:
-            self.name = self._url.database or ""
-        self._engine = _engine(self._url, read_only=read_only, wait=wait)
-        self._reader = self._engine.execution_options(reading=True)
+        self._connections = _connections(address, read_only=read_only, wait=wait)
         self.guard: Guard | None = None  # none while a ledger is made, or inspected from outside
         self.identity = ""  # of the ledger, once it was opened
 
     @property
     def is_new(self) -> bool:
         """Whether there is nothing yet where the ledger is to be."""
-        path = Path(self._url.database or "")
+        path = Path(self.name)
         return self.sqlite and (not path.exists() or path.stat().st_size == 0)
 
     @contextlib.contextmanager
@@ -63,7 +58,7 @@ class Store:
                 reason="read-only",
             )
         guard = self.guard
-        with named_failures(self._engine, self.name), self._engine.begin() as connection:
+        with self._transaction(reading=False) as connection:
             if guard is not None:
                 guard.begin(connection)
             yield connection
@@ -90,13 +85,22 @@ class Store:
     def unguarded(self) -> Iterator[Connection]:
         """The same, without a comparison with the witness."""
         self._check_process()
-        with named_failures(self._engine, self.name), self._reader.begin() as connection:
+        with self._transaction(reading=True) as connection:
             yield connection
+
+    @contextlib.contextmanager
+    def _transaction(self, *, reading: bool) -> Iterator[Connection]:
+        """A transaction; every failure of the database gets its name."""
+        try:
+            with self._connections.transaction(reading=reading) as connection:
+                yield connection
+        except self._connections.errors as error:
+            raise _named(self.name, error) from error
 
     def only_one(self, connection: Connection) -> None:
         """Keep others from making or migrating tables until the transaction ends."""
         if not self.sqlite:
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")
+            Statement(f"SELECT pg_advisory_xact_lock({ADVISORY_LOCK})").run(connection, {})
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:  # a connection must not be used from both sides of a fork
@@ -107,7 +111,7 @@ class Store:
 
     def close(self) -> None:
         """Close every connection, and leave nothing in the log beside the file."""
-        self._engine.dispose()
+        self._connections.close()
         if os.getpid() == self._process:
             self.empty_log()
         if self.guard is not None and self.guard.witness is not None:
@@ -143,60 +147,19 @@ class Store:
                     raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def _engine(url: URL, *, read_only: bool, wait: float) -> Engine:
-    if url.get_backend_name() == "sqlite":
-        return open_sqlite(Path(url.database or ""), read_only=read_only, wait=wait)
+def _connections(address: Address, *, read_only: bool, wait: float) -> Connections:
+    if address.sqlite:
+        return open_sqlite(Path(address.name), read_only=read_only, wait=wait)
     try:
-        from takifugu.ledger.storage.postgresql_engine import open_postgresql
-    except ModuleNotFoundError:  # SQLAlchemy's own import reports it, with what to do
-        return create_engine(url)
-    return open_postgresql(url, read_only=read_only, wait=wait)
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:  # bytes of a name that are no text: half characters in Python
-        return False
-    return True
-
-
-def _address(where: str | Path) -> URL:
-    if not isinstance(where, str | Path):  # None would be a file of that name
+        from takifugu.ledger.storage.postgresql_connections import open_postgresql
+    except ModuleNotFoundError as error:
         raise InvalidFile(
             "ledger",
-            given=f"is a {type(where).__name__}",
-            needed="be a path or a URL",
-            reason="address",
-        )
-    text = str(where)
-    if isinstance(where, Path) or "://" not in text:
-        if not text or text == ":memory:":
-            raise InvalidFile(
-                "ledger", given=f"is {text!r}", needed="be kept in a file", reason="memory"
-            )
-        if not _is_text(text):
-            raise InvalidFile(
-                "ledger", given=f"is {text!r}", needed="have a name in UTF-8", reason="text"
-            )
-        return URL.create("sqlite", database=text)
-    try:
-        url = make_url(text)
-    except ArgumentError as error:
-        raise InvalidFile(
-            "ledger", given="is not an address", needed="be a path or a URL", reason="address"
+            given="is kept by PostgreSQL, and psycopg is not installed",
+            needed="have its driver: pip install 'takifugu[postgres]'",
+            reason="driver",
         ) from error
-    backend = url.get_backend_name()
-    if backend == "sqlite" and url.database and url.database != ":memory:":
-        return URL.create("sqlite", database=url.database)
-    if backend in ("postgresql", "postgres"):
-        return url.set(drivername="postgresql+psycopg")
-    raise InvalidFile(
-        "ledger",
-        given=f"is kept by {backend}",
-        needed="be a file, sqlite:///PATH or postgresql://…",
-        reason="backend",
-    )
+    return open_postgresql(address.url, read_only=read_only, wait=wait)
 
 
 _BUSY = (LedgerUnavailable, "locked", "Others hold it locked; try again.")
@@ -224,19 +187,6 @@ _POSTGRESQL = {
     "XX": _BROKEN,
     "23": _BROKEN,
 }
-
-
-@contextlib.contextmanager
-def named_failures(engine: Engine, ledger: str) -> Iterator[None]:
-    """Give every failure of the database of ``ledger`` its name."""
-    try:
-        yield
-    except DBAPIError as error:
-        raise _named(ledger, error.orig or error) from error
-    except engine.dialect.loaded_dbapi.Error as error:  # from the driver itself
-        raise _named(ledger, error) from error
-    except TimeoutError as error:  # of the pool of connections
-        raise LedgerUnavailable(f"ledger {ledger!r}: {_line(error)}", reason="timeout") from error
 
 
 def _named(ledger: str, cause: BaseException) -> LedgerError:

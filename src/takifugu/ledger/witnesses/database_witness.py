@@ -1,16 +1,14 @@
 """A witness in a database of its own: one row for each ledger."""
 
-from sqlalchemy import bindparam, insert, select, update
-
 from takifugu.ledger.events.event_chain import Anchor
-from takifugu.ledger.storage.schema import WITNESSES
-from takifugu.ledger.storage.statement import Statement
+from takifugu.ledger.storage.schema import WITNESSES, create_table
+from takifugu.ledger.storage.statement import Statement, insert, update
 from takifugu.ledger.storage.store import Store
 
-_OF = WITNESSES.c.ledger == bindparam("whose")
-_NOTED = Statement(select(WITNESSES.c.seq, WITNESSES.c.hash).where(_OF).with_for_update())
-_BEGIN = Statement(insert(WITNESSES), "ledger", "seq", "hash")
-_MOVE = Statement(update(WITNESSES).where(_OF), "seq", "hash")
+_NOTED = f"SELECT seq, hash FROM {WITNESSES} WHERE ledger = :whose"
+_READ, _LOCKED = Statement(_NOTED), Statement(_NOTED, lock=True)
+_BEGIN = insert(WITNESSES, "ledger", "seq", "hash")
+_MOVE = update(WITNESSES, "seq", "hash", where="ledger = :whose")
 
 
 class DatabaseWitness:
@@ -23,14 +21,14 @@ class DatabaseWitness:
         """The event that was recorded last."""
         self._make()
         with self._store.reading() as connection:
-            row = connection.execute(select(WITNESSES).where(WITNESSES.c.ledger == ledger)).first()
+            row = _READ.one(connection, {"whose": ledger})
         return None if row is None else Anchor(row.seq, row.hash)
 
     def record(self, ledger: str, event: Anchor, seen: Anchor | None) -> Anchor | None:
         """Record ``event`` unless others have recorded something since."""
         self._make()
         with self._store.writing() as connection:
-            row = _NOTED.one(connection, {"whose": ledger})
+            row = _LOCKED.one(connection, {"whose": ledger})
             now = None if row is None else Anchor(row.seq, row.hash)
             if now == event or now != seen:
                 return now
@@ -48,5 +46,5 @@ class DatabaseWitness:
         if not self._ready:
             with self._store.writing() as connection:
                 self._store.only_one(connection)
-                WITNESSES.create(connection, checkfirst=True)
+                create_table(connection, WITNESSES, if_needed=True)
             self._ready = True

@@ -20,13 +20,11 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from sqlalchemy import Connection, bindparam, select
-
 from takifugu.errors import LedgerDamaged, LedgerSetBack
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.event_chain import Anchor, Event
 from takifugu.ledger.storage.schema import EVENTS
-from takifugu.ledger.storage.statement import Statement, transaction_state
+from takifugu.ledger.storage.statement import Connection, Statement, transaction_state
 
 IDENTITY = re.compile(r"[0-9a-f]{32}")
 
@@ -54,7 +52,8 @@ class HeadWitness(Protocol):
         """Release the connections, if there are any."""
 
 
-_HASH_AT = Statement(select(EVENTS.c.hash).where(EVENTS.c.seq == bindparam("which")))
+_HASH_AT = Statement(f"SELECT hash FROM {EVENTS} WHERE seq = :which")
+_LOSSES = Statement(f"SELECT seq FROM {EVENTS} WHERE kind = 'loss'")
 
 
 class Guard:
@@ -166,10 +165,9 @@ def holds(connection: Connection, noted: Anchor) -> bool:
 
 def _accepted(connection: Connection, noted: Anchor) -> bool:
     """Whether a later decision of the owner gave up the history that was ``noted``."""
-    losses = connection.execute(select(EVENTS.c.seq).where(EVENTS.c.kind == "loss")).scalars()
     return any(
-        chain.one(connection, seq).body.get("lost") == {"seq": noted.seq, "hash": noted.hash}
-        for seq in losses.all()
+        chain.one(connection, row.seq).body.get("lost") == {"seq": noted.seq, "hash": noted.hash}
+        for row in _LOSSES.all(connection, {})
     )
 
 

@@ -49,8 +49,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from sqlalchemy import Connection
-
 from takifugu._exact import Number, exactly
 from takifugu._rounding import float_up
 from takifugu.costs import ANY, Column, Cost
@@ -62,6 +60,7 @@ from takifugu.ledger.accounts.limits import Limit
 from takifugu.ledger.canonical_text import write_fraction
 from takifugu.ledger.events import replay
 from takifugu.ledger.events.event_chain import Anchor
+from takifugu.ledger.storage.statement import Connection
 from takifugu.ledger.witnesses.head_witness import holds
 from takifugu.losses import Concentrated, Metric, Total
 from takifugu.priors.secrets import Secrets

@@ -37,7 +37,6 @@ monotone), with rows that may be off by ``slack``.
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import fsum
 from typing import Any
@@ -356,5 +355,7 @@ def _share(work: Callable[[int, int], None], pairs: int, states: int) -> None:
         work(0, pairs)
         return
     cuts = np.linspace(0, pairs, min(8 * workers, pairs) + 1).astype(int)
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(work, cuts[:-1].tolist(), cuts[1:].tolist()))

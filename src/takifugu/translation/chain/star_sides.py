@@ -41,7 +41,7 @@ from functools import cached_property
 import numpy as np
 
 from takifugu._rounding import UNIT
-from takifugu.numeric import Booleans, Floats, Integers
+from takifugu.numeric import Booleans, Floats, Integers, distinct
 from takifugu.translation.chain.stars import Star
 
 SHORTEST, LONGEST = 24, 600  # entries that are walked
@@ -279,7 +279,7 @@ class SideSearch:
         top = np.where(top > 0, top + slack, top)
         if walk.known:
             top = np.maximum.accumulate(top)
-        cells = np.unique(np.concatenate(wanted)) if wanted else np.zeros(0, dtype=np.int64)
+        cells = distinct(np.concatenate(wanted)) if wanted else np.zeros(0, dtype=np.int64)
         return top, cells[np.diff(points)[cells] > 0.25 * close]
 
     def _between(self, positive: Booleans, shift: Floats) -> tuple[Floats, Floats, Integers]:

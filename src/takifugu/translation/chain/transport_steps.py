@@ -12,7 +12,6 @@ needs neither the triangle inequality nor row sums, so it remains a proof when c
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -174,5 +173,7 @@ def _share(work: Callable[[int, int], None], rows: int, states: int) -> None:
         work(0, rows)
         return
     cuts = np.linspace(0, rows, min(8 * workers, rows) + 1).astype(int)
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(work, cuts[:-1].tolist(), cuts[1:].tolist()))

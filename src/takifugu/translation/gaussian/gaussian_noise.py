@@ -6,8 +6,6 @@ r"""μ-GDP as (ε, δ), rounded the safe way.
 
 import math
 
-from scipy.special import log_ndtr
-
 from takifugu._rounding import UNIT
 from takifugu.errors import UnsoundRequest
 
@@ -31,6 +29,8 @@ def gdp_delta(mu: float, epsilon: float) -> float:
     ahead, behind = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu
     if ahead < FAR:
         return LEAST
+    from scipy.special import log_ndtr
+
     first, second = float(log_ndtr(ahead)), float(log_ndtr(behind)) + epsilon
     # the ends are off by a few units of their size, which moves log Φ by about that times the end
     off = 64 * UNIT * (1 + ahead * ahead + behind * behind + epsilon)

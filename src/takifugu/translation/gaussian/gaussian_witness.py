@@ -32,7 +32,6 @@ from fractions import Fraction
 from math import inf
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
 
 from takifugu._rounding import float_down, float_up
 from takifugu.costs import ANY, Cost, Distance, Steps
@@ -140,6 +139,8 @@ class GaussianWitness:
         beside: list[_Slopes],
     ) -> float:
         """What the ``names`` beside the entry add, between the two ``ends``."""
+        from scipy.special import ndtr
+
         if not len(kept):
             return 0.0
         places = kept + 1
@@ -203,5 +204,7 @@ def _nearer(scores: Floats, size: Floats) -> Floats:
 
 def _log_moment(z: Floats, a: Floats) -> Floats:
     r"""Log E exp(a·(z − Z)₊) of a standard normal Z: what lies below a bound, weighed."""
+    from scipy.special import log_ndtr
+
     moment: Floats = np.logaddexp(log_ndtr(-z), a * z + a**2 / 2 + log_ndtr(z + a))
     return moment

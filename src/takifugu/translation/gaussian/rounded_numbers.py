@@ -33,7 +33,6 @@ from fractions import Fraction
 from math import exp, inf
 
 import numpy as np
-from scipy.special import erfcx
 
 from takifugu._rounding import UNIT, float_up
 from takifugu.costs import Cost, Shape, Steps
@@ -58,6 +57,8 @@ def rounding_factor(kappa: float, step: float, deviation: float) -> float:
     outer = np.asarray((cells + 1) * eta, dtype=np.float64)
     bend = np.exp(kappa * cells) * _most_bent(inner, outer)
     above = (eta**3 / 12) * (1 + 2 * float(bend.sum())) * 0.39894229 + 1e-200
+    from scipy.special import erfcx
+
     below = exp(-kappa) * float(erfcx(kappa / eta / 2**0.5))
     return (1 + above / below * (1 + 1e-9)) * (1 + 4 * UNIT)
 

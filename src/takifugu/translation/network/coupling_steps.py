@@ -23,14 +23,13 @@ off at what all terms can cost at most, and at group privacy.
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import fsum, prod
 
 import numpy as np
 
 from takifugu._rounding import gamma, up
-from takifugu.numeric import Floats, Integers
+from takifugu.numeric import Floats, Integers, distinct
 from takifugu.translation.network.partition_function import Weights
 
 AT_ONCE = 128  # states of R that are coupled in one step; more are taken one group after another
@@ -167,7 +166,7 @@ class CouplingSteps:
         whole = float(up(fsum(term.most for term in terms)))  # every move costs at most this
         place = law.number(keep, self._sizes)
         order = np.argsort(place, kind="stable")
-        there = np.unique(place)
+        there = distinct(place)
         cuts = np.searchsorted(place[order], np.append(there, there[-1] + 1))
         sides = [order[cuts[k] : cuts[k + 1]] for k in range(len(there))]
         chosen = self._chosen_pairs(keep, there, [len(side) for side in sides])
@@ -179,7 +178,7 @@ class CouplingSteps:
         found[chosen] = np.minimum(self.between(law, terms, sides, *chosen), most)
         if len(chosen[0]) < len(there) * (len(there) - 1):
             coupling_kernel.by_way_of_others(found)
-            apart = np.unique(np.argmax(np.isfinite(found), axis=1))  # one state of each component
+            apart = distinct(np.argmax(np.isfinite(found), axis=1))  # one state of each component
             if len(apart) > 1:
                 one, other = np.nonzero(~np.eye(len(apart), dtype=np.bool_))
                 lefts, rights = apart[one], apart[other]
@@ -226,7 +225,7 @@ class CouplingSteps:
             if shape[axis] == 1:
                 continue
             contexts = np.moveaxis(near, axis, -1).reshape(-1, shape[axis])  # [others, value]
-            contexts = np.unique(contexts, axis=0)
+            contexts = distinct(contexts, axis=0)
             one, other = np.nonzero(~np.eye(shape[axis], dtype=np.bool_))
             codes, inverse = np.unique(
                 contexts[:, one] * len(sides) + contexts[:, other], return_inverse=True
@@ -283,7 +282,7 @@ class CouplingSteps:
 
         if not len(lefts) or not terms:
             return np.zeros(len(lefts))
-        used = np.unique(np.concatenate([lefts, rights]))
+        used = distinct(np.concatenate([lefts, rights]))
         place = np.zeros(len(sides), dtype=np.int64)
         place[used] = np.arange(len(used))
         kept = [sides[k] for k in used]
@@ -330,6 +329,8 @@ def _share(work: Callable[[int, int], None], count: int, each: float) -> None:
         work(0, count)
         return
     cuts = np.linspace(0, count, min(8 * workers, count) + 1).astype(int)
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(work, cuts[:-1].tolist(), cuts[1:].tolist()))
 

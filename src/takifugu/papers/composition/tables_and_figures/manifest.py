@@ -15,7 +15,7 @@ from takifugu.papers.composition.results import Results
 
 PACKAGES = (
     "takifugu", "numpy", "scipy", "numba", "opendp", "ibis-framework", "duckdb", "sqlglot",
-    "matplotlib", "sqlalchemy", "typer", "rich", "pgmpy",
+    "matplotlib", "typer", "rich", "pgmpy",
 )  # fmt: skip
 
 

@@ -11,13 +11,22 @@ from typing import Any
 
 import psycopg
 from psycopg import waiting
-from sqlalchemy import URL, Connection, Engine, create_engine, event
+from psycopg.conninfo import conninfo_to_dict
+
+from takifugu.errors import InvalidFile
+from takifugu.ledger.storage.connections import Connections
 
 LEAST = 5.0  # seconds of silence that are always allowed
 
 
-def open_postgresql(url: URL, *, read_only: bool, wait: float) -> Engine:
-    """An engine for the ledger at an address, which gives up when the server is silent."""
+def open_postgresql(address: str, *, read_only: bool, wait: float) -> Connections:
+    """The connections to the ledger at an address; they give up when the server is silent."""
+    try:
+        query = conninfo_to_dict(address)
+    except psycopg.ProgrammingError:
+        raise InvalidFile(
+            "ledger", given="is not an address", needed="be a path or a URL", reason="address"
+        ) from None  # its message may hold the password
     most = max(LEAST, 3 * wait)
     limits = {"lock_timeout": wait, "statement_timeout": most}
     settings = "-c synchronous_commit=on" + "".join(
@@ -25,9 +34,8 @@ def open_postgresql(url: URL, *, read_only: bool, wait: float) -> Engine:
     )
     if read_only:
         settings += " -c default_transaction_read_only=on"
-    given = url.query.get("options", "")
-    options = f"{given if isinstance(given, str) else ' '.join(given)} {settings}".strip()
-    network = {  # the kernel notices lost packets; `_timed` does the rest
+    options = f"{query.get('options') or ''} {settings}".strip()
+    network: dict[str, Any] = {  # the kernel notices lost packets; `_timed` does the rest
         "connect_timeout": max(2, round(wait)),
         "tcp_user_timeout": round(most * 1000),
         "keepalives": 1,
@@ -35,25 +43,14 @@ def open_postgresql(url: URL, *, read_only: bool, wait: float) -> Engine:
         "keepalives_interval": max(1, round(most / 6)),
         "keepalives_count": 3,
     }
-    network = {name: value for name, value in network.items() if name not in url.query}
-    engine = create_engine(
-        url,
-        isolation_level="READ COMMITTED",
-        pool_timeout=most,
-        connect_args={"options": options, **network},
-    )
+    network = {name: value for name, value in network.items() if name not in query}
     kind = _timed(most)
 
-    @event.listens_for(engine, "do_connect")
-    def connect(_dialect: Any, _record: Any, arguments: Any, parameters: Any) -> Any:
-        return kind.connect(*arguments, **parameters)
+    def connect() -> psycopg.Connection[Any]:
+        return kind.connect(address, autocommit=True, options=options, **network)
 
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        if connection.get_execution_options().get("reading"):
-            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-
-    return engine
+    begin = ("BEGIN ISOLATION LEVEL REPEATABLE READ", "BEGIN ISOLATION LEVEL READ COMMITTED")
+    return Connections(connect, sqlite=False, errors=psycopg.Error, begin=begin, wait=most)
 
 
 def _timed(seconds: float) -> type[psycopg.Connection[Any]]:

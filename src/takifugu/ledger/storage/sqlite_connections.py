@@ -2,28 +2,29 @@
 
 import sqlite3
 from pathlib import Path
-from typing import Any
-
-from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 
 from takifugu.errors import InvalidFile, LedgerUnavailable, LedgerUnwritable
+from takifugu.ledger.storage.connections import Connections
 
 
-def open_sqlite(path: Path, *, read_only: bool, wait: float) -> Engine:
-    """An engine for the ledger in a file; `InvalidFile` if it cannot be one."""
+def open_sqlite(path: Path, *, read_only: bool, wait: float) -> Connections:
+    """The connections to the ledger in a file; `InvalidFile` if it cannot be one."""
     _check_place(path)
     mode = "ro" if read_only else "rwc"
     address = f"{path.absolute().as_uri()}?mode={mode}"
 
     def connect() -> sqlite3.Connection:
-        return sqlite3.connect(
+        raw = sqlite3.connect(
             address, uri=True, timeout=wait, isolation_level=None, check_same_thread=False
         )
+        try:
+            prepare(raw)
+        except BaseException:
+            raw.close()
+            raise
+        return raw
 
-    engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool)
-
-    @event.listens_for(engine, "connect")
-    def prepare(raw: Any, _record: Any) -> None:
+    def prepare(raw: sqlite3.Connection) -> None:
         if not read_only:
             mode = raw.execute("PRAGMA journal_mode=WAL").fetchone()[0]
             if mode != "wal":
@@ -35,12 +36,8 @@ def open_sqlite(path: Path, *, read_only: bool, wait: float) -> Engine:
         raw.execute("PRAGMA synchronous=FULL")
         raw.execute("PRAGMA cache_size=-32000")
 
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        reading = connection.get_execution_options().get("reading")
-        connection.connection.cursor().execute("BEGIN" if reading else "BEGIN IMMEDIATE")
-
-    return engine
+    begin = ("BEGIN", "BEGIN IMMEDIATE")
+    return Connections(connect, sqlite=True, errors=sqlite3.Error, begin=begin, wait=max(wait, 30))
 
 
 def _check_place(path: Path) -> None:

@@ -1,0 +1,85 @@
+"""The priors of a dataset, in words for a privacy report: what they say, how they came about."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from takifugu.ledger import Event
+from takifugu.priors.independent import Product
+from takifugu.priors.prior import Prior
+from takifugu.priors.random_field import MarkovRandomField
+from takifugu.project.loaded_dataset import LoadedDataset
+from takifugu.project.policy import PriorPolicy
+from takifugu.reports.report_values import ReportedPrior
+from takifugu.session.guarantee import described
+from takifugu.visible import four_digits
+
+OF_PEOPLE = frozenset({"entities", "entities × sequence"})  # readings whose entries are people
+MOST_NAMES = 12
+NAMES = {  # of facts, for people
+    "states": "values",
+    "names": "which are",
+    "length": "rows of one entity, at most",
+    "entries": "entries",
+    "zeros": "transitions taken as impossible",
+    "start": "law of the first row",
+    "known": "other rows that are known",
+    "kernel": "kernel of the correlation",
+}
+HOW = frozenset({"fitted", "entered", "written"})  # what a policy event records
+
+
+def reported_priors(found: LoadedDataset, events: Sequence[Event]) -> tuple[ReportedPrior, ...]:
+    """Each prior of the policy, once."""
+    done: dict[str, ReportedPrior] = {}
+    for policy, prior in found.by_policy:
+        if prior.fingerprint in done:
+            continue
+        done[prior.fingerprint] = ReportedPrior(
+            prior,
+            words=described(prior),
+            file=PurePath(policy.file).name,
+            origin=tuple(_origin(policy, prior, events)),
+            facts=_facts(prior),
+            named=policy.over not in OF_PEOPLE and not isinstance(prior, Product),
+        )
+    return tuple(done.values())
+
+
+def _origin(policy: PriorPolicy, prior: Prior, events: Sequence[Event]) -> Iterator[str]:
+    if prior.fitted_on:
+        yield from dict.fromkeys(rule.statement for rule in prior.fitted_on)
+    else:
+        yield "It was written down by the owner, and not estimated from rows of the table."
+    if policy.start is not None or policy.known is not None:
+        yield "The policy takes the adversary to know more, or less, than its file says."
+    name = PurePath(policy.file).name
+    for event in reversed(events):
+        details = event.body.get("details", {})
+        if event.kind == "policy" and name in [
+            PurePath(str(file)).name for file in details.get("files", ())
+        ]:
+            how = details.get("how") if details.get("how") in HOW else "entered"
+            who = f" by {event.body['actor']}" if event.body.get("actor") else ""
+            yield f"It was {how} on {event.at:%Y-%m-%d}{who} (event {event.seq})."
+            return
+
+
+def _facts(prior: Prior) -> dict[str, str]:
+    facts: Mapping[str, Any] = prior.facts()
+    found = {}
+    for name, value in facts.items():
+        if isinstance(value, list | tuple):
+            names = [str(part) for part in value]
+            more = len(names) - MOST_NAMES
+            text = ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+        elif isinstance(value, float):
+            text = four_digits(value)
+        elif value is None:
+            text = "unbounded" if name in ("length", "entries") else "none"
+        else:
+            text = f"{value:,}" if isinstance(value, int) else str(value)
+        found[NAMES.get(name, name.replace("_", " "))] = text
+    if isinstance(prior, MarkovRandomField):
+        found["pairs that pull each other"] = f"{len(prior.edges):,}"
+    return found

@@ -1,0 +1,136 @@
+"""Stored answers as tables, from the ledger and the declaration alone: no data is read.
+
+Answers are stored with the table that was published. One that was stored before that, or whose
+table is too long, is laid out by the declaration, as it was drawn, if that is still the one it was
+released under and lists all keys; else it is a list of numbers, and it is said so.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any
+
+from takifugu.engines import Category, Declaration, InvalidQuery
+from takifugu.session.cells import declared
+
+AS_DRAWN = (
+    "The ledger has this answer as it was drawn: numbers may lie outside what is possible, below 0"
+    " for instance."
+)
+NO_NAMES = (
+    "The ledger has this answer as a list of numbers. The names that belong to them are not in the"
+    " ledger, and the declaration does not list them all, or was changed since."
+)
+COUNTS = frozenset({"histogram", "count", "counts", "transitions", "marginals", "proportions"})
+
+
+@dataclass(frozen=True)
+class StoredTable:
+    """A stored answer: columns and rows, and what to know of them; empty if nothing."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    note: str = ""
+
+
+def stored_table(
+    body: Mapping[str, Any], answer: Mapping[str, Any], declaration: Declaration
+) -> StoredTable:
+    """The table of the answer to a charge, whose event has the body ``body``."""
+    shown = answer.get("shown")
+    if isinstance(shown, Mapping):
+        return StoredTable(tuple(shown["columns"]), tuple(map(tuple, shown["rows"])))
+    drawn = list(answer.get("drawn", ()))
+    axes = None
+    if body.get("declared") == declared(declaration):
+        axes = _axes(body, declaration)
+    if axes is not None and body["query"]["name"] == "top_k":
+        return _ranking(body["query"], axes, drawn)
+    if axes is None or prod(len(keys) for _, keys in axes) != len(drawn):
+        return StoredTable(("number",), tuple((value,) for value in drawn), NO_NAMES)
+    names = tuple(name for name, _ in axes)
+    keys = product(*(keys for _, keys in axes))
+    half = _half(body)
+    counts = "count as drawn" if body["query"]["name"] == "proportions" else "estimate"
+    if half is None or counts != "estimate":
+        rows = tuple((*key, value) for key, value in zip(keys, drawn, strict=True))
+        return StoredTable((*names, counts), rows, AS_DRAWN)
+    rows = tuple(
+        (*key, None, None, None) if value is None else (*key, value, value - half, value + half)
+        for key, value in zip(keys, drawn, strict=True)
+    )
+    return StoredTable((*names, "estimate", "low", "high"), rows, AS_DRAWN)
+
+
+Axes = list[tuple[str, Sequence[Any]]]
+
+
+def _axes(body: Mapping[str, Any], declaration: Declaration) -> Axes | None:
+    """The names and keys of an answer; None if the declaration does not list them."""
+    query = body["query"]
+    columns = query["column"] if isinstance(query["column"], list) else [query["column"]]
+    found: Axes = []
+    for name in query.get("by", ()):
+        keys = _keys(declaration, name)
+        if keys is None:
+            return None
+        found.append((name, _chosen(name, keys, body["groups"])))
+    match query["name"]:
+        case "histogram" | "proportions" | "top_k":
+            own = [(name, _keys(declaration, name)) for name in columns]
+        case "counts":
+            listed = frozenset(query["values"])
+            keys = _keys(declaration, columns[0]) or ()
+            own = [(columns[0], tuple(key for key in keys if key in listed))]
+        case "transitions":
+            keys = _keys(declaration, columns[0])
+            own = [(f"{columns[0]} before", keys), (columns[0], keys)]
+        case "count" | "sum" | "mean":
+            own = []
+        case _:
+            return None
+    if any(keys is None for _, keys in own):
+        return None
+    return [*found, *((name, keys) for name, keys in own if keys is not None)]
+
+
+def _keys(declaration: Declaration, name: str) -> tuple[Any, ...] | None:
+    try:
+        column: Category = declaration.category(name)
+    except InvalidQuery:
+        return None
+    return None if column.values is None else column.keys
+
+
+def _chosen(name: str, keys: Sequence[Any], groups: Mapping[str, Any] | None) -> tuple[Any, ...]:
+    if groups is None or name not in groups["columns"]:
+        return tuple(keys)
+    place = groups["columns"].index(name)
+    kept = {key[place] for key in groups["keys"]}
+    return tuple(key for key in keys if key in kept)
+
+
+def _ranking(query: Mapping[str, Any], axes: Axes, drawn: list[Any]) -> StoredTable:
+    depth = len(query.get("by", ()))
+    labels = list(product(*(keys for _, keys in axes[depth:])))
+    groups = list(product(*(keys for _, keys in axes[:depth])))
+    k = int(query.get("k", 1))
+    fits = all(isinstance(value, int) and 0 <= value < len(labels) for value in drawn)
+    if not fits or len(drawn) != k * len(groups):
+        return StoredTable(("number",), tuple((value,) for value in drawn), NO_NAMES)
+    places = iter(drawn)
+    rows = tuple(
+        (*group, place + 1, *labels[next(places)]) for group in groups for place in range(k)
+    )
+    names = [name for name, _ in axes]
+    return StoredTable((*names[:depth], "rank", *names[depth:]), rows)
+
+
+def _half(body: Mapping[str, Any]) -> float | None:
+    """Half of a 95 % interval, of counts with integer noise."""
+    mechanism = body["mechanism"]
+    if body["query"]["name"] not in COUNTS or not str(mechanism.get("kind")).startswith("integer"):
+        return None
+    error = mechanism.get("error")
+    return float(error["interval"]) if isinstance(error, Mapping) and "interval" in error else None

@@ -1,0 +1,68 @@
+"""A page as a PDF, for paper and archives. It needs WeasyPrint, which needs Pango."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from takifugu.errors import TakifuguError
+from takifugu.reports.html_page import Page
+
+
+class PdfUnavailable(TakifuguError):
+    """A PDF cannot be made here: WeasyPrint, or the library Pango that it needs, is missing.
+
+    Attributes:
+        package: What is missing.
+        extra: The extra of takifugu that installs it; empty if it is not a Python package.
+    """
+
+    def __init__(self, package: str, extra: str = "") -> None:
+        self.package, self.extra = package, extra
+        install = (
+            f"pip install 'takifugu[{extra}]' installs it; it also needs Pango, a library of the"
+            " system (libpango-1.0-0 and libpangoft2-1.0-0 on Debian)"
+            if extra
+            else "install it from your system (libpango-1.0-0 and libpangoft2-1.0-0 on Debian)"
+        )
+        super().__init__(
+            f"a PDF needs {package}, which is missing; {install}. Or write .html, and print that"
+        )
+
+
+def check_pdf() -> Any:
+    """WeasyPrint; `PdfUnavailable` if a PDF cannot be made here."""
+    try:
+        import weasyprint
+    except ModuleNotFoundError:
+        raise PdfUnavailable("WeasyPrint", "reports") from None
+    except OSError:  # a library of the system
+        raise PdfUnavailable("Pango") from None
+    return weasyprint
+
+
+def pdf_of(page: Page) -> bytes:
+    """The page as a PDF: the same page gives the same bytes. Nothing is fetched."""
+    weasyprint = check_pdf()
+    with _quiet():
+        document = weasyprint.HTML(string=page.html(paper=True), url_fetcher=_refuse)
+        made: bytes = document.write_pdf(pdf_identifier=b"takifugu", full_fonts=False)
+    return made
+
+
+def _refuse(url: str, *_: Any, **__: Any) -> Any:
+    raise ValueError(f"a page fetches nothing, and this one names {url[:40]}")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the remarks of WeasyPrint on styles that only browsers know."""
+    loggers = [logging.getLogger("weasyprint"), logging.getLogger("fontTools")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

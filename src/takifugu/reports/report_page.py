@@ -1,0 +1,335 @@
+"""A privacy report as a page, for a data protection officer who never heard of Pufferfish."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from takifugu.reports.glossary import GLOSSARY
+from takifugu.reports.html_figures import drawing
+from takifugu.reports.html_page import (
+    Definitions,
+    FactList,
+    Listing,
+    Notice,
+    Page,
+    PageTable,
+    Paragraphs,
+    Part,
+    Section,
+    Verbatim,
+)
+from takifugu.reports.influence_figures import curves_figure
+from takifugu.reports.prior_figures import prior_figures
+from takifugu.reports.release_parts import release_section
+from takifugu.reports.report_sentences import counted, moment, prior_means, summary, unbroken
+from takifugu.reports.report_values import (
+    PrivacyReport,
+    ReportedBudget,
+    ReportedDataset,
+    ReportedLedger,
+    ReportedPrior,
+)
+from takifugu.reports.spending_figure import spending_figure
+from takifugu.visible import four_digits, visible
+
+MOST_EXPOSED = 40  # entries, in the figure of an influence curve
+PUBLISHED = (
+    "The tables and figures under “Releases” are results that were released, noise included: treat"
+    " them as published. What this report says of the prior, the declaration and the ledger is part"
+    " of the published policy. Nothing in it was read from a protected table for this report."
+)
+
+
+def report_page(report: PrivacyReport, *, title: str = "Privacy report", lead: str = "") -> Page:
+    """The page; the same values give the same bytes. ``lead`` comes before everything else."""
+    as_of = f"As of event {report.ledger.seq} of the ledger, written on {moment(report.ledger.at)}."
+    names = ", ".join(one.name for one in report.datasets)
+    about = f"About the dataset{'s' if len(report.datasets) > 1 else ''} {names}."
+    if not report.datasets:
+        about = "The project has no datasets yet."
+    some = "" if report.whole else " The project has others, which this report leaves out."
+    sections = [
+        Section("Summary", *_summary(report)),
+        *(_dataset(one, f"d{place}") for place, one in enumerate(report.datasets, 1)),
+        _ledger(report.ledger),
+        _versions(report),
+        Section("Words used here", [Definitions(GLOSSARY)]),
+    ]
+    words = "\n\n".join(part for part in (lead, f"{about}{some} {as_of}") if part)
+    version = report.software.get("takifugu", "")
+    return Page(title, words, sections, foot=f"Made by takifugu {version}. {as_of}")
+
+
+def _summary(report: PrivacyReport) -> tuple[list[Part], list[Section]]:
+    """Five sentences for each dataset."""
+    first: list[Part] = []
+    if not report.ledger.sound:
+        first.append(
+            Notice(
+                "The ledger did not verify: what this report says of budgets and releases may be"
+                " wrong. See “The ledger”.",
+                alarm=True,
+            )
+        )
+    published = Notice(PUBLISHED)
+    if len(report.datasets) == 1:
+        (only,) = report.datasets
+        return [*first, Listing(summary(only, report.ledger), numbered=True), published], []
+    return [*first, published], [
+        Section(one.name, [Listing(summary(one, report.ledger), numbered=True)])
+        for one in report.datasets
+    ]
+
+
+def _dataset(dataset: ReportedDataset, mark: str) -> Section:
+    parts: list[Part] = []
+    if dataset.title:
+        parts.append(Paragraphs(dataset.title))
+    parts += [Notice(note) for note in dataset.notes]
+    return Section(
+        f"Dataset {dataset.name}",
+        parts,
+        [
+            _columns(dataset),
+            _guarantee(dataset),
+            _priors(dataset, mark),
+            _budget(dataset, mark),
+            _releases(dataset, mark),
+            _decisions(dataset),
+        ],
+    )
+
+
+def _columns(dataset: ReportedDataset) -> Section:
+    return Section(
+        "What is protected, and what is public",
+        [
+            PageTable(
+                ["column", "what it is", "values"],
+                [(one.name, one.part, one.values) for one in dataset.columns],
+                caption="The columns that exist for queries. All others are never read.",
+            ),
+            Paragraphs(
+                f"{dataset.secrets} Taken as known to everyone: that a row exists and how many"
+                f" there are, whose it is ({dataset.entity}), its place in the order, its public"
+                " columns, and the lists of values above."
+            ),
+        ],
+    )
+
+
+def _guarantee(dataset: ReportedDataset) -> Section:
+    if not dataset.guarantee:
+        missing = (
+            "There is no prior yet, so that nothing can be released and nothing is guaranteed."
+        )
+        return Section("The guarantee", [Paragraphs(missing)])
+    parts: list[Part] = [
+        Paragraphs(
+            "Published statistics always tell something. The guarantee limits how much they tell"
+            " about any single cell, also through others that are related to it: where somebody was"
+            " at noon says where they were at eleven. It is stated for an adversary who already"
+            " believes the prior below, sees everything that was published, and wants to know which"
+            " of two values one protected cell holds. However they combine what was published, the"
+            " odds between the two values change by a factor of at most e^ε.\n\n"
+            "ε is a number above 0: the smaller, the less can be learned. A budget is the largest ε"
+            " that all releases together may ever reach; a query that would exceed it is refused."
+        )
+    ]
+    budget = dataset.budget
+    if budget is not None:
+        odds = {
+            "from everything published so far": budget.spent_odds,
+            "if the whole budget were spent": budget.full_odds,
+        }
+        listed = [
+            f"{when[0].upper()}{when[1:]}: {unbroken(words)}."
+            for when, words in odds.items()
+            if words
+        ]
+        if listed:
+            parts.append(Listing(listed))
+    parts += [
+        Paragraphs(
+            "What it does not cover: it says nothing about an adversary with another prior, about"
+            " columns that are not protected, or about what somebody knew before."
+        ),
+        Paragraphs("In the words that analysts see:"),
+        Verbatim(dataset.guarantee),
+    ]
+    return Section("The guarantee", parts)
+
+
+def _priors(dataset: ReportedDataset, mark: str) -> Section:
+    if not dataset.priors:
+        return Section("What an adversary may believe: the prior", [Paragraphs("None yet.")])
+    parts: list[Part] = [
+        Paragraphs(
+            "A prior is what the guarantee assumes that an adversary may believe about the values"
+            " before anything is released: above all, how strongly the rows of one person are"
+            " related. The more strongly they are, the more one release can tell, and the less may"
+            " be released."
+        )
+    ]
+    several = len(dataset.priors) > 1
+    if several:
+        parts.append(Paragraphs("The guarantee holds against each of these priors."))
+    sections = [
+        Section(f"Prior {place}: {one.words}", list(_prior(one, f"{mark}-p{place}")))
+        for place, one in enumerate(dataset.priors, 1)
+    ]
+    if not several:
+        parts.append(Paragraphs(f"Here it is {dataset.priors[0].words}."))
+        parts += _prior(dataset.priors[0], f"{mark}-p1")
+        sections = []
+    if dataset.curve is not None and len(dataset.curve.exposed) > 1:
+        last = f" The first {MOST_EXPOSED} are drawn." if len(dataset.curve.exposed) > 40 else ""
+        made = drawing(
+            curves_figure({"the prior": dataset.curve}, most=MOST_EXPOSED),
+            name=f"{mark}-curve",
+            caption="The influence curve: if the b entries around a secret one are counted as fully"
+            f" exposed, all others reveal at most a(b) about it.{last} The faster it falls, the"
+            " sooner rows forget each other.",
+            alt=_curve_alt(dataset),
+        )
+        if several:
+            sections.append(Section("How far a secret reaches", [made]))
+        else:
+            parts.append(made)
+    return Section("What an adversary may believe: the prior", parts, sections)
+
+
+def _curve_alt(dataset: ReportedDataset) -> str:
+    curve = dataset.curve
+    if curve is None:
+        return ""
+    leak = curve.pooled()
+    ends = [
+        f"{four_digits(float(leak[k]), 'up')} with {int(curve.exposed[k])} exposed"
+        for k in (0, len(leak) - 1)
+    ]
+    return f"The influence curve goes from {ends[0]} to {ends[1]} entries."
+
+
+def _prior(prior: ReportedPrior, mark: str) -> Iterator[Part]:
+    yield Paragraphs(prior_means(prior.prior))
+    yield Paragraphs(" ".join(prior.origin))
+    yield FactList({**prior.facts, "file": prior.file, "fingerprint": prior.prior.fingerprint})
+    if prior.named:
+        for place, one in enumerate(prior_figures(prior.prior), 1):
+            yield drawing(one.figure, name=f"{mark}-{place}", caption=one.caption, alt=one.alt)
+
+
+def _budget(dataset: ReportedDataset, mark: str) -> Section:
+    parts: list[Part] = []
+    if dataset.spending:
+        last = dataset.spending[-1]
+        releases = sum(event.released for event in dataset.spending)
+        allowed = "no budget is set" if last.budget is None else f"the budget is {last.budget:g}"
+        parts.append(
+            drawing(
+                spending_figure(dataset.spending),
+                name=f"{mark}-budget",
+                caption="What was spent after each event that released something or changed the"
+                " budget, under the prior and the secrets of today; and the budget of the dataset.",
+                alt=f"After {counted(releases, 'release')} ε ="
+                f" {four_digits(last.spent, 'up')} is spent, and {allowed}.",
+            )
+        )
+    if dataset.budgets:
+        parts.append(
+            PageTable(
+                ["budget of", "ε allowed", "δ", "spent", "left"],
+                [_budget_row(one) for one in dataset.budgets],
+                caption="Spent is rounded up, left down. An analyst's budget counts beside that of"
+                " the dataset.",
+            )
+        )
+    if not parts:
+        parts.append(Paragraphs("No budget is set, so that nothing can be released."))
+    return Section("The budget over time", parts)
+
+
+def _budget_row(budget: ReportedBudget) -> list[str | None]:
+    return [
+        "the dataset" if budget.analyst is None else f"analyst {budget.analyst}",
+        None if budget.epsilon is None else four_digits(budget.epsilon),
+        four_digits(budget.delta),
+        None if budget.spent is None else four_digits(budget.spent, "up"),
+        None if budget.left is None else four_digits(budget.left, "down"),
+    ]
+
+
+def _releases(dataset: ReportedDataset, mark: str) -> Section:
+    if not dataset.releases:
+        return Section("Releases", [Paragraphs("Nothing was released yet.")])
+    many = counted(len(dataset.releases), "release")
+    intro = Paragraphs(
+        f"{many}, in the order of the ledger. A query that was answered before costs nothing when"
+        " it is asked again: the stored answer is given, and it stands here once. Queries that were"
+        " refused released nothing and leave no event."
+    )
+    parts = [
+        release_section(one, place, f"{mark}-r{place}")
+        for place, one in enumerate(dataset.releases, 1)
+    ]
+    return Section("Releases", [intro], parts)
+
+
+def _decisions(dataset: ReportedDataset) -> Section:
+    if not dataset.decisions:
+        return Section("Decisions of the owner", [Paragraphs("None is recorded.")])
+    table = PageTable(
+        ["event", "when (UTC)", "what"],
+        [(str(one.seq), _short_time(one.at), one.words) for one in dataset.decisions],
+        caption="Each is an event of the ledger, with the user name of whoever decided.",
+    )
+    return Section("Decisions of the owner", [table])
+
+
+def _ledger(ledger: ReportedLedger) -> Section:
+    seen = "none" if ledger.witness is None else f"event {ledger.witness}"
+    facts = FactList(
+        {
+            "events": ledger.events,
+            "last event": str(ledger.seq),
+            "written": moment(ledger.at),
+            "hash of the last event": ledger.hash,
+            "seen by a witness": seen,
+            "verification": "sound" if ledger.sound else "NOT sound",
+        }
+    )
+    parts: list[Part] = [
+        Paragraphs(
+            "The ledger records every charge before anything protected is read. Each event carries"
+            " a hash of itself and of all before it, so that no event can be changed, removed or"
+            " inserted without a trace. For this report the whole chain was read, and all totals"
+            " were computed again from the events."
+        ),
+        facts,
+    ]
+    if not ledger.sound:
+        parts.append(Notice("A verification found:", alarm=True))
+        parts.append(Listing([visible(problem) for problem in ledger.problems]))
+    parts += [
+        Paragraphs(
+            "To verify it yourself, run this in the folder of the project. Keep the number and the"
+            " hash of the last event: they also show whether an older copy of the ledger is put"
+            " back later."
+        ),
+        Verbatim(f"takifugu ledger verify --anchor {ledger.seq}:{ledger.hash}"),
+    ]
+    return Section("The ledger", parts)
+
+
+def _versions(report: PrivacyReport) -> Section:
+    return Section(
+        "Software and policy",
+        [
+            Paragraphs("Noise is drawn by OpenDP, from a cryptographic source, without a seed."),
+            FactList({**report.software, "fingerprint of the policy file": report.policy}),
+        ],
+    )
+
+
+def _short_time(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M}"
