@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +21,6 @@ import takifugu
 from takifugu.cli.output_files import OutputFile
 from takifugu.engines import Category, InvalidDeclaration
 from takifugu.errors import Malformed
-from takifugu.reports.budget_figures import odometer_figure
 from takifugu.reports.html_figures import drawing
 from takifugu.reports.html_page import (
     FactList,
@@ -32,7 +32,7 @@ from takifugu.reports.html_page import (
     Verbatim,
 )
 from takifugu.reports.plot_files import save
-from takifugu.reports.release_figures import estimates_figure
+from takifugu.reports.prior_figures import heat_map
 from takifugu.reports.result_figure import result_figure
 from takifugu.session.result_files import csv_text
 from takifugu.visible import csv_cell, four_digits, visible
@@ -138,8 +138,7 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "ranks": lambda: result_figure(
         ("zone", "rank", "state"), RANKS, by=("zone",), title="t", ranked=True
     ),
-    "estimates": lambda: estimates_figure(LABELS, [1.0] * 10, [0.0] * 10, [2.0] * 10, axis="$"),
-    "odometer": lambda: odometer_figure(LABELS, [0.1] * 10, ["$\\frac{1$"], budget=1, title="$"),
+    "heat map": lambda: heat_map(np.eye(10), LABELS, LABELS, down="$", across="$"),
 }
 
 

@@ -86,11 +86,11 @@ def test_the_whole_story_of_two_columns(
     assert says in " ".join(planned["guarantee"].split())
     text = went_well(do("plan survey histogram --column health --epsilon 1"))
     assert " alone (health " in text and ", place 0." in text
-    first = do("release plan.json --json").json()
+    first = do("release plan.json --json --yes").json()
     assert not first["free"] and first["cost"]["by_column"] == cost["by_column"]
     again = do("release survey histogram --column health --epsilon 1 --json").json()
     assert again["free"] and again["rows"] == first["rows"]
-    went_well(do("release survey count --column place --values home --by zone --epsilon 0.5"))
+    went_well(do("release survey count --column place --values home --by zone --epsilon 0.5 --yes"))
     refused = do("release survey histogram --column place --epsilon 2")
     assert refused.status == 3 and isinstance(refused.error, OverBudget)
     (whole,) = do("budget show survey --json").json()["budgets"]
@@ -161,7 +161,7 @@ def test_two_budgets_for_one_column_are_refused(
     went_well(do("dataset add survey survey.toml --prior prior.json --over row"))
     for about in ("", "--about health", "--about place"):
         again = do(f"dataset add again survey.toml {about}")
-        assert again.status == 2 and getattr(again.error, "reason", None) == "same-rows"
+        assert again.status == 3 and getattr(again.error, "reason", None) == "same-rows"
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_every_query_may_be_paid_in_rho(tmp_path: Path, numbers: bool) -> None:
             found = session.release(plan, accept_noise=True)
             assert not found.free and session.spent() == plan.cost.after
             assert session.release(plan, accept_noise=True).rows == found.rows
-            assert "probability at most 1e-6" in " ".join(found.guarantee.split())
+            assert "a probability of at most 1e-6" in " ".join(found.guarantee.split())
             assert "at delta = 1e-6" in str(plan)
         asked = len(NUMBERS if numbers else LABELS)
         assert session.spent() < 0.5 * asked  # in ε they would add up to more

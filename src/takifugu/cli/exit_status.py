@@ -17,13 +17,13 @@ MEANINGS = {
     STOPPED: "interrupted (Ctrl-C); a release that had begun may have been charged",
 }
 BY_NAME = {
-    "MostlyNoise": MISTAKE,
     "BudgetExceeded": REFUSED,
     "BatchRefused": REFUSED,
     "NoBudget": REFUSED,
     "NotAccepted": REFUSED,
     "CellsChanged": REFUSED,
     "SameRows": REFUSED,
+    "TwoBudgets": REFUSED,
     "ScheduleLocked": STORAGE,
     "LedgerUnavailable": STORAGE,
     "LedgerUnwritable": STORAGE,

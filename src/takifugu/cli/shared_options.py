@@ -229,9 +229,9 @@ class Spinner(AbstractContextManager["Spinner"]):
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Make room for a question on the terminal."""
-        self._status.stop()
+        self.__exit__()
         yield
-        self._status.start()
+        self.__enter__()
 
     def __call__(self, detail: str) -> None:
         """Show a detail of what is being done."""

@@ -25,7 +25,9 @@ from takifugu.priors.adversaries import KNOWN, STARTS
 from takifugu.priors.universe import State
 from takifugu.session.entries import KINDS as OVER
 from takifugu.session.entries import canonical
-from takifugu.session.query.linear import WeightedSum
+
+if TYPE_CHECKING:
+    from takifugu.session.query.linear import WeightedSum
 
 if TYPE_CHECKING:
     from takifugu.project.schedules import Schedule
@@ -39,6 +41,10 @@ FittedOn = Literal["first-days", "share", "all-rows"]
 
 class InvalidProject(Malformed):
     """A project file cannot be understood, or what it names does not fit together."""
+
+
+class TwoBudgets(InvalidProject):
+    """Another dataset is about the same column of the same rows: two budgets would add up."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +115,7 @@ class DatasetPolicy:
     analysts: tuple[str, ...] = ()
     release_fitted_rows: bool = False
     table: bool | None = None
-    linear: Mapping[str, WeightedSum] = field(default_factory=dict)
+    linear: Mapping[str, "WeightedSum"] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -243,10 +249,12 @@ def _dataset(named: TomlSection, name: str) -> DatasetPolicy:
     )
 
 
-def _linear(given: TomlSection) -> dict[str, WeightedSum]:
+def _linear(given: TomlSection) -> dict[str, "WeightedSum"]:
     """The sections ``[dataset.NAME.linear.QUERY]``."""
     if "linear" not in given.content:
         return {}
+    from takifugu.session.query.linear import WeightedSum
+
     named, found = given.section("linear", None), {}
     for name in named.content:
         section = named.section(name, ("column", "by", "weights"))

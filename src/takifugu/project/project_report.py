@@ -7,7 +7,7 @@ report.
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
@@ -54,25 +54,30 @@ Progress = Callable[[str], None]
 
 
 def project_report(
-    project: Project, names: Sequence[str] = (), *, progress: Progress | None = None
+    project: Project,
+    names: Sequence[str] = (),
+    *,
+    progress: Progress | None = None,
+    ledger: Ledger | None = None,
 ) -> PrivacyReport:
     """The report on some datasets of a project, by default on all of them.
 
-    A ledger that is damaged, or an older copy, is reported as such.
+    A ledger that is damaged, or an older copy, is reported as such. It is opened read-only unless
+    ``ledger`` is given, which stays open.
     """
     every = tuple(project.policy.datasets)
     chosen = tuple(dict.fromkeys(names)) or every
     for name in chosen:
         project.dataset(name)
     say = progress or (lambda _: None)
-    with project.ledger(inspect=True) as ledger:
+    with project.ledger(inspect=True) if ledger is None else nullcontext(ledger) as opened:
         say("verifying the ledger")
-        checked, events = ledger.verify(), tuple(ledger.history())
+        checked, events = opened.verify(), tuple(opened.history())
         datasets = []
         for name in chosen:
             say(name)
-            datasets.append(_Gathered.of(project, name, ledger, events, progress).reported())
-        state = _ledger(checked, events, str(ledger.name))
+            datasets.append(_Gathered.of(project, name, opened, events, progress).reported())
+        state = _ledger(checked, events, str(opened.name))
     return PrivacyReport(
         datasets=datasets,
         ledger=state,
@@ -176,6 +181,7 @@ class _Gathered:
             found.translation,
             found.columns,
             read,
+            epsilon=None if whole is None else whole.epsilon,
             delta=Fraction(0) if whole is None else whole.delta,
             statement=found.releasable.statement,
         )

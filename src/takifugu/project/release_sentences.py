@@ -26,7 +26,12 @@ METHODS = {
 
 
 def title_of(body: Mapping[str, Any]) -> str:
-    """The query of a charge in a few words."""
+    """The query of a charge in a few words, with the groups that it is about."""
+    only = _only(body["groups"])
+    return f"{_title(body)}, {only}" if only else _title(body)
+
+
+def _title(body: Mapping[str, Any]) -> str:
     query = body["query"]
     column, by = _columns(query), _by(query)
     match query.get("name"):
@@ -101,10 +106,17 @@ def rows_of_charge(body: Mapping[str, Any], shown: Mapping[str, Any]) -> str:
         parts.append(f"{read:,} of {there:,}" if read < there else f"all {read:,}")
     if window := body["window"]:
         parts.append(window_words(window))
-    if groups := body["groups"]:
-        keys = [" × ".join(map(str, key)) for key in groups["keys"]]
-        parts.append(f"only {' × '.join(groups['columns'])} {few(keys)}")
+    if only := _only(body["groups"]):
+        parts.append(only)
     return ", ".join(parts) or "all that may be released"
+
+
+def _only(groups: Mapping[str, Any] | None) -> str:
+    """The groups that a charge read; empty for all of them."""
+    if not groups:
+        return ""
+    keys = [" × ".join(map(str, key)) for key in groups["keys"]]
+    return f"only {' × '.join(groups['columns'])} {few(keys)}"
 
 
 def method_of(mechanism: Mapping[str, Any]) -> str:

@@ -77,8 +77,11 @@ def _axes(body: Mapping[str, Any], declaration: Declaration) -> Axes | None:
             return None
         found.append((name, _chosen(name, keys, body["groups"])))
     match query["name"]:
-        case "histogram" | "proportions" | "top_k":
+        case "histogram" | "proportions":
             own = [(name, _keys(declaration, name)) for name in columns]
+        case "top_k":
+            out = frozenset(query.get("leave_out", ()))
+            own = [(name, _ranked(_keys(declaration, name), out)) for name in columns]
         case "counts":
             listed = frozenset(query["values"])
             keys = _keys(declaration, columns[0]) or ()
@@ -103,6 +106,10 @@ def _keys(declaration: Declaration, name: str) -> tuple[Any, ...] | None:
     return None if column.values is None else column.keys
 
 
+def _ranked(keys: tuple[Any, ...] | None, out: frozenset[Any]) -> tuple[Any, ...] | None:
+    return None if keys is None else tuple(key for key in keys if key not in out)
+
+
 def _chosen(name: str, keys: Sequence[Any], groups: Mapping[str, Any] | None) -> tuple[Any, ...]:
     if groups is None or name not in groups["columns"]:
         return tuple(keys)
@@ -116,6 +123,8 @@ def _ranking(query: Mapping[str, Any], axes: Axes, drawn: list[Any]) -> StoredTa
     labels = list(product(*(keys for _, keys in axes[depth:])))
     groups = list(product(*(keys for _, keys in axes[:depth])))
     k = int(query.get("k", 1))
+    if drawn and all(isinstance(noisy, list) for noisy in drawn):  # the counts that were sorted
+        drawn = [place for noisy in drawn for place in _largest(noisy)[:k]]
     fits = all(isinstance(value, int) and 0 <= value < len(labels) for value in drawn)
     if not fits or len(drawn) != k * len(groups):
         return StoredTable(("number",), tuple((value,) for value in drawn), NO_NAMES)
@@ -125,6 +134,11 @@ def _ranking(query: Mapping[str, Any], axes: Axes, drawn: list[Any]) -> StoredTa
     )
     names = [name for name, _ in axes]
     return StoredTable((*names[:depth], "rank", *names[depth:]), rows)
+
+
+def _largest(noisy: Sequence[int]) -> list[int]:
+    """The places of the largest numbers, in order; of equal ones, the first."""
+    return [place for _, place in sorted((-number, place) for place, number in enumerate(noisy))]
 
 
 def _half(body: Mapping[str, Any]) -> float | None:

@@ -29,7 +29,7 @@ GLOSSARY = {
     "Alone": "the Pufferfish ε of a release if nothing else were ever released.",
     "On top": "by how much a release raises the Pufferfish ε of all that was released before."
     " Per-entry losses add up, and Pufferfish losses need not: the loss on top is often smaller"
-    " than the loss alone.",
+    " than the loss alone, and may be larger.",
     "Charge": "the event in the ledger that pays for a release, written before anything protected"
     " is read.",
     "Ledger": "the file or database that records every charge.",

@@ -102,7 +102,8 @@ def _transitions(
     )  # fmt: skip
     some = ""
     if len(rows) < len(before) or len(columns) < len(after):
-        some = f" Only {len(rows)} of {len(before)} are shown, the most frequent where known."
+        which = "the first" if kept is None else "the most frequent"
+        some = f" Of {len(before)} only {len(rows)} are shown, {which}."
     place = np.unravel_index(int(np.argmax(table)), np.shape(table))
     top = float(np.asarray(table)[place])
     largest = (
@@ -130,7 +131,8 @@ def heat_map(
     height = 1.3 + (0.42 if few else 0.23) * high
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.subplots()
-    strength = np.clip(np.nan_to_num(table), 0.0, 1.0) * (0.5 if few else 1.0)
+    found = np.clip(np.nan_to_num(table), 0.0, 1.0)
+    strength = found / max(float(found.max(initial=0.0)), 1e-9) * (0.5 if few else 1.0)
     for row in range(high):
         for column in range(wide):
             if strength[row, column] > 0.004:

@@ -141,7 +141,9 @@ def _linear(
 ) -> dict[str, Any]:
     """Rows count with the weights of their keys, of which the smallest and largest sums follow."""
     del rows
-    return _numbers("a weighted sum", *(end[filled] for end in query.possible(engine)))
+    unit = float(query.unit(engine))
+    low, high = (np.array(end, dtype=np.float64)[filled] * unit for end in query.ranges(engine))
+    return _numbers("a weighted sum", low, high)
 
 
 def _numbers(one: str, low: Floats, high: Floats) -> dict[str, Any]:

@@ -142,7 +142,7 @@ class QueryPlanning:
             # so little that only values allow it
             return self._made(options, query, delta, unit, reads)
         if unit == everything:
-            return whole
+            return self._answered_earlier(whole) or whole
         before = self._released_before(whole)
         if before is not None:
             return before
@@ -182,6 +182,23 @@ class QueryPlanning:
             quote = self._quote(then, charge)
             if quote.stored or quote.reuse:
                 return then
+        return None
+
+    def _answered_earlier(self, whole: UnpricedPlan) -> UnpricedPlan | None:
+        """The plan of the same query by a mechanism of an earlier version, if it is answered."""
+        aim = self._aim(whole.options, epsilon=whole.options.epsilon, unit=whole.unit)
+        for chosen in whole.query.chosen_earlier(self._engine, aim):
+            loss, found = _loss(chosen.mechanism, whole.unit), self._engine.fingerprint()
+            charge = self._charge(whole.query, chosen.mechanism, loss, found)
+            quote = self._quote(whole, charge)
+            if quote.stored or quote.reuse:
+                return replace(
+                    whole,
+                    mechanism=chosen.mechanism,
+                    error=chosen.error,
+                    reason=chosen.reason,
+                    charge=charge,
+                )
         return None
 
     def _made(
@@ -254,32 +271,33 @@ class QueryPlanning:
         if found.verdict == "useful" or quote.stored:
             return found
         epsilon, admitted = self._useful_epsilon(made, quote, scales)
-        return replace(found, remedy=Remedy(epsilon, admitted, rows_factor(found.accuracy)))
+        more = rows_factor(float(made.error[scales.error]), most_noise(scales))
+        return replace(found, remedy=Remedy(epsilon, admitted, more))
 
     def _useful_epsilon(
         self, made: UnpricedPlan, quote: Quote, scales: AnswerScales
     ) -> tuple[Decimal | None, bool]:
         """A Pufferfish ε whose plan is useful, and whether the budget admits it now."""
         limit = most_noise(scales)
+        near = None if made.options.delta is None else float_down(made.delta)
 
-        def least_loss(amount: Fraction) -> ChosenMechanism | None:
+        def within(amount: Fraction) -> ChosenMechanism | None:
             """A mechanism within a per-entry loss, if it is useful."""
-            kind = Concentrated if made.options.delta is not None else Pure
-            near = None if made.options.delta is None else float_down(made.delta)
-            aim = Aim(kind(amount), near)
-            found = made.query.choose(self._engine, aim)
+            loss = Pure(amount) if near is None else Concentrated(amount)
+            found = made.query.choose(self._engine, Aim(loss, near))
             return found if float(found.error[scales.error]) < limit else None
 
         loss = made.mechanism.loss
         now = loss.rho if isinstance(loss, Concentrated) else loss.epsilon
-        best = least_useful(now, least_loss)
+        best = least_useful(now, within)
         if best is None:
             return None, False
-        price = self._prices.alone(_loss(best.mechanism, made.unit), made.delta)
+        prices = self._prices.apart()
+        price = prices.alone(_loss(best.mechanism, made.unit), made.delta)
         for epsilon in candidates_above(price):
             try:
-                aim = self._aim(made.options, epsilon=epsilon, unit=made.unit)
-                found = made.query.choose(self._engine, aim)
+                allowed = prices.allowed(epsilon, made.delta if near else None, made.unit)
+                found = made.query.choose(self._engine, Aim(allowed, near))
             except UnsoundRequest:  # below what a table translates, for one
                 continue
             if float(found.error[scales.error]) < limit:
@@ -299,7 +317,7 @@ class QueryPlanning:
             half_width=accuracy.half_width,
             range=(accuracy.low, accuracy.high),
             epsilon_needed=None if remedy is None else remedy.epsilon,
-            rows_factor=rows_factor(accuracy),
+            rows_factor=None if remedy is None else remedy.rows,
         )
 
     def _refuse_rows(self, query: Query) -> None:

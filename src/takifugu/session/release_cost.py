@@ -234,6 +234,16 @@ class Prices:
         self._allowed: dict[tuple[Cost, float], Fraction] = {}
         self._priced: dict[Cost, tuple[Fraction, float]] = {}  # by unit: a factor, and its price
 
+    def apart(self) -> "Prices":
+        """The same prices, to look into others: what is found there is not remembered here.
+
+        A price by value may differ by a rounding from one that was searched for from elsewhere, and
+        a plan and its release must come to the same.
+        """
+        found = Prices(self._dataset, self._translation, self._kept)
+        found._allowed = dict(self._allowed)
+        return found
+
     def of(
         self,
         loss: Charged,
@@ -365,7 +375,7 @@ class Prices:
         """The factor of ``unit`` that the translation allows, confirmed by the translation."""
         found = self._translation.to_cost(unit, target)
         if not found > 0:
-            raise no_allowance(target, found)
+            raise no_allowance(target, found, self._translation)
         if not self._within(unit, found, target):
             raise UnsoundRequest(
                 f"the translation allows {float(found)!r} for a loss of {target!r}, and says that"

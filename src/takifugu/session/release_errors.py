@@ -65,7 +65,7 @@ class MostlyNoise(TakifuguError):
         half_width: float,
         range: tuple[float, float],
         epsilon_needed: Decimal | None,
-        rows_factor: int,
+        rows_factor: int | None,
     ) -> None:
         super().__init__(
             f"{words}. Nothing was charged. To release it all the same, confirm it: --yes, or"

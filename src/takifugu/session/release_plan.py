@@ -198,7 +198,7 @@ def error_words(error: Mapping[str, Any]) -> str:
         within = f"within ±{four_digits(half, 'up')}" if half else "off by less than one unit"
         return f"each number {within} {with_probability} {deviation}"
     text = (
-        f"every place right {with_probability} if each leads the next by"
+        f"each place right {with_probability} if each leads the next by"
         f" {four_digits(error['gap'], 'up')} {deviation}"
     )
     if error["right"] is not None:

@@ -265,14 +265,17 @@ class Session(QueryPlanning):
         """What is protected and what is not, in plain words."""
         self._refuse_closed()
         whole = self._ledger.snapshot(self._dataset).whole
-        return self._guarantee(Fraction(0) if whole is None else whole.delta)
+        if whole is None:
+            return self._guarantee(None, Fraction(0))
+        return self._guarantee(whole.epsilon, whole.delta)
 
-    def _guarantee(self, delta: Fraction) -> str:
+    def _guarantee(self, epsilon: Fraction | None, delta: Fraction) -> str:
         return guarantee(
             self._engine.declaration,
             self._prior,
             self._columns,
             self._entries,
+            epsilon=epsilon,
             delta=delta,
             statement=self._statement,
         )
@@ -382,19 +385,21 @@ class Session(QueryPlanning):
     def _result(
         self, made: UnpricedPlan, cost: ReleaseCost, answer: Answer, *, free: bool
     ) -> Result:
-        columns, rows = made.query.table(made.mechanism, answer.value["drawn"], self._engine)
+        table = made.query.table(made.mechanism, answer.value["drawn"], self._engine, made.error)
         body = query_body(made.charge)
         return Result(
             query=body,
-            columns=columns,
-            rows=rows,
+            columns=table.columns,
+            rows=table.rows,
+            raw=table.raw,
+            shown=table.notes,
             error=made.error,
             cost=cost,
             saving=None if free else made.saving(cost),
             free=free,
             at=answer.at,
             mechanism=made.mechanism.describe(),
-            guarantee=self._guarantee(cost.budget_delta),
+            guarantee=self._guarantee(cost.budget, cost.budget_delta),
             reads=made.reads,
             provenance=Provenance(
                 dataset=self._dataset,

@@ -96,10 +96,11 @@ class Usefulness:
     """Whether an answer will be worth having.
 
     Attributes:
-        accuracy: The group that decides.
+        accuracy: The smallest group; or the one that decides, if small ones are worse.
         one: What one of its answers is: "a count".
         many: What several are called; empty for numbers of unknown size.
         groups: How many groups there are.
+        alike: Whether all of them have the same number of rows.
         worse: In how many small groups the answer is worse than in the one that decides.
         worst: The smallest group, if it is worse; None otherwise.
         remedy: What would make it useful; None if it is, or if that was not computed.
@@ -109,6 +110,7 @@ class Usefulness:
     one: str
     many: str
     groups: int
+    alike: bool
     worse: int = 0
     worst: GroupAccuracy | None = None
     remedy: Remedy | None = None
@@ -155,6 +157,8 @@ class Usefulness:
         if self.groups < 2:
             return ""
         named = _named(self.accuracy, rows=self.one not in ("a rank", "a lead"))
+        if self.alike:
+            return f" in each of {self.groups:,} groups"
         if self.worst is not None:
             return f" in {named}"
         return f" in the smallest of {self.groups:,} groups ({named})"
@@ -176,17 +180,16 @@ class Usefulness:
 
 def judged(scales: AnswerScales, error: Mapping[str, Any]) -> Usefulness:
     """Whether answers with a predicted error will be useful."""
-    noise, deciding = float(error[scales.error]), scales.deciding
-    found = _accuracy(scales, deciding, noise)
-    smallest = int(scales.by_size[0])
-    worst, worse = _accuracy(scales, smallest, noise), 0
-    if _RANKED[worst.verdict] > _RANKED[found.verdict]:
-        halves = noise * scales.half_widths
-        limit = scales.size if found.verdict == "useful" else scales.high - scales.low
-        worse = int(np.count_nonzero(halves >= limit))
-    return Usefulness(
-        found, scales.one, scales.many, len(scales.rows), worse, worst if worse else None
-    )
+    noise = float(error[scales.error])
+    found = _accuracy(scales, scales.deciding, noise)
+    smallest = _accuracy(scales, int(scales.by_size[0]), noise)
+    groups, alike = len(scales.rows), bool(np.all(scales.rows == scales.rows[0]))
+    if smallest.verdict == found.verdict:
+        return Usefulness(smallest, scales.one, scales.many, groups, alike)
+    halves = noise * scales.half_widths
+    limit = scales.size if found.verdict == "useful" else scales.high - scales.low
+    worse = int(np.count_nonzero(halves >= limit))
+    return Usefulness(found, scales.one, scales.many, groups, alike, worse, smallest)
 
 
 def most_noise(scales: AnswerScales) -> float:
@@ -195,13 +198,13 @@ def most_noise(scales: AnswerScales) -> float:
     return float(scales.size[at] / scales.half_widths[at])
 
 
-def rows_factor(accuracy: GroupAccuracy) -> int:
+def rows_factor(noise: float, most: float) -> int:
     """How many times as many rows make an answer useful, at the same noise; rounded up.
 
     Twice as many rows halve the error of a mean or a share and double the size of a count, a sum
-    or a rank: the error in parts of the size goes down as rows go up.
+    or a rank: the error in parts of the size goes down as rows go up. ``most`` is `most_noise`.
     """
-    times = accuracy.half_width / accuracy.size if accuracy.size > 0 else inf
+    times = noise / most if most > 0 else inf
     if not isfinite(times):
         return 10**15
     least = floor(times * (1 + 1e-12)) + 1

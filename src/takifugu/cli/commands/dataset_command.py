@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu.cli.commands.dataset_new import refuse_data_file, run_dataset_new
 from takifugu.cli.shared_options import (
     AsJson,
     Backend,
@@ -45,6 +46,9 @@ Declared = Annotated[
         autocompletion=complete_dataset,
     ),
 ]
+
+
+app.command("new")(run_dataset_new)
 
 
 @app.command()
@@ -92,6 +96,7 @@ def add(
     from takifugu.engines import check as check_engine
     from takifugu.engines import open_engine
 
+    refuse_data_file(declaration, name)
     project = the_project(folder)
     by_column = read_column_pairs(pairs)
     secrets = read_secrets(None if by_column else pairs, entries, secrets_within)
@@ -99,6 +104,10 @@ def add(
     with Spinner(f"checking {declaration}"), open_engine(declaration, backend=backend) as engine:
         facts, note = _facts(check_engine(engine)), tie_note(engine.declaration)
         likely = _likely_kind(engine.declaration, facts["longest"])
+        order = engine.declaration.order
+        unit = "steps" if order.kind == "number" else "days"
+        rows = "--share 1/5" if order.absent else f"--first-{unit} N (or --share 1/5)"
+        together = _together(engine.declaration)
         project.add_dataset(
             name,
             declaration,
@@ -121,8 +130,7 @@ def add(
     echo(f"{name} was added to {project.file}")
     if not prior:
         echo(
-            f"next: takifugu prior fit {name}{likely} --first-days N (or --share 1/5), or name a"
-            " prior in the file"
+            f"next: takifugu prior fit {name}{likely} {rows}, or name a prior in the file{together}"
         )
 
 
@@ -139,6 +147,7 @@ def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -
     """
     from takifugu.engines import Amount, read_declaration
 
+    refuse_data_file(dataset)
     project = None if _is_file(dataset) else the_project(folder)
     found = read_declaration(dataset) if project is None else project.load(dataset).declaration
     policy = {} if project is None else _policy(project, dataset)
@@ -193,6 +202,7 @@ def check(
     from takifugu.engines import check as check_engine
     from takifugu.engines import open_engine
 
+    refuse_data_file(dataset)
     project = None if _is_file(dataset) else the_project(folder)
     declared = Path(dataset) if project is None else project.load(dataset).declaration
     with Spinner(f"checking {dataset}"), open_engine(declared, backend=backend) as engine:
@@ -333,7 +343,7 @@ def _declared(found: "Declaration") -> dict[str, Any]:
         "fingerprint": found.fingerprint,
         "source": found.source.place,
         "entity": found.entity,
-        "order": [found.order.column, *found.order.ties],
+        "order": [] if found.order.absent else [found.order.column, *found.order.ties],
         "protected": [column.column for column in found.protected],
         "public": [column.column for column in found.public],
         "guarantee": found.guarantee(),
@@ -398,6 +408,21 @@ def tie_note(declaration: "Declaration") -> str:
     )
 
 
+def _together(declaration: "Declaration") -> str:
+    """The other kind of fit that a public column of households suggests; empty if there is none."""
+    from takifugu.engines import Amount
+
+    words = ("household", "home", "family", "dwelling")
+    homes = [c.column for c in declaration.public if any(w in c.column.lower() for w in words)]
+    several = len(declaration.protected) != 1 or isinstance(declaration.protected[0], Amount)
+    if not homes or several:
+        return ""
+    return (
+        f"; if people of one `{homes[0]}` depend on each other: --kind household --household"
+        f" {homes[0]}"
+    )
+
+
 def _likely_kind(declaration: "Declaration", longest: int) -> str:
     """The option of a fit that suits a table: of numbers, of rows without a sequence, or none."""
     from takifugu.engines import Amount
@@ -415,12 +440,18 @@ def _print_facts(facts: dict[str, Any], note: str) -> None:
     shown = {
         "rows": f"{facts['rows']:,}",
         "entities": f"{facts['entities']:,}, the longest of {facts['longest']:,} rows",
-        "order": f"from {facts['first']} to {facts['last']}" if facts["rows"] else "no rows",
+        "order": _span(facts),
         "keys": ", ".join(f"{column} {count:,}" for column, count in facts["keys"].items()),
     }
     for name, value in shown.items():
         echo(f"{name:<8}  {value}")
     echo(note, nl=False)
+
+
+def _span(facts: dict[str, Any]) -> str:
+    if facts["first"] is None:
+        return "none: one row for each entity" if facts["rows"] else "no rows"
+    return f"from {facts['first']} to {facts['last']}"
 
 
 def _place(place: object) -> str | None:

@@ -19,6 +19,10 @@ from takifugu.errors import InvalidFile, Malformed
 DEFAULT_FOLDER = Path("out") / "demo"
 FILES = {"page": "page.html", "ledger": "takifugu.ledger", "declaration": "check-ins.toml"}
 FEWEST, MOST = 20_000, 100_000_000
+LEAD = (
+    "A demonstration on synthetic data: check-ins of 500 days, drawn from a Markov model. Nobody is"
+    " behind these rows. This is the report that takifugu report writes for a project of your own."
+)
 
 
 def run_demo(
@@ -37,8 +41,8 @@ def run_demo(
 
     Make a project, add the dataset, fit a prior on the first 400 of 500 days, set a budget,
     release the top-3 places of every country from the last 100 days and then the shares of one
-    country, have a third query refused, verify the ledger, and write an HTML page, whose path is
-    printed last. The folder that is left is a project: try more queries in it.
+    country, have a third query refused, verify the ledger, and write the project's report, an HTML
+    page, whose path is printed last. The folder that is left is a project: try more queries in it.
 
     The folder appears complete or not at all. The status is 1 if the third query was not refused
     or the ledger is not sound. Keys of the JSON object: folder, page, ledger, declaration, seed,
@@ -51,23 +55,21 @@ def run_demo(
         raise Malformed("--rows", given=f"is {rows}", needed=f"be from {FEWEST} to {MOST}")
     if not 0 <= seed < 2**64:
         raise Malformed("--seed", given=f"is {seed}", needed=f"be from 0 to {2**64 - 1}")
-    from takifugu import __version__
     from takifugu.cli.demo import demo_steps
     from takifugu.cli.demo.demo_record import DemoRecord
-    from takifugu.reports.html_page import Page, write_page
+    from takifugu.project.project import open_project
+    from takifugu.project.project_report import project_report
+    from takifugu.reports.html_page import write_page
+    from takifugu.reports.report_page import report_page
 
     begun = datetime.now(UTC)
     record = DemoRecord(silent=as_json)
     with NewFolder(out) as new:
         demo_steps.run_steps(new.work, rows=rows, seed=seed, record=record)
-        page = Page(
-            title="Top places of 77 countries, under Pufferfish privacy",
-            lead="A demonstration on synthetic data. Nobody is behind these rows, so this page may"
-            " show exact numbers beside the released ones. For real data it would show the released"
-            " ones only.",
-            sections=record.sections,
-            foot=f"takifugu {__version__}, {begun:%Y-%m-%d %H:%M} UTC.",
-        )
+        project = open_project(new.work)
+        with project.ledger() as ledger:  # read-only, SQLite would leave files of its own behind
+            report = project_report(project, ledger=ledger)
+        page = report_page(report, title="Top places of 77 countries", lead=LEAD)
         write_page(page, new.work / "page.html")
         folder = new.publish()
     files = {name: str(folder / file) for name, file in FILES.items()}

@@ -1,4 +1,4 @@
-"""What the demonstration shows: printed step by step, and kept for the page and for ``--json``."""
+"""What the demonstration shows: printed step by step, and kept for ``--json``."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,7 +46,7 @@ class DemoRecord:
         self.seconds[doing] = round(monotonic() - begun, 3)
 
     def show(self, title: str, *parts: Part) -> None:
-        """Print a step, and keep it as a section of the page."""
+        """Print a step, and keep it."""
         self.sections.append(Section(title, parts))
         self.line(f"\n{len(self.sections)}  {title}")
         for part in parts:
@@ -60,7 +60,7 @@ class DemoRecord:
 
 
 def _lines(part: Part) -> Iterator[str]:
-    """A part of a page as lines of text; figures are left to the page."""
+    """A part of a step as lines of text."""
     match part:
         case Paragraphs(text):
             yield from fill(

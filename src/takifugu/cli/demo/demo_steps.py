@@ -18,11 +18,7 @@ from takifugu.project import Project, init_project
 from takifugu.project.budgets import budget_standings
 from takifugu.project.policy_session import PolicySession
 from takifugu.project.project_cache import reach, table_path
-from takifugu.reports.budget_figures import allowance_figure, odometer_figure
-from takifugu.reports.html_figures import drawing
 from takifugu.reports.html_page import FactList, PageTable, Paragraphs, Verbatim
-from takifugu.reports.influence_figures import curves_figure
-from takifugu.reports.release_figures import estimates_figure, ranking_table
 from takifugu.session import OverBudget, Plan, Result
 from takifugu.synthetic import write_check_ins
 from takifugu.translation.accounting.tabled_translation import TabledTranslation
@@ -38,8 +34,7 @@ LARGEST = "TR"  # the country with most users
 FIRST, SECOND, THIRD = "0.5", "0.25", "0.5"  # the Pufferfish ε that each query asks for
 POINTS = 4  # per-entry losses whose translation is shown
 PROBE = 0.02  # a smaller one, from which their distance is computed
-MOST_EXPOSED = 40  # entries, in the figure of the influence curve
-MOST_LABELS = 20  # in the figure of the shares
+MOST_LABELS = 20  # in the table of the shares
 
 
 def run_steps(folder: Path, *, rows: int, seed: int, record: DemoRecord) -> None:
@@ -119,7 +114,6 @@ def _add_dataset(folder: Path, rows: int, seed: int, record: DemoRecord) -> Proj
 def _fit(project: Project, record: DemoRecord) -> tuple[Project, Fitted]:
     with record.working("counting transitions"):
         project, _, chain, fitted = project.fit(DATASET, FitOptions(first_days=FIT_DAYS))
-        curve = project.load(DATASET).entry_translation.curve
     states, moves = len(chain.states), fitted.estimate.counted
     record.facts["prior"] = {"states": states, "moves": moves, "statement": fitted.statement}
     record.show(
@@ -127,14 +121,6 @@ def _fit(project: Project, record: DemoRecord) -> tuple[Project, Fitted]:
         Paragraphs(
             f"A Markov chain of {states} states, fitted to {moves:,} moves of the first"
             f" {FIT_DAYS} days. {fitted.statement}"
-        ),
-        drawing(
-            curves_figure({"the fitted chain": curve}, epsilon=float(BUDGET), most=MOST_EXPOSED),
-            name="curve",
-            caption="The influence curve: if the b rows around a secret one are counted as fully"
-            " exposed, all others reveal at most a(b) about it. The dashed line touches it where a"
-            f" budget of {BUDGET} allows most per row.",
-            alt="The influence curve of the fitted chain falls as more rows are exposed.",
         ),
     )
     return project, fitted
@@ -189,8 +175,6 @@ def _translate(project: Project, fitted: Fitted, record: DemoRecord) -> LossTran
     lists = {name: values.tolist() for name, values in losses.items()}
     record.facts["translation"] = {"per_entry": dp.tolist(), **lists, "leak": leak}
     rows = zip(dp.tolist(), *lists.values(), strict=True)
-    group = f"group: all {longest:,} rows at once"
-    names = dict(zip(("transport", "curve (the paper)", group), losses.values(), strict=True))
     record.show(
         "What a loss per row comes to",
         Paragraphs(
@@ -198,13 +182,6 @@ def _translate(project: Project, fitted: Fitted, record: DemoRecord) -> LossTran
             " row, and the sum is translated once into what an adversary with that prior learns:"
             " by optimal transport, by the paper's influence curve, and by counting all rows of the"
             " busiest user at once. All three are upper bounds; the least is used."
-        ),
-        drawing(
-            allowance_figure(dp, names, budget=float(BUDGET)),
-            name="translation",
-            caption="Pufferfish ε of a DP ε on every row, by optimal transport, by the influence"
-            f" curve, and by counting all {longest:,} rows of the busiest user at once.",
-            alt="The transport bound is lowest, then the curve; the group bound is far above.",
         ),
         PageTable(
             ["DP ε per row", "by transport", "by the curve", "by the group"],
@@ -233,7 +210,7 @@ def _ask_ranking(
         "First query: the top-3 places of every country",
         _price(top),
         Paragraphs(f"How: {plan.reason}"),
-        ranking_table(top.columns, top.rows, caption="Released, the largest country first."),
+        _ranking(top),
         Paragraphs(
             "All countries are paid for by one charge, since they share no rows. Because the data"
             f" is synthetic, the exact ranking may be shown: of {len(exact)} countries"
@@ -252,7 +229,7 @@ def places_right(exact: Integers, engine: Engine, top: Result) -> list[int]:
     countries, labels = engine.keys("country"), engine.keys("place")
     ranked = -np.sort(-exact, axis=1)
     right: dict[int, int] = {}
-    for country, place, label in top.rows:
+    for country, place, label, *_ in top.rows:
         row = countries.index(country)
         hit = exact[row, labels.index(label)] == ranked[row, place - 1]
         right[place] = right.get(place, 0) + int(hit)
@@ -267,20 +244,10 @@ def _ask_shares(session: PolicySession, counts: Integers, record: DemoRecord) ->
     exact = (counts / max(int(counts.sum()), 1)).tolist()
     rows = [[*row, true] for row, true in zip(shares.rows, exact, strict=True)]
     best = sorted(rows, key=lambda row: -row[1])[:MOST_LABELS]
-    labels, estimates, lows, highs, truth = zip(*best, strict=True)
     record.show(
         f"Second query: where people of {LARGEST} go",
         _price(shares),
         Paragraphs(f"How: {plan.reason}"),
-        drawing(
-            estimates_figure(
-                labels, estimates, lows, highs, exact=truth, axis=f"share of the rows of {LARGEST}"
-            ),
-            name="shares",
-            caption=f"The {len(best)} largest released shares of {len(rows)}, with their 95 %"
-            " intervals for the noise, and the exact shares of the synthetic data.",
-            alt="Released shares with intervals; most intervals hold the exact share.",
-        ),
         PageTable(
             ["place", "share", "from", "to", "exact"],
             best,
@@ -317,18 +284,9 @@ def _verify(project: Project, view: LossTranslation, record: DemoRecord) -> None
         (standing,) = budget_standings(ledger, DATASET, view, last=len(events))
     head, sound = report.head, report.sound
     record.facts |= {"spent": standing.spent, "head": vars(head), "sound": sound}
-    spent = [reading.epsilon for reading in standing.history]
-    queries = ["top-3", f"shares in {LARGEST}", "all counts"]
-    answered, refused = queries[: len(spent)], queries[len(spent) :]
     worst = (f"DP ε = {four_digits(total.scalar, 'up')}" for total in position.worst)
     record.show(
         "The budget over time",
-        drawing(
-            odometer_figure(answered, spent, refused, budget=float(BUDGET)),
-            name="odometer",
-            caption="The Pufferfish ε of everything released so far, after each query.",
-            alt="What is spent rises with each release and stays below the budget.",
-        ),
         FactList(
             {
                 "budget": float(BUDGET),
@@ -344,6 +302,16 @@ def _verify(project: Project, view: LossTranslation, record: DemoRecord) -> None
             caption="The ledger. A hash covers its event and all before it.",
         ),
     )
+
+
+def _ranking(top: Result) -> PageTable:
+    """One row for each country and one column for each place."""
+    places: dict[str, list[str]] = {}
+    for country, label in zip(top.column("country"), top.column("place"), strict=True):
+        places.setdefault(str(country), []).append(str(label))
+    columns = ["country", *(f"place {place}" for place in range(1, 4))]
+    rows = [[country, *found] for country, found in places.items()]
+    return PageTable(columns, rows, "Released, the largest country first.")
 
 
 def _price(result: Result) -> FactList:

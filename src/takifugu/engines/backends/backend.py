@@ -1,8 +1,7 @@
 """What every database has to do for an engine: describe its columns, and answer SQL.
 
-Ibis writes the SQL, the database's own driver runs it. Ibis's own execution is not used: it
-would load pandas, and it breaks where a driver is newer than Ibis knows. The steps that add a
-database are in docs/how-to/add-an-engine.md.
+`takifugu.engines.sql_writer` writes the SQL, the database's own driver runs it. The steps that
+add a database are in docs/how-to/add-an-engine.md.
 """
 
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from takifugu.engines.backends.cached_facts import CachedFact
+from takifugu.engines.declarations.columns import NO_ORDER
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine_errors import InvalidDeclaration
 from takifugu.errors import one_of
@@ -70,16 +70,16 @@ class Backend(Protocol):
 
     Implementers: `FileBackend` and `FrameBackend` (DuckDB), `PostgresBackend`, `SparkBackend`. A
     new one is a module beside these, and one line each in `SourceKind` and `SOURCES`
-    (declarations/columns.py) and in `BackendName` and `READERS` (opening.py). Its test is the
-    contract, tests/contracts/engines.py.
+    (declarations/columns.py), in `BackendName` and `READERS` (opening.py), and in `DIALECTS`
+    (sql_writer.py) if its SQL is new. Its test is the contract, tests/contracts/engines.py.
 
     Attributes:
-        dialect: What Ibis calls the database's SQL.
+        dialect: The name of its SQL in `DIALECTS` (sql_writer.py).
         hashing: How its SQL makes a number of a row.
-        kinds: The kind of every declared column.
+        kinds: The kind of every declared column. `NO_ORDER` is one of `DATA` that is 0 in each row.
         files: The files that the rows are in; none for a table of a server.
-        finds_in_lists: Whether its SQL finds the place of a value in a list (Ibis's
-            ``ArrayPosition``); if not, labels are looked up here.
+        finds_in_lists: Whether its SQL finds the place of a value in a list; if not, labels are
+            looked up here.
         may_change: Whether others may write to the rows while they are read.
     """
 
@@ -100,6 +100,14 @@ class Backend(Protocol):
         """Where a public fact about the data as it is now is kept; None to find it each time."""
         return None
 
+    def refuse_cut_rows(self) -> None:
+        """Raise if rows of a CSV file have too many or too few fields."""
+        return
+
+    def unparsed_times(self) -> int:
+        """How many rows have a time that is not in the declared format; 0 where none is said."""
+        return 0
+
     def refuse_change(self) -> None:
         """Raise if a file is not as it was when it was opened; nothing for other sources."""
         return
@@ -114,6 +122,8 @@ class Backend(Protocol):
 
 def declared_kinds(declaration: Declaration, found: Mapping[str, Kind]) -> dict[str, Kind]:
     """The kinds of the declared columns; an error for one that the data does not have."""
+    if declaration.order.absent:
+        found = {**found, NO_ORDER: "whole"}
     missing = [name for name in declaration.columns if name not in found]
     if missing:
         raise InvalidDeclaration(

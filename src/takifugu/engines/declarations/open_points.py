@@ -42,20 +42,23 @@ class OpenPoint:
         question: What is to be decided.
         needed: What to write.
         option: The option of ``takifugu dataset new`` that answers it.
+        choices: The answers that are possible, if they are few.
     """
 
     key: str
     question: str
     needed: str
     option: str
+    choices: tuple[str, ...] = ()
 
-    def describe(self) -> dict[str, str]:
+    def describe(self) -> dict[str, Any]:
         """The point as JSON."""
         return {
             "key": self.key,
             "question": self.question,
             "needed": self.needed,
             "option": self.option,
+            "choices": list(self.choices),
         }
 
 
@@ -88,6 +91,11 @@ def refuse_open_points(document: Mapping[str, Any], content: str) -> None:
     lines = _lines(content)
     points = tuple((".".join(key), lines.get(key, 0)) for key in keys)
     raise OpenDeclaration(points)
+
+
+def line_of(content: str, key: str) -> int:
+    """The line that a key of a declaration stands on; 0 if it is on none of its own."""
+    return {".".join(place): line for place, line in _lines(content).items()}.get(key, 0)
 
 
 def _open(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
