@@ -48,7 +48,7 @@ def test_the_page_says_what_the_help_says() -> None:
 
 def test_the_section_of_a_command_names_every_option() -> None:
     text = section("plan", COMMANDS["plan"])
-    assert "takifugu plan NAME KIND" in text and COMMANDS["plan"].help in text
+    assert "takifugu plan [NAME] [KIND]" in text and COMMANDS["plan"].help in text
     flags = [flag for parameter in COMMANDS["plan"].params for flag in parameter.opts]
     assert all(f"`{flag}`" in text for flag in flags if flag.startswith("-") and flag != "--help")
 
