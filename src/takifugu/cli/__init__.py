@@ -24,6 +24,7 @@ from takifugu.cli.commands.collapse_command import run_collapse
 from takifugu.cli.commands.curve_command import run_curve
 from takifugu.cli.commands.init_command import run_init
 from takifugu.cli.commands.plan_command import run_plan
+from takifugu.cli.commands.quickstart_command import run_quickstart
 from takifugu.cli.commands.reassess_command import run_reassess
 from takifugu.cli.commands.release_command import run_release
 from takifugu.cli.commands.report_command import run_report
@@ -80,6 +81,7 @@ def takifugu(
     """Pufferfish privacy for correlated data."""
 
 
+app.command("quickstart")(run_quickstart)
 app.command("init")(run_init)
 app.add_typer(dataset.app, name="dataset")
 app.add_typer(prior.app, name="prior")
