@@ -29,6 +29,8 @@ VALID = {  # arguments by place, options by name: what the other values are whil
     "init": (["fresh"], {}),
     "plan": (["stays", "histogram"], {"--epsilon": "1"}),
     "release": (["stays", "histogram"], {"--epsilon": "1"}),
+    "schedule show": ([], {}),
+    "schedule run": ([], {}),
     "report": (["stays"], {"--out": "new.html"}),
     "curve": (["a.json"], {}),
     "translate": (["a.json"], {"--dp": "0.1"}),

@@ -96,6 +96,13 @@ def test_neither_file_is_written_if_one_appears_meanwhile(tmp_path: Path) -> Non
     assert [file.name for file in tmp_path.iterdir()] == ["a.csv"] and path.read_text() == "mine"
 
 
+def test_metadata_that_a_killed_program_left_are_replaced(tmp_path: Path) -> None:
+    some().to_csv(tmp_path / "a.csv")
+    (tmp_path / "a.csv").unlink()
+    some([("home", 1, 2, 3)]).to_csv(tmp_path / "a.csv")
+    assert (tmp_path / "a.csv").read_text().count("\n") == 2
+
+
 def test_a_column_is_of_one_kind() -> None:
     rows = [("a", 470, 464.0, 1), (None, 3, None, "x")]
     table = typed_columns(("label", "estimate", "low", "mixed"), rows)

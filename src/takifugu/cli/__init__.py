@@ -19,6 +19,7 @@ from takifugu.cli.commands import budget_command as budget
 from takifugu.cli.commands import dataset_command as dataset
 from takifugu.cli.commands import ledger_command as ledger
 from takifugu.cli.commands import prior_command as prior
+from takifugu.cli.commands import schedule_command as schedule
 from takifugu.cli.commands.check_command import run_check
 from takifugu.cli.commands.collapse_command import run_collapse
 from takifugu.cli.commands.curve_command import run_curve
@@ -88,6 +89,7 @@ app.add_typer(prior.app, name="prior")
 app.add_typer(budget.app, name="budget")
 app.command("plan")(run_plan)
 app.command("release")(run_release)
+app.add_typer(schedule.app, name="schedule")
 app.command("report")(run_report)
 app.add_typer(ledger.app, name="ledger")
 app.command("curve")(run_curve)

@@ -18,11 +18,13 @@ MEANINGS = {
 }
 BY_NAME = {
     "BudgetExceeded": REFUSED,
+    "BatchRefused": REFUSED,
     "NoBudget": REFUSED,
     "NotAccepted": REFUSED,
     "CellsChanged": REFUSED,
     "SameRows": REFUSED,
     "TwoBudgets": REFUSED,
+    "ScheduleLocked": STORAGE,
     "LedgerUnavailable": STORAGE,
     "LedgerUnwritable": STORAGE,
     "LedgerDamaged": STORAGE,

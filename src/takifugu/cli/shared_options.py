@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     from takifugu.project.project import Project
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+BatchFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--file", metavar="PLANS.toml", help="Several queries instead, one [[release]] for each."
+    ),
+]
 InProject = Annotated[
     Path | None,
     typer.Option(

@@ -5,7 +5,7 @@
     draft = draft.answered(values={"place": ["home", "work"]})
     draft.to_toml(Path("visits.toml"))
 
-No protected value is read: parts are guessed from names and types, each with its reason, and the
+No protected value is in it: parts are guessed from names and types, each with its reason, and the
 columns of the entity and of the order, which are public by every declaration, are read once they
 are known. What nobody can know from that is an open point, written as ``"?"``; a declaration with
 open points is refused. Columns that nobody chose are left out: they are not read.

@@ -28,7 +28,8 @@ from takifugu.visible import four_digits, visible
 SLOW = 0.01  # a state that is left less often, in one step, is hardly ever left
 SHOWN = 3  # states, or remedies, that a paragraph lists
 MOST_NODES = 12  # of a network that is priced
-SECONDS = 8.0  # after which no further change is tried
+SECONDS = 4.0  # after which no further change of a prior of many states is tried
+FEW = 12  # states; there are few changes of so few, each of them quick
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,7 @@ def advise(
     steps: ChainSteps | None = None,
     evidence: FitEvidence | None = None,
     lengths: Sequence[int] = (),
-    seconds: float = SECONDS,
+    seconds: float | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> PriorAdvice:
     """What ``epsilon`` allows under a prior, the pair that costs most, and what would allow more.
@@ -196,7 +197,8 @@ def advise(
             on changed labels would give. Without them they follow from the chain.
         evidence: What a fitted prior rests on.
         lengths: Lengths of sequences to try; by default 100 and 10.
-        seconds: After which no further change is tried; what was begun is finished.
+        seconds: Of the processor, after which no further change is tried; what was begun is
+            finished. By default four, and five times that for few states.
         progress: Is told what is computed.
     """
     if not 0 < epsilon < inf:  # also false for NaN
@@ -223,7 +225,7 @@ def _advice(
     steps: ChainSteps | None,
     evidence: FitEvidence | None,
     lengths: Sequence[int],
-    seconds: float,
+    seconds: float | None,
     say: Callable[[str], None],
 ) -> PriorAdvice:
     one = _the_prior(translation)
@@ -252,7 +254,7 @@ def _advice(
         rare=[] if evidence is None else [name for name, _ in evidence.rare],
         pair=pair,
         lengths=lengths,
-        seconds=seconds,
+        seconds=seconds if seconds is not None else (1 if one.breadth > FEW else 5) * SECONDS,
         progress=say,
     )
     return PriorAdvice(epsilon, allowed, pair, slow, found, tried, untried, evidence, without)

@@ -90,11 +90,12 @@ def run_dataset_new(
 ) -> None:
     """Draft the declaration of FILE from the names and types of its columns.
 
-    No protected value is read. On a terminal it asks for what it cannot know; elsewhere, and where
-    the answer is empty, the point is left open in the file, and `dataset add` refuses it until it
-    is filled in. Columns that nobody names are left out. Nothing is overwritten. Keys of the JSON
-    object: file, dataset, declaration, rows, open (key, question, needed, option, choices),
-    decisions (part, column, reason, guessed), left_out, next.
+    No protected value is shown or written; of a CSV file all columns are looked at, but only to see
+    how it is written and of which types they are. On a terminal it asks for what it cannot know;
+    elsewhere, and where the answer is empty, the point is left open in the file, and `dataset add`
+    refuses it until it is filled in. Columns that nobody names are left out. Nothing is
+    overwritten. Keys of the JSON object: file, dataset, declaration, rows, open (key, question,
+    needed, option, choices), decisions (part, column, reason, guessed), left_out, next.
     """
     from takifugu._atomic import write_whole
     from takifugu.engines.draft_text import draft_text

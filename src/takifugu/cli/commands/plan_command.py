@@ -6,12 +6,14 @@ from typing import Annotated, Any
 
 import typer
 
+from takifugu.cli.commands.batch_text import plan_batch, refuse_beside
 from takifugu.cli.query_flags import KIND_HELP, requested, with_query_flags
 from takifugu.cli.shared_options import (
     AsJson,
     Backend,
-    DatasetName,
+    BatchFile,
     InProject,
+    InvalidOption,
     NoTable,
     Spinner,
     echo,
@@ -19,19 +21,27 @@ from takifugu.cli.shared_options import (
     print_json,
     the_project,
 )
-from takifugu.cli.shell_completion import complete_kind
+from takifugu.cli.shell_completion import complete_dataset, complete_kind
 
 
 @with_query_flags
 def run_plan(
-    name: DatasetName,
-    kind: Annotated[str, typer.Argument(help=KIND_HELP, autocompletion=complete_kind)],
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME", help="A dataset of the project.", autocompletion=complete_dataset
+        ),
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Argument(help=KIND_HELP, autocompletion=complete_kind)
+    ] = None,
     *,
     flags: dict[str, Any],
     no_table: NoTable = False,
     out: Annotated[
         Path | None, typer.Option(help="Also write the plan to a new .json file, for `release`.")
     ] = None,
+    file: BatchFile = None,
     folder: InProject = None,
     backend: Backend = None,
     as_json: AsJson = False,
@@ -58,6 +68,11 @@ def run_plan(
     from takifugu.cli.shared_options import show_warnings
     from takifugu.project.policy_session import plan_document
 
+    refuse_beside(file, name, {"kind": kind, **flags, "out": out})
+    if file is not None:
+        return plan_batch(file, folder=folder, backend=backend, table=not no_table, as_json=as_json)
+    if name is None or kind is None:
+        raise InvalidOption("KIND", given="is missing", needed="follow NAME")
     query = requested(name, kind, flags)
     project = the_project(folder)
     with (

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu.cli.commands.batch_text import refuse_beside, release_batch
 from takifugu.cli.query_flags import KIND_HELP, requested, with_query_flags
 from takifugu.cli.shared_options import (
     AsJson,
     Backend,
+    BatchFile,
     InProject,
     InvalidOption,
     NoTable,
@@ -36,13 +38,13 @@ if TYPE_CHECKING:
 @with_query_flags
 def run_release(
     name: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="NAME",
             help="A dataset of the project; or, alone, a plan that `takifugu plan --out` wrote.",
             autocompletion=complete_dataset,
         ),
-    ],
+    ] = None,
     kind: Annotated[
         str | None, typer.Argument(help=KIND_HELP, autocompletion=complete_kind)
     ] = None,
@@ -59,6 +61,7 @@ def run_release(
             " file goes FILE.csv-metadata.json, which says what it is about."
         ),
     ] = None,
+    file: BatchFile = None,
     folder: InProject = None,
     backend: Backend = None,
     as_json: AsJson = False,
@@ -75,7 +78,12 @@ def run_release(
     from takifugu.cli.shared_options import show_warnings
     from takifugu.session.result_files import ResultFile
 
-    query = _planned(name, flags) if kind is None else requested(name, kind, flags)
+    refuse_beside(file, name, {"kind": kind, **flags, "out": out})
+    if file is not None:
+        return release_batch(
+            file, folder=folder, backend=backend, table=not no_table, as_json=as_json, yes=yes
+        )
+    query = _planned(name, flags) if kind is None else requested(str(name), kind, flags)
     project = the_project(folder)
     with nullcontext() if out is None else ResultFile(out, field="--out") as target:
         with (
@@ -116,11 +124,11 @@ def _accepted(plan: "Plan", spinner: Spinner) -> bool:
     return True
 
 
-def _planned(name: str, flags: dict[str, Any]) -> "PlanFile":
+def _planned(name: str | None, flags: dict[str, Any]) -> "PlanFile":
     """The query of a plan file."""
     from takifugu.project.policy_session import read_plan
 
-    if flags or "." not in name:
+    if flags or name is None or "." not in name:
         raise InvalidOption(
             "KIND",
             given="is missing",
