@@ -31,12 +31,10 @@ def run(rows: int = ROWS, folder: Path | None = None, rounds: int = ROUNDS) -> N
 
 
 def _engine(query: str, path: str) -> Callable[[], int]:
-    import duckdb  # noqa: F401 - an import, like Ibis's compiler, which loads with its first use
-    import ibis
+    import duckdb  # noqa: F401 - an import, which loads with its first use
 
     from takifugu.engines import open_engine
 
-    ibis.to_sql(ibis.table({"x": "int64"}, name="nothing"), dialect="duckdb")
     declaration = declared(path)
 
     def work() -> int:

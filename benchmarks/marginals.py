@@ -112,12 +112,9 @@ def _counted(engine: Any, query: str, way: str) -> Iterable[Any]:
 
 
 def _work(query: str, way: str, path: str) -> Callable[[], int]:
-    import duckdb  # noqa: F401 - an import, like Ibis's compiler, which loads with its first use
-    import ibis
+    import duckdb  # noqa: F401 - an import, which loads with its first use
 
     from takifugu.engines import open_engine
-
-    ibis.to_sql(ibis.table({"x": "int64"}, name="nothing"), dialect="duckdb")
 
     def work() -> int:
         with open_engine(_declared(path)) as engine:

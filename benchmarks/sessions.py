@@ -90,15 +90,12 @@ def _ledger(folder: Path, epsilon: int = USUAL) -> Path:
 def _session(query: str, path: str, beliefs: str, ledger: str) -> Callable[[], int]:
     """Import everything, and return what is to be measured."""
     import duckdb  # noqa: F401
-    import ibis
-    import ibis.expr.types.groupby
     import scipy.special  # noqa: F401
 
     import takifugu.engines.backends.duckdb_backend
     import takifugu.session  # noqa: F401
     from takifugu.mechanisms import IntegerLaplace
 
-    ibis.to_sql(ibis.table({"x": "int64"}, name="nothing"), dialect="duckdb")
     IntegerLaplace(1.0).release([0])  # loads the library
     return lambda: len(_told(query, path, beliefs, ledger, USUAL).rows)
 

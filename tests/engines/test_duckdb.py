@@ -16,6 +16,7 @@ from tests.contracts.engines import Store, Stored, opened, rows, statements, two
 from tests.contracts.fits import *  # noqa: F403
 from tests.contracts.household_facts import *  # noqa: F403
 from tests.contracts.lag_moments import *  # noqa: F403
+from tests.contracts.written_sql import compare_with_ibis
 from tests.engines.storing import store_duckdb
 from tests.raising import raises
 
@@ -44,6 +45,13 @@ def file(name: str, table: Table, folder: Path) -> Stored:
 def store(request: pytest.FixtureRequest) -> Store:
     way: Store = request.param
     return way
+
+
+@pytest.fixture(autouse=True)
+def _compared(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All queries of the contract on one kind of file are also those that Ibis writes."""
+    if "store" in request.fixturenames and request.getfixturevalue("store") is parquet:
+        compare_with_ibis(monkeypatch)
 
 
 def test_several_tables_read_the_rows_once(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:

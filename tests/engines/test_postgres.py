@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from takifugu.engines import DatabaseFailed, Source, open_engine
+from takifugu.engines import Category, DatabaseFailed, InvalidQuery, Source, open_engine
 from takifugu.engines.backends.postgres import PostgresBackend
 from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
 from tests.contracts.engines import (
@@ -22,6 +22,7 @@ from tests.contracts.engines import (
 from tests.contracts.fits import *  # noqa: F403
 from tests.contracts.household_facts import *  # noqa: F403
 from tests.contracts.lag_moments import *  # noqa: F403
+from tests.contracts.written_sql import compare_with_ibis
 from tests.ledger import postgres
 from tests.raising import raises
 
@@ -59,6 +60,18 @@ def store(server: str) -> Store:
         return Source("postgres", table=f"public.{where[1:-1]}", url=server), {}
 
     return put
+
+
+@pytest.fixture(autouse=True)
+def _compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All queries of the contract are also those that Ibis writes."""
+    compare_with_ibis(monkeypatch)
+
+
+def test_a_label_that_no_text_of_the_server_can_be_is_refused(stored: Stored) -> None:
+    odd = (Category("label", ("home", "a\0b"), "other"),)
+    with opened(stored, protected=odd) as engine, raises(InvalidQuery, reason="NUL"):
+        engine.histogram(["label"])
 
 
 def test_several_tables_read_the_rows_once(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,13 +5,14 @@ import shutil
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from takifugu.engines import InvalidDeclaration, Source
+from takifugu.engines import Amount, Category, InvalidDeclaration, Scope, Share, Source
 from takifugu.engines.backends.spark import SparkBackend
 from takifugu.errors import TakifuguError
 from takifugu.ledger import open_ledger
@@ -31,6 +32,7 @@ from tests.contracts.engines import (
 from tests.contracts.fits import *  # noqa: F403
 from tests.contracts.household_facts import *  # noqa: F403
 from tests.contracts.lag_moments import *  # noqa: F403
+from tests.contracts.written_sql import compare_with_ibis
 from tests.engines.storing import store_duckdb
 from tests.raising import raises
 
@@ -72,6 +74,29 @@ def store(session: Any) -> Store:
         return Source("spark", table=f"global_temp.{view}"), {"session": session}
 
     return put
+
+
+def test_queries_are_answered_as_the_sql_of_ibis_is(
+    stored: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow_hotfix", reason="Ibis needs it, and pandas, for Spark")
+    equal = compare_with_ibis(monkeypatch)
+    odd = ("it's", "\\", "\n", "a\0b", "{}", *LABELS)
+    weight = Amount("weight", Fraction(-1), Fraction(5, 2), Fraction(1, 4), "drop")
+    labels = Category("label", odd, "other")
+    with opened(stored, protected=(labels, weight)) as engine:
+        for scope in (
+            Scope(start="2012-10-28", end="2012-10-28T06:00"),
+            Scope(where={"home land": ["JP"]}, entities=Share("s'\\", Fraction(0), Fraction(1, 2))),
+        ):
+            engine.lengths(scope)
+            engine.histogram(["home land", "label"], scope)
+            engine.transitions("label", scope)
+            engine.sums("weight", ["home land"], scope)
+            engine.distribution("weight", (), scope, every=3)
+        engine.span()
+        engine.entities(2)
+    assert equal.total() == 12 and not equal["not in Ibis"]
 
 
 def test_several_tables_read_the_rows_once(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:

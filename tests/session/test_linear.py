@@ -134,10 +134,16 @@ def test_noise_is_drawn_in_whole_units_and_told_in_those_of_the_answer(tmp_path:
         assert isinstance(noise, IntegerLaplace)
         assert noise.scale == pytest.approx(36)
         assert chosen.error["deviation"] == pytest.approx(36 * np.sqrt(2) / 8, rel=1e-3)
-        assert query.shown([8, -3], engine) == [1.0, -0.375]
-        columns, rows = query.table(noise, [8], engine)
-        assert columns == ("estimate", "low", "high")
-        ((estimate, low, high),) = rows
+        table = query.table(noise, [8], engine)
+        assert table.columns == ("estimate", "low", "high")
+        assert table.raw is not None
+        ((estimate, low, high),) = table.raw
+        ((_, *ends),) = table.rows
+        weights = {6: 0.5, 12: -0.75}
+        found = [weights[row["hour"]] for row in ROWS if row["hour"] in weights]
+        least = sum(min(-w, 2 * w) for w in found)
+        most = sum(max(-w, 2 * w) for w in found)
+        assert least < 0 < most and ends == [max(low, least), min(high, most)]
         assert (estimate, (high - low) / 2) == (1.0, pytest.approx(chosen.error["interval"]))
         body = query.body()
         assert body["weights"] == [[6, "1/2"], [12, "-3/4"], [18, "0"], [23, "0"]]

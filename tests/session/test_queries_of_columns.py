@@ -100,12 +100,13 @@ def test_shares_and_rankings_of_combinations(tmp_path: Path) -> None:
         for (place, health), share in numbers(shares).items():
             assert share == pytest.approx(truth[place, health] / len(ROWS))
         ranked = session.release(session.plan.top_k(4, ("place", "health"), **SURE))
-        assert ranked.columns == ("rank", "place", "health")
-        counts = [truth[place, health] for _, place, health in ranked.rows]
+        assert ranked.columns[:3] == ("rank", "place", "health")
+        counts = [truth[place, health] for _, place, health, *_ in ranked.rows]
+        assert ranked.column("estimate") == counts
         assert counts == sorted(truth.values(), reverse=True) + [0] * (4 - len(truth))
         assert [rank for rank, *_ in ranked.rows] == [1, 2, 3, 4]
         first = session.release(session.plan.top_k(1, ("place", "health"), by="zone", epsilon=200))
-        for zone, _, place, health in first.rows:
+        for zone, _, place, health, *_ in first.rows:
             mine = Counter((p, h) for _, _, z, p, h in ROWS if z == zone)
             assert mine[place, health] == max(mine.values())
 

@@ -70,6 +70,17 @@ FLAGS: dict[str, Any] = {
     "gap": Annotated[
         float | None, typer.Option(help="For a ranking: the lead of each place over the next.")
     ],
+    "leave_out": Annotated[
+        list[str] | None,
+        typer.Option(help="Labels that a ranking leaves out, as 'other' or 'a,b'; repeatable."),
+    ],
+    "sum_to_one": Annotated[
+        bool | None,
+        typer.Option(
+            "--sum-to-one",
+            help="Show shares that sum to 1, or counts that add up to the rows; free.",
+        ),
+    ],
     "query": Annotated[
         str | None, typer.Option(help="The linear query, by the name that the policy gives it.")
     ],
@@ -118,6 +129,8 @@ def requested(name: str, kind: str, flags: Mapping[str, Any]) -> "PlanFile":
     analyst, others = options.pop("analyst", None), options.pop("option", ())
     if "column" in options:
         options["column"] = [name for text in options["column"] for name in listed(text)]
+    if "leave_out" in options:
+        options["leave_out"] = [label for text in options["leave_out"] for label in listed(text)]
     if "by" in options:
         options["by"] = [column for text in options["by"] for column in listed(text)]
     if "values" in options:

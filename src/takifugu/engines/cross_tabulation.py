@@ -1,8 +1,7 @@
 """Many cross-tabulations of the same rows in one pass over them (``GROUPING SETS``).
 
 Grouping by all columns at once and adding up would be simpler, but such groups of a wide table are
-its rows; only the small tables leave the database. Ibis has no grouping sets, so that the outer
-query is written here; it names nothing but columns that it calls itself.
+its rows; only the small tables leave the database.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from takifugu.engines import expressions as ex
+from takifugu.engines import relations as rel
 from takifugu.engines.aggregates import Histogram
 from takifugu.engines.engine_errors import InvalidQuery
 from takifugu.engines.label_lookup import Lookup
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 MOST_CELLS = 2**24  # of all tables together
 MOST_SETS = 4_000  # in one statement, and so in one pass; PostgreSQL takes 4,096
-GROUPED = "grouped"
 
 
 def cross_tabulate(
@@ -81,27 +80,16 @@ def _groups(
     scope: Scope,
 ) -> Iterator[tuple[tuple[str, ...], list[Any], int]]:
     """Of each group its columns, the places of their values, and how many rows it has."""
-    import ibis
-
-    rows, dialect = engine._within(scope), engine._backend.dialect
+    rows = engine._within(scope)
     named = {column: f"c{i}" for i, column in enumerate(codes)}
-    chosen = ex.sql(
-        rows.select(**{short: rows[column] for column, short in named.items()}), dialect
-    )
-    groups = [f"({', '.join(named[name] for name in names)})" for names in wanted]
-    flags = [f"out_{short}" for short in named.values()]
-    shown = [*named.values(), *(f"GROUPING({c}) AS out_{c}" for c in named.values())]
-    grouped = (
-        f"SELECT {', '.join(shown)}, COUNT(*) AS many FROM ({chosen}) AS chosen"  # noqa: S608
-        f" GROUP BY GROUPING SETS ({', '.join(groups)})"
-    )
-    schema = {short: ex.TYPES[engine.kinds[column]] for column, short in named.items()}
-    table = ibis.table(schema | dict.fromkeys([*flags, "many"], "int64"), name=GROUPED)
+    chosen = rows.select(**{short: rows[column] for column, short in named.items()})
+    flags = {f"out_{short}": rel.left_out(chosen[short]) for short in named.values()}
+    sets = [[named[name] for name in names] for names in wanted]
+    grouped = chosen.group_by(list(named.values())).by_sets(sets, **flags, many=chosen.count())
     lookups = {short: codes[column] for column, short in named.items()}
-    outer = ex.sql(ex.by_place(table, lookups, {"many": "sum"}, keep=flags), dialect)
-    more = f", {outer.removeprefix('WITH ')}" if outer.startswith("WITH ") else f" {outer}"
+    tables = ex.by_place(grouped, lookups, {"many": "sum"}, keep=tuple(flags))
     by_columns = {frozenset(names): names for names in wanted}
-    for found in engine._backend.rows(f"WITH {GROUPED} AS ({grouped}){more}"):
+    for found in engine._run(tables):
         places, left_out, many = found[: len(codes)], found[len(codes) : -1], int(found[-1])
         kept = {
             column: place

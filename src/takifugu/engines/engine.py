@@ -18,8 +18,9 @@ from takifugu.engines.cross_tabulation import cross_tabulate
 from takifugu.engines.declarations.columns import Amount
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.declarations.label_lists import FittedLabels
-from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery, driver
+from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery
 from takifugu.engines.label_lookup import OUTSIDE, Lookup, lookup, refuse_misfits
+from takifugu.engines.relations import Relation
 from takifugu.engines.run_counting import RunCounts, count_runs
 from takifugu.engines.scope import (
     EVERYTHING,
@@ -29,6 +30,7 @@ from takifugu.engines.scope import (
     fitted_rows,
     place_in_order,
 )
+from takifugu.engines.sql_writer import sql
 from takifugu.errors import TooLarge
 from takifugu.numeric import Integers
 from takifugu.priors import Name, Transitions
@@ -47,8 +49,7 @@ class Engine:
 
     def __init__(self, declaration: Declaration, backend: Backend) -> None:
         refuse_misfits(declaration, backend.kinds)
-        with driver("ibis-framework", purpose="an engine"):
-            self._rows = ex.relation(backend.kinds)
+        self._rows = ex.relation(backend.kinds)
         self._declaration = declaration
         self._backend = backend
         self._keys = dict[str, tuple[Name, ...]]()
@@ -90,7 +91,7 @@ class Engine:
 
     @property
     def dialect(self) -> str:
-        """The SQL of its database: ``duckdb``, ``postgres`` or ``pyspark``."""
+        """The SQL of its database: ``duckdb``, ``postgres`` or ``spark``."""
         return self._backend.dialect
 
     @property
@@ -157,7 +158,7 @@ class Engine:
         """
         source, entity = self._declaration.source, self._declaration.entity
         expression = ex.lengths(self._within(EVERYTHING), entity)
-        found = self._facts.get(ex.sql(expression, self._backend.dialect))
+        found = self._facts.get(sql(expression, self._backend.dialect))
         if found is None and self.may_change:
             return None
         note = self._backend.note(SIZE, source.kind, source.table, entity) if not found else None
@@ -194,7 +195,9 @@ class Engine:
         if not names:
             raise InvalidQuery("columns", given="are none", needed="name at least one column")
         counts = np.zeros([len(axis) for axis in keys], dtype=np.int64)
-        self._add(counts, codes, self._run(ex.histogram(self._within(scope), codes)))
+        public = frozenset(category.column for category in self._declaration.public)
+        run = self._public if public.issuperset(names) else self._run
+        self._add(counts, codes, run(ex.histogram(self._within(scope), codes)))
         return Histogram(names, keys, _still(counts))
 
     def _add(
@@ -336,7 +339,7 @@ class Engine:
         return cross_tabulate(self, sets, scope)
 
     def collect(
-        self, make: Callable[[Any], Any], scope: Scope = EVERYTHING
+        self, make: Callable[[Relation], Relation], scope: Scope = EVERYTHING
     ) -> list[tuple[Any, ...]]:
         """The aggregates that ``make`` describes of the rows of ``scope``: for fits alone."""
         return self._run(make(self._within(scope)))
@@ -378,12 +381,12 @@ class Engine:
         if tie:
             raise _ties(self._declaration)
 
-    def _run(self, expression: Any) -> list[tuple[Any, ...]]:
-        return self._backend.rows(ex.sql(expression, self._backend.dialect))
+    def _run(self, expression: Relation) -> list[tuple[Any, ...]]:
+        return self._backend.rows(sql(expression, self._backend.dialect))
 
-    def _public(self, expression: Any) -> list[tuple[Any, ...]]:
+    def _public(self, expression: Relation) -> list[tuple[Any, ...]]:
         """A public result; remembered for files, which are refused once they change."""
-        text = ex.sql(expression, self._backend.dialect)
+        text = sql(expression, self._backend.dialect)
         if self.may_change or text not in self._facts:
             self._facts[text] = self._backend.rows(text)
         else:
@@ -441,7 +444,7 @@ class Engine:
                 )
         return None if OUTSIDE in cell else cell
 
-    def _within(self, scope: Scope) -> Any:
+    def _within(self, scope: Scope) -> Relation:
         """The rows that ``scope`` is about."""
         order, rows = self._declaration.order, self._rows
         for column, chosen in scope.where.items():
@@ -459,7 +462,7 @@ class Engine:
             return None
         return place_in_order(moment, self._declaration.order, zoned=self._zoned, what=what)
 
-    def _where(self, rows: Any, column: str, chosen: Sequence[Name]) -> Any:
+    def _where(self, rows: Relation, column: str, chosen: Sequence[Name]) -> Relation:
         if column not in (category.column for category in self._declaration.public):
             raise InvalidQuery(
                 f"where, {column}",

@@ -1,4 +1,4 @@
-"""The queries as Ibis expressions, the same for every database.
+"""The queries as relations, the same for every database.
 
 Each one is a single pass over the rows. A value becomes its place in the declared list, −1 or
 NULL if it has none, only after the rows were counted by raw value: then the list is looked up once
@@ -6,139 +6,145 @@ for each raw value and not once for each row. The places of a long list are foun
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import ceil, inf, nextafter
 from typing import Any
 
+from takifugu.engines import relations as rel
 from takifugu.engines.backends.backend import DATA, Kind
 from takifugu.engines.declarations.columns import Amount
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.label_lookup import Lookup
+from takifugu.engines.relations import Column, Relation
 from takifugu.engines.scope import Share
 from takifugu.priors import Name
 
-TYPES = {
-    "text": "string",
-    "whole": "int64",
-    "real": "float64",
-    "time": "timestamp",
-    "zoned": "timestamp('UTC')",
-    "unknown": "binary",
-}
+WIDEST = 2**63  # no whole number of a database is as large
 
 
-def relation(kinds: Mapping[str, Kind]) -> Any:
-    """The declared columns as an Ibis table that is bound to no database."""
-    import ibis
-
-    return ibis.table({name: TYPES[kind] for name, kind in kinds.items()}, name=DATA)
+def relation(kinds: Mapping[str, Kind]) -> Relation:
+    """The declared columns."""
+    return rel.table(DATA, kinds)
 
 
-def sql(expression: Any, dialect: str) -> str:
-    """The expression as SQL."""
-    import ibis
-
-    return str(ibis.to_sql(expression, dialect=dialect, pretty=False))
-
-
-def within(rows: Any, column: str, start: Any, end: Any) -> Any:
+def within(rows: Relation, column: str, start: Any, end: Any) -> Relation:
     """The rows from ``start`` on and before ``end``; a row without a place is in no window."""
-    import ibis
-
     if start is not None:
-        rows = rows.filter(rows[column] >= ibis.literal(start))
+        rows = rows.filter(rows[column] >= _bound(start, rows[column].type))
     if end is not None:
-        rows = rows.filter(rows[column] < ibis.literal(end))
+        rows = rows.filter(rows[column] < _bound(end, rows[column].type))
     return rows
 
 
-def among(rows: Any, column: str, values: Sequence[Name]) -> Any:
+def _bound(bound: Any, kind: rel.DataType) -> Any:
+    """The first value of the column's own type that is not before ``bound``.
+
+    Databases would make both sides real numbers, and 2**53 and 2**53 + 1 are then the same.
+    """
+    if isinstance(bound, int | float) and kind == "whole":
+        return max(-WIDEST, min(ceil(bound), WIDEST))
+    if isinstance(bound, int) and kind == "real":
+        nearest = float(bound)
+        return nearest if nearest >= bound else nextafter(nearest, inf)
+    return bound
+
+
+def among(rows: Relation, column: str, values: Sequence[Name]) -> Relation:
     """The rows whose raw value is one of ``values``."""
     return rows.filter(rows[column].isin(list(values)))
 
 
-def not_among(rows: Any, column: str, values: Sequence[Name]) -> Any:
+def not_among(rows: Relation, column: str, values: Sequence[Name]) -> Relation:
     """The rows whose raw value is missing or none of ``values``."""
     return rows.filter(rows[column].isnull() | ~rows[column].isin(list(values)))
 
 
-def shared(rows: Any, entity: str, share: Share) -> Any:
+def shared(rows: Relation, entity: str, share: Share) -> Relation:
     """The rows of the entities in ``share``."""
-    import ibis
-
-    @ibis.udf.scalar.builtin(name="md5", signature=(("string",), "string"))
-    def md5(text):  # type: ignore[no-untyped-def]  # Ibis takes the signature
-        """The hash as 32 digits, which every database here has under this name."""
-
-    point = md5(ibis.literal(share.salt) + rows[entity].cast("string"))
+    point = rel.md5(share.salt, rows[entity].cast("text"))
     rows = rows.filter(point >= share.digits(share.low))
     return rows if share.high == 1 else rows.filter(point < share.digits(share.high))
 
 
-def histogram(rows: Any, codes: Mapping[str, Lookup]) -> Any:
+def histogram(rows: Relation, codes: Mapping[str, Lookup]) -> Relation:
     """Rows of: one place for each column, and how many rows have them."""
-    counted = rows.group_by(list(codes)).aggregate(count=rows.count())
-    return by_place(counted, codes, {"count": "sum"})
+    keys = _keys(codes)
+    keyed = rows.select(**{key: rows[name] for key, name in zip(keys, codes, strict=True)})
+    counted = keyed.group_by(list(keys)).aggregate(count=keyed.count())
+    return by_place(counted, keys, {"count": "sum"})
 
 
-def sums(rows: Any, codes: Mapping[str, Lookup], amount: Amount, kind: Kind) -> Any:
+def sums(rows: Relation, codes: Mapping[str, Lookup], amount: Amount, kind: Kind) -> Relation:
     """Rows of: places, how many values were added, their sum in steps, and how many are missing."""
+    keys = _keys(codes)
     units, missing = clamped(rows[amount.column], amount, kind)
-    added = rows.select(*codes, units=units, missing=flag(missing))
+    added = rows.select(
+        **{key: rows[name] for key, name in zip(keys, codes, strict=True)},
+        units=units,
+        missing=flag(missing),
+    )
     measures = {
         "count": added.units.count(),
         "total": added.units.sum(),
         "missing": added.missing.sum(),
     }
-    grouped = added.group_by(list(codes)) if codes else added
-    counted = grouped.aggregate(**measures)
-    return by_place(counted, codes, dict.fromkeys(measures, "sum")) if codes else counted
+    if not codes:
+        return added.aggregate(**measures)
+    counted = added.group_by(list(keys)).aggregate(**measures)
+    return by_place(counted, keys, dict.fromkeys(measures, "sum"))
 
 
 def distribution(
-    rows: Any, codes: Mapping[str, Lookup], amount: Amount, kind: Kind, every: int
-) -> Any:
+    rows: Relation, codes: Mapping[str, Lookup], amount: Amount, kind: Kind, every: int
+) -> Relation:
     """Rows of: places, the cell of the clamped value (NULL if dropped), count, missing.
 
     A cell is ``every`` steps wide; the first one begins at the lower bound.
     """
+    keys = _keys(codes)
     units, missing = clamped(rows[amount.column], amount, kind)
     steps = units - int(amount.low / amount.step)  # 0 or more, so that any division rounds down
-    cells = rows.select(*codes, cell=steps if every == 1 else steps // every, missing=flag(missing))
+    cells = rows.select(
+        **{key: rows[name] for key, name in zip(keys, codes, strict=True)},
+        cell=steps if every == 1 else steps // every,
+        missing=flag(missing),
+    )
     measures = {"count": cells.count(), "missing": cells.missing.sum()}
-    counted = cells.group_by([*codes, "cell"]).aggregate(**measures)
+    counted = cells.group_by([*keys, "cell"]).aggregate(**measures)
     if not codes:
         return counted.select("cell", *measures)
-    return by_place(counted, codes, dict.fromkeys(measures, "sum"), keep=("cell",))
+    return by_place(counted, keys, dict.fromkeys(measures, "sum"), keep=("cell",))
 
 
-def clamped(value: Any, amount: Amount, kind: Kind) -> tuple[Any, Any]:
+def _keys(codes: Mapping[str, Lookup]) -> dict[str, Lookup]:
+    """The same by names of our own: a column of the data may be called as a measure is."""
+    return {f"key_{i}": look for i, look in enumerate(codes.values())}
+
+
+def clamped(value: Column, amount: Amount, kind: Kind) -> tuple[Column, Column]:
     """A number clamped, in whole steps, and whether it is missing.
 
     floor(x / step + 1/2) rounds alike on every database; ROUND does not. LEAST and GREATEST skip
     missing values, so those are taken out by hand; what is not a number counts as missing.
     """
-    import ibis
-
     missing = value.isnull() if kind == "whole" else value.isnull() | value.isnan()
     low, high = int(amount.low / amount.step), int(amount.high / amount.step)
     if kind == "whole" and amount.step == 1:
-        units = ibis.least(ibis.greatest(value, low), high)
+        units = rel.least(rel.greatest(value, low), high)
     else:
-        held = ibis.least(
-            ibis.greatest(value.cast("float64"), float(amount.low)), float(amount.high)
-        )
-        nearest = (held / ibis.literal(float(amount.step), "float64") + 0.5).floor().cast("int64")
-        units = ibis.least(ibis.greatest(nearest, low), high)
+        held = rel.least(rel.greatest(value.cast("real"), float(amount.low)), float(amount.high))
+        nearest = (held / rel.literal(float(amount.step), "real") + 0.5).floor().cast("whole")
+        units = rel.least(rel.greatest(nearest, low), high)
     nothing = (
-        ibis.null("int64")
+        rel.null("whole")
         if isinstance(amount.missing, str)
-        else ibis.literal(int(amount.missing / amount.step), "int64")
+        else rel.literal(int(amount.missing / amount.step), "whole")
     )
-    return ibis.ifelse(missing, nothing, units), missing
+    return rel.ifelse(missing, nothing, units), missing
 
 
 def transitions(
-    rows: Any, declaration: Declaration, column: str, codes: Lookup, by: Mapping[str, Lookup]
-) -> Any:
+    rows: Relation, declaration: Declaration, column: str, codes: Lookup, by: Mapping[str, Lookup]
+) -> Relation:
     """Rows of: place before, place here, the place of each ``by``, first, count, ties, gaps.
 
     ``first`` is 1 if there was no row before. ``ties`` is 1 if rows of one entity share their whole
@@ -154,14 +160,15 @@ def transitions(
     return by_place(counted, places, {"count": "sum", "tie": "max", "gap": "max"}, keep=("first",))
 
 
-def changes(rows: Any, entity: str, codes: Mapping[str, Lookup]) -> Any:
+def changes(rows: Relation, entity: str, codes: Mapping[str, Lookup]) -> Relation:
     """One row of: for each column, whether some entity has rows with different keys."""
-    each = rows.group_by([entity, *codes]).aggregate(count=rows.count())
+    raw = {f"raw_{i}": rows[name] for i, name in enumerate(codes)}
+    each = rows.select(who=rows[entity], **raw).distinct()
     keyed = each.select(
-        who=each[entity],
-        **{f"key_{i}": _key(each[name], codes[name]) for i, name in enumerate(codes)},
+        "who",
+        **{f"key_{i}": _key(each[f"raw_{i}"], look) for i, look in enumerate(codes.values())},
     )
-    ends = dict[str, Any]()
+    ends = dict[str, Column]()
     for i in range(len(codes)):
         key = keyed[f"key_{i}"]
         ends |= {f"low_{i}": key.min(), f"high_{i}": key.max()}
@@ -177,37 +184,32 @@ def changes(rows: Any, entity: str, codes: Mapping[str, Lookup]) -> Any:
     return found.aggregate(**{name: found[name].max() for name in differ})
 
 
-def _key(value: Any, codes: Lookup) -> Any:
+def _key(value: Column, codes: Lookup) -> Column:
     """One raw value for each key; missing for a value that has none."""
-    import ibis
-
     if not codes.codes:
         return value
     of_key = dict[int, list[Name]]()
     for raw, code in codes.codes.items():
         of_key.setdefault(code, []).append(raw)
-    kind = "int64" if isinstance(codes.raw[0], int) else "string"
     key = value
     for first, *others in of_key.values():
         if others:
-            key = ibis.ifelse(value.isin(others), ibis.literal(first, kind), key)
+            key = rel.ifelse(value.isin(others), rel.literal(first), key)
     outside = of_key.get(codes.otherwise)
-    rest = ibis.null(kind) if outside is None else ibis.literal(outside[0], kind)
-    return ibis.ifelse(value.isin(list(codes.raw)), key, rest)
+    rest = rel.null(value.type) if outside is None else rel.literal(outside[0])
+    return rel.ifelse(value.isin(list(codes.raw)), key, rest)
 
 
-def disorder(rows: Any, declaration: Declaration) -> Any:
+def disorder(rows: Relation, declaration: Declaration) -> Relation:
     """One row of: whether rows tie, and whether one has no entity or no place."""
     flagged = _steps(rows, declaration, declaration.entity, ())
     return flagged.aggregate(tie=flagged.tie.max(), gap=flagged.gap.max())
 
 
-def _steps(rows: Any, declaration: Declaration, column: str, by: Iterable[str]) -> Any:
+def _steps(rows: Relation, declaration: Declaration, column: str, by: Iterable[str]) -> Relation:
     """Each row beside the one before it: both values, and whether it is first, tied or astray."""
-    import ibis
-
     places = (declaration.order.column, *declaration.order.ties)
-    window = ibis.window(group_by=declaration.entity, order_by=[rows[name] for name in places])
+    window = rel.Window(rows[declaration.entity], tuple(rows[name] for name in places))
     gap = rows[declaration.entity].isnull()
     for name in places:
         gap = gap | rows[name].isnull()
@@ -233,30 +235,31 @@ def _steps(rows: Any, declaration: Declaration, column: str, by: Iterable[str]) 
     )
 
 
-def lengths(rows: Any, entity: str) -> Any:
+def lengths(rows: Relation, entity: str) -> Relation:
     """Rows of: a length, how many entities have it, and whether one of them has no name."""
-    each = rows.group_by(entity).aggregate(length=rows.count())
-    each = each.select("length", nameless=flag(each[entity].isnull()))
+    owned = rows.select(who=rows[entity])
+    each = owned.group_by("who").aggregate(length=owned.count())
+    each = each.select("length", nameless=flag(each.who.isnull()))
     found = each.group_by("length").aggregate(entities=each.count(), nameless=each.nameless.max())
     return found.select("length", "entities", "nameless")
 
 
-def entities(rows: Any, entity: str, most: int) -> Any:
+def entities(rows: Relation, entity: str, most: int) -> Relation:
     """Rows of: an entity and how many rows it has, at most so many, the first by name.
 
     A row without an entity comes first of all, wherever a database puts what is missing.
     """
     owned = rows.select(who=rows[entity], named=flag(rows[entity].notnull()))
     each = owned.group_by(["named", "who"]).aggregate(length=owned.count())
-    return each.order_by(["named", "who"]).limit(most).select("who", "length")
+    return each.first(most, by=("named", "who")).select("who", "length")
 
 
-def distinct(rows: Any, column: str) -> Any:
+def distinct(rows: Relation, column: str) -> Relation:
     """Rows of: one value."""
     return rows.select(column).distinct()
 
 
-def span(rows: Any, column: str, kind: Kind) -> Any:
+def span(rows: Relation, column: str, kind: Kind) -> Relation:
     """One row of: the first and the last place, as a number; times as seconds since 1970."""
     place = rows[column]
     first, last = place.min(), place.max()
@@ -265,18 +268,18 @@ def span(rows: Any, column: str, kind: Kind) -> Any:
     return rows.aggregate(first=first, last=last)
 
 
-def count(rows: Any) -> Any:
+def count(rows: Relation) -> Relation:
     """One row of: how many rows there are."""
     return rows.aggregate(count=rows.count())
 
 
 def by_place(
-    counted: Any,
+    counted: Relation,
     codes: Mapping[str, Lookup],
     measures: Mapping[str, str],
     *,
     keep: Sequence[str] = (),
-) -> Any:
+) -> Relation:
     """Groups by raw value become groups by the place of that value in its list."""
     coded = counted.select(
         **{f"place_{i}": _place(counted[name], codes[name]) for i, name in enumerate(codes)},
@@ -289,24 +292,18 @@ def by_place(
     return found.select(*groups, *measures)
 
 
-def flag(condition: Any) -> Any:
+def flag(condition: Column) -> Column:
     """1 or 0; PostgreSQL does not cast one to the other."""
-    import ibis
-
-    return ibis.ifelse(condition, 1, 0)
+    return rel.ifelse(condition, 1, 0)
 
 
-def _place(value: Any, codes: Lookup) -> Any:
-    """Where a raw value stands in its list, which is one literal: Ibis is slow with many.
+def _place(value: Column, codes: Lookup) -> Column:
+    """Where a raw value stands in its list, if it has one there.
 
     A raw value of a long list stands for itself: looking each up in it would take too long.
     """
-    import ibis
-
     if codes.long:
         return value
-
     if not codes.raw:  # keys from the data, and there are none
-        return ibis.null("int64")
-    kind = "int64" if isinstance(codes.raw[0], int) else "string"
-    return ibis.literal(list(codes.raw), type=f"array<{kind}>").index(value)
+        return rel.null("whole")
+    return rel.place_in(codes.raw, value)

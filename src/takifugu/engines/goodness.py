@@ -16,6 +16,7 @@ from takifugu.engines.count_tests import CountTest, independence_given
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery
 from takifugu.engines.expressions import flag
+from takifugu.engines.relations import Relation
 from takifugu.engines.run_expressions import HOUR
 from takifugu.engines.scope import EVERYTHING, Scope
 from takifugu.errors import TooLarge
@@ -269,9 +270,9 @@ def _may_be_hourly(engine: Engine, scope: Scope) -> bool:
     order, entity = engine.declaration.order, engine.declaration.entity
     timed = engine.kinds[order.column] in ("time", "zoned")
 
-    def count(rows: Any) -> Any:
+    def count(rows: Relation) -> Relation:
         place = rows[order.column].epoch_seconds() if timed else rows[order.column]
-        each = rows.select(who=rows[entity], hour=(place.cast("float64") / HOUR).floor())
+        each = rows.select(who=rows[entity], hour=(place.cast("real") / HOUR).floor())
         each = each.group_by("who").aggregate(
             rows=each.count(), hours=each.hour.max() - each.hour.min() + 1
         )

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from takifugu.engines import relations as rel
 from takifugu.engines.declarations.columns import Category
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidQuery
@@ -81,13 +82,11 @@ def uneven_positions(engine: Engine, most: int) -> Some:
     The first row of everybody is at position 0. Positions are the same time for all if nobody
     begins later, and nobody skips a time at which others have a row.
     """
-    import ibis
-
     order = engine.declaration.order
     rows = _rows(engine, engine.declaration.entity, None, order.column, *order.ties)
     places = [f"place_{k}" for k in range(1 + len(order.ties))]
-    window = ibis.window(group_by="who", order_by=[rows[place] for place in places])
-    numbered = rows.select(*places, position=ibis.row_number().over(window))
+    window = rel.Window(rows.who, tuple(rows[place] for place in places))
+    numbered = rows.select(*places, position=rel.row_number().over(window))
     each = numbered.group_by("position").aggregate(
         **{f"low_{k}": numbered[place].min() for k, place in enumerate(places)},
         **{f"high_{k}": numbered[place].max() for k, place in enumerate(places)},
@@ -115,7 +114,7 @@ def _some(engine: Engine, names: Any, most: int) -> Some:
     ((count,),) = engine.whole._public(names.aggregate(count=names.count()))
     if not count:
         return Some()
-    listed = engine.whole._public(names.order_by("name").limit(most))
+    listed = engine.whole._public(names.first(most, by=("name",)))
     return Some(int(count), tuple(name for (name,) in listed))
 
 
@@ -137,9 +136,7 @@ def _noted(engine: Engine, fact: str, about: tuple[str, ...], names: Any, most: 
 
 def _flag(condition: Any) -> Any:
     """1 or 0; PostgreSQL does not cast one to the other, and what is unknown counts as 0."""
-    import ibis
-
-    return ibis.ifelse(condition, 1, 0)
+    return rel.ifelse(condition, 1, 0)
 
 
 def public_labels(engine: Engine, column: str) -> Category:

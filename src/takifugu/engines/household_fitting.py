@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from takifugu.engines import relations as rel
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidQuery
 from takifugu.engines.expressions import by_place, flag
@@ -132,8 +133,6 @@ def joint_runs(people: People, scope: Scope, depth: int = 1) -> Integers:
 
 def _runs(people: People, scope: Scope, depth: int) -> Any:
     """Rows of: places of the values of a run, the earliest first, whether it is whole, count."""
-    import ibis
-
     engine, members = people.engine, people.members
     order = engine.declaration.order
     rows = engine._within(scope)
@@ -141,23 +140,23 @@ def _runs(people: People, scope: Scope, depth: int) -> Any:
     columns = {"home": rows[people.household], "value": rows[people.column], **places}
     if people.member is None:
         owned = rows.select(**columns, who=rows[engine.declaration.entity])
-        slot = ibis.dense_rank().over(ibis.window(group_by="home", order_by=owned.who))
+        slot = rel.dense_rank().over(rel.Window(owned.home, (owned.who,)))
     else:
         owned = rows.select(**columns, role=rows[people.member])
         codes, keys = engine.lookup(people.member).codes, engine.keys(people.member)
-        slot = ibis.literal(0, "int64")
+        slot = rel.literal(0, "whole")
         for k, name in enumerate(_as_keys(members, keys)):
             raw = [one for one, code in codes.items() if keys[code] == name]
             slot = slot + k * flag(owned.role.isin(raw))
     put = owned.select("home", "value", *places, slot=slot)
-    nothing = ibis.null(put.value.type())
+    nothing = rel.null(put.value.type)
     each = put.group_by(["home", *places]).aggregate(
         **{
-            f"here_{k}": ibis.ifelse(put.slot == k, put.value, nothing).max()
+            f"here_{k}": rel.ifelse(put.slot == k, put.value, nothing).max()
             for k in range(len(members))
         }
     )
-    window = ibis.window(group_by="home", order_by=[each[name] for name in places])
+    window = rel.Window(each.home, tuple(each[name] for name in places))
     lagged = {
         f"value_{lag}_{k}": each[f"here_{k}"].lag(lag).over(window) if lag else each[f"here_{k}"]
         for lag in range(depth, -1, -1)

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from takifugu.engines import relations as rel
 from takifugu.engines.declarations.label_lists import FROM_THE_FITTED_ROWS
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidQuery
 from takifugu.engines.label_lookup import refuse_many_labels
+from takifugu.engines.relations import Relation
 from takifugu.engines.scope import Scope
 from takifugu.priors import Name
 
@@ -109,12 +111,11 @@ def _found(engine: Engine, column: str, scope: Scope, at_least: int) -> FoundLab
     return FoundLabels(column, labels, left_out, at_least, other)
 
 
-def kept_labels(rows: Any, column: str, entity: str, at_least: int) -> Any:
+def kept_labels(rows: Relation, column: str, entity: str, at_least: int) -> Relation:
     """Rows of: a label that enough entities have, or NULL for all others; how many labels it is."""
-    import ibis
-
-    each = rows.filter(rows[column].notnull()).group_by(column)
-    each = each.aggregate(entities=rows[entity].nunique())
-    kind = each[column].type()
-    kept = each.select(label=ibis.ifelse(each.entities >= at_least, each[column], ibis.null(kind)))
+    owned = rows.filter(rows[column].notnull())
+    owned = owned.select(label=owned[column], who=owned[entity]).distinct()
+    each = owned.group_by("label").aggregate(entities=owned.who.count())
+    enough = each.entities >= at_least
+    kept = each.select(label=rel.ifelse(enough, each.label, rel.null(each.label.type)))
     return kept.group_by("label").aggregate(many=kept.count()).select("label", "many")

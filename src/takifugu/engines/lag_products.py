@@ -1,4 +1,4 @@
-"""Sums of products of numbers that are some rows apart, as one Ibis expression.
+"""Sums of products of numbers that are some rows apart, as one relation.
 
 Everything that is added is a whole number, so that the sums do not depend on the order of the rows
 or on the database. A value is clamped and rounded to the declared steps, then put on a `Grid` that
@@ -12,6 +12,7 @@ from fractions import Fraction
 from math import isqrt
 from typing import Any
 
+from takifugu.engines import relations as rel
 from takifugu.engines.backends.backend import Kind
 from takifugu.engines.declarations.columns import Amount
 from takifugu.engines.declarations.declaration import Declaration
@@ -104,8 +105,6 @@ def lag_sums(
     and ``farthest`` say how far apart in the order consecutive rows of an entity are: seconds for
     times. ``tie`` and ``gap`` are as in `expressions.transitions`.
     """
-    import ibis
-
     order = declaration.order
     places = (order.column, *order.ties)
     units, missing = clamped(rows[amount.column], amount, kinds[amount.column])
@@ -129,15 +128,15 @@ def lag_sums(
         gap=_one(gap),
     )
     if centre.own:
-        own = ibis.window(group_by="who")
-        mean = base.value.sum().over(own).cast("float64") / base.value.count().over(own)
-        base = base.mutate(value=base.value - (mean + 0.5).floor().cast("int64"))
+        own = rel.Window(base.who)
+        mean = base.value.sum().over(own).cast("real") / base.value.count().over(own)
+        base = base.mutate(value=base.value - (mean + 0.5).floor().cast("whole"))
     ordered = [base[f"place_{i}"] for i in range(len(places))]
-    window = ibis.window(group_by="who", order_by=ordered)
+    window = rel.Window(base.who, tuple(ordered))
     before = {f"before_{k}": base.value.lag(k).over(window) for k in range(1, lags + 1)}
     rowed = base.select(
         "value", "at_low", "at_high", "missing", "gap",
-        first=_one(ibis.row_number().over(window) == 0),
+        first=_one(rel.row_number().over(window) == 0),
         apart=base.at - base.at.lag(1).over(window),
         **{f"place_{i}": place for i, place in enumerate(ordered)},
         **{f"place_before_{i}": place.lag(1).over(window) for i, place in enumerate(ordered)},
@@ -170,34 +169,30 @@ def lag_sums(
         both = earlier.notnull() & later.notnull()
         measures |= {
             f"count_{k}": _one(both).sum(),
-            f"earlier_{k}": ibis.ifelse(both, earlier, 0).sum(),
-            f"later_{k}": ibis.ifelse(both, later, 0).sum(),
-            f"products_{k}": ibis.ifelse(both, earlier * later, 0).sum(),
+            f"earlier_{k}": rel.ifelse(both, earlier, 0).sum(),
+            f"later_{k}": rel.ifelse(both, later, 0).sum(),
+            f"products_{k}": rel.ifelse(both, earlier * later, 0).sum(),
         }
     return rowed.aggregate(**measures)
 
 
 def _subtracted(rows: Any, centre: Centre) -> Any:
     """What is subtracted from the value of each row before its entity's own mean."""
-    import ibis
-
     if centre.column is None or centre.codes is None:
-        return ibis.literal(centre.points[0], "int64")
+        return rel.literal(centre.points[0], "whole")
     by_raw: dict[int, list[Name]] = {}
     for raw, code in centre.codes.codes.items():
         by_raw.setdefault(code, []).append(raw)
     column = rows[centre.column]
     cases: Sequence[tuple[Any, Any]] = [
-        (column.isin(raws), ibis.literal(centre.points[code], "int64"))
+        (column.isin(raws), rel.literal(centre.points[code], "whole"))
         for code, raws in by_raw.items()
     ]
     other = centre.codes.otherwise
-    rest = ibis.null("int64") if other == OUTSIDE else ibis.literal(centre.points[other], "int64")
-    return ibis.cases(*cases, else_=rest)
+    rest = rel.null("whole") if other == OUTSIDE else rel.literal(centre.points[other], "whole")
+    return rel.cases(*cases, otherwise=rest)
 
 
 def _one(condition: Any) -> Any:
     """1 or 0; PostgreSQL does not cast one to the other."""
-    import ibis
-
-    return ibis.ifelse(condition, 1, 0)
+    return rel.ifelse(condition, 1, 0)

@@ -15,6 +15,7 @@ from takifugu.engines.aggregates import Keys
 from takifugu.engines.declarations.columns import Amount, Order
 from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery
 from takifugu.engines.label_lookup import Lookup
+from takifugu.engines.relations import Column, Relation
 from takifugu.engines.scope import Scope
 from takifugu.errors import TooLarge
 from takifugu.fingerprint import ByContent
@@ -63,8 +64,9 @@ def count_runs(
     if not columns or len(set(columns)) < len(columns):
         raise InvalidQuery("columns", given="are none or repeat", needed="name each one once")
     rows = engine._within(scope)
-    keys, codes, values = list[tuple[Name, ...]](), dict[str, Lookup](), dict[str, Any]()
-    missing, amount = None, None
+    keys, codes, values = list[tuple[Name, ...]](), dict[str, Lookup](), dict[str, Column]()
+    missing: Column | None = None
+    amount: Amount | None = None
     for column in columns:
         declared = next((c for c in engine.declaration.protected if c.column == column), None)
         if isinstance(declared, Amount):
@@ -146,7 +148,7 @@ def not_hourly(order: Order) -> InvalidDeclaration:
     )
 
 
-def _hour(engine: "Engine", rows: Any) -> Any:
+def _hour(engine: "Engine", rows: Relation) -> Column:
     order = engine.declaration.order
     if order.kind == "number":
         raise InvalidQuery(

@@ -1,54 +1,55 @@
-"""Runs of rows as Ibis expressions: what follows what, hour by hour, on any columns, in one pass.
+"""Runs of rows as relations: what follows what, hour by hour, on any columns, in one pass.
 
 A run is some rows of one entity that follow one another in the declared order. As in
 `takifugu.engines.expressions` values are looked up in their lists after the rows were counted.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from takifugu.engines import relations as rel
 from takifugu.engines.backends.backend import Kind
 from takifugu.engines.declarations.columns import Amount, Order
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.expressions import by_place, clamped, flag
 from takifugu.engines.label_lookup import Lookup
+from takifugu.engines.relations import Column, Relation
 
 HOUR = 3600  # seconds
 HOURS = 24  # of a day
 
 
-def range_index(value: Any, amount: Amount, kind: Kind, cuts: Sequence[int]) -> tuple[Any, Any]:
+def range_index(
+    value: Column, amount: Amount, kind: Kind, cuts: Sequence[int]
+) -> tuple[Column, Column]:
     """The number of the range that a clamped number is in, and whether the number is missing.
 
     ``cuts`` are whole steps: the lower ends of all ranges but the first, in order. The number is
     NULL where a missing value counts as nothing.
     """
-    import ibis
-
     units, missing = clamped(value, amount, kind)
-    index = ibis.literal(0, "int64")
+    index: Column = rel.literal(0, "whole")
     for cut in cuts:
         index = index + flag(units >= cut)
-    return ibis.ifelse(units.isnull(), ibis.null("int64"), index), missing
+    return rel.ifelse(units.isnull(), rel.null("whole"), index), missing
 
 
-def hour_number(rows: Any, order: Order, kind: Kind) -> Any:
+def hour_number(rows: Relation, order: Order, kind: Kind) -> Column:
     """The hours since 1970 of each row: by the clocks of local times, by UTC for instants."""
     place = rows[order.column]
     seconds = place.epoch_seconds() if kind in ("time", "zoned") else place
-    return (seconds.cast("float64") / HOUR).floor().cast("int64")
+    return (seconds.cast("real") / HOUR).floor().cast("whole")
 
 
 def runs(
-    rows: Any,
+    rows: Relation,
     declaration: Declaration,
-    values: Mapping[str, Any],
+    values: Mapping[str, Column],
     codes: Mapping[str, Lookup],
     depth: int,
     *,
-    missing: Any = None,
-    hour: Any = None,
-) -> Any:
+    missing: Column | None = None,
+    hour: Column | None = None,
+) -> Relation:
     """Rows of: places of the values of a run, the earliest row first; then flags and counts.
 
     After the places come: the hour of the day of the row before the last, if ``hour`` is given;
@@ -56,8 +57,6 @@ def runs(
     many such runs there are; and whether there are ties, gaps, missing values, and steps of
     anything else than one hour among them.
     """
-    import ibis
-
     entity, order = declaration.entity, declaration.order
     places = (order.column, *order.ties)
     gap = rows[entity].isnull()
@@ -66,12 +65,12 @@ def runs(
     here = rows.select(
         who=rows[entity],
         gap=flag(gap),
-        absent=ibis.literal(0) if missing is None else flag(missing),
-        hour=ibis.literal(0, "int64") if hour is None else hour,
+        absent=rel.literal(0) if missing is None else flag(missing),
+        hour=rel.literal(0, "whole") if hour is None else hour,
         **{f"at_{i}": rows[name] for i, name in enumerate(places)},
         **{f"value_{i}": value for i, value in enumerate(values.values())},
     )
-    window = ibis.window(group_by="who", order_by=[here[f"at_{i}"] for i in range(len(places))])
+    window = rel.Window(here.who, tuple(here[f"at_{i}"] for i in range(len(places))))
     lagged = {
         f"value_{i}_{lag}": here[f"value_{i}"].lag(lag).over(window) if lag else here[f"value_{i}"]
         for lag in range(depth, -1, -1)
@@ -82,7 +81,7 @@ def runs(
         "absent",
         "hour",
         hour_before=here.hour.lag(1).over(window),
-        whole=flag(here.at_0.lag(depth).over(window).notnull()) if depth else ibis.literal(1),
+        whole=flag(here.at_0.lag(depth).over(window).notnull()) if depth else rel.literal(1),
         **{f"at_{i}": here[f"at_{i}"] for i in range(len(places))},
         **{f"before_{i}": here[f"at_{i}"].lag(1).over(window) for i in range(len(places))},
         **lagged,
@@ -100,7 +99,7 @@ def runs(
         *lagged,
         of_day=of_day,
         tie=flag(tie),
-        jump=ibis.literal(0) if hour is None else flag(jump),
+        jump=rel.literal(0) if hour is None else flag(jump),
     )
     counted = flagged.group_by([*lagged, *groups]).aggregate(
         count=flagged.count(),
@@ -115,12 +114,10 @@ def runs(
     return by_place(counted, looked, how, keep=groups)
 
 
-def spacing(rows: Any, declaration: Declaration, hour: Any) -> Any:
+def spacing(rows: Relation, declaration: Declaration, hour: Column) -> Relation:
     """One row of: whether a row of an entity is not one hour after the row before it."""
-    import ibis
-
     here = rows.select(who=rows[declaration.entity], hour=hour)
-    window = ibis.window(group_by="who", order_by=[here.hour])
+    window = rel.Window(here.who, (here.hour,))
     beside = here.select("hour", before=here.hour.lag(1).over(window))
     jump = beside.before.notnull() & (beside.hour != beside.before + 1)
     flagged = beside.select(jump=flag(jump))

@@ -57,6 +57,10 @@ class _IntegerNoise(ABC):
         """What to expect of the noise, before anything is spent."""
 
     @abstractmethod
+    def reach(self, miss: float) -> int:
+        """The least h such that noise is beyond ±h with a probability of at most ``miss``."""
+
+    @abstractmethod
     def places(self, scores: Integers, k: int) -> Floats:
         """``[place, candidate]``: the probabilities of the k largest scores with noise on each."""
 
@@ -145,6 +149,10 @@ class IntegerLaplace(_IntegerNoise):
         """Exact for this noise, before anything is spent."""
         return noise_laws.laplace_error(self.scale)
 
+    def reach(self, miss: float) -> int:
+        """The least h such that noise is beyond ±h with a probability of at most ``miss``."""
+        return noise_laws.laplace_reach(self.scale, probability(miss, "miss"))
+
     def places(self, scores: Integers, k: int) -> Floats:
         """``[place, candidate]``: the probabilities of the k largest scores with noise on each."""
         return noise_laws.laplace_places(scores, k, self.scale)
@@ -199,6 +207,10 @@ class IntegerGaussian(_IntegerNoise):
     def error(self) -> Error:
         """From the table of the law, before anything is spent."""
         return noise_laws.gaussian_error(self.scale)
+
+    def reach(self, miss: float) -> int:
+        """The least h such that noise is beyond ±h with a probability of at most ``miss``."""
+        return noise_laws.gaussian_reach(self.scale, probability(miss, "miss"))
 
     def places(self, scores: Integers, k: int) -> Floats:
         """``[place, candidate]``: the probabilities of the k largest scores with noise on each."""

@@ -22,22 +22,36 @@ TABLE = 200_000  # a Gaussian narrower than this is tabulated; a wider one is it
 def laplace_error(scale: float) -> Error:
     r"""Integer Laplace noise: :math:`P(z) \propto r^{|z|}`, :math:`r = e^{-1/\text{scale}}`."""
     r, rest = exp(-1 / scale), -expm1(-1 / scale)
-    # P(|Z| > h) = 2 r^(h+1) / (1 + r) ≤ 0.05
-    beyond = ceil(scale * log(40 / (1 + r))) - 1
-    return Error(deviation=sqrt(2 * r) / rest, interval=float(max(beyond, 0)))
+    return Error(deviation=sqrt(2 * r) / rest, interval=float(laplace_reach(scale, 0.05)))
+
+
+def laplace_reach(scale: float, miss: float) -> int:
+    """The least h with P(|Z| > h) ≤ ``miss``, of integer Laplace noise."""
+    r = exp(-1 / scale)
+    # P(|Z| > h) = 2 r^(h+1) / (1 + r)
+    return max(ceil(scale * log(2 / miss / (1 + r))) - 1, 0)
 
 
 def gaussian_error(scale: float) -> Error:
     r"""Integer Gaussian noise: :math:`P(z) \propto e^{-z^2 / 2\,\text{scale}^2}`."""
+    interval = float(gaussian_reach(scale, 0.05))
     if scale > TABLE / 40:
-        return Error(deviation=scale, interval=float(ceil(1.96 * scale)))
+        return Error(deviation=scale, interval=interval)
     z, p = gaussian_table(scale)
-    middle = len(z) // 2
-    inside = 2 * np.cumsum(p[middle:]) - p[middle]  # P(|Z| ≤ h)
-    return Error(
-        deviation=float(np.sqrt(p @ z.astype(np.float64) ** 2)),
-        interval=float(np.argmax(inside >= 0.95)),
-    )
+    return Error(deviation=float(np.sqrt(p @ z.astype(np.float64) ** 2)), interval=interval)
+
+
+def gaussian_reach(scale: float, miss: float) -> int:
+    """The least h with P(|Z| > h) ≤ ``miss``, of integer Gaussian noise."""
+    if scale > TABLE / 40:
+        if miss == 0.05:
+            return ceil(1.96 * scale)
+        from scipy.special import ndtri
+
+        return ceil(-float(ndtri(miss / 2)) * scale * (1 + 1e-9))
+    z, p = gaussian_table(scale)
+    beyond = np.cumsum(p[::-1])[: len(z) // 2 + 1][::-1]  # [h]: P(Z ≥ h), small terms first
+    return int(np.argmax(2 * np.append(beyond[1:], 0.0) <= miss))
 
 
 def laplace_pmf(scale: float, z: Integers) -> Floats:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidMechanism
 from takifugu.mechanisms import noise_laws
-from takifugu.mechanisms.checks import noise_scale, positive, scores, whole
+from takifugu.mechanisms.checks import counts, noise_scale, positive, scores, whole
 from takifugu.numeric import Floats, Integers
 
 
@@ -26,19 +26,51 @@ def at_least_zero(values: ArrayLike) -> Floats:
     return np.maximum(_numbers(values), 0.0)
 
 
+def nearest_with_total(values: ArrayLike, total: int) -> tuple[list[int], int]:
+    r"""Numbers of at least 0 that add up to ``total``, nearest to whole ``values``: exact.
+
+    The Euclidean projection onto a simplex (Held, Wolfe and Crowder, 1974):
+    :math:`\max(x_i - \tau, 0)` with the :math:`\tau` that makes them add up. With k of them above
+    0, :math:`\tau = (\sum x_i - \text{total}) / k` over these. It is returned as whole numerators
+    and their common denominator k.
+
+    >>> nearest_with_total([5, 3, -4], 6)
+    ([8, 4, 0], 2)
+    """
+    found, target = counts(values).ravel(), whole(total, "total", least=0)
+    top = int(found.max())
+    # a shift of all moves nothing, and what is ``total`` below the top becomes 0: small numbers
+    y = np.maximum(found - top, -target).astype(object if target >= 2**31 else np.int64)
+    ordered = np.sort(y)[::-1]
+    many = np.arange(1, len(y) + 1).astype(y.dtype)
+    above = many * ordered > np.cumsum(ordered) - target  # kept: x_k > τ_k
+    k = int(np.flatnonzero(above)[-1]) + 1 if above.any() else 1
+    excess = int(sum(ordered[:k].tolist())) - target  # k τ
+    return [max(k * x - excess, 0) for x in y.tolist()], k
+
+
 def whole_with_total(values: ArrayLike, total: int) -> Integers:
     """Whole numbers of at least 0 that add up to ``total``, near ``values``.
 
-    The nearest point of the simplex (Euclidean projection), then largest remainders.
+    The nearest point of the simplex (Euclidean projection), then largest remainders. Of whole
+    ``values`` it is exact, and no whole numbers that add up to ``total`` are nearer: all that stay
+    above 0 have one remainder, and the first of them are rounded up.
     """
     numbers = _numbers(values)
     target = whole(total, "total", least=0)
     if numbers.ndim != 1:
         raise InvalidMechanism("values", given=f"has shape {numbers.shape}", needed="be a list")
+    if np.asarray(values).dtype.kind in "iu":
+        above, k = nearest_with_total(values, target)
+        kept = [x // k for x in above]
+        over = [i for i, x in enumerate(above) if x > 0][: target - sum(kept)]
+        for i in over:
+            kept[i] += 1
+        return np.array(kept, dtype=np.int64)
     ordered = np.sort(numbers)[::-1]
     shift = (np.cumsum(ordered) - target) / np.arange(1, len(ordered) + 1)
-    kept = np.flatnonzero(ordered - shift >= 0)
-    level = shift[kept[-1]] if len(kept) else shift[-1]
+    above_level = np.flatnonzero(ordered - shift >= 0)
+    level = shift[above_level[-1]] if len(above_level) else shift[-1]
     inside = np.maximum(numbers - level, 0.0)
     down = np.floor(inside + 1e-9)
     missing = int(target - down.sum())

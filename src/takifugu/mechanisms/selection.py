@@ -274,8 +274,18 @@ class NoisyTopK(_Ranking):
 
     def release(self, values: ArrayLike) -> Integers:
         """``[..., place]``: the candidates named, by position; one place is dropped if k = 1."""
-        noisy = self.noise.release(scores(values, k=self.k))
-        return _as_places(np.argsort(-noisy, axis=-1, kind="stable")[..., : self.k])
+        return _as_places(self.named(self.noisy(values)))
+
+    def noisy(self, values: ArrayLike) -> Integers:
+        """``[..., candidate]``: the noisy counts that are sorted. One call costs one ``loss``.
+
+        The noise pays for all counts. What is done to them, sorting among it, is free.
+        """
+        return self.noise.release(scores(values, k=self.k))
+
+    def named(self, noisy: Integers) -> Integers:
+        """``[..., place]``: the candidates with the k largest noisy counts, by position."""
+        return np.argsort(-noisy, axis=-1, kind="stable")[..., : self.k]
 
     def simulate(
         self, values: ArrayLike, repetitions: int, *, rng: "np.random.Generator"

@@ -84,14 +84,12 @@ class PolicySession(Session):
         if window is not None:
             number = self._engine.declaration.order.kind == "number"
             window = (_bound(window[0], number), _bound(window[1], number))
-        return replace(
-            options,
-            window=window,
-            where={name: self._keys(name, keys) for name, keys in options.where.items()},
-            values=self._keys(column, options.values)
-            if options.values and column
-            else options.values,
+        where = {name: self._keys(name, keys) for name, keys in options.where.items()}
+        values, leave_out = (
+            self._keys(column, given) if given and column else given
+            for given in (options.values, options.leave_out)
         )
+        return replace(options, window=window, where=where, values=values, leave_out=leave_out)
 
     def _keys(self, column: str, texts: Sequence[Name]) -> tuple[Name, ...]:
         """The keys of a column that the texts name; a text that names none is passed on."""

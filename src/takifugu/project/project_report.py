@@ -267,7 +267,6 @@ class _Gathered:
                 " prior of today."
             )
         query = body["query"]
-        about = query.get("column")
         ranked = query.get("name") == "top_k" and columns != ("number",)
         after = self.spent.get(event.seq)
         added = None if after is None else max(Fraction(after) - Fraction(before), Fraction(0))
@@ -286,7 +285,7 @@ class _Gathered:
             columns=columns,
             table=rows,
             by=tuple(query.get("by") or ()),
-            labels=(len(about) if isinstance(about, list) else 1) if ranked else 0,
+            ranked=ranked,
             notes=tuple(notes),
         )
 

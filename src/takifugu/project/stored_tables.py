@@ -40,13 +40,17 @@ def stored_table(
     """The table of the answer to a charge, whose event has the body ``body``."""
     shown = answer.get("shown")
     if isinstance(shown, Mapping):
-        return StoredTable(tuple(shown["columns"]), tuple(map(tuple, shown["rows"])))
-    drawn = list(answer.get("drawn", ()))
+        notes = [_sentence(note) for note in shown.get("notes", ()) if note]
+        rows = tuple(map(tuple, shown["rows"]))
+        return StoredTable(tuple(shown["columns"]), rows, " ".join(notes))
+    drawn = _flat(answer.get("drawn", ()))
     axes = None
-    if body.get("declared") == declared(declaration):
+    if body.get("declared") == declared(declaration) and "leave_out" not in body["query"]:
         axes = _axes(body, declaration)
-    if axes is not None and body["query"]["name"] == "top_k":
+    if axes is not None and body["query"]["name"] == "top_k" and drawn == answer["drawn"]:
         return _ranking(body["query"], axes, drawn)
+    if body["query"]["name"] == "top_k":
+        axes = None
     if axes is None or prod(len(keys) for _, keys in axes) != len(drawn):
         return StoredTable(("number",), tuple((value,) for value in drawn), NO_NAMES)
     names = tuple(name for name, _ in axes)
@@ -63,6 +67,18 @@ def stored_table(
     return StoredTable((*names, "estimate", "low", "high"), rows, AS_DRAWN)
 
 
+def _sentence(note: str) -> str:
+    """A note on a result, without what only analysts can make use of."""
+    for advice in ("; `raw`", "; give "):
+        note = note.partition(advice)[0]
+    return f"{note[0].upper()}{note[1:]}."
+
+
+def _flat(drawn: Sequence[Any]) -> list[Any]:
+    """One number after the other: rankings with counts have a list for each group."""
+    return [part for value in drawn for part in (value if isinstance(value, list) else [value])]
+
+
 Axes = list[tuple[str, Sequence[Any]]]
 
 
@@ -77,8 +93,11 @@ def _axes(body: Mapping[str, Any], declaration: Declaration) -> Axes | None:
             return None
         found.append((name, _chosen(name, keys, body["groups"])))
     match query["name"]:
-        case "histogram" | "proportions" | "top_k":
+        case "histogram" | "proportions":
             own = [(name, _keys(declaration, name)) for name in columns]
+        case "top_k":
+            out = frozenset(query.get("leave_out", ()))
+            own = [(name, _ranked(_keys(declaration, name), out)) for name in columns]
         case "counts":
             listed = frozenset(query["values"])
             keys = _keys(declaration, columns[0]) or ()
@@ -103,6 +122,10 @@ def _keys(declaration: Declaration, name: str) -> tuple[Any, ...] | None:
     return None if column.values is None else column.keys
 
 
+def _ranked(keys: tuple[Any, ...] | None, out: frozenset[Any]) -> tuple[Any, ...] | None:
+    return None if keys is None else tuple(key for key in keys if key not in out)
+
+
 def _chosen(name: str, keys: Sequence[Any], groups: Mapping[str, Any] | None) -> tuple[Any, ...]:
     if groups is None or name not in groups["columns"]:
         return tuple(keys)
@@ -116,6 +139,8 @@ def _ranking(query: Mapping[str, Any], axes: Axes, drawn: list[Any]) -> StoredTa
     labels = list(product(*(keys for _, keys in axes[depth:])))
     groups = list(product(*(keys for _, keys in axes[:depth])))
     k = int(query.get("k", 1))
+    if drawn and all(isinstance(noisy, list) for noisy in drawn):  # the counts that were sorted
+        drawn = [place for noisy in drawn for place in _largest(noisy)[:k]]
     fits = all(isinstance(value, int) and 0 <= value < len(labels) for value in drawn)
     if not fits or len(drawn) != k * len(groups):
         return StoredTable(("number",), tuple((value,) for value in drawn), NO_NAMES)
@@ -125,6 +150,11 @@ def _ranking(query: Mapping[str, Any], axes: Axes, drawn: list[Any]) -> StoredTa
     )
     names = [name for name, _ in axes]
     return StoredTable((*names[:depth], "rank", *names[depth:]), rows)
+
+
+def _largest(noisy: Sequence[int]) -> list[int]:
+    """The places of the largest numbers, in order; of equal ones, the first."""
+    return [place for _, place in sorted((-number, place) for place, number in enumerate(noisy))]
 
 
 def _half(body: Mapping[str, Any]) -> float | None:

@@ -5,6 +5,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from takifugu.reports.html_style import BLUE, GREY
+from takifugu.reports.ranking_columns import ranking_places
 from takifugu.visible import four_digits, visible
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def result_figure(
     """One panel for each group of ``by``; groups that do not fit are counted in the title.
 
     Groups that have one number each share a panel. A ranking (``ranked``) is one table, a line for
-    each group; its rows hold the group, the rank and the label of each column. There are at most
+    each group, with the probability of each place where it is known. There are at most
     ``most_panels`` panels, ``across`` of them side by side, each of ``most_bars`` numbers: of more,
     the largest.
     """
@@ -54,7 +55,7 @@ def result_figure(
     grid = figure.subplots(high, wide, squeeze=False).ravel()
     for axes, (group, found) in zip(grid, shown.items(), strict=False):
         if ranked:
-            _table(axes, by, panels, most_bars)
+            _table(axes, columns, rows, most_bars)
         else:
             _intervals(axes, columns[depth:], [row[depth:] for row in found], most_bars)
         if depth:
@@ -113,15 +114,12 @@ def _intervals(axes: "Axes", columns: Sequence[str], rows: Sequence[Row], most: 
         axes.annotate("no rows", (0.5, 0.5), xycoords="axes fraction", ha="center")
 
 
-def _table(axes: "Axes", by: Sequence[str], panels: dict[Row, list[Row]], most: int) -> None:
+def _table(axes: "Axes", columns: Sequence[str], rows: Sequence[Row], most: int) -> None:
     """A ranking: a line for each group, a column for each place."""
     axes.set_axis_off()
-    place = len(by)
-    places = [str(row[place]) for row in next(iter(panels.values()))]
-    cells = [
-        [*map(str, group), *(" × ".join(map(str, row[place + 1 :])) for row in rows)]
-        for group, rows in panels.items()
-    ]
+    by, groups = ranking_places(columns, rows)
+    places = [str(place + 1) for place in range(max(map(len, groups.values()), default=0))]
+    cells = [[*map(str, group), *found] for group, found in groups.items()]
     shown = cells[:most]
     drawn = axes.table(cellText=shown, colLabels=[*by, *places], loc="upper center", cellLoc="left")
     drawn.auto_set_font_size(False)

@@ -31,10 +31,11 @@ def answer_record(made: UnpricedPlan, answer: list[Any], engine: Engine) -> dict
 
 
 def _shown(made: UnpricedPlan, answer: list[Any], engine: Engine) -> dict[str, Any]:
-    columns, rows = made.query.table(made.mechanism, answer, engine)
+    table = made.query.table(made.mechanism, answer, engine, made.error)
     return {
-        "columns": list(columns),
-        "rows": [list(row) for row in rows],
+        "columns": list(table.columns),
+        "rows": [list(row) for row in table.rows],
+        "notes": list(table.notes),
         "error": _plain(made.error),
         "delta": str(made.delta),
         **made.reads.describe(),

@@ -22,6 +22,7 @@ from takifugu.engines import (
     Scope,
     Share,
 )
+from takifugu.engines.relations import Relation
 from takifugu.engines.scope import EVERYTHING, fitted_rows, table_name
 from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import fingerprint
@@ -223,7 +224,7 @@ class HeldOutEngine(Engine):
         mark = fingerprint(("held out", whole.fingerprint, self._entities))
         return replace(whole, fingerprint=mark)
 
-    def _within(self, scope: Scope) -> Any:
+    def _within(self, scope: Scope) -> Relation:
         if scope.entities is not None:
             raise InvalidQuery(
                 "scope, entities", given="is given", needed="be left to the policy of the project"

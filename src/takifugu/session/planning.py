@@ -130,7 +130,7 @@ class QueryPlanning:
             # so little that only values allow it
             return self._made(options, query, delta, unit, reads)
         if unit == everything:
-            return whole
+            return self._answered_earlier(whole) or whole
         before = self._released_before(whole)
         if before is not None:
             return before
@@ -170,6 +170,23 @@ class QueryPlanning:
             quote = self._quote(then, charge)
             if quote.stored or quote.reuse:
                 return then
+        return None
+
+    def _answered_earlier(self, whole: UnpricedPlan) -> UnpricedPlan | None:
+        """The plan of the same query by a mechanism of an earlier version, if it is answered."""
+        aim = self._aim(whole.options, epsilon=whole.options.epsilon, unit=whole.unit)
+        for chosen in whole.query.chosen_earlier(self._engine, aim):
+            loss, found = _loss(chosen.mechanism, whole.unit), self._engine.fingerprint()
+            charge = self._charge(whole.query, chosen.mechanism, loss, found)
+            quote = self._quote(whole, charge)
+            if quote.stored or quote.reuse:
+                return replace(
+                    whole,
+                    mechanism=chosen.mechanism,
+                    error=chosen.error,
+                    reason=chosen.reason,
+                    charge=charge,
+                )
         return None
 
     def _made(

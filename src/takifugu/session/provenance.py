@@ -18,7 +18,7 @@ from takifugu.ledger import Anchor
 from takifugu.session.guarantee import described
 from takifugu.session.prior_reading import PriorTranslation
 
-DRIVERS = {"duckdb": "duckdb", "postgres": "psycopg", "pyspark": "pyspark"}
+DRIVERS = {"duckdb": "duckdb", "postgres": "psycopg", "spark": "pyspark"}
 SHORT = 12  # digits of a hash that people read
 
 

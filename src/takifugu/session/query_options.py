@@ -54,12 +54,12 @@ class KindOptions:
 
 
 KIND_OPTIONS: Mapping[Kind, KindOptions] = {
-    "histogram": KindOptions(),
+    "histogram": KindOptions(optional=("sum_to_one",)),
     "count": KindOptions(required=("values",)),
     "counts": KindOptions(required=("values",)),
     "top_k": KindOptions(
         required=("k",),
-        optional=("reference", "gap"),
+        optional=("reference", "gap", "leave_out"),
         without={
             "within": "a ranking has no distance to be within; give `confidence` with a `gap` or a"
             " `reference`"
@@ -68,7 +68,7 @@ KIND_OPTIONS: Mapping[Kind, KindOptions] = {
     "sum": KindOptions(),
     "mean": KindOptions(),
     "quantile": KindOptions(required=("level",), optional=("grid",)),
-    "proportions": KindOptions(),
+    "proportions": KindOptions(optional=("sum_to_one",)),
     "transitions": KindOptions(),
     "marginals": KindOptions(),
     "linear": KindOptions(
@@ -106,6 +106,9 @@ class QueryOptions:
         reference: Public or synthetic counts to plan a ranking for.
         gap: Instead of a reference, the lead of each place over the next.
         query: The name under which the policy declares a linear query.
+        leave_out: Labels that a ranking leaves out, such as ``other``.
+        sum_to_one: Whether shares are shown so that those of a group sum to 1, and counts so that
+            they add up to its rows. It costs nothing and changes nothing that is stored.
     """
 
     kind: Kind
@@ -124,6 +127,8 @@ class QueryOptions:
     reference: Counts | None
     gap: float | None
     query: str | None
+    leave_out: tuple[Name, ...]
+    sum_to_one: bool
 
     def __init__(
         self,
@@ -144,6 +149,8 @@ class QueryOptions:
         reference: ReferenceCounts | None = None,
         gap: float | None = None,
         query: str | None = None,
+        leave_out: Name | Sequence[Name] = (),
+        sum_to_one: bool = False,
     ) -> None:
         if kind not in get_args(Kind):
             raise InvalidQuery(
@@ -153,6 +160,8 @@ class QueryOptions:
             )
         if not isinstance(query, str | None):
             raise InvalidQuery("query", given="is not text", needed="name a declared linear query")
+        if not isinstance(sum_to_one, bool):
+            raise InvalidQuery("sum_to_one", given="is something else", needed="be true or false")
         checked: dict[str, Any] = {
             "kind": kind,
             "column": _protected(column),
@@ -163,13 +172,15 @@ class QueryOptions:
             "delta": _number(delta, "delta"),
             "within": _number(within, "within"),
             "confidence": _real(confidence, "confidence"),
-            "values": _labels(values),
+            "values": _labels(values, "values"),
             "k": _whole(k, "k"),
             "level": _number(level, "level"),
             "grid": _number(grid, "grid"),
             "reference": _counts(reference),
             "gap": _real(gap, "gap"),
             "query": query,
+            "leave_out": _labels(leave_out, "leave_out"),
+            "sum_to_one": sum_to_one,
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)  # the one write: lists in, tuples kept
@@ -183,11 +194,16 @@ class QueryOptions:
                 raise InvalidQuery(
                     name, given="is given", needed=f"be left out for {self.kind}: {reason}"
                 )
-        for kind, options in KIND_OPTIONS.items():
+        for options in KIND_OPTIONS.values():
             for name in (*options.required, *options.optional):
                 if name in given and name not in (*mine.required, *mine.optional):
+                    kinds = [
+                        k for k, o in KIND_OPTIONS.items() if name in (*o.required, *o.optional)
+                    ]
                     raise InvalidQuery(
-                        name, given="is given", needed=f"be left out: it is an option of {kind}"
+                        name,
+                        given="is given",
+                        needed=f"be left out: it is an option of {' and '.join(kinds)}",
                     )
         for name in mine.required:
             if name not in given:
@@ -216,7 +232,11 @@ class QueryOptions:
         """The options that were given, beside the kind, by name."""
         found = {part.name: getattr(self, part.name) for part in fields(self)}
         del found["kind"]
-        return {name: value for name, value in found.items() if value not in (None, (), {})}
+        return {
+            name: value
+            for name, value in found.items()
+            if value is not False and value not in (None, (), {})
+        }
 
     def document(self) -> dict[str, Any]:
         """The kind and the options that were given, ready to be written as JSON."""
@@ -318,12 +338,12 @@ def _where(where: Any) -> dict[str, tuple[Name, ...]]:
     return found
 
 
-def _labels(values: Any) -> tuple[Name, ...]:
+def _labels(values: Any, name: str) -> tuple[Name, ...]:
     labels = (values,) if isinstance(values, str | int) else values
     if not isinstance(labels, Sequence) or any(
         isinstance(label, bool) or not isinstance(label, str | int) for label in labels
     ):
-        raise InvalidQuery("values", given="is something else", needed="list labels")
+        raise InvalidQuery(name, given="is something else", needed="list labels")
     return tuple(labels)
 
 

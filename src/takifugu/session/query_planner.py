@@ -197,14 +197,16 @@ class Planner:
         delta: Number | None = None,
         within: Number | None = None,
         confidence: float | None = None,
+        sum_to_one: bool = False,
     ) -> Plan:
         """How many rows have each label, or each combination of labels of several columns.
 
-        `QueryOptions` explains the options.
+        With ``sum_to_one`` the counts add up to the rows of their group, for free: the answer is
+        the same and is shown so. `QueryOptions` explains the other options.
         """
         options = QueryOptions(
             "histogram", column, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
-            within=within, confidence=confidence,
+            within=within, confidence=confidence, sum_to_one=sum_to_one,
         )  # fmt: skip
         return self._plan(options)
 
@@ -267,8 +269,12 @@ class Planner:
         confidence: float | None = None,
         reference: ReferenceCounts | None = None,
         gap: float | None = None,
+        leave_out: Name | Sequence[Name] = (),
     ) -> Plan:
-        """The ``k`` most frequent labels, in order.
+        """The ``k`` most frequent labels, in order, each with the probability that it is right.
+
+        Labels in ``leave_out``, such as ``other``, are not ranked, and have no counts in
+        ``reference``.
 
         The plan predicts how many places are right for ``reference``, public or synthetic counts,
         or for a ``gap``, the lead of each place over the next. Instead of ``epsilon``, give one of
@@ -277,7 +283,7 @@ class Planner:
         """
         options = QueryOptions(
             "top_k", column, k=k, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
-            confidence=confidence, reference=reference, gap=gap,
+            confidence=confidence, reference=reference, gap=gap, leave_out=leave_out,
         )  # fmt: skip
         return self._plan(options)
 
@@ -361,14 +367,16 @@ class Planner:
         delta: Number | None = None,
         within: Number | None = None,
         confidence: float | None = None,
+        sum_to_one: bool = False,
     ) -> Plan:
         """The share of the rows of each group that have each label.
 
-        `QueryOptions` explains the options.
+        With ``sum_to_one`` the shares of each group sum to 1, for free: the answer is the
+        same and is shown so. `QueryOptions` explains the other options.
         """
         options = QueryOptions(
             "proportions", column, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
-            within=within, confidence=confidence,
+            within=within, confidence=confidence, sum_to_one=sum_to_one,
         )  # fmt: skip
         return self._plan(options)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MEANINGS = {
-    "estimate": "The released number: the exact one and noise.",
+    "estimate": "The released number: the exact one and noise, as far as that is possible.",
     "low": "The lower end of a 95 % interval for the exact number.",
     "high": "The upper end of a 95 % interval for the exact number.",
     "low level": "The number is a quantile of at least this level, with probability 0.95.",
@@ -40,8 +40,10 @@ class Result:
         query: What was asked, as JSON.
         columns: The names of the columns of the table.
         rows: The table: keys, ``estimate``, and ``low`` and ``high`` of a 95 % interval of each
-            number; for a ranking keys, ``rank`` and the label; for a quantile ``low level`` and
-            ``high level``, between which the number is an exact quantile with probability 0.95.
+            number; for a ranking keys, ``rank``, the label, its number if noise was added to all
+            of them, and the ``probability`` that the place is right; for a quantile ``low level``
+            and ``high level``, between which the number is an exact quantile with probability 0.95.
+            All numbers are possible ones: `takifugu.session.possible_answers`.
         error: What was predicted of the noise.
         cost: What it cost; for a stored answer, what it would cost to ask anew.
         free: Whether it was stored, and cost nothing: an answer that was released to another
@@ -52,6 +54,8 @@ class Result:
         saving: What the charge by value saved; None if values made no difference.
         reads: How many rows of the table the answer is about, of how many, as they are now.
         provenance: Where it came from: query, priors, events of the ledger, software.
+        raw: The rows as they were drawn; None if they are no others.
+        shown: What was done to what was drawn, for free, in words.
     """
 
     query: Mapping[str, Any]
@@ -66,6 +70,8 @@ class Result:
     saving: Saving | None = None
     reads: RowsRead | None = None
     provenance: Provenance | None = None
+    raw: tuple[tuple[Any, ...], ...] | None = None
+    shown: tuple[str, ...] = ()
 
     @property
     def rows_read(self) -> int | None:
@@ -157,6 +163,8 @@ class Result:
             "rows_there": self.rows_there,
             "columns": list(self.columns),
             "rows": [list(row) for row in self.rows],
+            "raw": None if self.raw is None else [list(row) for row in self.raw],
+            "shown": list(self.shown),
             "error": dict(self.error),
             "cost": self.cost.describe(),
             "free": self.free,

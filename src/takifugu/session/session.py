@@ -334,12 +334,14 @@ class Session(QueryPlanning):
     def _result(
         self, made: UnpricedPlan, cost: ReleaseCost, answer: Answer, *, free: bool
     ) -> Result:
-        columns, rows = made.query.table(made.mechanism, answer.value["drawn"], self._engine)
+        table = made.query.table(made.mechanism, answer.value["drawn"], self._engine, made.error)
         body = query_body(made.charge)
         return Result(
             query=body,
-            columns=columns,
-            rows=rows,
+            columns=table.columns,
+            rows=table.rows,
+            raw=table.raw,
+            shown=table.notes,
             error=made.error,
             cost=cost,
             saving=None if free else made.saving(cost),

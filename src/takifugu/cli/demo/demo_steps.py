@@ -229,7 +229,7 @@ def places_right(exact: Integers, engine: Engine, top: Result) -> list[int]:
     countries, labels = engine.keys("country"), engine.keys("place")
     ranked = -np.sort(-exact, axis=1)
     right: dict[int, int] = {}
-    for country, place, label in top.rows:
+    for country, place, label, *_ in top.rows:
         row = countries.index(country)
         hit = exact[row, labels.index(label)] == ranked[row, place - 1]
         right[place] = right.get(place, 0) + int(hit)

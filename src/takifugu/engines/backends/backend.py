@@ -1,8 +1,7 @@
 """What every database has to do for an engine: describe its columns, and answer SQL.
 
-Ibis writes the SQL, the database's own driver runs it. Ibis's own execution is not used: it
-would load pandas, and it breaks where a driver is newer than Ibis knows. The steps that add a
-database are in docs/how-to/add-an-engine.md.
+`takifugu.engines.sql_writer` writes the SQL, the database's own driver runs it. The steps that
+add a database are in docs/how-to/add-an-engine.md.
 """
 
 from collections.abc import Mapping
@@ -70,16 +69,16 @@ class Backend(Protocol):
 
     Implementers: `FileBackend` and `FrameBackend` (DuckDB), `PostgresBackend`, `SparkBackend`. A
     new one is a module beside these, and one line each in `SourceKind` and `SOURCES`
-    (declarations/columns.py) and in `BackendName` and `READERS` (opening.py). Its test is the
-    contract, tests/contracts/engines.py.
+    (declarations/columns.py), in `BackendName` and `READERS` (opening.py), and in `DIALECTS`
+    (sql_writer.py) if its SQL is new. Its test is the contract, tests/contracts/engines.py.
 
     Attributes:
-        dialect: What Ibis calls the database's SQL.
+        dialect: The name of its SQL in `DIALECTS` (sql_writer.py).
         hashing: How its SQL makes a number of a row.
         kinds: The kind of every declared column.
         files: The files that the rows are in; none for a table of a server.
-        finds_in_lists: Whether its SQL finds the place of a value in a list (Ibis's
-            ``ArrayPosition``); if not, labels are looked up here.
+        finds_in_lists: Whether its SQL finds the place of a value in a list; if not, labels are
+            looked up here.
         may_change: Whether others may write to the rows while they are read.
     """
 

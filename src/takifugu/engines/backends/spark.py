@@ -39,7 +39,7 @@ CASTS = {
 class SparkBackend(Backend):
     """A session of its own beside the caller's, in UTC; it shares their catalogue and cluster."""
 
-    dialect = "pyspark"
+    dialect = "spark"
     hashing = HashSQL(
         "string",
         "CAST(conv({}, 16, 10) AS bigint)",
@@ -59,8 +59,7 @@ class SparkBackend(Backend):
             warnings.catch_warnings(),
         ):
             warnings.simplefilter("ignore")  # PySpark warns of pandas, which is not used here
-            import ibis.backends.pyspark
-        _ = ibis.pyspark  # makes Ibis know the settings of its PySpark dialect
+            import pyspark.sql  # noqa: F401 - found missing here, and said so
         self._declaration = declaration
         self._place = declaration.source.place
         by_path = declaration.source.kind == "parquet"

@@ -14,6 +14,7 @@ from takifugu.session.query.query import NumberQuery, labels_of
 from takifugu.session.query_options import QueryOptions
 
 MOST_LISTED = 12  # labels in a message
+MOST_IN_TITLE = 4
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,13 @@ class CountQuery(NumberQuery):
     ) -> Self:
         """With the labels."""
         return cls(columns[0], options.by, rows, options.values)
+
+    @property
+    def title(self) -> str:
+        """What it is about, for people: rows, not people."""
+        few = ", ".join(str(value) for value in self.values[:MOST_IN_TITLE])
+        more = len(self.values) - MOST_IN_TITLE
+        return f"rows with {self.column} {few}{f' and {more} other labels' if more > 0 else ''}"
 
     def check(self, declaration: Declaration) -> None:
         """The labels must be declared."""

@@ -25,7 +25,7 @@ no bound for what is asked of a table, and is not used.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import gcd, lcm
+from math import gcd, lcm, prod
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -35,9 +35,10 @@ from takifugu.engines import Declaration, Engine, InvalidQuery
 from takifugu.errors import TooLarge, one_of
 from takifugu.mechanisms import Mechanism, Sensitivity
 from takifugu.mechanisms.checks import LARGEST
-from takifugu.numeric import Floats, Integers
+from takifugu.numeric import Integers
 from takifugu.priors import Name
-from takifugu.session.query.query import Aim, ChosenMechanism, Noise, numbers_of
+from takifugu.session.possible_answers import Units
+from takifugu.session.query.query import Aim, ChosenMechanism, Noise, Ranges, numbers_of
 from takifugu.session.query.sum_and_mean import SumQuery
 
 MOST_DIGITS = 12  # of the whole numbers that weights become
@@ -269,11 +270,30 @@ class WeightedSumQuery(SumQuery):
         """The noise itself: the answer is drawn in whole units."""
         return noise
 
-    def interval(self, mechanism: Mechanism, engine: Engine) -> Floats:
-        """The interval of the noise, in the unit of the answer."""
-        return np.asarray(super().interval(mechanism, engine) * float(self.unit(engine)))
+    def noise(self, mechanism: Any) -> Noise:
+        """The noise itself."""
+        found: Noise = mechanism
+        return found
 
-    def shown(self, answer: list[Any], engine: Engine) -> list[Any]:
-        """What was drawn, in the unit of the answer."""
-        unit = self.unit(engine)
-        return [float(int(drawn) * unit) for drawn in answer]
+    def drawn(self, answer: list[Any], engine: Engine) -> list[int | None]:  # noqa: ARG002
+        """What was drawn: whole units."""
+        return answer
+
+    def units(self, engine: Engine) -> Units:
+        """The unit of the answer."""
+        unit, groups = self.unit(engine), prod(len(keys) for _, keys in self.groups(engine))
+        return Units(unit.numerator, [unit.denominator] * groups)
+
+    def ranges(self, engine: Engine) -> Ranges:
+        """Each row adds its weight times what its bounds allow: by the public rows of each key."""
+        bounds = self.bounds(engine.declaration)
+        found = engine.histogram((self.weighted_by, *self.by), self.rows.scope)
+        place = {key: code for code, key in enumerate(engine.keys(self.weighted_by))}
+        least: Any = np.zeros(found.counts.shape[1:], dtype=object)  # of any size
+        most = least
+        for (key, _), whole in zip(self.weights, self.whole_weights, strict=True):
+            rows = found.counts[place[key]].astype(object)
+            ends = sorted((whole * bounds.least, whole * bounds.most))
+            least, most = least + rows * ends[0], most + rows * ends[1]
+        low, high = (np.ravel(self._in_scope(engine, np.asarray(end))) for end in (least, most))
+        return low.tolist(), high.tolist()

@@ -12,7 +12,8 @@ the sum of what separate histograms with this noise would cost, and the per-entr
 value that is dropped leaves the histogram of its own column alone.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -23,8 +24,9 @@ from takifugu.engines import Declaration, Engine
 from takifugu.mechanisms import HISTOGRAM, Mechanism, Sensitivity
 from takifugu.numeric import Integers
 from takifugu.priors import Name
+from takifugu.session.possible_answers import AnswerTable, Rows
 from takifugu.session.protected_values import Values
-from takifugu.session.query.query import Axes, NumberQuery, ResultTable, labels_of, own_columns
+from takifugu.session.query.query import Axes, NumberQuery, labels_of, own_columns
 
 
 @dataclass(frozen=True)
@@ -74,11 +76,18 @@ class MarginalsQuery(NumberQuery):
         tables = [self._in_scope(engine, one.counts) for one in counted]
         return np.concatenate(tables, axis=-1)
 
-    def table(self, mechanism: Mechanism, answer: list[Any], engine: Engine) -> ResultTable:
-        """The keys, the column, its label, the number that was drawn and both ends."""
-        (*names, number, estimate, low, high), rows = super().table(mechanism, answer, engine)
+    def tabulated(
+        self, mechanism: Mechanism, answer: list[Any], engine: Engine, error: Mapping[str, Any]
+    ) -> AnswerTable:
+        """The keys, the column, its label, the number and both ends of its interval."""
+        found = super().tabulated(mechanism, answer, engine, error)
+        *names, _, estimate, low, high = found.columns
         labels, place = self._labels(engine), len(names)
-        del number
-        found = tuple((*row[:place], *labels[row[place]], *row[place + 1 :]) for row in rows)
+
+        def named(rows: Rows) -> Rows:
+            return tuple((*row[:place], *labels[row[place]], *row[place + 1 :]) for row in rows)
+
         ours = own_columns(tuple(names), "column", "label")
-        return (*names, *ours, estimate, low, high), found
+        raw = None if found.raw is None else named(found.raw)
+        columns = (*names, *ours, estimate, low, high)
+        return replace(found, columns=columns, rows=named(found.rows), raw=raw)

@@ -4,11 +4,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-import numpy as np
-
 from takifugu.engines import Engine
-from takifugu.mechanisms import Mechanism
-from takifugu.numeric import Floats, Integers
+from takifugu.session.possible_answers import Units
 from takifugu.session.query.histogram import HistogramQuery
 from takifugu.session.query.query import filled_groups
 
@@ -23,17 +20,11 @@ class ProportionsQuery(HistogramQuery):
         """One row of the smallest group."""
         return Fraction(1, min(filled_groups(self, engine)))
 
-    def interval(self, mechanism: Mechanism, engine: Engine) -> Floats:
-        """The interval of the count, over the number of rows."""
-        halves = super().interval(mechanism, engine)
-        return np.asarray(halves / np.maximum(self._sizes(engine, len(halves)), 1))
+    def drawn(self, answer: list[Any], engine: Engine) -> list[int | None]:
+        """The counts that were drawn; a group without rows has no shares."""
+        sizes = self._of_group(self.public_rows(engine), engine)
+        return [None if n == 0 else count for count, n in zip(answer, sizes, strict=True)]
 
-    def shown(self, answer: list[Any], engine: Engine) -> list[Any]:
-        """The count that was drawn, over a public number of rows."""
-        sizes = self._sizes(engine, len(answer)).tolist()
-        return [None if n == 0 else count / n for count, n in zip(answer, sizes, strict=True)]
-
-    def _sizes(self, engine: Engine, cells: int) -> Integers:
-        """``[number]``: how many rows its group has."""
-        sizes = np.ravel(self.public_rows(engine))
-        return np.repeat(sizes, cells // len(sizes))
+    def units(self, engine: Engine) -> Units:
+        """One row of as many as the group has."""
+        return Units(1, self._of_group(self.public_rows(engine), engine))

@@ -10,7 +10,7 @@ values tie: with 45 % below c and all others at c it prefers what lies below c t
 Scores are minus the distance in units of 1/q for a level p/q, so that they are whole numbers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -31,12 +31,12 @@ from takifugu.mechanisms.checks import probability as checked_chance
 from takifugu.mechanisms.mechanism_plan import name, once, price
 from takifugu.numeric import Integers
 from takifugu.session.cells import Rows
+from takifugu.session.possible_answers import AnswerTable
 from takifugu.session.query.query import (
     CONFIDENCE,
     Aim,
     ChosenMechanism,
     Query,
-    ResultTable,
     draw_filled,
     numbers_of,
     own_columns,
@@ -175,7 +175,13 @@ class QuantileQuery(Query):
         exact = self.exact(engine)
         return draw_filled(self, mechanism, exact.reshape(-1, exact.shape[-1]), engine)
 
-    def table(self, mechanism: Any, answer: list[Any], engine: Engine) -> ResultTable:
+    def tabulated(
+        self,
+        mechanism: Any,
+        answer: list[Any],
+        engine: Engine,
+        error: Mapping[str, Any],  # noqa: ARG002
+    ) -> AnswerTable:
         """Levels between which each number is a quantile; none where their number is protected."""
         axes = self.axes(engine)
         names = tuple(name for name, _ in axes)
@@ -191,7 +197,7 @@ class QuantileQuery(Query):
                 ends = levels(self.level, ranks, size) if counted else (None, None)
                 rows.append((*key, numbers[place], *ends))
         columns = (*names, *own_columns(names, "estimate", "low level", "high level"))
-        return columns, tuple(rows)
+        return AnswerTable(columns, tuple(rows))  # a number of the grid is possible as it is
 
 
 def picker(loss: Loss, moves: int) -> Picker:

@@ -39,16 +39,25 @@ from takifugu.mechanisms import (
 )
 from takifugu.mechanisms.mechanism_plan import name as mechanism_name
 from takifugu.mechanisms.mechanism_plan import once, price
-from takifugu.numeric import Floats, Integers
+from takifugu.numeric import Integers
 from takifugu.priors import Name
 from takifugu.session.cells import Rows
+from takifugu.session.key_order import in_counting_order
+from takifugu.session.possible_answers import (
+    CUT,
+    SUM_TO_ONE,
+    AnswerTable,
+    Units,
+    adding_up,
+    possible,
+)
 from takifugu.session.protected_values import Values
 from takifugu.session.query_options import Counts, QueryOptions
 from takifugu.session.release_errors import ReleaseFailed
 
 Axes = tuple[tuple[str, tuple[Name, ...]], ...]  # the name of each axis and the keys along it
-ResultTable = tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]  # columns and rows of a result
 CONFIDENCE = 0.95
+NOTHING_PREDICTED: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -171,9 +180,32 @@ class Query(ABC):
     def choose(self, engine: Engine, aim: Aim) -> ChosenMechanism:
         """The best mechanism for an aim; reads nothing that is protected."""
 
+    def chosen_earlier(self, engine: Engine, aim: Aim) -> tuple[ChosenMechanism, ...]:  # noqa: ARG002
+        """What an earlier version would have chosen; an answer that is stored under it is used."""
+        return ()
+
     @abstractmethod
-    def table(self, mechanism: Mechanism, answer: list[Any], engine: Engine) -> ResultTable:
-        """The columns and rows of a result, from what was drawn and from what is public."""
+    def tabulated(
+        self, mechanism: Mechanism, answer: list[Any], engine: Engine, error: Mapping[str, Any]
+    ) -> AnswerTable:
+        """The table of a result, groups in the order of their keys: see `table`."""
+
+    def table(
+        self,
+        mechanism: Mechanism,
+        answer: list[Any],
+        engine: Engine,
+        error: Mapping[str, Any] = NOTHING_PREDICTED,
+    ) -> AnswerTable:
+        """The table of a result, from what was drawn, what is public and what was predicted.
+
+        Its numbers are possible ones: see `takifugu.session.possible_answers`. Its groups are in
+        the order in which people count: see `takifugu.session.key_order`.
+        """
+        found = self.tabulated(mechanism, answer, engine, error)
+        keys = [keys for _, keys in self.groups(engine)]
+        read = [engine.declaration.category(name).values is None for name in self.by]
+        return in_counting_order(found, keys, read)
 
     def check_order(self, engine: Engine) -> None:  # noqa: B027 - most kinds have nothing to check
         """Refuse a table whose order cannot answer the query; most need none."""
@@ -288,8 +320,16 @@ C = TypeVar("C", bound=Choice[Any, Any])
 Noise = IntegerLaplace | IntegerGaussian
 
 
+Ranges = tuple[list[int], list[int]]  # the least and the most that each number can be
+
+
 class NumberQuery(Query):
     """A query that is answered by integer noise on each of its numbers."""
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the numbers of each group are shown so that they add up to all of its rows."""
+        return False
 
     def unit(self, engine: Engine) -> Fraction:  # noqa: ARG002
         """By how much one unit of noise moves the answer, in the group that it moves most."""
@@ -299,14 +339,32 @@ class NumberQuery(Query):
         """Noise as the mechanism of this query."""
         return noise
 
-    def interval(self, mechanism: Mechanism, engine: Engine) -> Floats:
-        """``[number]``: half the width of a 95 % interval around each number that is shown."""
-        cells = prod(len(keys) for _, keys in self.axes(engine))
-        return np.full(cells, mechanism.error().interval)
+    def noise(self, mechanism: Any) -> Noise:
+        """The noise of a mechanism that `with_noise` made."""
+        found: Noise = mechanism
+        return found
 
-    def shown(self, answer: list[Any], engine: Engine) -> list[Any]:  # noqa: ARG002
-        """What a result shows for what was drawn; None where there is nothing to show."""
+    def drawn(self, answer: list[Any], engine: Engine) -> list[int | None]:  # noqa: ARG002
+        """``[number]``: what was drawn, in whole units; None where nothing was."""
         return answer
+
+    def units(self, engine: Engine) -> Units:  # noqa: ARG002
+        """What one unit of noise is in each number that is shown: 1, of counts."""
+        return Units()
+
+    def ranges(self, engine: Engine) -> Ranges:
+        """``[number]``: the least and the most that it can be, in whole units: public.
+
+        A count is of rows of its group.
+        """
+        most = self._of_group(self.public_rows(engine), engine)
+        return [0] * len(most), most
+
+    def _of_group(self, groups: Integers, engine: Engine) -> list[int]:
+        """``[number]``: what its group has in ``groups[by]``."""
+        many = prod(len(keys) for _, keys in self.axes(engine)[len(self.by) :])
+        found: list[int] = np.repeat(np.ravel(groups), many).tolist()
+        return found
 
     def choose(self, engine: Engine, aim: Aim) -> ChosenMechanism:
         """Integer noise on every number, counted in the unit of the answer."""
@@ -356,17 +414,30 @@ class NumberQuery(Query):
         )
         return ChosenMechanism(self.with_noise(noise, engine), asdict(error), reason)
 
-    def table(self, mechanism: Mechanism, answer: list[Any], engine: Engine) -> ResultTable:
-        """The keys, the number that was drawn, and both ends of its interval."""
+    def tabulated(
+        self,
+        mechanism: Mechanism,
+        answer: list[Any],
+        engine: Engine,
+        error: Mapping[str, Any],  # noqa: ARG002
+    ) -> AnswerTable:
+        """The keys, the number and both ends of its interval, all of them possible."""
         axes = self.axes(engine)
         names = tuple(name for name, _ in axes)
-        keys = product(*(keys for _, keys in axes))
-        halves = self.interval(mechanism, engine).tolist()
-        rows = tuple(
-            (*key, None, None, None) if value is None else (*key, value, value - half, value + half)
-            for key, value, half in zip(keys, self.shown(answer, engine), halves, strict=True)
+        keys = list(product(*(keys for _, keys in axes)))
+        half = int(self.noise(mechanism).error().interval)
+        drawn, units = self.drawn(answer, engine), self.units(engine)
+        found, raw = possible(drawn, half, self.ranges(engine), units)
+        notes: tuple[str, ...] = (CUT,)
+        if self.adds_up:
+            sizes = np.ravel(self.public_rows(engine)).tolist()
+            found, notes = adding_up(drawn, found, sizes, units), (CUT, SUM_TO_ONE)
+        return AnswerTable(
+            (*names, *own_columns(names, "estimate", "low", "high")),
+            tuple((*key, *number.cells) for key, number in zip(keys, found, strict=True)),
+            tuple((*key, *number.cells) for key, number in zip(keys, raw, strict=True)),
+            notes,
         )
-        return (*names, *own_columns(names, "estimate", "low", "high")), rows
 
 
 def shape(query: Query, engine: Engine) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,9 +11,17 @@ from takifugu.costs import Cost
 from takifugu.engines import Declaration, Engine
 from takifugu.errors import UnsoundRequest
 from takifugu.mechanisms import BoundedMean, BoundedSum, Bounds, Mechanism, Sensitivity
-from takifugu.numeric import Floats, Integers
+from takifugu.numeric import Integers
+from takifugu.session.possible_answers import Units
 from takifugu.session.protected_values import Values
-from takifugu.session.query.query import Noise, NumberQuery, draw_filled, filled_groups, numbers_of
+from takifugu.session.query.query import (
+    Noise,
+    NumberQuery,
+    Ranges,
+    draw_filled,
+    filled_groups,
+    numbers_of,
+)
 
 
 @dataclass(frozen=True)
@@ -49,7 +58,7 @@ class SumQuery(NumberQuery):
 
     def unit(self, engine: Engine) -> Fraction:
         """One step."""
-        return engine.declaration.amount(self.column).step
+        return self._step(engine)
 
     def with_noise(self, noise: Noise, engine: Engine) -> Mechanism:
         """Noise on a sum of steps."""
@@ -57,6 +66,31 @@ class SumQuery(NumberQuery):
 
     def _total(self, noise: Noise, engine: Engine) -> BoundedSum:
         return BoundedSum(self.bounds(engine.declaration), noise)
+
+    def noise(self, mechanism: Any) -> Noise:
+        """The noise on its steps."""
+        found: Noise = mechanism.noise
+        return found
+
+    def drawn(self, answer: list[Any], engine: Engine) -> list[int | None]:
+        """The sums that were drawn, in steps."""
+        step = self._step(engine)
+        return [round(Fraction(total) / step) for total in answer]
+
+    def units(self, engine: Engine) -> Units:
+        """One step."""
+        step = self._step(engine)
+        groups = prod(len(keys) for _, keys in self.groups(engine))
+        return Units(step.numerator, [step.denominator] * groups)
+
+    def ranges(self, engine: Engine) -> Ranges:
+        """Each row adds what its bounds allow, and nothing where a missing value is dropped."""
+        bounds = self.bounds(engine.declaration)
+        sizes: list[int] = np.ravel(self.public_rows(engine)).tolist()
+        return [n * bounds.least for n in sizes], [n * bounds.most for n in sizes]
+
+    def _step(self, engine: Engine) -> Fraction:
+        return engine.declaration.amount(self.column).step
 
 
 @dataclass(frozen=True)
@@ -88,7 +122,20 @@ class MeanQuery(SumQuery):
         """A mean for each group that has rows."""
         return draw_filled(self, mechanism, np.ravel(self.exact(engine)), engine)
 
-    def interval(self, mechanism: Any, engine: Engine) -> Floats:
-        """The interval of the sum, over the number of rows."""
-        sizes = np.maximum(np.ravel(self.public_rows(engine)), 1)  # no rows: not shown
-        return np.asarray(mechanism.total.error().interval / sizes, dtype=np.float64)
+    def noise(self, mechanism: Any) -> Noise:
+        """That of its sum."""
+        return super().noise(mechanism.total)
+
+    def drawn(self, answer: list[Any], engine: Engine) -> list[int | None]:
+        """The sums that were drawn, in steps: means times the number of rows."""
+        sizes, step = np.ravel(self.public_rows(engine)).tolist(), self._step(engine)
+        return [
+            None if mean is None or n == 0 else round(Fraction(mean) * n / step)
+            for mean, n in zip(answer, sizes, strict=True)
+        ]
+
+    def units(self, engine: Engine) -> Units:
+        """One step, over as many rows as the group has."""
+        step = self._step(engine)
+        sizes = np.ravel(self.public_rows(engine)).tolist()
+        return Units(step.numerator, [step.denominator * n for n in sizes])

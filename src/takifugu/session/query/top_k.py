@@ -1,12 +1,25 @@
-"""``top_k``: the k most frequent labels, or combinations of labels, in order."""
+"""``top_k``: the k most frequent labels, or combinations of labels, in order.
 
+Two kinds of mechanism rank labels. Noise on all counts, which are then sorted, pays for the counts
+as well: they are kept with the answer, and each place comes with its count, an interval and the
+probability that it is right (`takifugu.mechanisms.placings`). A selection (permute-and-flip, the
+exponential mechanism) names labels and nothing else; how sure a place is then depends on leads that
+nobody has seen, and only a public ``reference`` or a ``gap`` says how likely it is to be right. So
+a selection, which resolves leads that are 10 to 40 % smaller if k = 1 and is worse for larger k, is
+used only where one of these is given.
+
+The labels in ``leave_out`` are no candidates. A replaced row still takes one count down and another
+up at most, so that the sensitivity is that of a histogram.
+"""
+
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from takifugu.engines import Declaration, Engine
+from takifugu.engines import Declaration, Engine, InvalidQuery
 from takifugu.mechanisms import (
     Choice,
     Mechanism,
@@ -15,13 +28,19 @@ from takifugu.mechanisms import (
     plan_top_k,
 )
 from takifugu.mechanisms.mechanism_plan import merit, name, once, price
+from takifugu.mechanisms.placings import right_places
+from takifugu.numeric import Integers
+from takifugu.priors import Name
 from takifugu.session.cells import Rows
+from takifugu.session.possible_answers import CUT, AnswerTable, Shown, Units, possible
 from takifugu.session.query.histogram import HistogramQuery
 from takifugu.session.query.query import (
+    CONFIDENCE,
     Aim,
+    Axes,
     ChosenMechanism,
-    ResultTable,
     in_currency,
+    labels_of,
     own_columns,
     shape,
 )
@@ -29,15 +48,35 @@ from takifugu.session.query_options import QueryOptions
 
 # A selection is one call of OpenDP for each group, about .1 ms; noise is one call for them all.
 MOST_SELECTIONS = 200_000
+POSTERIOR = (
+    "the probability of a place is that its label has the count that belongs there, given the noisy"
+    " counts, if every count from 0 to the rows of its group was as likely as any other before; the"
+    " intervals of a group all hold together with probability 0.95, whichever labels are named"
+)
+PREDICTED = (
+    "the probability of a place is what was predicted for the reference or the gap: no counts were"
+    " released"
+)
+UNKNOWN = (
+    "no counts were released, so that how sure a place is depends on leads that are not known; give"
+    " a `gap` or a `reference` to see how likely it is to be right for these"
+)
+TOO_MANY = "there are too many labels that may be ahead of another to compute probabilities"
 
 
 @dataclass(frozen=True)
 class TopKQuery(HistogramQuery):
-    """The k most frequent labels, or combinations of labels of several columns."""
+    """The k most frequent labels, or combinations of labels of several columns.
+
+    Attributes:
+        k: How many are named, best first.
+        leave_out: Labels that are not ranked.
+    """
 
     kind: ClassVar[str] = "top_k"
 
     k: int = 1
+    leave_out: tuple[Name, ...] = ()
 
     @classmethod
     def of(
@@ -47,16 +86,98 @@ class TopKQuery(HistogramQuery):
         columns: tuple[str, ...],
         rows: Rows,
     ) -> Self:
-        """With k."""
+        """With k, and the labels that are left out."""
         k = 1 if options.k is None else options.k
-        return cls(columns[0], options.by, rows, k, beside=columns[1:])
+        return cls(columns[0], options.by, rows, k, options.leave_out, beside=columns[1:])
+
+    def check(self, declaration: Declaration) -> None:
+        """The columns must hold labels, among them those that are left out and k others."""
+        super().check(declaration)
+        if not self.leave_out:
+            return
+        if self.beside:
+            raise InvalidQuery(
+                "leave_out",
+                given=f"is beside several columns, {', '.join(self.columns)}",
+                needed="be left out: of which of them a label is meant is not said",
+                reason="several-columns",
+            )
+        keys, given = labels_of(declaration, self.kind, self.column).keys, ""
+        if len(set(self.leave_out)) < len(self.leave_out):
+            given = "repeats a label"
+        unknown = [label for label in self.leave_out if label not in keys]
+        if unknown:
+            given = f"names {unknown[0]!r:.80}, which is not declared"
+        elif len(keys) - len(self.leave_out) < max(self.k, 1):
+            given = f"leaves {len(keys) - len(self.leave_out)} labels for {self.k} places"
+        if given:
+            listed = ", ".join(map(str, keys))
+            raise InvalidQuery(
+                "leave_out", given=given, needed=f"be labels of {self.column}: {listed:.400}"
+            )
 
     def body(self) -> dict[str, Any]:
-        """With k."""
-        return {**super().body(), "k": self.k}
+        """With k, and what is left out, if anything is: as a ranking of all was always stored."""
+        out = sorted(self.leave_out, key=str)
+        return {**super().body(), "k": self.k, **({"leave_out": out} if out else {})}
+
+    def axes(self, engine: Engine) -> Axes:
+        """The groups and the labels that are ranked."""
+        found = super().axes(engine)
+        out = frozenset(self.leave_out)
+        if not out:
+            return found
+        return (
+            *found[:-1],
+            (self.column, tuple(k for k in engine.keys(self.column) if k not in out)),
+        )
+
+    def cells_of_a_group(self, engine: Engine) -> int:
+        """All labels are counted, and those that are left out taken out."""
+        return int(np.prod([len(engine.keys(column)) for column in self.columns]))
+
+    def exact(self, engine: Engine) -> Integers:
+        """``[by, label]``, with an axis for each column."""
+        counts = super().exact(engine)
+        if not self.leave_out:
+            return counts
+        out = frozenset(self.leave_out)
+        return np.compress([key not in out for key in engine.keys(self.column)], counts, axis=-1)
 
     def choose(self, engine: Engine, aim: Aim) -> ChosenMechanism:
-        """The mechanism that gets most places right, or the cheapest that gets enough right."""
+        """The mechanism that gets most places right, or the cheapest that gets enough right.
+
+        Without a reference or a gap it is one that also releases counts, without which nobody knows
+        how sure a place is.
+        """
+        choices, groups = self._choices(engine, aim)
+        with_counts = tuple(c for c in choices if isinstance(c.mechanism, NoisyTopK))
+        why = ""
+        if groups > MOST_SELECTIONS:
+            choices = with_counts
+            why = f"; with more than {MOST_SELECTIONS:,} groups the noise of all is drawn at once"
+        elif aim.reference is None and aim.gap is None:
+            first: Choice[Any, RankingError] = in_currency(choices, aim)
+            choices = with_counts
+            if not isinstance(first.mechanism, NoisyTopK):
+                why = (
+                    f" Its counts say how sure each place is; {name(first.mechanism)}"
+                    f" {merit(first)} and cannot: with a `gap` or a `reference` it is used"
+                )
+        return self._chosen_ranking(in_currency(choices, aim), aim, groups, why)
+
+    def chosen_earlier(self, engine: Engine, aim: Aim) -> tuple[ChosenMechanism, ...]:
+        """A selection that names one label, which was used without a reference as well."""
+        if aim.reference is not None or aim.gap is not None or self.leave_out or self.k > 1:
+            return ()
+        choices, groups = self._choices(engine, aim)
+        first: Choice[Any, RankingError] = in_currency(choices, aim)
+        if groups > MOST_SELECTIONS or isinstance(first.mechanism, NoisyTopK):
+            return ()
+        return (self._chosen_ranking(first, aim, groups, ""),)
+
+    def _choices(self, engine: Engine, aim: Aim) -> tuple[tuple[Choice[Any, Any], ...], int]:
+        """Every mechanism, best first, and how many groups there are."""
         size, groups = shape(self, engine)
         found = plan_top_k(
             size,
@@ -68,14 +189,11 @@ class TopKQuery(HistogramQuery):
             gap=aim.gap,
             confidence=aim.confidence,
         )
-        choices = found.choices
-        at_once = ""
-        if groups > MOST_SELECTIONS:
-            choices = tuple(c for c in choices if isinstance(c.mechanism, NoisyTopK))
-            at_once = (
-                f"; with more than {MOST_SELECTIONS:,} groups the noise of all is drawn at once"
-            )
-        best: Choice[Any, RankingError] = in_currency(choices, aim)
+        return found.choices, groups
+
+    def _chosen_ranking(
+        self, best: Choice[Any, RankingError], aim: Aim, groups: int, why: str
+    ) -> ChosenMechanism:
         goal = (
             f"for places that are right with probability {aim.probability:.3g}"
             if aim.allowed is None
@@ -83,26 +201,79 @@ class TopKQuery(HistogramQuery):
         )
         reason = (
             f"{goal}, {name(best.mechanism)} {merit(best)} and costs {price(best.mechanism.loss)}"
-            f" per entry{once(groups)}{at_once}"
+            f" per entry{once(groups)}{why}"
         )
         return ChosenMechanism(best.mechanism, asdict(best.error), reason)
 
-    def table(self, mechanism: Mechanism, answer: list[Any], engine: Engine) -> ResultTable:  # noqa: ARG002
-        """The keys, the rank and the label of each column."""
-        axes, many = self.axes(engine), len(self.by)
-        groups, labels = axes[:many], list(product(*(keys for _, keys in axes[many:])))
-        names, places = tuple(name for name, _ in groups), iter(answer)
-        rows = tuple(
-            (*group, place + 1, *labels[next(places)])
-            for group in product(*(keys for _, keys in groups))
-            for place in range(self.k)
-        )
-        return (*names, *own_columns((*names, *self.columns), "rank"), *self.columns), rows
-
     def draw(self, mechanism: Mechanism, engine: Engine) -> list[Any]:
-        """The places of the candidates, in each group: combinations of labels are candidates."""
+        """A list of noisy counts for each group, or the candidates that were selected, one by one.
+
+        Combinations of labels are candidates; they are given by their places.
+        """
         exact = self.exact(engine)
-        size, _ = shape(self, engine)
-        flat = exact.reshape(*exact.shape[: len(self.by)], size)
+        size, groups = shape(self, engine)
+        flat = exact.reshape(groups, size)
+        if isinstance(mechanism, NoisyTopK):
+            noisy: list[Any] = mechanism.noisy(flat).tolist()
+            return noisy
         answer: list[Any] = np.ravel(mechanism.release(flat)).tolist()
         return answer
+
+    def tabulated(
+        self, mechanism: Mechanism, answer: list[Any], engine: Engine, error: Mapping[str, Any]
+    ) -> AnswerTable:
+        """The keys, the rank, the label of each column, what is known of its count, and how sure.
+
+        Answers of earlier versions hold places alone, whatever the mechanism.
+        """
+        axes, many = self.axes(engine), len(self.by)
+        labels = list(product(*(keys for _, keys in axes[many:])))
+        groups = list(product(*(keys for _, keys in axes[:many])))
+        names = tuple(name for name, _ in axes[:many])
+        taken = (*names, *self.columns)
+        (rank,) = own_columns(taken, "rank")
+        counted = isinstance(mechanism, NoisyTopK) and bool(answer) and isinstance(answer[0], list)
+        if counted and isinstance(mechanism, NoisyTopK):
+            columns = own_columns(taken, "estimate", "low", "high", "probability")
+            places, shown, raw, notes = self._placed(mechanism, np.array(answer), engine)
+        else:
+            right = error.get("right")
+            columns = own_columns(taken, "probability")
+            places = answer
+            shown = [
+                (None if right is None else float(right[i % self.k]),) for i in range(len(answer))
+            ]
+            raw, notes = shown, (UNKNOWN if right is None else PREDICTED,)
+
+        def rows(cells: list[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
+            return tuple(
+                (*groups[i // self.k], i % self.k + 1, *labels[place], *cells[i])
+                for i, place in enumerate(places)
+            )
+
+        return AnswerTable(
+            (*names, rank, *self.columns, *columns),
+            rows(shown),
+            rows(raw) if counted else None,
+            notes,
+        )
+
+    def _placed(
+        self, mechanism: NoisyTopK, noisy: Integers, engine: Engine
+    ) -> tuple[list[int], list[tuple[Any, ...]], list[tuple[Any, ...]], tuple[str, ...]]:
+        """``[group and place]``: the label, its cells, the same as drawn; and what was done."""
+        most = np.ravel(self.public_rows(engine))
+        named = mechanism.named(noisy)
+        drawn = np.take_along_axis(noisy, named, axis=1)
+        size = noisy.shape[1]
+        half = mechanism.noise.reach(1 - CONFIDENCE ** (1 / size))  # of all labels together
+        ends = ([0] * drawn.size, np.repeat(most, self.k).tolist())
+        found, raw = possible(np.ravel(drawn).tolist(), half, ends, Units())
+        right = right_places(noisy, self.k, most, mechanism.noise)
+        sure: list[Any] = [None] * drawn.size if right is None else np.ravel(right).tolist()
+
+        def cells(numbers: list[Shown]) -> list[tuple[Any, ...]]:
+            return [(*number.cells, p) for number, p in zip(numbers, sure, strict=True)]
+
+        notes = (CUT, POSTERIOR) if right is not None else (CUT, TOO_MANY)
+        return np.ravel(named).tolist(), cells(found), cells(raw), notes

@@ -14,12 +14,14 @@ more than the table without them.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from takifugu.engines import Declaration, Engine
 from takifugu.mechanisms import Sensitivity
 from takifugu.numeric import Integers
-from takifugu.session.query.query import Axes, NumberQuery, labels_of
+from takifugu.session.query.query import Axes, NumberQuery, Ranges, labels_of
 
 # A replaced cell x between a and b takes (a,x) and (x,b) away and adds (a,x') and (x',b). Only one
 # of the two pairs can coincide: a = x = b and a = x' = b would make x = x'. So at most 2² + 1 + 1.
@@ -51,6 +53,19 @@ class TransitionsQuery(NumberQuery):
         """The groups, and from which label to which."""
         keys, ends = engine.keys(self.column), ("before", "after")
         return (*self.groups(engine), *((f"{self.column} {end}", keys) for end in ends))
+
+    def ranges(self, engine: Engine) -> Ranges:
+        """At most the public number of steps: each entity has one fewer than rows.
+
+        Of a group it is at most one fewer than its rows, whoever they belong to.
+        """
+        if self.by:
+            steps: Any = np.maximum(self.public_rows(engine) - 1, 0)
+        else:
+            found = engine.lengths(self.rows.scope)
+            steps = np.array(int((found.entities * (found.lengths - 1)).sum()))
+        most = self._of_group(steps, engine)
+        return [0] * len(most), most
 
     def sensitivity(self, declaration: Declaration) -> Sensitivity:  # noqa: ARG002
         """Two steps go and two come."""

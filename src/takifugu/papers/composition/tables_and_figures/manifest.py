@@ -14,8 +14,8 @@ from takifugu.papers.composition.data.simulated import SEED as WORLD_SEED
 from takifugu.papers.composition.results import Results
 
 PACKAGES = (
-    "takifugu", "numpy", "scipy", "numba", "opendp", "ibis-framework", "duckdb", "sqlglot",
-    "matplotlib", "typer", "rich", "pgmpy",
+    "takifugu", "numpy", "scipy", "numba", "opendp", "duckdb", "matplotlib", "typer", "rich",
+    "pgmpy",
 )  # fmt: skip
 
 

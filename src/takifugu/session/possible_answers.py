@@ -1,0 +1,143 @@
+r"""What a result shows of noisy numbers: values that the exact ones can have.
+
+Noise takes a count below 0, or above the number of rows. What is *published* is possible: a number
+is shown as the nearest one that the exact number can be, and its interval is cut to the same range.
+The range is public: it follows from the numbers of rows, which are public by declaration, and
+from declared bounds and weights. So this is post-processing of what was drawn, and costs nothing.
+The ledger keeps what was drawn; a result has it as ``raw``.
+
+*Why intervals stay valid.* Let t be the exact number, K = [a, b] a range that holds it, and
+I = [l, h] an interval that holds t with probability 0.95 or more. What is shown is the projection
+P(I) of I onto K: :math:`I \cap K` where they meet, and otherwise the end of K that is nearest to I.
+If t is in I, it is in :math:`I \cap K` and so in what is shown; if it is not, nothing is lost. So
+what is shown holds t with at least the same probability. And no number gets worse: projections onto
+a convex set do not lengthen distances and leave t where it is, so that
+:math:`|P(x) - t| \le |x - t|` for every drawn x.
+
+*Numbers that add up.* The labels of a group share its rows, where no value is dropped: the exact
+counts are on the simplex of vectors of at least 0 that add up to n. On request the estimates are
+projected onto it (`takifugu.mechanisms.post.nearest_with_total`): again a convex set that holds the
+exact vector, so that the whole vector is no further from it than before. One number may move away
+by that, and out of its interval; the interval is then widened to hold it, and stays valid.
+
+All of this is computed in whole units, the unit of the noise, and each number is turned into what
+is shown at the end, rounded to the nearest float: that keeps the order of numbers, and so what an
+interval holds. Columns of counts hold whole numbers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from takifugu.mechanisms.post import nearest_with_total, whole_with_total
+from takifugu.numeric import Integers
+
+Rows = tuple[tuple[Any, ...], ...]
+CUT = "numbers and intervals are cut to what is possible; `raw` has them as they were drawn"
+SUM_TO_ONE = "the numbers of each group are the nearest ones that add up to all of its rows"
+
+
+@dataclass(frozen=True)
+class AnswerTable:
+    """The table of a result.
+
+    Attributes:
+        columns: The names of the columns.
+        rows: What is published.
+        raw: The same rows as they were drawn; None if they are no others.
+        notes: What was done to the numbers, in words.
+    """
+
+    columns: tuple[str, ...]
+    rows: Rows
+    raw: Rows | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Units:
+    """What whole units of noise are, in what is shown: ``units`` × numerator / denominator.
+
+    Attributes:
+        numerator: The same for every number.
+        denominators: One for each number; None for whole numbers, which are shown as they are. 0
+            for a number that is not shown, as the share of no rows.
+    """
+
+    numerator: int = 1
+    denominators: Sequence[int] | None = None
+
+    def shown(self, place: int, units: int) -> int | float | None:
+        """A number as it is shown: the nearest float, or a whole number."""
+        if self.denominators is None:
+            return units
+        below = self.denominators[place]
+        return None if below == 0 else units * self.numerator / below
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A drawn number with its interval: each of them in the form in which it is published."""
+
+    estimate: int | float | None
+    low: int | float | None
+    high: int | float | None
+
+    @property
+    def cells(self) -> tuple[Any, Any, Any]:
+        """Three cells of a row."""
+        return self.estimate, self.low, self.high
+
+
+NOT_SHOWN = Shown(None, None, None)
+
+
+def possible(
+    drawn: Sequence[int | None],
+    half: int,
+    ranges: tuple[Sequence[int], Sequence[int]],
+    units: Units,
+) -> tuple[list[Shown], list[Shown]]:
+    """Each number and its interval ± ``half``, cut to its range; and as they were drawn.
+
+    ``drawn`` and ``ranges``, the least and the most that each exact number can be, are in whole
+    units.
+    """
+    found, raw = list[Shown](), list[Shown]()
+    for place, (x, least, most) in enumerate(zip(drawn, *ranges, strict=True)):
+        if x is None:
+            found.append(NOT_SHOWN)
+            raw.append(NOT_SHOWN)
+            continue
+        away = half + (abs(x) >> 50)  # what was stored as a float may be off by that much
+        ends = (x, x - away, x + away)
+        raw.append(Shown(*(units.shown(place, end) for end in ends)))
+        found.append(Shown(*(units.shown(place, min(max(end, least), most)) for end in ends)))
+    return found, raw
+
+
+def adding_up(
+    drawn: Sequence[int | None], found: Sequence[Shown], sizes: Sequence[int], units: Units
+) -> list[Shown]:
+    """Estimates that add up to ``sizes[group]``, in intervals that hold them.
+
+    ``drawn`` and ``found`` have the numbers of one group after those of another.
+    """
+    many, shown = len(drawn) // max(len(sizes), 1), list[Shown]()
+    for group, total in enumerate(sizes):
+        part = slice(group * many, (group + 1) * many)
+        if units.denominators is not None and total == 0:  # no rows, no shares
+            shown.extend([NOT_SHOWN] * many)
+            continue
+        numbers: Integers = np.array(drawn[part], dtype=np.int64)
+        if units.denominators is None:
+            exact: list[Any] = whole_with_total(numbers, total).tolist()
+        else:
+            above, below = nearest_with_total(numbers, total)
+            exact = [x / (below * total) for x in above]
+        for estimate, old in zip(exact, found[part], strict=True):
+            low, high = (estimate if end is None else end for end in (old.low, old.high))
+            shown.append(Shown(estimate, min(low, estimate), max(high, estimate)))
+    return shown
