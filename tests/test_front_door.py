@@ -74,7 +74,7 @@ def test_the_example_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len([line for line in example().splitlines() if line.strip()]) <= 10
     plan, result = names["plan"], names["result"]
     assert plan.cost.alone <= 0.5 and plan.cost.budget == 1 and not result.free
-    assert result.columns == ("country", "rank", "place")
+    assert result.columns[:3] == ("country", "rank", "place")
     assert {row[0] for row in result.rows} == set(COUNTRIES) and len(result.rows) == 6
     assert names["session"].releasable.start.isoformat() == "2013-05-08T00:00:00"
     for shown in (plan, result):

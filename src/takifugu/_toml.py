@@ -25,6 +25,43 @@ _ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile("[\ud800-\udfff]")
 
 
+class TomlDocument(dict[str, Any]):
+    """What a TOML text holds, and the text, in which an error can look where a key stands."""
+
+    def __init__(self, content: Mapping[str, Any], text: str) -> None:
+        super().__init__(content)
+        self.text = text
+
+
+class KeyPlace(str):
+    """Where a key stands, as an error says it; `position` finds the line, if there is a text."""
+
+    __slots__ = ("_path", "_text")
+    _text: str | None
+    _path: tuple[str | int, ...]
+
+    def __new__(cls, words: str, text: str | None, path: tuple[str | int, ...]) -> "KeyPlace":
+        """The words, and what to look for in which text."""
+        place = super().__new__(cls, words)
+        place._text, place._path = text, path
+        return place
+
+    @property
+    def position(self) -> str:
+        """Line and column of the key, or of the table that lacks it; empty if neither is known."""
+        if self._text is None:
+            return ""
+        from takifugu._toml_positions import key_positions
+
+        found = key_positions(self._text)
+        for size in range(len(self._path), 0, -1):
+            at = found.get(self._path[:size])
+            if at is not None:
+                below = "below " if size < len(self._path) else ""
+                return f"{below}line {at.line}, column {at.column}"
+        return ""
+
+
 def parse_json(text: str, *, field: str = "file") -> Any:
     """The one JSON document in ``text``; ``field`` is what an error calls it.
 
@@ -76,7 +113,7 @@ def parse_toml(
     document: dict[str, Any] = _parsed(
         lambda: tomllib.loads(text, parse_float=number), "TOML", field
     )
-    return document
+    return TomlDocument(document, text)
 
 
 def _parsed(parse: Callable[[], Any], form: str, field: str) -> Any:
@@ -158,15 +195,24 @@ class TomlSection:
         content: The keys and their values.
         place: Where the table stands, as an error says it; empty for the whole document.
         error: The kind of error for what cannot be understood.
+        text_of: The text of the whole document, if there is one.
+        path: Where the table stands in it: keys, and places in lists.
     """
 
     content: Mapping[str, Any]
     place: str = ""
     error: type[Malformed] = InvalidFile
+    text_of: str | None = None
+    path: tuple[str | int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.text_of is None and isinstance(self.content, TomlDocument):
+            object.__setattr__(self, "text_of", self.content.text)
 
     def at(self, key: str) -> str:
         """Where ``key`` stands, as an error says it."""
-        return f"{self.place}, {key}" if self.place else key
+        words = f"{self.place}, {key}" if self.place else key
+        return KeyPlace(words, self.text_of, (*self.path, key))
 
     def wrong(self, key: str, *, given: str, needed: str, reason: str = "") -> Malformed:
         """The error for the value of ``key``."""
@@ -202,12 +248,15 @@ class TomlSection:
         listed = self.content.get(key, [])
         if not isinstance(listed, list):
             raise self.wrong(key, given="is not a list", needed=needed, reason="kind")
-        return [self._inner(part, key, known) for part in listed]
+        return [self._inner(part, key, known, place) for place, part in enumerate(listed)]
 
-    def _inner(self, value: Any, key: str, known: Sequence[str] | None) -> "TomlSection":
+    def _inner(
+        self, value: Any, key: str, known: Sequence[str] | None, *listed: int
+    ) -> "TomlSection":
         if not isinstance(value, dict):
             raise self.wrong(key, given="is not a table", needed="be a table", reason="kind")
-        inner = TomlSection(value, self.at(key), self.error)
+        path = (*self.path, key, *listed)
+        inner = TomlSection(value, str(self.at(key)), self.error, self.text_of, path)
         if known is not None:
             inner.only(known)
         return inner

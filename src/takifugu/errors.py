@@ -73,7 +73,9 @@ class Malformed(TakifuguError, ValueError):
     """An argument cannot be understood: which field, what it is, what it must be."""
 
     def __init__(self, field: str, *, given: str, needed: str, reason: str = "") -> None:
-        super().__init__(f"`{field}` {given}; it must {needed}", field=field, reason=reason)
+        if position := getattr(field, "position", ""):  # of a key in a file that people edit
+            given = f"{given} ({position})"
+        super().__init__(f"`{field}` {given}; it must {needed}", field=str(field), reason=reason)
         self.given, self.needed = given, needed
 
 

@@ -9,6 +9,7 @@ import pytest
 import takifugu.engines.engine_errors
 import takifugu.errors
 import takifugu.ledger
+import takifugu.project.policy
 from takifugu.cli import exit_status
 from takifugu.cli import output_files as outputs
 from takifugu.cli.command_reference import commands, rewritten, section
@@ -61,7 +62,8 @@ def test_the_page_and_the_help_have_the_same_statuses(
 
 
 def test_statuses_are_those_of_real_errors() -> None:
-    modules = (takifugu.errors, takifugu.engines.engine_errors, outputs, pdf_file)
+    engines, policy = takifugu.engines.engine_errors, takifugu.project.policy
+    modules = (takifugu.errors, engines, policy, outputs, pdf_file)
     for name in exit_status.BY_NAME:
         kinds = [getattr(module, name) for module in modules if hasattr(module, name)]
         assert len(kinds) == 1 and issubclass(kinds[0], takifugu.errors.TakifuguError)
@@ -72,6 +74,7 @@ def test_statuses_are_those_of_real_errors() -> None:
 
 JSON = [
     "init --json",
+    "dataset new stays.csv --out draft.toml --json",
     "dataset add stays stays.toml --json",
     "prior fit stays --first-days 8 --json",
     "budget set stays 2 --json",

@@ -37,6 +37,7 @@ VALID = {  # arguments by place, options by name: what the other values are whil
     "collapse": (["2"], {"--repetitions": "100"}),
     "demo": ([], {"--rows": "no number"}),
     "reproduce": (["no such thing"], {}),
+    "dataset new": (["stays.csv"], {"--out": "draft.toml"}),
     "dataset add": (["more", "stays.toml"], {}),
     "dataset show": (["stays"], {}),
     "dataset check": (["stays"], {}),

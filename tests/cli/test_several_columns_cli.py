@@ -161,7 +161,7 @@ def test_two_budgets_for_one_column_are_refused(
     went_well(do("dataset add survey survey.toml --prior prior.json --over row"))
     for about in ("", "--about health", "--about place"):
         again = do(f"dataset add again survey.toml {about}")
-        assert again.status == 2 and getattr(again.error, "reason", None) == "same-rows"
+        assert again.status == 3 and getattr(again.error, "reason", None) == "same-rows"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """`table`: a table and its declaration in one step."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import takifugu
 from takifugu.engines import (
     Amount,
     Category,
@@ -21,8 +23,10 @@ from takifugu.engines import (
     read_declaration,
     table,
 )
+from takifugu.engines.declared_table import UnfinishedTable
 from takifugu.errors import InvalidFile
 from takifugu.priors import IntervalMarkovChain, MarkovChain
+from tests.raising import raises
 from tests.session.study import write_data
 
 VISITS: dict[str, Any] = {"entity": "user", "order": "at", "protected": {"place": ["home", "ward"]}}
@@ -80,7 +84,20 @@ def test_public_columns_have_the_keys_that_the_data_has(tmp_path: Path) -> None:
     ("source", "changes", "field"),
     [
         ("visits.parquet", {"entity": None}, "entity"),
-        ("visits.parquet", {"order": None}, "order"),
+        ("visits.parquet", {"entity": ...}, "entity"),
+        ("visits.parquet", {"order": ...}, "order"),
+        ("visits.parquet", {"order": None, "ties": ["row"]}, "order"),
+        ("visits.parquet", {"order": None, "zone": "UTC"}, "order"),
+        ("visits.parquet", {"order": "(no order)"}, "order, column"),
+        ("visits.parquet", {"entity": None, "protected": None}, "entity; protected"),
+        ("visits.parquet", {"protected": {"place": ...}}, "protected, place"),
+        ("visits.parquet", {"separator": ";"}, "source, separator"),
+        ("visits.csv", {"separator": "x"}, "source, separator"),
+        ("visits.csv", {"decimal": ","}, "source, decimal"),
+        ("visits.csv", {"encoding": "utf-16"}, "source, encoding"),
+        ("visits.csv", {"format": "%H:%M"}, "order, format"),
+        ("visits.csv", {"format": "%d/%m/%Y %Q"}, "order, format"),
+        ("visits.csv", {"format": "%d/%m/%Y", "order_kind": "unix"}, "order, format"),
         ("visits.parquet", {"protected": None}, "protected"),
         ("visits.parquet", {"protected": ["place"]}, "protected"),
         ("visits.parquet", {"protected": {}}, "protected"),
@@ -241,3 +258,52 @@ def test_a_fitted_prior_knows_its_rows(tmp_path: Path) -> None:
         with pytest.raises(InvalidQuery) as refused:
             fit_markov(stays, "state", **options)
         assert refused.value.field == field
+
+
+def test_a_table_without_arguments_says_all_that_is_missing_and_a_call_to_paste(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_data(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UnfinishedTable) as refused:
+        table("stays.csv")
+    found = refused.value
+    assert found.missing == ("entity", "protected") and found.call in str(found)
+    assert found.draft is not None and "ward" not in str(found)
+    with pytest.raises(UnfinishedTable) as again:  # as pasted: the labels are still to be named
+        eval(found.call, {"tf": takifugu})  # noqa: S307 - our own text
+    assert again.value.missing == ("protected, state",)
+    labels = "{'state': ['home', 'ward']}"
+    done = eval(found.call.replace("{'state': ...}", labels), {"tf": takifugu})  # noqa: S307
+    with done.open(threads=1) as engine:
+        assert check(engine).entities == 24
+
+
+def test_a_frame_without_arguments_asks_for_a_name_too() -> None:
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"user": ["a"], "at": [1], "place": ["secret"]})
+    with pytest.raises(UnfinishedTable) as refused:
+        table(frame)
+    assert refused.value.missing == ("entity", "protected", "name")
+    assert "secret" not in str(refused.value)
+
+
+def test_one_row_for_each_entity_needs_no_order(tmp_path: Path) -> None:
+    path = tmp_path / "survey.csv"
+    path.write_text("person,job\na,x\nb,y\nc,y\n")
+    survey = table(path, entity="person", protected={"job": ["x", "y"]})
+    assert survey.declaration.order == Order.none()
+    with survey.open(threads=1) as engine:
+        found = check(engine)
+        assert (found.rows, found.first, found.last) == (3, None, None)
+        assert engine.histogram(["job"]).counts.tolist() == [1, 2]
+    survey.to_toml(tmp_path / "survey.toml")
+    assert read_declaration(tmp_path / "survey.toml") == replace(
+        survey.declaration, source=Source("csv", path="survey.csv")
+    )
+    with path.open("a") as file:
+        file.write("a,y\n")
+    with survey.open(threads=1) as engine, raises(InvalidDeclaration, field="order"):
+        check(engine)
+    with raises(InvalidQuery, reason="no order"):
+        fit_markov(survey, "job", first_days=1)

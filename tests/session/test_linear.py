@@ -143,7 +143,7 @@ def test_noise_is_drawn_in_whole_units_and_told_in_those_of_the_answer(tmp_path:
         found = [weights[row["hour"]] for row in ROWS if row["hour"] in weights]
         least = sum(min(-w, 2 * w) for w in found)
         most = sum(max(-w, 2 * w) for w in found)
-        assert least < 0 < most and ends == [max(low, least), min(high, most)]
+        assert least < 1 < most and ends == [max(low, least), min(high, most)]
         assert (estimate, (high - low) / 2) == (1.0, pytest.approx(chosen.error["interval"]))
         body = query.body()
         assert body["weights"] == [[6, "1/2"], [12, "-3/4"], [18, "0"], [23, "0"]]

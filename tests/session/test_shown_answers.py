@@ -33,8 +33,9 @@ def within(result: Result, least: Any, most: Any, kind: type) -> None:
     assert result.raw is not None and len(result.raw) == len(result.rows)
     assert [row[:-3] for row in result.raw] == [row[:-3] for row in result.rows]
     for shown, drawn in zip(result.rows, result.raw, strict=True):
-        for ours, was in zip(shown[-3:], drawn[-3:], strict=True):
-            assert ours == pytest.approx(min(max(was, least), most))
+        half = (drawn[-1] - drawn[-2]) / 2
+        near = min(max(drawn[-3], least), most)
+        assert shown[-3:] == pytest.approx((near, max(near - half, least), min(near + half, most)))
     document = json.loads(result.to_json())
     assert document["raw"] == [list(row) for row in result.raw] and document["shown"]
 

@@ -21,6 +21,7 @@ BY_NAME = {
     "NotAccepted": REFUSED,
     "CellsChanged": REFUSED,
     "SameRows": REFUSED,
+    "TwoBudgets": REFUSED,
     "LedgerUnavailable": STORAGE,
     "LedgerUnwritable": STORAGE,
     "LedgerDamaged": STORAGE,

@@ -49,7 +49,7 @@ def csv_structure(
     path: Path, *, separator: str | None = None, encoding: str | None = None
 ) -> CsvStructure:
     """How the file at ``path`` is written, as far as it is not given."""
-    encoding = encoding or _encoding(path)
+    encoding = encoding or found_encoding(path)
     try:
         with _text(path, encoding) as stream:
             lines = list(islice(_lines(stream), LINES))
@@ -85,7 +85,21 @@ def shown_separator(separator: str) -> str:
     return SHOWN.get(separator, f"'{separator}'")
 
 
-def _encoding(path: Path) -> str:
+def has_utf8_letters(path: Path) -> bool:
+    """Whether a file is UTF-8 and has letters that are other ones in latin-1."""
+    try:
+        if found_encoding(path) != "utf-8":
+            return False
+        with _opened(path) as stream:
+            while chunk := stream.read(CHUNK):
+                if not chunk.isascii():
+                    return True
+    except (OSError, EOFError) as error:
+        raise _unreadable(path, error) from None
+    return False
+
+
+def found_encoding(path: Path) -> str:
     """UTF-8 if every byte of the file is, else latin-1; what DuckDB cannot read is refused."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     utf8, control, first = True, False, True
@@ -214,7 +228,12 @@ def _refused(path: Path, given: str, needed: str, reason: str) -> InvalidDeclara
 
 def _unreadable(path: Path, error: Exception) -> DatabaseFailed | InvalidDeclaration:
     if isinstance(error, UnicodeDecodeError):
-        return _refused(path, "is not text in that encoding", "be so: leave it out", "encoding")
+        return _refused(
+            path,
+            "is not text in the declared encoding",
+            "be in it; `takifugu dataset new` finds out which it is",
+            "encoding",
+        )
     return DatabaseFailed(
         visible(str(path)),
         doing="read",

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from takifugu.engines.backends.backend import DataFingerprint
+from takifugu.engines.csv_structure import has_utf8_letters
 from takifugu.engines.declarations.columns import Amount
 from takifugu.engines.declarations.label_lists import FittedLabels
 from takifugu.engines.engine import Engine
-from takifugu.engines.engine_errors import DatabaseFailed, run_isolated
+from takifugu.engines.engine_errors import DatabaseFailed, InvalidDeclaration, run_isolated
 from takifugu.errors import TakifuguError
 from takifugu.visible import visible
 
@@ -21,7 +22,7 @@ class DataCheck:
         rows: How many rows there are.
         entities: How many entities they belong to.
         longest: The number of rows of the entity with most of them.
-        first: The first place in the order; None if there are no rows.
+        first: The first place in the order; None if there are no rows, or no order.
         last: The last one.
         keys: For each column of labels, how many keys it has.
         data: The identity of the data that was checked.
@@ -44,10 +45,12 @@ def check(engine: Engine) -> DataCheck:
     else and go nowhere.
     """
     declaration = engine.declaration
+    _refuse_misread(engine)
     engine.refuse_disorder()
     run_isolated(lambda: _refuse_strays(engine), _broke(engine), stop=engine.interrupt)
     lengths = engine.lengths()
-    first, last = engine.span() if lengths.rows else (None, None)
+    ordered = lengths.rows and not declaration.order.absent
+    first, last = engine.span() if ordered else (None, None)
     described = (*declaration.protected, *declaration.public)
     labels = [c for c in described if not isinstance(c, Amount | FittedLabels)]
     return DataCheck(
@@ -59,6 +62,30 @@ def check(engine: Engine) -> DataCheck:
         keys={column.column: len(engine.keys(column.column)) for column in labels},
         data=engine.fingerprint(),
     )
+
+
+def _refuse_misread(engine: Engine) -> None:
+    """Raise if a file is not written as declared: of times, with how many rows that are."""
+    source, order = engine.declaration.source, engine.declaration.order
+    if source.encoding == "latin-1" and any(map(has_utf8_letters, engine.files)):
+        raise InvalidDeclaration(
+            "source, encoding",
+            given="is 'latin-1', and a file is UTF-8: its letters would be read as others",
+            needed="be 'utf-8'",
+            reason="encoding",
+        )
+    if order.format is None:
+        return
+    unparsed = engine.unparsed_times()
+    if unparsed:
+        rows = "1 row" if unparsed == 1 else f"{unparsed:,} rows"
+        raise InvalidDeclaration(
+            "order, format",
+            given=f"is {order.format!r}, and {rows} of `{visible(order.column)}` are written"
+            " otherwise",
+            needed="be that of all rows: mend those rows, or the format",
+            reason="unparsed",
+        )
 
 
 def _refuse_strays(engine: Engine) -> None:

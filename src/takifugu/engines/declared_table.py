@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, Required, TypedDict, overload
+from typing import Any, Literal, Required, TypedDict
 
 import numpy as np
 
@@ -22,13 +22,16 @@ from takifugu.engines.declarations.declaration_files import (
     read_declaration,
 )
 from takifugu.engines.declarations.label_lists import FROM_THE_FITTED_ROWS
+from takifugu.engines.draft_text import draft_call
+from takifugu.engines.drafting import Draft, draft_of
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidDeclaration
 from takifugu.engines.opening import BackendName, open_engine
+from takifugu.engines.source_schema import SUFFIXES
+from takifugu.errors import TakifuguError
 from takifugu.priors import Name
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # a name that a project can use as well
-SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".csv.gz": "csv"}
 
 
 LabelList = Sequence[Name] | Literal["from the fitted rows"]
@@ -96,26 +99,6 @@ class Table:
         write_whole(path, text, refuse_existing=True)
 
 
-@overload
-def table(source: str | Path) -> Table: ...
-
-
-@overload
-def table(
-    source: str | Path | Frame,
-    *,
-    entity: str,
-    order: str,
-    protected: Mapping[str, LabelList | LabelColumn | NumberColumn],
-    public: Sequence[str] | Mapping[str, Sequence[Name] | LabelColumn] = (),
-    name: str | None = None,
-    order_kind: OrderKind = "time",
-    zone: str | None = None,
-    ties: Sequence[str] = (),
-    title: str = "",
-) -> Table: ...
-
-
 def table(
     source: str | Path | Frame,
     *,
@@ -127,9 +110,16 @@ def table(
     order_kind: OrderKind = "time",
     zone: str | None = None,
     ties: Sequence[str] = (),
+    format: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
     title: str = "",
 ) -> Table:
     """Declare a table: whose rows they are, what in them is protected and what is public.
+
+    If ``entity`` or ``protected`` is missing, the error says what the columns look like, and has a
+    call that can be pasted: nothing is guessed without being asked.
 
     The declaration is a value: nothing is read until the table is opened. A ledger then pins what
     it says: with other labels, another order, zone or source, an account refuses to be charged
@@ -139,7 +129,8 @@ def table(
         source: A Parquet or CSV file or a glob of them, a pandas or Polars ``DataFrame``, a
             PyArrow ``Table``, or a declaration (``.toml``), which is given alone.
         entity: The column that says whose sequence a row belongs to.
-        order: The column that puts the rows of an entity in order.
+        order: The column that puts the rows of an entity in order. Leave it out only if each entity
+            has one row: a table with more is then refused when it is opened.
         protected: The columns whose cells are protected. A list is the public list of labels of a
             column; a value outside it is refused. For other rules, and for columns of numbers,
             give the keys of a declaration: ``{"values": […], "outside": "other"}``,
@@ -153,6 +144,12 @@ def table(
             for any other number.
         zone: The time zone of timestamps that carry none and of windows; by default UTC.
         ties: Columns that settle ties in the order; rows that still tie are refused.
+        format: How times are written that are stored as text, as ``"%d/%m/%Y %H:%M"``.
+        separator: Of a CSV file: what stands between fields. If this, ``encoding``, ``decimal`` or
+            ``format`` is given, the file is read exactly so, with a comma, UTF-8 and a point where
+            the others are left out; else DuckDB finds out.
+        encoding: Of a CSV file: ``utf-8`` or ``latin-1``.
+        decimal: Of a CSV file: the mark of decimals.
         title: One line for people.
 
     >>> visits = table("visits.parquet", entity="user", order="at",
@@ -163,37 +160,119 @@ def table(
     given = {"entity": entity, "order": order, "protected": protected}
     if isinstance(source, str | Path) and Path(source).suffix.lower() == ".toml":
         defaults = (public, name, order_kind, zone, ties, title) == ((), None, "time", None, (), "")
-        if not defaults or any(value is not None for value in given.values()):
+        written = (format, separator, encoding, decimal)
+        if not defaults or any(value is not None for value in (*given.values(), *written)):
             raise InvalidDeclaration(
                 "source", given="is a declaration", needed="be given alone: it says everything"
             )
         return Table(read_declaration(source), _checked_name(_stem(Path(source))))
-    for key, value in given.items():
-        if value is None:
-            raise InvalidDeclaration(key, given="is missing", needed="be given")
+    reading = {"separator": separator, "encoding": encoding, "decimal": decimal}
+    reading = {key: value for key, value in reading.items() if value is not None}
+    said = given | reading | {"format": format, "zone": zone, "ties": ties, "public": public}
+    if missing := _missing(said, name=name if is_frame(source) else "given"):
+        raise UnfinishedTable(missing, *_proposed(source, said, name))
     described, called, frame = _source(source, name)
     order_keys: dict[str, Any] = {"column": order, "kind": order_kind}
     order_keys["ties"] = list(_listed(ties, "order, ties")) if ties else "refuse"
     if order_kind != "number" or zone is not None:
         order_keys["zone"] = zone or "UTC"
+    if format is not None:
+        order_keys["format"] = format
     columns = dict.fromkeys(_listed(public, "public"), FROM_THE_DATA)
     shown = public if isinstance(public, Mapping) else columns
     document: dict[str, Any] = {
-        "source": described,
+        "source": {**described, **reading},
         "entity": {"column": entity},
-        "order": order_keys,
+        **({} if order is None else {"order": order_keys}),
         "protected": {
             column: _keys(keys, f"protected, {column}") | _outside(keys)
             for column, keys in _mapping(protected, "protected").items()
         },
         "public": {column: _keys(keys, f"public, {column}") for column, keys in shown.items()},
     }
+    if order is None and (ties or zone is not None or format is not None or order_kind != "time"):
+        raise InvalidDeclaration(
+            "order", given="is missing, and how it is to be read is said", needed="be given"
+        )
     if title:
         document["title"] = title
     declaration = declaration_of(document, folder=Path.cwd())
     return Table(
         declaration, called, None if frame is None else own_copy(frame, declaration.columns)
     )
+
+
+class UnfinishedTable(InvalidDeclaration):
+    """A table was declared in part: what is missing, and a call to paste.
+
+    Attributes:
+        missing: The arguments that are missing; ``protected, place`` for the labels of a column.
+        call: A call that says the same and what is guessed, with ``...`` for what only people know;
+            empty if the columns of the source could not be read.
+        draft: The draft that the call was made from; None likewise.
+    """
+
+    def __init__(
+        self,
+        missing: tuple[str, ...],
+        call: str = "",
+        draft: Draft | None = None,
+        trouble: str = "",
+    ) -> None:
+        self.missing, self.call, self.draft = missing, call, draft
+        needed = f"be given; what it may be cannot be seen from the columns: {trouble}"
+        if draft is not None:
+            guesses = [f"  {d.part} {d.column}: {d.reason}" for d in draft.decisions if d.guessed]
+            points = [f"  {point.key}: {point.question}" for point in draft.open]
+            left = ", ".join(column.name for column in draft.left_out)
+            parts = [
+                f"be given, for example as\n\n    {call}\n",
+                *(["Guessed from names and types:", *guesses] if guesses else ()),
+                *(["Only you know (written as ...):", *points] if points else ()),
+                *([f"Left out, and not read: {left}"] if left else ()),
+            ]
+            needed = "\n".join(parts)
+        given = "is missing" if len(missing) == 1 else "are missing"
+        super().__init__("; ".join(missing), given=given, needed=needed, reason="missing")
+
+
+def _missing(said: Mapping[str, Any], *, name: str | None) -> tuple[str, ...]:
+    """The arguments that are missing, or were left as ``...``."""
+    found = [key for key in ("entity", "protected") if said[key] is None]
+    found += [key for key, value in said.items() if value is ...]
+    if isinstance(said["protected"], Mapping):
+        for column, keys in said["protected"].items():
+            parts = keys.values() if isinstance(keys, Mapping) else [keys]
+            found += [f"protected, {column}"] if any(part is ... for part in parts) else []
+    if name is None and found:
+        found.append("name")
+    return tuple(found)
+
+
+def _proposed(
+    source: Any, said: Mapping[str, Any], name: str | None
+) -> tuple[str, Draft | None, str]:
+    """A call that says what is missing too, if the columns of the source can be read."""
+    protected = said["protected"]
+    answers = {k: v for k, v in said.items() if v is not ... and v and k != "protected"}
+    reading = {key: answers.pop(key) for key in ("separator", "encoding") if key in answers}
+    columns = protected if isinstance(protected, Mapping) else {}
+    answers["protected"] = tuple(columns) or None
+    answers["values"] = {c: list(v) for c, v in columns.items() if isinstance(v, list | tuple)}
+    for key in ("public", "ties"):
+        if key in answers:
+            answers[key] = tuple(answers[key])
+    words = [answers.get(key, "") for key in ("entity", "order", "zone", "format")]
+    words += [*columns, *answers.get("public", ()), *answers.get("ties", ())]
+    if not all(isinstance(word, str) for word in words):
+        return "", None, "a column is called by something else than text"
+    try:
+        draft = draft_of(source, **reading, **answers)
+    except TakifuguError as error:  # what is missing is said all the same
+        return "", None, str(error)
+    memory = is_frame(source)
+    shown = "frame" if memory else repr(os.fspath(source))
+    return draft_call(draft, shown, name=(name or "NAME") if memory else name), draft, ""
 
 
 def _checked_name(name: str | None) -> str:
@@ -220,11 +299,12 @@ def _source(source: Any, name: str | None) -> tuple[dict[str, str], str, Frame |
         )
     path = os.fspath(source)
     kind = next((k for end, k in SUFFIXES.items() if path.lower().endswith(end)), None)
-    if kind is None:
+    if kind is None or kind == "duckdb":
         raise InvalidDeclaration(
             "source",
             given=f"is {path!r:.120}",
-            needed=f"end in {', '.join(SUFFIXES)}; declare any other table in a .toml file",
+            needed="end in .parquet, .csv, .csv.gz, .tsv or .txt; declare any other table in a"
+            " .toml file",
         )
     return {"kind": kind, "path": path}, _checked_name(name or _stem(Path(path))), None
 

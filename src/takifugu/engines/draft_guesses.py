@@ -77,7 +77,7 @@ def words_of(name: str) -> tuple[str, ...]:
 def guess_entity(columns: Sequence[SchemaColumn]) -> Guess:
     """The column that says whose row it is."""
     scores = {c.name: _entity(c) for c in columns if c.kind in ("text", "whole")}
-    return _best(scores, "names who a row belongs to", "no name of a column says whose row it is")
+    return _best(scores, "by its name, whose row it is", "no name of a column says whose row it is")
 
 
 def _entity(column: SchemaColumn) -> int:
@@ -95,7 +95,7 @@ def guess_order(columns: Sequence[SchemaColumn], taken: str | None) -> Guess:
     """The column that puts the rows of an entity in order."""
     scores = {c.name: _order(c) for c in columns if c.name != taken}
     return _best(
-        scores, "is a time or a position, by its name and type", "no column is a time or a position"
+        scores, "by its name and type, a time or a position", "no column is a time or a position"
     )
 
 
@@ -120,7 +120,7 @@ def guess_protected(columns: Sequence[SchemaColumn], taken: Sequence[str]) -> di
     for scores, what in ((labels, "text"), (numbers, "numbers")):
         best = max(scores.values(), default=0)
         if best > 0:
-            why = f"holds {what}" + (", and its name is that of a thing to protect" * (best > 1))
+            why = f"{what}, by its name something to protect" if best > 1 else f"holds {what}"
             return {name: why for name, score in scores.items() if score == best}
     return {}
 

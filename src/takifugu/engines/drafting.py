@@ -13,11 +13,13 @@ open points is refused. Columns that nobody chose are left out: they are not rea
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from takifugu.engines.backends.backend import quoted
 from takifugu.engines.backends.frames import Frame
+from takifugu.engines.declarations.columns import refuse_format
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.declarations.declaration_files import FROM_THE_DATA, declaration_of
 from takifugu.engines.declarations.open_points import OPEN, OpenPoint
@@ -34,7 +36,11 @@ from takifugu.engines.source_schema import DATA, Schema, SchemaColumn, schema_of
 from takifugu.engines.time_formats import is_iso, possible_formats
 from takifugu.visible import visible
 
-NO_ORDER = ""  # the answer for a table with one row for each entity
+NO_ORDER_ANSWER = ""  # the answer for a table with one row for each entity
+FILLED = {  # what stands for an open point while the others are checked
+    "column": "(to be named)", "decimal": None, "format": None, "ties": "refuse", "values": ["x"],
+    "bounds": [0, 1],
+}  # fmt: skip
 OLD, NEW = 10**8, 10**11  # seconds since 1970: after 1973, before the year 5138
 
 
@@ -44,7 +50,8 @@ class Answers:
 
     Attributes:
         entity: The column that says whose row it is.
-        order: The column that puts the rows of an entity in order; `NO_ORDER` if each has one row.
+        order: The column that puts the rows of an entity in order; `NO_ORDER_ANSWER` if each has
+            one row.
         order_kind: ``time``, ``unix`` or ``number``.
         format: How times are written that are stored as text.
         zone: The zone of times that carry none.
@@ -129,10 +136,29 @@ class Draft:
             )
         return declaration_of(self.document, folder=folder)
 
+    def refuse_wrong(self, folder: str | Path = "") -> None:
+        """Raise if what is not open could be no declaration, whatever the open points become."""
+        filled = {part: dict(keys) if isinstance(keys, dict) else keys
+                  for part, keys in self.document.items()}  # fmt: skip
+        for point in self.open:
+            part, _, rest = point.key.partition(".")
+            column, _, key = rest.rpartition(".")
+            if point.key == "protected":
+                return
+            if point.key == "order.column":
+                del filled["order"]
+            elif column:
+                filled[part][column] = filled[part][column] | {key: FILLED[key]}
+            elif FILLED[key] is None:
+                del filled[part][key]
+            else:
+                filled[part][key] = FILLED[key]
+        declaration_of(filled, folder=folder)
+
     def describe(self) -> dict[str, Any]:
         """The draft as JSON."""
         return {
-            "declaration": dict(self.document),
+            "declaration": _plain(self.document),
             "rows": self.rows,
             "open": [point.describe() for point in self.open],
             "decisions": [
@@ -173,6 +199,8 @@ def drafted(schema: Schema, answers: Answers) -> Draft:
     for name in said:
         if name is not None:
             schema.column(name)
+    if answers.format is not None:
+        refuse_format(answers.format)
     parts = _Parts(schema, answers)
     parts.source()
     entity = parts.entity()
@@ -261,7 +289,7 @@ class _Parts:
                 self.decisions.append(Decision("order", "", why, guessed=said is None))
                 return
             if column is None:
-                self._ask_order(guess, entity, longest, none=said == NO_ORDER)
+                self._ask_order(guess, entity, longest, none=said == NO_ORDER_ANSWER)
                 return
             why = "as given" if said else guess.reason
             self.decisions.append(Decision("order", column, why, guessed=not said))
@@ -301,7 +329,9 @@ class _Parts:
             keys["zone"] = self.answers.zone or "UTC"
             if self.answers.zone is None and column.kind != "zoned" and kind == "time":
                 self.decisions.append(
-                    Decision("order", column.name, "its times are taken for UTC: name their zone")
+                    Decision(
+                        "order", column.name, "its times are taken for UTC; local ones need a zone"
+                    )
                 )
         elif self.answers.zone is not None:
             keys["zone"] = self.answers.zone
@@ -391,7 +421,12 @@ class _Parts:
         bounds = (self.answers.bounds or {}).get(column.name)
         shown = visible(column.name)
         if bounds is not None:
-            return {"bounds": list(bounds), "missing": "drop"}
+            step = _step(bounds, column)
+            if step != 1:
+                why = f"sums are made in steps of {step}"
+                self.decisions.append(Decision("protected", column.name, why))
+            keys = {"bounds": list(bounds), "step": step, "missing": "drop"}
+            return {key: value for key, value in keys.items() if (key, value) != ("step", 1)}
         if values is not None:
             return {"values": _typed(values, column), "outside": "other"}
         if column.categories is not None:
@@ -436,12 +471,31 @@ class _Parts:
         self.open.append(OpenPoint(key, question, needed, option))
 
 
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return float(value) if isinstance(value, Decimal) else value
+
+
 def _typed(values: Any, column: SchemaColumn) -> Any:
     """Labels as the column has them: whole numbers where it holds those."""
     if column.kind != "whole" or isinstance(values, str | Mapping):
         return list(values) if isinstance(values, tuple) else values
     whole = [int(v) for v in values if str(v).removeprefix("-").isdecimal()]
     return whole if len(whole) == len(values) else list(values)
+
+
+def _step(bounds: Sequence[Any], column: SchemaColumn) -> int | Decimal:
+    """The unit of sums: 1, or for numbers with decimals at most a thousandth of their range."""
+    low, high = (Decimal(str(end)) for end in bounds)
+    digits = [-int(end.normalize().as_tuple().exponent) for end in (low, high)]
+    if column.kind == "real" and high > low:
+        digits.append(3 - (high - low).adjusted())
+    places = max(0, *digits)
+    return Decimal(1).scaleb(-places) if places else 1
 
 
 def _example(guess: Guess, schema: Schema) -> str:

@@ -149,6 +149,10 @@ class Engine:
         table = np.array([row[:2] for row in found], dtype=np.int64).reshape(-1, 2)
         return Lengths(_still(table[:, 0]), _still(table[:, 1]))
 
+    def unparsed_times(self) -> int:
+        """How many rows have a place in the order that is not written in the declared format."""
+        return self._backend.unparsed_times()
+
     def known_size(self) -> tuple[int, int] | None:
         """How many rows there are, and the most that an entity has: public, for messages.
 
@@ -491,7 +495,8 @@ class Engine:
 
 
 def _no_place(declaration: Declaration) -> InvalidDeclaration:
-    places = ", ".join((declaration.entity, declaration.order.column, *declaration.order.ties))
+    order = declaration.order
+    places = ", ".join((declaration.entity, *(() if order.absent else (order.column, *order.ties))))
     return InvalidDeclaration(
         places,
         given="are missing in some rows",
@@ -501,6 +506,13 @@ def _no_place(declaration: Declaration) -> InvalidDeclaration:
 
 
 def _ties(declaration: Declaration) -> InvalidDeclaration:
+    if declaration.order.absent:
+        return InvalidDeclaration(
+            "order",
+            given=f"is missing, and some of `{declaration.entity}` have several rows",
+            needed="name the column that puts them in order; or keep one row of each",
+            reason="missing",
+        )
     places = ", ".join((declaration.entity, declaration.order.column, *declaration.order.ties))
     return InvalidDeclaration(
         "order, ties",

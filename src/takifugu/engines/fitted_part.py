@@ -54,6 +54,13 @@ def parts(engine: Engine, split: Split, scope: Scope) -> tuple[Scope, Scope | No
     match split:
         case None:
             return scope, None
+        case FirstDays() if engine.declaration.order.absent:
+            raise InvalidQuery(
+                "first days",
+                given="are of a table without an order, one row for each entity",
+                needed="be a share of the entities instead: share = '1/5' (--share 1/5)",
+                reason="no order",
+            )
         case FirstDays(days):
             cut = _days_after(engine.span(scope)[0], days)
             return replace(scope, end=cut), replace(scope, start=cut)

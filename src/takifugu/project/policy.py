@@ -38,6 +38,10 @@ class InvalidProject(Malformed):
     """A project file cannot be understood, or what it names does not fit together."""
 
 
+class TwoBudgets(InvalidProject):
+    """Another dataset is about the same column of the same rows: two budgets would add up."""
+
+
 @dataclass(frozen=True)
 class PriorPolicy:
     """One prior of a dataset, and what it was fitted on, if it was.

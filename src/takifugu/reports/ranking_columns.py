@@ -24,6 +24,6 @@ def ranking_places(
     for row in rows:
         label = " × ".join(map(str, row[place + 1 : end]))
         sure = row[-1] if after else None
-        text = label if sure is None else f"{label} ({four_digits(sure)})"
+        text = label if sure is None else f"{label} ({four_digits(sure, 'down')})"
         found.setdefault(tuple(row[:place]), []).append(text)
     return tuple(columns[:place]), found

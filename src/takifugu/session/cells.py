@@ -181,6 +181,13 @@ def _placed(bound: Bound, order: Order, name: str) -> int | datetime | None:
     """A bound as a whole step, or as the instant of a local time that happens exactly once."""
     if bound is None:
         return None
+    if order.absent:
+        raise InvalidQuery(
+            name,
+            given="is given, and the table has no order",
+            needed="be left out",
+            reason="no order",
+        )
     if order.kind == "number":
         if isinstance(bound, bool) or not isinstance(bound, int):
             raise InvalidQuery(

@@ -1,18 +1,18 @@
 r"""What a result shows of noisy numbers: values that the exact ones can have.
 
 Noise takes a count below 0, or above the number of rows. What is *published* is possible: a number
-is shown as the nearest one that the exact number can be, and its interval is cut to the same range.
+is shown as the nearest one that the exact number can be, and its interval stays in the same range.
 The range is public: it follows from the numbers of rows, which are public by declaration, and
 from declared bounds and weights. So this is post-processing of what was drawn, and costs nothing.
 The ledger keeps what was drawn; a result has it as ``raw``.
 
-*Why intervals stay valid.* Let t be the exact number, K = [a, b] a range that holds it, and
-I = [l, h] an interval that holds t with probability 0.95 or more. What is shown is the projection
-P(I) of I onto K: :math:`I \cap K` where they meet, and otherwise the end of K that is nearest to I.
-If t is in I, it is in :math:`I \cap K` and so in what is shown; if it is not, nothing is lost. So
-what is shown holds t with at least the same probability. And no number gets worse: projections onto
-a convex set do not lengthen distances and leave t where it is, so that
-:math:`|P(x) - t| \le |x - t|` for every drawn x.
+*Why intervals stay valid.* Let t be the exact number, K = [a, b] a range that holds it, x what was
+drawn, and let x ± h hold t with probability 0.95 or more. What is shown is P(x), the number of K
+that is nearest to x, and the part of P(x) ± h that is in K. A projection onto a convex set makes no
+distance longer and leaves t where it is, so that :math:`|P(x) - t| \le |x - t|` for every x: no
+number gets worse, and where x ± h holds t, P(x) ± h does so as well, and so does its part in K. (To
+cut x ± h to K would also do. But the further noise has taken x out of K, the shorter that interval
+is, down to a single number: it would look most certain where the noise was largest.)
 
 *Numbers that add up.* The labels of a group share its rows, where no value is dropped: the exact
 counts are on the simplex of vectors of at least 0 that add up to n. On request the estimates are
@@ -35,7 +35,7 @@ from takifugu.mechanisms.post import nearest_with_total, whole_with_total
 from takifugu.numeric import Integers
 
 Rows = tuple[tuple[Any, ...], ...]
-CUT = "numbers and intervals are cut to what is possible; `raw` has them as they were drawn"
+CUT = "numbers and intervals are kept to what is possible; `raw` has them as they were drawn"
 SUM_TO_ONE = "the numbers of each group are the nearest ones that add up to all of its rows"
 
 
@@ -100,7 +100,7 @@ def possible(
     ranges: tuple[Sequence[int], Sequence[int]],
     units: Units,
 ) -> tuple[list[Shown], list[Shown]]:
-    """Each number and its interval ± ``half``, cut to its range; and as they were drawn.
+    """Each number in its range, with as much of ± ``half`` as is in it; and as they were drawn.
 
     ``drawn`` and ``ranges``, the least and the most that each exact number can be, are in whole
     units.
@@ -112,9 +112,10 @@ def possible(
             raw.append(NOT_SHOWN)
             continue
         away = half + (abs(x) >> 50)  # what was stored as a float may be off by that much
-        ends = (x, x - away, x + away)
-        raw.append(Shown(*(units.shown(place, end) for end in ends)))
-        found.append(Shown(*(units.shown(place, min(max(end, least), most)) for end in ends)))
+        near = min(max(x, least), most)
+        raw.append(Shown(*(units.shown(place, end) for end in (x, x - away, x + away))))
+        cut = (near, max(near - away, least), min(near + away, most))
+        found.append(Shown(*(units.shown(place, end) for end in cut)))
     return found, raw
 
 

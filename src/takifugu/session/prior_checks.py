@@ -32,6 +32,8 @@ def refuse_misfit(
     where: str = "",
 ) -> dict[str, Entries]:
     """What the entries of every prior are; an error if the data has others, or other values."""
+    if engine.declaration.order.absent:  # the file may have more rows than when it was added
+        engine.whole.refuse_disorder()
     several = translation.priors if len(translation.priors) > 1 else {}
     sizes = {name: prior.size for name, prior in several.items()}
     if len(set(sizes.values())) > 1:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu.cli.commands.dataset_new import refuse_data_file, run_dataset_new
 from takifugu.cli.shared_options import (
     AsJson,
     Backend,
@@ -45,6 +46,9 @@ Declared = Annotated[
         autocompletion=complete_dataset,
     ),
 ]
+
+
+app.command("new")(run_dataset_new)
 
 
 @app.command()
@@ -92,6 +96,7 @@ def add(
     from takifugu.engines import check as check_engine
     from takifugu.engines import open_engine
 
+    refuse_data_file(declaration, name)
     project = the_project(folder)
     by_column = read_column_pairs(pairs)
     secrets = read_secrets(None if by_column else pairs, entries, secrets_within)
@@ -99,6 +104,8 @@ def add(
     with Spinner(f"checking {declaration}"), open_engine(declaration, backend=backend) as engine:
         facts, note = _facts(check_engine(engine)), tie_note(engine.declaration)
         likely = _likely_kind(engine.declaration, facts["longest"])
+        alone = engine.declaration.order.absent
+        rows = "--share 1/5" if alone else "--first-days N (or --share 1/5)"
         project.add_dataset(
             name,
             declaration,
@@ -120,10 +127,7 @@ def add(
     _print_facts(facts, note)
     echo(f"{name} was added to {project.file}")
     if not prior:
-        echo(
-            f"next: takifugu prior fit {name}{likely} --first-days N (or --share 1/5), or name a"
-            " prior in the file"
-        )
+        echo(f"next: takifugu prior fit {name}{likely} {rows}, or name a prior in the file")
 
 
 @app.command()
@@ -139,6 +143,7 @@ def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -
     """
     from takifugu.engines import Amount, read_declaration
 
+    refuse_data_file(dataset)
     project = None if _is_file(dataset) else the_project(folder)
     found = read_declaration(dataset) if project is None else project.load(dataset).declaration
     policy = {} if project is None else _policy(project, dataset)
@@ -193,6 +198,7 @@ def check(
     from takifugu.engines import check as check_engine
     from takifugu.engines import open_engine
 
+    refuse_data_file(dataset)
     project = None if _is_file(dataset) else the_project(folder)
     declared = Path(dataset) if project is None else project.load(dataset).declaration
     with Spinner(f"checking {dataset}"), open_engine(declared, backend=backend) as engine:
@@ -333,7 +339,7 @@ def _declared(found: "Declaration") -> dict[str, Any]:
         "fingerprint": found.fingerprint,
         "source": found.source.place,
         "entity": found.entity,
-        "order": [found.order.column, *found.order.ties],
+        "order": [] if found.order.absent else [found.order.column, *found.order.ties],
         "protected": [column.column for column in found.protected],
         "public": [column.column for column in found.public],
         "guarantee": found.guarantee(),
@@ -415,12 +421,18 @@ def _print_facts(facts: dict[str, Any], note: str) -> None:
     shown = {
         "rows": f"{facts['rows']:,}",
         "entities": f"{facts['entities']:,}, the longest of {facts['longest']:,} rows",
-        "order": f"from {facts['first']} to {facts['last']}" if facts["rows"] else "no rows",
+        "order": _span(facts),
         "keys": ", ".join(f"{column} {count:,}" for column, count in facts["keys"].items()),
     }
     for name, value in shown.items():
         echo(f"{name:<8}  {value}")
     echo(note, nl=False)
+
+
+def _span(facts: dict[str, Any]) -> str:
+    if facts["first"] is None:
+        return "none: one row for each entity" if facts["rows"] else "no rows"
+    return f"from {facts['first']} to {facts['last']}"
 
 
 def _place(place: object) -> str | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from takifugu.engines.backends.cached_facts import CachedFact
+from takifugu.engines.declarations.columns import NO_ORDER
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine_errors import InvalidDeclaration
 from takifugu.errors import one_of
@@ -75,7 +76,7 @@ class Backend(Protocol):
     Attributes:
         dialect: The name of its SQL in `DIALECTS` (sql_writer.py).
         hashing: How its SQL makes a number of a row.
-        kinds: The kind of every declared column.
+        kinds: The kind of every declared column. `NO_ORDER` is one of `DATA` that is 0 in each row.
         files: The files that the rows are in; none for a table of a server.
         finds_in_lists: Whether its SQL finds the place of a value in a list; if not, labels are
             looked up here.
@@ -99,6 +100,10 @@ class Backend(Protocol):
         """Where a public fact about the data as it is now is kept; None to find it each time."""
         return None
 
+    def unparsed_times(self) -> int:
+        """How many rows have a time that is not in the declared format; 0 where none is said."""
+        return 0
+
     def refuse_change(self) -> None:
         """Raise if a file is not as it was when it was opened; nothing for other sources."""
         return
@@ -113,6 +118,8 @@ class Backend(Protocol):
 
 def declared_kinds(declaration: Declaration, found: Mapping[str, Kind]) -> dict[str, Kind]:
     """The kinds of the declared columns; an error for one that the data does not have."""
+    if declaration.order.absent:
+        found = {**found, NO_ORDER: "whole"}
     missing = [name for name in declaration.columns if name not in found]
     if missing:
         raise InvalidDeclaration(

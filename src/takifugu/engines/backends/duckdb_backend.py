@@ -32,7 +32,7 @@ from takifugu.engines.backends.opened_files import (
     source_files,
 )
 from takifugu.engines.backends.spill_folder import Spill
-from takifugu.engines.declarations.columns import Order
+from takifugu.engines.declarations.columns import NO_ORDER, Order
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine_errors import InvalidDeclaration, driver, without_values
 from takifugu.visible import visible
@@ -57,6 +57,7 @@ class DuckDBBackend(Backend):
     """
 
     dialect = "duckdb"
+    _unparsed: str | None = None  # SQL that counts the rows whose time is not in the format
     hashing = HashSQL("varchar", "CAST('0x' || {} AS bigint)", "epoch_us(CAST({} AS timestamp))")
 
     def __init__(
@@ -113,6 +114,13 @@ class DuckDBBackend(Backend):
         advice = "see that every value of a declared column is of its kind"
         return without_values(lambda: self._run(sql), self._place, doing="queried", advice=advice)
 
+    def unparsed_times(self) -> int:
+        """How many rows have a time that is not in the declared format."""
+        if self._unparsed is None:
+            return 0
+        ((found,),) = self.rows(self._unparsed)
+        return int(found)
+
     def interrupt(self) -> None:
         """Give up the queries that are running now."""
         for cursor in tuple(self._running):
@@ -150,6 +158,7 @@ class FileBackend(DuckDBBackend):
         )
         columns = selected(found, self.kinds)
         self._run(f"CREATE VIEW {DATA} AS SELECT {columns} FROM {source}")  # noqa: S608 - quoted
+        self._unparsed = unparsed_sql(declaration.order, source)
 
     def _names(self) -> list[str]:
         """The files, each by a name that DuckDB expands to that file and no other."""
@@ -251,7 +260,7 @@ def found_kinds(described: Iterable[Sequence[Any]], order: Order) -> dict[str, F
 
 def selected(found: Mapping[str, FoundColumn], names: Iterable[str]) -> str:
     """The columns called ``names``, as queries see them."""
-    return ", ".join(_column(name, found[name]) for name in names)
+    return ", ".join(_column(n, None if n == NO_ORDER else found[n]) for n in names)
 
 
 def kind_of(kind: str) -> Kind:
@@ -269,12 +278,14 @@ def kind_of(kind: str) -> Kind:
     return "unknown"
 
 
-def _column(name: str, column: FoundColumn) -> str:
+def _column(name: str, column: FoundColumn | None) -> str:
     """A column as queries see it. Texts are equal if all their letters are.
 
     A table may say otherwise (COLLATE NOCASE). A group of texts then goes by the name of any one of
     them: one replaced cell could rename it, and move all of its rows.
     """
+    if column is None:
+        return f"CAST(0 AS BIGINT) AS {quoted(name)}"
     found, kind = column.found, column.kind
     if column.format is not None:  # raises at a row that is not so
         return f"strptime({quoted(name)}, {_text(column.format)}) AS {quoted(name)}"
@@ -282,6 +293,15 @@ def _column(name: str, column: FoundColumn) -> str:
     value = quoted(name) if as_is else f"CAST({quoted(name)} AS {CASTS[kind]})"
     binary = f" COLLATE {quoted('binary')}" if kind == "text" else ""
     return f"{value}{binary} AS {quoted(name)}"
+
+
+def unparsed_sql(order: Order, source: str) -> str | None:
+    """SQL that counts the rows whose time is not in the declared format; None if none is."""
+    if order.format is None:
+        return None
+    name = quoted(order.column)
+    lost = f"{name} IS NOT NULL AND try_strptime({name}, {_text(order.format)}) IS NULL"
+    return f"SELECT count(*) FROM {source} WHERE {lost}"  # noqa: S608 - quoted
 
 
 def _logs(paths: tuple[Path, ...]) -> tuple[Path, ...]:

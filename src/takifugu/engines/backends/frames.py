@@ -12,7 +12,12 @@ from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 from takifugu.engines.backends.backend import DATA, DataFingerprint, declared_kinds, quoted
-from takifugu.engines.backends.duckdb_backend import DuckDBBackend, found_kinds, selected
+from takifugu.engines.backends.duckdb_backend import (
+    DuckDBBackend,
+    found_kinds,
+    selected,
+    unparsed_sql,
+)
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine_errors import InvalidDeclaration, driver
 from takifugu.fingerprint import fingerprint
@@ -87,6 +92,14 @@ class FrameBackend(DuckDBBackend):
             declaration, {name: column.kind for name, column in found.items()}
         )
         columns = selected(found, self.kinds)
+        unparsed = unparsed_sql(declaration.order, COPIED)
+        if unparsed is not None and self._connection.execute(unparsed).fetchall() != [(0,)]:
+            raise InvalidDeclaration(
+                "order, format",
+                given="is not how all times are written",
+                needed="be that of all rows: mend them, or the format",
+                reason="unparsed",
+            )
         self._connection.execute(f"CREATE TABLE {DATA} AS SELECT {columns} FROM {COPIED}")  # noqa: S608 - quoted
         self._connection.unregister(COPIED)
         self._shut([])

@@ -14,6 +14,7 @@ from takifugu.engines.backends.backend import (
     quoted_table,
     table_fingerprint,
 )
+from takifugu.engines.declarations.columns import NO_ORDER
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine_errors import driver, without_values
 
@@ -107,6 +108,8 @@ def _column(name: str, kind: Kind) -> str:
     A collation that is not deterministic says otherwise. A group of texts then goes by the name of
     any one of them: one replaced cell could rename it, and move all of its rows.
     """
+    if name == NO_ORDER:
+        return f"CAST(0 AS bigint) AS {quoted(name)}"
     if kind not in CASTS:
         return quoted(name)
     letters = f" COLLATE {quoted('C')}" if kind == "text" else ""

@@ -17,6 +17,7 @@ from takifugu.engines.backends.backend import (
 )
 from takifugu.engines.backends.cached_facts import CachedFact
 from takifugu.engines.backends.opened_files import OpenedFiles, misread, source_files
+from takifugu.engines.declarations.columns import NO_ORDER
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine_errors import InvalidDeclaration, driver, without_values
 
@@ -72,7 +73,7 @@ class SparkBackend(Backend):
         )
 
     def _open(self, declaration: Declaration, session: Any) -> None:
-        from pyspark.sql import SparkSession
+        from pyspark.sql import SparkSession, functions
 
         base = session or SparkSession.builder.appName("takifugu").getOrCreate()
         self._session = base.newSession()
@@ -86,7 +87,9 @@ class SparkBackend(Backend):
         kinds = {field.name: _kind(field.dataType.simpleString()) for field in frame.schema}
         self.kinds = declared_kinds(declaration, kinds)
         chosen = [
-            frame[_quoted(name)].cast(CASTS[kind]).alias(name)
+            functions.lit(0).cast("bigint").alias(name)
+            if name == NO_ORDER
+            else frame[_quoted(name)].cast(CASTS[kind]).alias(name)
             if kind in CASTS
             else frame[_quoted(name)]
             for name, kind in self.kinds.items()

@@ -23,6 +23,7 @@ SEPARATORS = (",", ";", "\t", "|")
 ENCODINGS = ("utf-8", "latin-1")
 DECIMALS = (".", ",")
 OrderKind = Literal["time", "unix", "number"]
+NO_ORDER = "(no order)"  # stands for the column, if each entity has one row: it is 0 in all of them
 Outside = Literal["other", "drop", "refuse"]
 
 MOST_UNITS = 2**31  # so that the sum of four billion clamped values still fits in 64 bits
@@ -124,6 +125,9 @@ class Order:
         zone: For times, the zone of timestamps that carry none and of windows.
         ties: Columns that settle ties in order; rows that still tie are refused.
         format: Of times that are stored as text: how they are written, as ``%d/%m/%Y %H:%M``.
+
+    A table with one row for each entity needs no order: it then has that of `Order.none`, the
+    number 0 in every row, so that two rows of one entity tie, and are refused.
     """
 
     column: str
@@ -132,7 +136,25 @@ class Order:
     ties: tuple[str, ...] = ()
     format: str | None = field(default=None, metadata={"unless_default": True})
 
+    @classmethod
+    def none(cls) -> "Order":
+        """The order of a table that has one row for each entity."""
+        return cls(NO_ORDER, "number")
+
+    @property
+    def absent(self) -> bool:
+        """Whether each entity is said to have one row."""
+        return self.column == NO_ORDER
+
     def __post_init__(self) -> None:
+        if self.absent and (self.kind, self.zone, self.ties, self.format) != (
+            ("number", None, (), None)
+        ):
+            raise InvalidDeclaration(
+                "order, column",
+                given=f"is {NO_ORDER!r}",
+                needed="name a column; leave [order] out if each entity has one row",
+            )
         if self.kind not in get_args(OrderKind):
             raise InvalidDeclaration(
                 "order, kind",

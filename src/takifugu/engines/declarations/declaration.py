@@ -118,6 +118,9 @@ class Declaration(ByContent):
         secrets = "\n".join(f"  - {_secret(column)}" for column in self.protected)
         public = ", ".join(f"`{c.column}`" for c in self.public) or "none declared"
         ties = "".join(f", `{name}`" for name in self.order.ties)
+        place = f"its place in the order (`{self.order.column}`{ties})"
+        if self.order.absent:
+            place = "that each of them has one row, in no order"
         return f"""\
 Protected: the value of each cell of these columns, one cell for each row.
 {secrets}
@@ -128,7 +131,7 @@ holds. It says nothing about an adversary who believes something else.
 Not protected, and to be taken as known to everyone:
   - that a row exists, and how many rows there are;
   - who it belongs to (`{self.entity}`), and so how many rows each of them has;
-  - its place in the order (`{self.order.column}`{ties});
+  - {place};
   - its public columns: {public};
   - this declaration: the lists of values, the bounds, the labels and the rules.
 Columns that are not declared are not read, and nothing is guaranteed about them.

@@ -27,6 +27,12 @@ from takifugu.errors import InvalidFile, Malformed
 from takifugu.priors import Name
 
 FROM_THE_DATA = "from the data"
+SECTIONS = {
+    "source": ("kind", "path", "table", "url", *READING),
+    "entity": ("column",),
+    "order": ("column", "kind", "zone", "ties", "format"),
+}
+REQUIRED = {"source": ("kind",), "entity": ("column",), "order": ("column", "kind", "ties")}
 KEYS = ("title", "source", "entity", "order", "protected", "public")
 
 
@@ -54,8 +60,12 @@ def declaration_of(document: Mapping[str, Any], *, folder: str | Path = "") -> D
     folder = Path(folder)
     top = TomlSection(document, error=InvalidDeclaration)
     top.only(KEYS)
-    source = top.section("source", ("kind", "path", "table", "url", *READING))
-    order = top.section("order", ("column", "kind", "zone", "ties", "format"))
+    for part, known in SECTIONS.items():
+        if isinstance(document.get(part), dict):
+            top.section(part, known)
+    _refuse_missing(top)
+    source = top.section("source", SECTIONS["source"])
+    order = top.section("order", SECTIONS["order"]) if "order" in document else None
     protected = top.section("protected", None)
     public = top.section("public", None) if "public" in document else TomlSection({})
     return Declaration(
@@ -67,20 +77,47 @@ def declaration_of(document: Mapping[str, Any], *, folder: str | Path = "") -> D
             **{key: _mark(source, key) for key in READING},
         ),
         entity=top.section("entity", ("column",)).text("column"),
-        order=Order(
-            order.text("column"),
-            cast("OrderKind", order.text("kind")),
-            order.optional("zone"),
-            ()
-            if order.get("ties") == "refuse"
-            else tuple(str(_name(column, order.at("ties"))) for column in order.items("ties")),
-            order.optional("format"),
-        ),
+        order=Order.none() if order is None else _order(order),
         protected=tuple(_protected(protected, name, folder) for name in protected.content),
         public=tuple(_public(public, name, folder) for name in public.content),
         title=top.optional("title") or "",
         folder=folder,
     )
+
+
+def _order(order: TomlSection) -> Order:
+    ties = order.get("ties")
+    names = [] if ties == "refuse" else [_name(c, order.at("ties")) for c in order.items("ties")]
+    return Order(
+        order.text("column"),
+        cast("OrderKind", order.text("kind")),
+        order.optional("zone"),
+        tuple(map(str, names)),
+        order.optional("format"),
+    )
+
+
+def _refuse_missing(top: TomlSection) -> None:
+    """Raise if keys are missing that every declaration needs, with all of them."""
+    missing = [key for key in ("source", "entity", "protected") if key not in top.content]
+    for part, keys in REQUIRED.items():
+        given = top.content.get(part)
+        if isinstance(given, dict):
+            missing += [f"{part}, {key}" for key in keys if key not in given]
+    protected = top.content.get("protected")
+    for name, given in protected.items() if isinstance(protected, dict) else ():
+        if isinstance(given, dict):
+            fitted = given.get("values") == FROM_THE_FITTED_ROWS
+            labels = ("values",) if fitted else ("values", "outside")
+            keys = ("missing",) if "bounds" in given else labels
+            missing += [f"protected, {name}, {key}" for key in keys if key not in given]
+    if missing:
+        raise InvalidDeclaration(
+            "; ".join(missing) if len(missing) > 1 else missing[0],
+            given="is missing" if len(missing) == 1 else "are missing",
+            needed="be given; `takifugu dataset new FILE` drafts a declaration",
+            reason="missing",
+        )
 
 
 def _mark(source: TomlSection, key: str) -> str | None:
@@ -210,6 +247,8 @@ def declaration_text(declaration: Declaration) -> str:
             "ties": list(order.ties) or "refuse", "format": order.format,
         },
     }  # fmt: skip
+    if order.absent:
+        del sections["order"]
     for part, columns in (("protected", declaration.protected), ("public", declaration.public)):
         for column in columns:
             described = _amount_keys(column) if isinstance(column, Amount) else _label_keys(column)

@@ -90,6 +90,11 @@ def refuse_open_points(document: Mapping[str, Any], content: str) -> None:
     raise OpenDeclaration(points)
 
 
+def line_of(content: str, key: str) -> int:
+    """The line that a key of a declaration stands on; 0 if it is on none of its own."""
+    return {".".join(place): line for place, line in _lines(content).items()}.get(key, 0)
+
+
 def _open(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Where ``"?"`` stands for a whole value: as a label in a list it is a label."""
     if isinstance(value, dict):

@@ -1,0 +1,349 @@
+"""``takifugu dataset new``: draft a declaration from the columns of a table."""
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from takifugu.cli.shared_options import AsJson, InvalidOption, Spinner, echo, listed, print_json
+from takifugu.cli.shell_completion import nearest_project
+from takifugu.errors import Malformed, pasted
+from takifugu.visible import visible
+
+if TYPE_CHECKING:
+    from takifugu.engines import Draft
+    from takifugu.engines.declarations.open_points import OpenPoint
+
+CODEBOOKS = (".csv", ".tsv", ".json", ".toml", ".txt")
+FITTED = "fitted"
+SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
+
+
+def run_dataset_new(
+    file: Annotated[
+        str,
+        typer.Argument(help="A Parquet, CSV or DuckDB file, or a pattern such as 'part*.csv'."),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="The declaration to write; by default NAME.toml, here.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="What to call the dataset; by default as the file.")
+    ] = None,
+    table: Annotated[str | None, typer.Option(help="Of a DuckDB file: the table.")] = None,
+    entity: Annotated[
+        str | None, typer.Option(help="The column that says whose row it is.")
+    ] = None,
+    order: Annotated[
+        str | None,
+        typer.Option(
+            help="The column that puts the rows of one in order; 'none' if each has one row."
+        ),
+    ] = None,
+    order_kind: Annotated[
+        Literal["time", "unix", "number"] | None,
+        typer.Option(help="Of the order: times, seconds since 1970, or other numbers."),
+    ] = None,
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", help="How times are written, as '%d/%m/%Y %H:%M'."),
+    ] = None,
+    zone: Annotated[
+        str | None, typer.Option(help="The zone of times that carry none, as Europe/Berlin.")
+    ] = None,
+    ties: Annotated[
+        list[str] | None, typer.Option(help="A public column that settles ties; repeatable.")
+    ] = None,
+    protected: Annotated[
+        list[str] | None, typer.Option(help="A column to protect; repeatable.")
+    ] = None,
+    public: Annotated[
+        list[str] | None,
+        typer.Option(help="A column that everyone may know; repeatable. None is guessed."),
+    ] = None,
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="COLUMN=home,work; COLUMN=codebook.csv (or codebook.csv:its column); or"
+            " COLUMN=fitted: those of the rows that a prior is fitted on. Repeatable."
+        ),
+    ] = None,
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option(help="COLUMN=0..100, the least and the largest number; repeatable."),
+    ] = None,
+    separator: Annotated[
+        str | None, typer.Option(help="Of a CSV file: ',', ';', '|' or tab; found if left out.")
+    ] = None,
+    encoding: Annotated[
+        Literal["utf-8", "latin-1"] | None,
+        typer.Option(help="Of a CSV file; found if left out."),
+    ] = None,
+    decimal: Annotated[
+        str | None, typer.Option(help="Of a CSV file: '.' or ',', the mark of decimals.")
+    ] = None,
+    title: Annotated[str, typer.Option(help="One line for people.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Draft the declaration of FILE from the names and types of its columns.
+
+    No protected value is read. On a terminal it asks for what it cannot know; elsewhere, and where
+    the answer is empty, the point is left open in the file, and `dataset add` refuses it until it
+    is filled in. Columns that nobody names are left out. Nothing is overwritten. Keys of the JSON
+    object: file, dataset, declaration, rows, open (key, question, needed, option), decisions (part,
+    column, reason, guessed), left_out, next.
+    """
+    from takifugu._atomic import write_whole
+    from takifugu.engines.draft_text import draft_text
+    from takifugu.engines.drafting import NO_ORDER_ANSWER, draft_of
+
+    called = _name(name, file)
+    path = out if out is not None else Path(f"{called}.toml")
+    _refuse_existing(path)
+    given: dict[str, Any] = {
+        "entity": entity,
+        "order": NO_ORDER_ANSWER if order == "none" else order,
+        "order_kind": order_kind,
+        "format": format_,
+        "zone": zone,
+        "ties": tuple(ties) if ties else None,
+        "protected": tuple(protected) if protected else None,
+        "public": tuple(public or ()),
+        "decimal": decimal,
+        "title": title,
+        "values": dict(labels_of(word, path.parent) for word in labels or ()),
+        "bounds": dict(_bounds(word) for word in bounds or ()),
+    }
+    with Spinner(f"reading the columns of {visible(file)}"):
+        draft = draft_of(
+            file,
+            table=table,
+            separator=_separator(separator),
+            encoding=encoding,
+            **given,
+        )
+    if not as_json and sys.stdin.isatty() and sys.stdout.isatty():
+        draft = _asked(draft, path.parent)
+    text = draft_text(draft, path.parent)
+    draft.refuse_wrong(path.parent)
+    write_whole(path, text, field="--out", refuse_existing=True)
+    following = _next(called, path, draft)
+    if as_json:
+        print_json({"file": str(path), "dataset": called} | draft.describe() | {"next": following})
+        return
+    _print(draft, path, text)
+    echo(f"next: {following}")
+
+
+def refuse_data_file(path: str | Path, name: str | None = None) -> None:
+    """Raise if a declaration is needed and a file of rows is given."""
+    from takifugu.engines.source_schema import is_data_file
+
+    if not is_data_file(path):
+        return
+    called = name or _name(None, str(path))
+    raise InvalidOption(
+        "DECLARATION",
+        given=f"{visible(str(path))} holds rows",
+        needed="be a declaration, which says what in them is protected: `takifugu dataset new"
+        f" {pasted(str(path))}` drafts one, then `takifugu dataset add {pasted(called)}"
+        f" {pasted(called)}.toml`",
+        reason="data file",
+    )
+
+
+def _name(given: str | None, file: str) -> str:
+    """The name of a dataset: letters, digits, - and _."""
+    stem = Path(file).name.partition(".")[0] if given is None else given
+    called = re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-")[:100] if given is None else given
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}", called):
+        raise InvalidOption(
+            "--name",
+            given=f"is {given!r:.80}" if given is not None else "is missing",
+            needed="be letters a-z, digits, - and _",
+        )
+    return called
+
+
+def _separator(given: str | None) -> str | None:
+    if given is None:
+        return None
+    found = SEPARATORS.get(given, given)
+    if found not in SEPARATORS.values():
+        raise InvalidOption(
+            "--separator", given=f"is {given!r:.40}", needed="be ',', ';', '|' or tab"
+        )
+    return found
+
+
+def _refuse_existing(path: Path) -> None:
+    from os.path import lexists
+
+    if lexists(path):
+        raise InvalidOption(
+            "--out", given=f"{path} exists", needed="be a new file", reason="exists"
+        )
+
+
+def labels_of(text: str, folder: Path) -> tuple[str, Any]:
+    """A column and its labels, from ``COLUMN=…``; a codebook by its path from ``folder``."""
+    column, mark, said = text.rpartition("=")
+    if not mark or not column or not said.strip():
+        raise InvalidOption(
+            "--labels",
+            given=f"is {text!r:.80}",
+            needed="look like place=home,work or place=codebook.csv",
+        )
+    return column, labels_said(said, folder)
+
+
+def labels_said(said: str, folder: Path) -> Any:
+    """Labels as a declaration has them: a list, a codebook, or those of the fitted rows."""
+    if said.strip() == FITTED:
+        return "from the fitted rows"
+    file, _, part = said.partition(":")
+    if Path(file).suffix.lower() in CODEBOOKS:
+        if not Path(file).is_file():
+            raise InvalidOption(
+                "--labels", given=f"{visible(file)} is not a file", needed="be one, or a list"
+            )
+        return {"codebook": _from(Path(file), folder)} | ({"column": part} if part else {})
+    return listed(said)
+
+
+def _from(path: Path, folder: Path) -> str:
+    whole, base = path.absolute(), folder.absolute()
+    return whole.relative_to(base).as_posix() if whole.is_relative_to(base) else str(whole)
+
+
+def _bounds(text: str) -> tuple[str, list[Any]]:
+    column, mark, said = text.rpartition("=")
+    if not mark or not column:
+        raise InvalidOption("--bounds", given=f"is {text!r:.80}", needed="look like pulse=30..220")
+    return column, bounds_said(said)
+
+
+def bounds_said(said: str) -> list[Any]:
+    """The two ends of ``0..100``, as numbers of a declaration."""
+    from decimal import Decimal, InvalidOperation
+
+    low, _, high = said.partition("..")
+    try:
+        ends = [Decimal(low.strip()), Decimal(high.strip())]
+    except InvalidOperation:
+        ends = []
+    if not ends or not all(end.is_finite() for end in ends) or not ends[0] < ends[1]:
+        raise InvalidOption(
+            "--bounds", given=f"is {said!r:.80}", needed="look like 0..100, the lower end first"
+        )
+    return [int(end) if end == end.to_integral_value() else end for end in ends]
+
+
+# --- questions on a terminal ---
+
+
+def _asked(draft: "Draft", folder: Path) -> "Draft":
+    """The draft with what somebody answers; an empty answer leaves a point open."""
+    _print_decisions(draft)
+    skipped = set[str]()
+    while point := next((p for p in draft.open if p.key not in skipped), None):
+        echo(f"\n{point.question}\n  {point.needed}", err=True)
+        said = _prompt(_words(point, draft))
+        if not said:
+            skipped.add(point.key)
+            continue
+        try:
+            draft = draft.answered(**_answer(point, said, folder))
+        except Malformed as error:
+            echo(f"  {error}", err=True)
+    return _asked_public(draft)
+
+
+def _asked_public(draft: "Draft") -> "Draft":
+    free = [c.name for c in draft.left_out if c.kind in ("text", "whole")]
+    while free and not draft.answers.public:
+        echo(
+            f"\nLeft out, and not read: {', '.join(map(visible, free))}.\n  Name those that"
+            " everyone may know, if any, to count by them.",
+            err=True,
+        )
+        said = _prompt("public columns, by commas")
+        if not said:
+            break
+        try:
+            return draft.answered(public=tuple(map(str, listed(said))))
+        except Malformed as error:
+            echo(f"  {error}", err=True)
+    return draft
+
+
+def _prompt(words: str) -> str:
+    return str(typer.prompt(words, default="", show_default=False, err=True)).strip()
+
+
+def _words(point: "OpenPoint", draft: "Draft") -> str:
+    """What is to be typed, before the colon."""
+    last = point.key.rpartition(".")[2]
+    if last in ("column", "protected", "ties"):
+        return f"column ({', '.join(visible(c.name) for c in draft.schema.columns)})"
+    return {
+        "values": "labels: home,work; a codebook file; or 'fitted'",
+        "bounds": "bounds, as 0..100",
+        "format": "format",
+        "decimal": "the mark of decimals",
+    }.get(last, last)
+
+
+def _answer(point: "OpenPoint", said: str, folder: Path) -> dict[str, Any]:
+    part, _, rest = point.key.partition(".")
+    last = rest.rpartition(".")[2]
+    if point.key == "protected" or point.key == "order.ties":
+        return {"protected" if part == "protected" else "ties": tuple(map(str, listed(said)))}
+    if part in ("entity", "order") and last == "column":
+        return {part: said}
+    if last == "values":
+        return {"values": {rest.removesuffix(".values"): labels_said(said, folder)}}
+    if last == "bounds":
+        return {"bounds": {rest.removesuffix(".bounds"): bounds_said(said)}}
+    return {last: said}
+
+
+# --- what is printed ---
+
+
+def _print_decisions(draft: "Draft") -> None:
+    shown: Callable[[str], str] = visible
+    echo(f"{'rows':<9}  {draft.rows:,} in {draft.schema.place}")
+    for decision in draft.decisions:
+        why = f"{'guessed: ' if decision.guessed else ''}{decision.reason}"
+        echo(f"{decision.part:<9}  {shown(decision.column) or '-'}  {why}")
+
+
+def _print(draft: "Draft", path: Path, text: str) -> None:
+    if not sys.stdin.isatty() or not sys.stdout.isatty():
+        _print_decisions(draft)
+    if draft.left_out:
+        names = ", ".join(visible(column.name) for column in draft.left_out)
+        echo(f"left out   {names}: not read, nothing can be asked about them")
+    lines = text.splitlines()
+    for point in draft.open:
+        echo(f"open       {_line(lines, point)}{point.key}: {point.question} ({point.option})")
+    echo(f"{path} was written")
+
+
+def _line(lines: Sequence[str], point: "OpenPoint") -> str:
+    from takifugu.engines.declarations.open_points import line_of
+
+    found = line_of("\n".join(lines), point.key)
+    return f"line {found}, " if found else ""
+
+
+def _next(called: str, path: Path, draft: "Draft") -> str:
+    add = f"takifugu dataset add {pasted(called)} {pasted(str(path))}"
+    start = "" if nearest_project(Path()) is not None else "takifugu init && "
+    if not draft.open:
+        return start + add
+    return f'fill in each "?" of {path}, then {start}{add}'
