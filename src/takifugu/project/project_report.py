@@ -287,6 +287,7 @@ class _Gathered:
             by=tuple(query.get("by") or ()),
             ranked=ranked,
             notes=tuple(notes),
+            software=_versions(answer),
         )
 
     def _alone(self, body: Mapping[str, Any], shown: Mapping[str, Any]) -> float | None:
@@ -359,6 +360,14 @@ def _curve(found: LoadedDataset) -> InfluenceCurve | None:
     with suppress(TakifuguError):
         return translation.curve
     return None
+
+
+def _versions(answer: Any) -> str:
+    """The versions that drew an answer, as they were stored with it."""
+    found = answer.get("software") if isinstance(answer, Mapping) else None
+    if not isinstance(found, Mapping):
+        return ""
+    return ", ".join(f"{name} {number}" for name, number in found.items())
 
 
 def _error(body: Mapping[str, Any], shown: Mapping[str, Any]) -> str:

@@ -33,6 +33,7 @@ def release_section(release: ReportedRelease, number: int, mark: str) -> Section
         "ε on top": None if release.on_top is None else four_digits(release.on_top, "up"),
         "how it is protected": release.method,
         "predicted error": release.error,
+        "drawn by": release.software,
         "event": f"{release.seq}, hash {release.hash}",
     }
     parts: list[Part] = [

@@ -62,6 +62,7 @@ class ReportedRelease:
         by: The public columns that come first.
         ranked: Whether the table is a ranking.
         notes: What else to know, in sentences.
+        software: The versions that drew the answer, in words; empty if they were not recorded.
     """
 
     seq: int
@@ -80,6 +81,7 @@ class ReportedRelease:
     by: Sequence[str] = ()
     ranked: bool = False
     notes: Sequence[str] = ()
+    software: str = ""
 
 
 @dataclass(frozen=True)
