@@ -12,7 +12,7 @@ from takifugu.engines import Amount, Category, InvalidQuery
 from takifugu.errors import UnsoundRequest
 from takifugu.mechanisms import NoisyTopK, PermuteAndFlip
 from takifugu.priors import MarkovChain
-from takifugu.session import Result
+from takifugu.session import Plan, Result, Session
 from takifugu.session.query.linear import WeightedSum
 from takifugu.session.query.top_k import TopKQuery
 from takifugu.translation.translation import Translation
@@ -40,22 +40,27 @@ def within(result: Result, least: Any, most: Any, kind: type) -> None:
     assert document["raw"] == [list(row) for row in result.raw] and document["shown"]
 
 
+def released(session: Session, plan: Plan) -> Result:
+    """A release, however noisy it is."""
+    return session.release(plan)
+
+
 def test_counts_and_shares_are_possible(tmp_path: Path) -> None:
     steady = [(who, step, {"Ann": "a", "Bea": "b"}[who], *rest) for who, step, _, *rest in ROWS]
     rows = [row for row in steady if row[0] == "Ann"]  # all four in zone a, none in b
     with opened(tmp_path, rows=rows) as (session, _, _):
         plan = session.plan
-        within(session.release(plan.histogram(epsilon=NOISY)), 0, 4, int)
-        within(session.release(plan.count(["ward"], window=(1, None), epsilon=NOISY)), 0, 3, int)
-        within(session.release(plan.counts(["ward"], epsilon=NOISY)), 0, 4, int)
-        within(session.release(plan.transitions(epsilon=NOISY)), 0, 3, int)
-        within(session.release(plan.proportions(epsilon=NOISY)), 0, 1, float)
-        grouped = session.release(plan.histogram(by="zone", epsilon=NOISY))
+        within(released(session, plan.histogram(epsilon=NOISY)), 0, 4, int)
+        within(released(session, plan.count(["ward"], window=(1, None), epsilon=NOISY)), 0, 3, int)
+        within(released(session, plan.counts(["ward"], epsilon=NOISY)), 0, 4, int)
+        within(released(session, plan.transitions(epsilon=NOISY)), 0, 3, int)
+        within(released(session, plan.proportions(epsilon=NOISY)), 0, 1, float)
+        grouped = released(session, plan.histogram(by="zone", epsilon=NOISY))
         assert [row[2:] for row in grouped.rows if row[0] == "b"] == [(0, 0, 0)] * 2
-        steps = session.release(plan.transitions(by="zone", epsilon=NOISY))
+        steps = released(session, plan.transitions(by="zone", epsilon=NOISY))
         assert [row[3:] for row in steps.rows if row[0] == "b"] == [(0, 0, 0)] * 4
         assert all(row[3] <= 3 for row in steps.rows)
-        shares = session.release(plan.proportions(by="zone", epsilon=NOISY))
+        shares = released(session, plan.proportions(by="zone", epsilon=NOISY))
         assert [row[2:] for row in shares.rows if row[0] == "b"] == [(None, None, None)] * 2
 
 
@@ -71,18 +76,20 @@ def test_sums_and_means_are_possible(tmp_path: Path, amount: Amount, least: int,
     how: dict[str, Any] = {"protected": (amount,), "translation": PLAIN}
     linear = {"load": WeightedSum("weight", "zone", {"a": "1/2", "b": -1})}
     with opened(tmp_path, **how, how={"linear": linear}) as (session, _, _):
-        total = session.release(session.plan.sum(epsilon=NOISY))
+        total = released(session, session.plan.sum(epsilon=NOISY))
         within(total, 6 * least, 6 * most, float)
-        load = session.release(session.plan.linear("load", epsilon=NOISY))
+        load = released(session, session.plan.linear("load", epsilon=NOISY))
         half = Fraction(3, 2)  # three rows of either zone
         within(load, float(half * least - 3 * most), float(half * most - 3 * least), float)
         if amount.missing != "drop":
-            within(session.release(session.plan.mean(by="zone", epsilon=NOISY)), least, most, float)
+            within(
+                released(session, session.plan.mean(by="zone", epsilon=NOISY)), least, most, float
+            )
 
 
 def test_marginals_are_possible(tmp_path: Path) -> None:
     with opened_table(tmp_path, NETWORK, "row") as (session, _):
-        found = session.release(session.plan.marginals(epsilon=NOISY))
+        found = released(session, session.plan.marginals(epsilon=NOISY))
         assert found.columns == ("column", "label", "estimate", "low", "high")
         within(found, 0, 12, int)
 
@@ -91,11 +98,11 @@ def test_numbers_that_add_up_are_the_same_answer(tmp_path: Path) -> None:
     with opened(tmp_path) as (session, ledger, _):
         for kind in ("proportions", "histogram"):
             plan = getattr(session.plan, kind)
-            as_drawn = session.release(plan(by="zone", epsilon=NOISY))
+            as_drawn = released(session, plan(by="zone", epsilon=NOISY))
             spent, events = session.spent(), len(list(ledger.history()))
             asked = plan(by="zone", epsilon=NOISY, sum_to_one=True)
             assert asked.stored and asked.query.sum_to_one
-            summed = session.release(asked)
+            summed = released(session, asked)
             assert summed.free and summed.raw == as_drawn.raw and len(summed.shown) == 2
             assert (session.spent(), len(list(ledger.history()))) == (spent, events)
             assert summed.query == as_drawn.query
@@ -103,7 +110,7 @@ def test_numbers_that_add_up_are_the_same_answer(tmp_path: Path) -> None:
                 shares = [row[2] for row in summed.rows if row[0] == zone]
                 assert sum(shares) == pytest.approx(1 if kind == "proportions" else 3)
                 assert min(shares) >= 0
-            again = session.release(plan(by="zone", epsilon=NOISY))
+            again = released(session, plan(by="zone", epsilon=NOISY))
             assert again.rows == as_drawn.rows and again.free
     other = tmp_path / "other"
     other.mkdir()
@@ -127,13 +134,13 @@ def test_labels_can_be_left_out_of_a_ranking(tmp_path: Path) -> None:
         ledger,
         _,
     ):
-        every = session.release(session.plan.top_k(2, epsilon=SURE))
+        every = released(session, session.plan.top_k(2, epsilon=SURE))
         assert every.column("state") == ["other", "ward"]
         plan = session.plan.top_k(2, epsilon=SURE, leave_out="other")
         assert not plan.stored and plan.charge.query["leave_out"] == ["other"]
-        found = session.release(plan)
+        found = released(session, plan)
         assert found.column("state") == ["ward", "home"] and found.column("estimate") == [3, 3]
-        assert session.release(session.plan.top_k(2, epsilon=SURE, leave_out=["other"])).free
+        assert released(session, session.plan.top_k(2, epsilon=SURE, leave_out=["other"])).free
         assert "leave_out" not in session.plan.top_k(2, epsilon=SURE).charge.query
         head = ledger.head()
         for wrong in (["nowhere"], ["other", "other"], ["other", "home"], list(PLACES)):
@@ -151,14 +158,14 @@ def test_labels_can_be_left_out_of_a_ranking(tmp_path: Path) -> None:
 
 def test_places_have_a_probability_or_say_why_not(tmp_path: Path) -> None:
     with opened(tmp_path, budget=50) as (session, _, _):
-        sure = session.release(session.plan.top_k(2, epsilon=1))
+        sure = released(session, session.plan.top_k(2, epsilon=1))
         assert isinstance(session.plan.top_k(2, epsilon=1).mechanism, NoisyTopK)
         assert all(0 <= p <= 1 for p in sure.column("probability"))
         within_range = [0 <= row[3] <= row[2] <= row[4] <= 6 for row in sure.rows]
         assert all(within_range) and sure.raw is not None
         gap = session.plan.top_k(1, epsilon=1, gap=4)
         assert isinstance(gap.mechanism, PermuteAndFlip)
-        named = session.release(gap)
+        named = released(session, gap)
         assert named.columns == ("rank", "state", "probability") and named.raw is None
         assert named.column("probability") == list(gap.error["right"])
 
@@ -179,15 +186,15 @@ def test_answers_of_earlier_versions_stay_free(
         with monkeypatch.context() as patched:
             patched.setattr(TopKQuery, "choose", then)
             patched.setattr(TopKQuery, "draw", draw)
-            one = session.release(session.plan.top_k(1, epsilon=1))
-            two = session.release(session.plan.top_k(2, by="zone", epsilon=1))
+            one = released(session, session.plan.top_k(1, epsilon=1))
+            two = released(session, session.plan.top_k(2, by="zone", epsilon=1))
         assert one.mechanism["kind"] == "permute-and-flip"
         spent = session.spent()
         for plan, was in (
             (session.plan.top_k(1, epsilon=1), one),
             (session.plan.top_k(2, by="zone", epsilon=1), two),
         ):
-            found = session.release(plan)
+            found = released(session, plan)
             assert plan.stored and found.free and found.rows == was.rows
             assert set(found.column("probability")) == {None} and len(found.shown) == 1
         assert session.spent() == spent
@@ -201,14 +208,14 @@ def test_groups_are_shown_in_order_and_stored_as_before(tmp_path: Path) -> None:
     public = (Category("zone", None, "refuse"),)
     with opened(tmp_path, rows=rows, public=public, budget=9 * SURE) as (session, ledger, engine):
         assert engine.keys("zone") == ("h10", "h100", "h11", "h8", "h9")
-        found = session.release(
-            session.plan.count(["ward"], by="zone", window=(1, None), epsilon=SURE)
+        found = released(
+            session, session.plan.count(["ward"], by="zone", window=(1, None), epsilon=SURE)
         )
         assert found.column("zone") == [f"h{hour}" for hour in hours]
         assert found.column("estimate") == [0, 1, 1, 1, 1]
         (stored,) = ledger.history(kind="answer")
         assert stored.body["answer"]["drawn"] == [1, 1, 1, 0, 1]  # as the engine has them
-        again = session.release(
-            session.plan.count(["ward"], by="zone", window=(1, None), epsilon=SURE)
+        again = released(
+            session, session.plan.count(["ward"], by="zone", window=(1, None), epsilon=SURE)
         )
         assert again.free and again.rows == found.rows
