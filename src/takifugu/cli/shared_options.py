@@ -220,6 +220,13 @@ class Spinner(AbstractContextManager["Spinner"]):
         if self._status is not None:
             self._status.stop()
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Make room for a question on the terminal."""
+        self.__exit__()
+        yield
+        self.__enter__()
+
     def __call__(self, detail: str) -> None:
         """Show a detail of what is being done."""
         if self._status is not None:

@@ -15,6 +15,8 @@ from takifugu.priors.secrets import Secrets
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.session.entries import Entries
 from takifugu.session.number_states import stand_for_ranges
+from takifugu.session.odds import odds
+from takifugu.session.prior_numbers import main_numbers
 from takifugu.session.prior_reading import PriorTranslation
 from takifugu.session.protected_values import values_by_column
 from takifugu.translation.rows.row_translation import RowTranslation
@@ -31,12 +33,14 @@ def guarantee(
     columns: tuple[str, ...],
     read: Mapping[str, Entries],
     *,
+    epsilon: Fraction | None,
     delta: Fraction,
     statement: str,
 ) -> str:
-    """The guarantee of the declaration, and what the prior adds to it."""
+    """The guarantee of the declaration, and what the prior and the budget add to it."""
     parts = [
         f"The loss is about {_about(columns)}, against {_priors(translation)}.",
+        *filter(None, (main_numbers(translation.priors),)),
         *_drawn(declaration, translation, read),
         *_assumed(declaration, translation),
     ]
@@ -56,10 +60,21 @@ def guarantee(
                     f"The states of a prior stand for ranges of `{column.column}`; within them"
                     " numbers are taken to be independent of all else."
                 )
-    parts += _kept(translation)
+    parts += _kept(translation, columns)
     if delta > 0:
         most = four_digits(delta, "up")
-        parts.append(f"Except with probability at most {most}, the loss is what is stated.")
+        parts.append(
+            f"Beside the loss ε there is a δ of at most {most}: any set of outcomes is at most e^ε"
+            " times as probable under one of two values as under the other, plus a probability of"
+            f" at most {most}."
+        )
+    if epsilon is not None:
+        found = odds(epsilon, delta)
+        parts.append(
+            f"In numbers, for one person: someone with such a prior who thought 50 : 50 about which"
+            f" of two values an entry has {found.outcome} from all that the budget of ε ="
+            f" {four_digits(epsilon, 'up')} admits."
+        )
     if statement:
         parts.append(statement)
     text = "\n".join(fill(part, 100, break_on_hyphens=False) for part in parts)
@@ -76,20 +91,21 @@ def _about(columns: tuple[str, ...]) -> str:
     return f"{_and(named)}, which share one budget: it is the largest loss of {which}"
 
 
-def _kept(translation: PriorTranslation) -> Iterator[str]:
-    """Which secrets are kept, if not all of them."""
+def _kept(translation: PriorTranslation, columns: tuple[str, ...]) -> Iterator[str]:
+    """Which secrets are kept: all, or which."""
     if isinstance(translation.secrets, Secrets):
         if translation.secrets != Secrets():
             yield _secrets(translation.secrets)
+        else:
+            yield f"Every pair of values of `{columns[0]}` is kept secret, at every entry."
         return
     some = {c: kept for c, kept in translation.secrets.items() if kept != Secrets()}
     for column, kept in some.items():
         yield f"Of `{column}`: {_secrets(kept)}"
     every = [f"`{column}`" for column in translation.secrets if column not in some]
-    if len(translation.secrets) > 1 and every:
-        yield (
-            f"Every pair of values of {_and(every)} is kept secret, whatever the other columns are."
-        )
+    if every:
+        others = ", whatever the other columns are" if len(translation.secrets) > 1 else ""
+        yield f"Every pair of values of {_and(every)} is kept secret{others}."
 
 
 def _and(names: Sequence[str]) -> str:

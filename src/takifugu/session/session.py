@@ -261,14 +261,17 @@ class Session(QueryPlanning):
         """What is protected and what is not, in plain words."""
         self._refuse_closed()
         whole = self._ledger.snapshot(self._dataset).whole
-        return self._guarantee(Fraction(0) if whole is None else whole.delta)
+        if whole is None:
+            return self._guarantee(None, Fraction(0))
+        return self._guarantee(whole.epsilon, whole.delta)
 
-    def _guarantee(self, delta: Fraction) -> str:
+    def _guarantee(self, epsilon: Fraction | None, delta: Fraction) -> str:
         return guarantee(
             self._engine.declaration,
             self._prior,
             self._columns,
             self._entries,
+            epsilon=epsilon,
             delta=delta,
             statement=self._statement,
         )
@@ -290,8 +293,11 @@ class Session(QueryPlanning):
 
     # --- charge, then release ---
 
-    def release(self, plan: Plan) -> Result:
+    def release(self, plan: Plan, *, accept_noise: bool = False) -> Result:
         """Pay for a plan, then answer it; for free if the same was answered before.
+
+        If the noise exceeds the range of the answer, it is mostly noise, and charged only with
+        ``accept_noise=True``: `MostlyNoise` otherwise.
 
         A plan is a value, and a value can be put together from parts of others. So it is made anew
         from its options by the code that makes plans, refused if it is not the same, and only what
@@ -304,11 +310,18 @@ class Session(QueryPlanning):
                 " session.plan.histogram(epsilon=0.5)",
                 field="plan",
             )
+        if not isinstance(accept_noise, bool):
+            raise UnsoundRequest(
+                f"accept_noise is a {type(accept_noise).__name__}; it must be true or false",
+                field="accept_noise",
+            )
         made = self._unpriced(plan.options)
         refuse_stale(plan, made)
         charge = replace(made.charge, key=plan.charge.key)
         quote = self._quote(made, charge)
         cost = self._cost(made, quote)
+        if not accept_noise and cost.fits and not quote.stored:
+            self._refuse_noise(made, quote)
         try:
             known = quote.answer
             if known is None and quote.shared:  # another analyst's: charged to this one alone
@@ -348,7 +361,7 @@ class Session(QueryPlanning):
             free=free,
             at=answer.at,
             mechanism=made.mechanism.describe(),
-            guarantee=self._guarantee(cost.budget_delta),
+            guarantee=self._guarantee(cost.budget, cost.budget_delta),
             reads=made.reads,
             provenance=Provenance(
                 dataset=self._dataset,

@@ -28,6 +28,7 @@ from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
     from takifugu.project.policy_session import PlanFile
+    from takifugu.session.release_plan import Plan
     from takifugu.session.release_result import Result
     from takifugu.session.result_files import ResultFile
 
@@ -48,6 +49,9 @@ def run_release(
     *,
     flags: dict[str, Any],
     no_table: NoTable = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Release even if the answer is mostly noise.")
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -61,7 +65,8 @@ def run_release(
 ) -> None:
     """Release the result of a query to NAME: charge it to the ledger, then draw and print it.
 
-    There is no confirmation. The same query again gives the same result and costs nothing. A
+    The same query again gives the same result and costs nothing. If the noise exceeds the range of
+    the answer, it asks for confirmation before it charges (without a terminal --yes is needed). A
     query that the budget does not admit ends with status 3. Keys of the JSON object: dataset,
     query, window, groups, rows_read of the rows_there, columns, rows (of the result), error, cost,
     saving, free, at, mechanism, guarantee, provenance (priors, events of the ledger, software);
@@ -88,10 +93,27 @@ def run_release(
             plan = session.replan(query) if query.document else session.plan(query.options)
             for note in plan.notes:  # before it is charged
                 echo(f"takifugu: {note}", err=True)
-            result, warning = session.release(plan), session.releasable.warning
+            accepted = yes or _accepted(plan, spinner)
+            result = session.release(plan, accept_noise=accepted)
+            warning = session.releasable.warning
         _deliver(result, target, as_json)
     if warning is not None:
         echo(f"takifugu: {warning}", err=True)
+
+
+def _accepted(plan: "Plan", spinner: Spinner) -> bool:
+    """Whether somebody at the terminal accepts an answer that is mostly noise; say if it is."""
+    if plan.stored or not plan.cost.fits or plan.usefulness.verdict == "useful":
+        return False
+    if not plan.needs_confirmation:
+        echo(f"takifugu: {plan.usefulness.words}", err=True)
+        return False
+    if not sys.stdin.isatty():
+        return False  # the session refuses it, and says what to do
+    with spinner.paused():
+        echo(f"takifugu: {plan.usefulness.words}", err=True)
+        typer.confirm(f"Release it all the same, for {plan.cost.words}?", abort=True, err=True)
+    return True
 
 
 def _planned(name: str, flags: dict[str, Any]) -> "PlanFile":
