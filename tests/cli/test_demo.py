@@ -271,7 +271,7 @@ def test_anything_but_a_refusal_is_not_what_was_expected(run: tuple[str, DemoRec
     answered = DemoRecord(silent=True, facts=dict(record.facts))
     session: Any = SimpleNamespace(  # answers everything, and charges the same query again
         plan=SimpleNamespace(histogram=lambda **_: None),
-        release=lambda _: SimpleNamespace(free=False),
+        release=lambda _, **__: SimpleNamespace(free=False),
     )
     demo_steps._ask_too_much(session, cast("Plan", None), answered)
     assert not answered.as_expected
