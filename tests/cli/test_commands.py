@@ -73,10 +73,11 @@ def test_statuses_are_those_of_real_errors() -> None:
 
 
 JSON = [
+    "quickstart stays.csv --public zone --folder quick --json",
     "init --json",
     "dataset new stays.csv --out draft.toml --json",
     "dataset add stays stays.toml --json",
-    "prior fit stays --first-days 8 --json",
+    "prior fit stays --first-steps 8 --json",
     "budget set stays 2 --json",
     "budget show stays --json",
     "plan stays histogram --epsilon 1 --json",

@@ -152,8 +152,8 @@ def test_rows_that_a_prior_was_fitted_on_are_not_let_in_by_an_edit(
     def do(line: str) -> Ran:
         return call(tmp_path, monkeypatch, *line.split())
 
-    for line in ("init", "dataset add stays stays.toml", "prior fit stays --first-days 8",
-                 "prior fit stays --first-days 7 --replace", "budget set stays 2"):  # fmt: skip
+    for line in ("init", "dataset add stays stays.toml", "prior fit stays --first-steps 8",
+                 "prior fit stays --first-steps 7 --replace", "budget set stays 2"):  # fmt: skip
         assert do(line).status == 0  # nothing was charged: a new prior needs no acceptance
     assert do("plan stays histogram --epsilon 0.5").status == 0
     file = tmp_path / "takifugu.toml"

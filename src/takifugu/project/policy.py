@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 from urllib.parse import parse_qsl, urlsplit
 
 from takifugu._atomic import read_whole
@@ -25,7 +25,9 @@ from takifugu.priors.adversaries import KNOWN, STARTS
 from takifugu.priors.universe import State
 from takifugu.session.entries import KINDS as OVER
 from takifugu.session.entries import canonical
-from takifugu.session.query.linear import WeightedSum
+
+if TYPE_CHECKING:
+    from takifugu.session.query.linear import WeightedSum
 
 FILE = "takifugu.toml"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # of a dataset: also a part of file names
@@ -110,7 +112,7 @@ class DatasetPolicy:
     analysts: tuple[str, ...] = ()
     release_fitted_rows: bool = False
     table: bool | None = None
-    linear: Mapping[str, WeightedSum] = field(default_factory=dict)
+    linear: Mapping[str, "WeightedSum"] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -222,10 +224,12 @@ def _dataset(named: TomlSection, name: str) -> DatasetPolicy:
     )
 
 
-def _linear(given: TomlSection) -> dict[str, WeightedSum]:
+def _linear(given: TomlSection) -> dict[str, "WeightedSum"]:
     """The sections ``[dataset.NAME.linear.QUERY]``."""
     if "linear" not in given.content:
         return {}
+    from takifugu.session.query.linear import WeightedSum
+
     named, found = given.section("linear", None), {}
     for name in named.content:
         section = named.section(name, ("column", "by", "weights"))

@@ -152,7 +152,7 @@ def _drawn(
     declaration: Declaration, translation: PriorTranslation, read: Mapping[str, Entries]
 ) -> Iterator[str]:
     """What one draw from each prior is; once for all that are read alike."""
-    entity, order = declaration.entity, declaration.order.column
+    entity, ordered = declaration.entity, _ordered(declaration)
     alike: dict[tuple[str, bool], list[str]] = {}
     for name, prior in translation.priors.items():
         alike.setdefault((read[name].over, isinstance(prior, Product)), []).append(name)
@@ -162,7 +162,7 @@ def _drawn(
             it = " or ".join(names)
         if product:
             yield (
-                f"The rows of each `{entity}`, in the order of `{order}`, are taken to be a draw"
+                f"The rows of each `{entity}`{ordered} are taken to be a draw"
                 f" from the part of {it} that has its name, or the beginning of one, and to be"
                 " independent of every other one's."
             )
@@ -182,32 +182,38 @@ def _drawn(
         elif over == "entities × sequence":
             yield (
                 f"All rows together are taken to be one draw from {it}, whose entries are the rows"
-                f" of each `{entity}` in the order of `{order}`, matched by name and position: they"
+                f" of each `{entity}`{ordered} matched by name and position: they"
                 " depend on each other as it states, and no more."
             )
         elif isinstance(translation, RowTranslation):
             yield (
-                f"The rows of each `{entity}`, in the order of `{order}`, with the values of all"
+                f"The rows of each `{entity}`{ordered} with the values of all"
                 f" protected columns as one joint state each, are taken to be a draw from {it}, or"
                 " the beginning of one, and to be independent of every other one's."
             )
         else:
             yield (
-                f"The rows of each `{entity}`, in the order of `{order}`, are taken to be a draw"
+                f"The rows of each `{entity}`{ordered} are taken to be a draw"
                 f" from {it}, or the beginning of one, and to be independent of every other one's."
             )
+
+
+def _ordered(declaration: Declaration) -> str:
+    """In which order the rows of an entity are, or that it has one, between commas."""
+    order = declaration.order
+    return ", one each," if order.absent else f", in the order of `{order.column}`,"
 
 
 def _households(
     declaration: Declaration, it: str, read: Mapping[str, Entries], names: Sequence[str]
 ) -> Iterator[str]:
     """What one draw is for the entities that a public column groups."""
-    entity, order = declaration.entity, declaration.order.column
+    entity, ordered = declaration.entity, _ordered(declaration)
     for entries in dict.fromkeys(read[name] for name in names):
         by_name = "" if entries.member is None else f", told apart by `{entries.member}`"
         yield (
-            f"The rows of all of `{entity}` in one `{entries.household}`{by_name}, in the order of"
-            f" `{order}`, are taken to be a draw of joint states from {it}, or the beginning of"
+            f"The rows of all of `{entity}` in one `{entries.household}`{by_name}{ordered}"
+            f" are taken to be a draw of joint states from {it}, or the beginning of"
             f" one, and to be independent of every other `{entries.household}`."
         )
 

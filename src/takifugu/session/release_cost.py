@@ -375,7 +375,7 @@ class Prices:
         """The factor of ``unit`` that the translation allows, confirmed by the translation."""
         found = self._translation.to_cost(unit, target)
         if not found > 0:
-            raise no_allowance(target, found)
+            raise no_allowance(target, found, self._translation)
         if not self._within(unit, found, target):
             raise UnsoundRequest(
                 f"the translation allows {float(found)!r} for a loss of {target!r}, and says that"
