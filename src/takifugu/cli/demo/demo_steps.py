@@ -203,7 +203,7 @@ def _ask_ranking(
 ) -> Plan:
     with record.working("asking the first query"):
         plan = session.plan.top_k(3, by="country", epsilon=FIRST)
-        top = session.release(plan, accept_noise=True)
+        top = session.release(plan, accept_noise=True)  # of small countries it is mostly noise
         right = places_right(exact, engine, top)
     record.facts |= {"releases": [json.loads(top.to_json())], "right": right}
     record.show(
@@ -261,7 +261,8 @@ def _ask_too_much(session: PolicySession, first: Plan, record: DemoRecord) -> No
         again = session.release(first, accept_noise=True).free
         refused: OverBudget | None = None
         try:
-            session.release(session.plan.histogram(by="country", epsilon=THIRD), accept_noise=True)
+            plan = session.plan.histogram(by="country", epsilon=THIRD)
+            session.release(plan, accept_noise=True)
         except OverBudget as error:
             refused = error
     record.facts["again_free"] = again
