@@ -261,6 +261,16 @@ def test_a_ledger_is_not_carried_across_a_fork(path: Path) -> None:
         assert ledger.spent("ward", DOUBLING) == 0.5
 
 
+def test_a_child_that_closes_a_ledger_leaves_it_open_for_its_parent(ledger: Ledger) -> None:
+    ledger.charge(charge("0.25"), DOUBLING)
+    child = os.fork()
+    if child == 0:
+        ledger.close()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert ledger.charge(charge("0.25"), DOUBLING).may_release and ledger.verify().sound
+
+
 def test_charges_from_many_threads_add_up(folder: Path, opened: Callable[..., Ledger]) -> None:
     from concurrent.futures import ThreadPoolExecutor
 

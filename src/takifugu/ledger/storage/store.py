@@ -111,8 +111,8 @@ class Store:
 
     def close(self) -> None:
         """Close every connection, and leave nothing in the log beside the file."""
-        self._connections.close()
-        if os.getpid() == self._process:
+        if os.getpid() == self._process:  # a child of it would end them for its parent, too
+            self._connections.close()
             self.empty_log()
         if self.guard is not None and self.guard.witness is not None:
             self.guard.witness.close()
