@@ -50,11 +50,11 @@ class Project:
         again = (self.dataset, *self.query, "--epsilon", "0.5")
         self.commands = {
             "plan": lambda: ("plan", *self._new()),
-            "release": lambda: ("release", *self._new()),
+            "release": lambda: ("release", *self._new(), "--yes"),  # ten rows: noise
             "free repeat": lambda: ("release", *again),
             "budget show": lambda: ("budget", "show", self.dataset),
         }
-        self.run("release", *again)
+        self.run("release", *again, "--yes")
 
     def _new(self) -> tuple[str, ...]:
         self.asked += 1

@@ -103,14 +103,16 @@ def test_a_session_closes_what_it_opened(tmp_path: Path) -> None:
     visits, path = declared(tmp_path), tmp_path / "visits.ledger"
     with Session(visits, CHAIN, ledger=path, budget=2) as session:
         plan = session.plan.histogram(epsilon=1)
-    for use in (lambda: session.release(plan), session.spent, session.guarantee):
+    for use in (lambda: session.release(plan, accept_noise=True), session.spent, session.guarantee):
         with pytest.raises(SessionClosed):
             use()
     assert repr(session) == "<Session on 'state' of dataset 'visits', closed>"
     with visits.open(threads=1) as engine, open_ledger(path) as ledger:
         with Session(engine, TRANSLATION, ledger=ledger, dataset="visits") as session:
             plan = session.plan.histogram(epsilon=1)
-        session.release(plan)  # the engine and the ledger are the caller's and stay open
+        session.release(
+            plan, accept_noise=True
+        )  # the engine and the ledger are the caller's and stay open
         assert ledger.positions()[0].dataset == visits.name == "visits"
 
 
@@ -183,15 +185,15 @@ def test_the_advice_of_a_refusal_counts_what_others_spent_meanwhile(
 
         def late(self: Ledger, *given: Any, **more: Any) -> Any:
             monkeypatch.setattr(Ledger, "charge", charge)
-            other.release(other.plan.histogram(epsilon="0.9"))
+            other.release(other.plan.histogram(epsilon="0.9"), accept_noise=True)
             return charge(self, *given, **more)
 
         plan = session.plan.histogram(epsilon="0.5")
         monkeypatch.setattr(Ledger, "charge", late)
         with pytest.raises(OverBudget) as refused:
-            session.release(plan)
+            session.release(plan, accept_noise=True)
         assert 0 < refused.value.most < 0.2
-        session.release(session.plan.histogram(epsilon=refused.value.most))
+        session.release(session.plan.histogram(epsilon=refused.value.most), accept_noise=True)
         assert session.spent() <= 1
 
 
@@ -226,7 +228,7 @@ def test_only_a_plan_is_released_and_only_options_are_planned(tmp_path: Path) ->
         plan = session.plan.histogram(epsilon=1)
         for wrong in (None, plan.options):
             with raises(UnsoundRequest, field="plan"):
-                session.release(wrong)  # type: ignore[arg-type]
+                session.release(wrong, accept_noise=True)  # type: ignore[arg-type]
         with raises(UnsoundRequest, field="options"):
             session.plan(None)  # type: ignore[arg-type]
         assert ledger.spent("visits", TRANSLATION) == 0

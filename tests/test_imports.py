@@ -79,7 +79,7 @@ def stays(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "prior new 0.9,0.1;0.2,0.8 --states home,ward --out prior.json",
         "dataset add stays stays.toml --prior prior.json",
         "budget set stays 20",
-        "release stays histogram --by zone --epsilon 1",
+        "release stays histogram --by zone --epsilon 1 --yes",
     ):
         imported(folder, *line.split())
     return folder
@@ -91,7 +91,7 @@ def stays(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "budget show stays",
         "plan stays histogram --by zone --epsilon 1.5",
         "plan stays transitions --epsilon 1.5",
-        "release stays histogram --by zone --epsilon 1.25",
+        "release stays histogram --by zone --epsilon 1.25 --yes",
         "release stays histogram --by zone --epsilon 1",  # again: free
     ],
 )

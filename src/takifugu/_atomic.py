@@ -83,6 +83,10 @@ class PendingFile:
     ) -> None:
         if "\0" in str(path):
             raise InvalidFile(field or "path", given="holds a zero byte", needed="be a file name")
+        if not path.name:  # the folder itself, as "." or "/"
+            raise InvalidFile(
+                field or str(path), given="is a folder", needed="be a file name", reason="folder"
+            )
         self.path, self._refuse_existing = path, refuse_existing
         self.part = path.with_name(f".takifugu-{os.getpid()}-{uuid4().hex[:8]}.part")
         try:

@@ -25,7 +25,8 @@
     x LedgerConflict        a key, a receipt or a name is used for two different things
     x CellsChanged          the declaration differs from the one that earlier charges used
     x SameRows              another dataset of the ledger has the same rows and its own budget
-  x StalePlan, ReleaseFailed, BudgetConflict, SessionClosed (session)
+  x MostlyNoise, StalePlan, ReleaseFailed, BudgetConflict, SessionClosed (session)
+  x BatchRefused, ScheduleLocked (project)
   x DatabaseFailed, DriverMissing (engines), PdfUnavailable (reports), Undelivered (cli)
 
 A message says what was given, what is needed and what to do next. It may name parameters, columns

@@ -62,7 +62,7 @@ def test_edited_data_is_told_before_it_is_charged(
         file.write("p99,0,north,1,home\n")
     line = "stays count --values ward --where zone=north --epsilon 0.1"
     assert "note: the data changed" in call(released, monkeypatch, "plan", *line.split()).out
-    ran = call(released, monkeypatch, "release", *line.split())
+    ran = call(released, monkeypatch, "release", *line.split(), "--yes")
     assert ran.status == 0 and ran.err.startswith("takifugu: the data changed since")
 
 

@@ -31,7 +31,7 @@ def test_plan_and_release_say_what_values_save(ask: Ask) -> None:
     assert plan["saving"]["alone_without_values"] == plan["cost"]["without_values"] > 1
     halves = {json.dumps(shape): value for value, shape in plan["cost"]["by_value"]}
     assert set(halves) == {'["member", ["home"]]', '["member", ["clinic"]]'}
-    result = ask("release", "plan.json", "--json").json()
+    result = ask("release", "plan.json", "--json", "--yes").json()
     assert result["saving"] == plan["saving"] and not result["free"]
     assert [row[0] for row in result["rows"]] == ["home", "clinic"]
     again = ask("release", "stays", *COUNTS)

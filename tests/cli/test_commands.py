@@ -13,6 +13,7 @@ import takifugu.project.policy
 from takifugu.cli import exit_status
 from takifugu.cli import output_files as outputs
 from takifugu.cli.command_reference import commands, rewritten, section
+from takifugu.project import batches, schedules
 from takifugu.reports import pdf_file
 from tests.cli.running import call, run
 from tests.session.study import write_data
@@ -47,7 +48,7 @@ def test_the_page_says_what_the_help_says() -> None:
 
 def test_the_section_of_a_command_names_every_option() -> None:
     text = section("plan", COMMANDS["plan"])
-    assert "takifugu plan NAME KIND" in text and COMMANDS["plan"].help in text
+    assert "takifugu plan [NAME] [KIND]" in text and COMMANDS["plan"].help in text
     flags = [flag for parameter in COMMANDS["plan"].params for flag in parameter.opts]
     assert all(f"`{flag}`" in text for flag in flags if flag.startswith("-") and flag != "--help")
 
@@ -63,7 +64,7 @@ def test_the_page_and_the_help_have_the_same_statuses(
 
 def test_statuses_are_those_of_real_errors() -> None:
     engines, policy = takifugu.engines.engine_errors, takifugu.project.policy
-    modules = (takifugu.errors, engines, policy, outputs, pdf_file)
+    modules = (takifugu.errors, engines, policy, outputs, pdf_file, batches, schedules)
     for name in exit_status.BY_NAME:
         kinds = [getattr(module, name) for module in modules if hasattr(module, name)]
         assert len(kinds) == 1 and issubclass(kinds[0], takifugu.errors.TakifuguError)
@@ -73,14 +74,17 @@ def test_statuses_are_those_of_real_errors() -> None:
 
 
 JSON = [
+    "quickstart stays.csv --public zone --folder quick --json",
     "init --json",
     "dataset new stays.csv --out draft.toml --json",
     "dataset add stays stays.toml --json",
-    "prior fit stays --first-days 8 --json",
+    "prior fit stays --first-steps 8 --json",
     "budget set stays 2 --json",
     "budget show stays --json",
     "plan stays histogram --epsilon 1 --json",
     "release stays histogram --epsilon 1 --json",
+    "schedule show --json",
+    "schedule run --json",
     "report --json",
     "dataset accept stays --yes --json",
     "dataset show stays --json",

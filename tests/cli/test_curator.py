@@ -38,7 +38,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for line in (
             "init",
             "dataset add stays stays.toml --pairs home/ward",
-            "prior fit stays --first-days 8",
+            "prior fit stays --first-steps 8",
             "budget set stays 2",
         ):
             done = call(folder, patch, *line.split())
@@ -60,8 +60,8 @@ def test_the_whole_story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert do("init").status == 0
     added = do("dataset add stays stays.toml")
     assert added.status == 0 and "stays" in open_project(tmp_path).policy.datasets
-    fitted = do("prior fit stays --first-days 8")
-    assert fitted.status == 0 and "part of the published policy" in fitted.out
+    fitted = do("prior fit stays --first-steps 8")
+    assert fitted.status == 0 and "fitted on the first 8 steps of 'step'" in fitted.out
     assert do("plan stays histogram --epsilon 1").status == 3  # nobody has set a budget
     assert do("budget set stays 2").status == 0
     planned = do("plan stays histogram --by zone --epsilon 1 --json").json()
@@ -178,7 +178,7 @@ MISTAKES = [  # the command, its status, its error and the field that is at faul
         "dataset, new, prior",
     ),
     (
-        "prior fit stays --first-days 3 --add --length 12",
+        "prior fit stays --first-steps 3 --add --length 12",
         2,
         "InvalidProject",
         "dataset, stays, prior",
@@ -222,11 +222,11 @@ MISTAKES = [  # the command, its status, its error and the field that is at faul
     ("dataset check new", 2, "InvalidProject", "dataset"),
     ("prior fit stays", 2, "InvalidOption", "--first-days"),
     ("prior fit stays --first-days 3 --all-rows", 2, "InvalidOption", "--first-days"),
-    ("prior fit stays --first-days 3", 2, "InvalidProject", "dataset, stays, prior"),
-    ("prior fit stays --first-days 30 --replace", 2, "InvalidQuery", "split"),
+    ("prior fit stays --first-steps 3", 2, "InvalidProject", "dataset, stays, prior"),
+    ("prior fit stays --first-steps 30 --replace", 2, "InvalidQuery", "split"),
     ("prior fit stays --share 2 --replace", 2, "InvalidProject", "--share"),
     ("prior fit stays --share x --replace", 2, "InvalidProject", "--share"),
-    ("prior fit stays --other attic --first-days 3 --replace", 2, "InvalidQuery", "other"),
+    ("prior fit stays --other attic --first-steps 3 --replace", 2, "InvalidQuery", "other"),
     ("prior fit stays.csv --state state", 2, "InvalidOption", "--state"),
     (
         "prior fit stays.csv --state state --entity person -o p.json --share 1/2",
@@ -333,7 +333,7 @@ def test_a_budget_is_raised_without_a_query_only_where_nobody_could_answer(
 
 def test_a_new_prior_is_charged_under_only_if_that_is_said(do: Call) -> None:
     assert do("release stays histogram --epsilon 0.5").status == 0
-    fitted = do("prior fit stays --first-days 6 --replace")
+    fitted = do("prior fit stays --first-steps 6 --replace")
     assert "next: takifugu prior accept stays" in fitted.out
     for command in ("plan", "release"):
         refused = do(f"{command} stays histogram --epsilon 0.4 --window 9..")

@@ -152,12 +152,40 @@ def test_a_broken_dataset_does_not_stop_another(study: Path, do: Call) -> None:
     assert do("dataset add more more.toml").status == 0
 
 
-def talk(folder: Path, answers: list[str | None], *words: str) -> tuple[int, str]:
-    """Run ``dataset new`` on a terminal of its own; None is Ctrl-C."""
+def test_a_survey_is_released_from_without_an_order(study: Path, do: Call) -> None:
+    answers = [("yes", "no")[k % 3 > 0] for k in range(60)]
+    rows = "".join(f"p{k},{said},{answers[k // 2]}\n" for k, said in enumerate(answers))
+    (study / "survey.csv").write_text("person,smokes,ill\n" + rows)
+    made = do("dataset new survey.csv --labels smokes=yes,no --labels ill=yes,no --json").json()
+    assert made["open"] == [] and "order" not in made["declaration"]
+    for line in ("init", "dataset add survey survey.toml"):
+        assert do(line).status == 0
+    days = do("prior fit survey --kind network --first-days 2")
+    assert days.status == 2 and getattr(days.error, "reason", None) == "no order"
+    for line in ("prior fit survey --kind network --share 1/5", "budget set survey 2"):
+        ran = do(line)
+        assert ran.status == 0, ran.err
+    plan = "plan survey histogram --column ill --epsilon 1"
+    assert "(no order)" not in do(plan).out and do(plan).status == 0
+    windowed = do(f"{plan} --window 0..5")
+    assert windowed.status == 2 and getattr(windowed.error, "reason", None) == "no order"
+    with (study / "survey.csv").open("a") as file:
+        file.write("p1,yes,no\n")  # a second row of one person
+    refused = do(plan)
+    assert refused.status == 2 and getattr(refused.error, "field", None) == "order"
+
+
+def talk(
+    folder: Path,
+    answers: list[str | None],
+    *words: str,
+    command: tuple[str, ...] = ("dataset", "new"),
+) -> tuple[int, str]:
+    """Run ``dataset new``, or another command, on a terminal of its own; None is Ctrl-C."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": SOURCE, "TERM": "dumb", "COLUMNS": "200"}
     process = subprocess.Popen(  # noqa: S603 - our own interpreter and code
-        [sys.executable, "-m", "takifugu", "dataset", "new", *words],
+        [sys.executable, "-m", "takifugu", *command, *words],
         cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs,
         start_new_session=True, close_fds=True,
         preexec_fn=lambda: _control(theirs),
@@ -189,7 +217,7 @@ def _control(terminal: int) -> None:
 
 
 def test_on_a_terminal_it_asks_for_what_it_cannot_know(ready: Path) -> None:
-    answers = ["%d/%m/%Y %H:%M", "secret-home,secret-work", "country"]
+    answers = ["1", "secret-home,secret-work", "country"]
     status, shown = talk(ready, list(answers), "visits.csv")
     assert status == 0, shown
     declaration = read_declaration(ready / "visits.toml")

@@ -99,5 +99,5 @@ def test_a_column_that_never_changes_is_refused(
     assert run(tmp_path, monkeypatch, "init").status == 0
     added = run(tmp_path, monkeypatch, "dataset add flat flat.toml --secrets-within 1")
     assert added.status == 0, added.err
-    refused = run(tmp_path, monkeypatch, "prior fit flat --kind gaussian --first-days 30")
+    refused = run(tmp_path, monkeypatch, "prior fit flat --kind gaussian --first-steps 30")
     assert refused.status == 2 and "hardly varies" in refused.err and "7" not in refused.err

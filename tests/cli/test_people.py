@@ -111,16 +111,16 @@ def test_what_is_no_household_is_refused(made: Call, here: Path) -> None:
 
 def test_a_household_is_fitted_on_the_first_days(made: Call) -> None:
     assert made("dataset add study study.toml").status == 0
-    fitted = made("prior fit study --kind household --household home --first-days 2 --json").json()
+    fitted = made("prior fit study --kind household --household home --first-steps 2 --json").json()
     assert fitted["steps"] == 6 and fitted["columns"] == ["member 1", "member 2"]
     assert made("budget set study 2").status == 0
     planned = made("plan study histogram --epsilon 1 --json").json()
     assert planned["cost"]["alone"] <= 1
     for wrong in (
-        "--kind household --first-days 2",
-        "--kind household --household health --first-days 2",
+        "--kind household --first-steps 2",
+        "--kind household --household health --first-steps 2",
         "--kind household --household home --share 1/2",
-        "--kind markov --household home --first-days 2",
+        "--kind markov --household home --first-steps 2",
     ):
         assert made(f"prior fit study --add {wrong}").status == 2
 

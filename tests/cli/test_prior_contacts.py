@@ -208,5 +208,5 @@ def test_the_ward_is_planned_and_released_by_role(
     plan = call(tmp_path, monkeypatch, "plan", *query, "--json").json()
     assert 0.34 < eval_fraction(plan["cost"]["per_entry"]) < 0.35  # group DP: 0.0067
     assert plan["cost"]["fits"] and plan["cost"]["alone"] <= 0.5
-    released = call(tmp_path, monkeypatch, "release", *query, "--json").json()
+    released = call(tmp_path, monkeypatch, "release", *query, "--json", "--yes").json()
     assert len(released["rows"]) == 4

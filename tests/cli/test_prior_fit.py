@@ -78,7 +78,7 @@ def fitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fitting:
 
 def test_a_chain_of_higher_order(tmp_path: Path, fitted: Fitting) -> None:
     project(tmp_path, "place")
-    facts, prior = fitted("--kind", "higher-order", "--order", "3", "--first-days", "20")
+    facts, prior = fitted("--kind", "higher-order", "--order", "3", "--first-steps", "20")
     assert isinstance(prior, HigherOrderChain) and prior.order == facts["order"] == 3
     assert facts["steps"] == 3 * 17 and facts["unit"] == "steps"
     assert sum(facts["rests_on"]["exits"].values()) == facts["steps"]
@@ -87,7 +87,7 @@ def test_a_chain_of_higher_order(tmp_path: Path, fitted: Fitting) -> None:
 
 def test_a_chain_over_ranges(tmp_path: Path, fitted: Fitting) -> None:
     project(tmp_path, "kwh", USE)
-    facts, prior = fitted("--cuts", "0, 0.5,1,2", "--first-days", "20")
+    facts, prior = fitted("--cuts", "0, 0.5,1,2", "--first-steps", "20")
     assert isinstance(prior, MarkovChain)
     assert prior.states == ("[0, 0.5)", "[0.5, 1)", "[1, 2]") and facts["steps"] == 57
 
@@ -101,10 +101,11 @@ def test_chains_within_intervals(tmp_path: Path, fitted: Fitting, options: list[
 
 def test_what_a_fit_rests_on_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = project(tmp_path, "health", HEALTH)
-    found = call(folder, monkeypatch, "prior", "fit", "rows", "--first-days", "20")
+    found = call(folder, monkeypatch, "prior", "fit", "rows", "--first-steps", "20")
     assert found.status == 0, found.err
-    assert "3 states from 57 steps" in found.out and "It rests on 57 steps." in found.out
-    assert "note: hardly seen: 'unknown' (0)" in found.out
+    assert "3 states from 57 steps" in found.out
+    assert "It rests on 57 steps of 3 people (60 rows)." in found.out
+    assert "hardly saw 'unknown' (0×)" in found.out and "A Pufferfish ε of 1 allows" in found.out
 
 
 @pytest.mark.parametrize(
@@ -131,7 +132,7 @@ def test_what_makes_no_sense_is_refused_and_writes_nothing(
 ) -> None:
     folder = project(tmp_path, "place", HEALTH)
     before = (folder / "takifugu.toml").read_bytes()
-    found = call(folder, monkeypatch, "prior", "fit", "rows", "--first-days", "20", *options)
+    found = call(folder, monkeypatch, "prior", "fit", "rows", "--first-steps", "20", *options)
     assert found.status == 2 and isinstance(found.error, kind)
     assert found.error.field == field
     assert (folder / "takifugu.toml").read_bytes() == before
@@ -144,7 +145,7 @@ def test_a_network_is_planned_and_released_with(
     project(tmp_path, None, HEALTH)
     (tmp_path / "edges.txt").write_text("health -> place\n")
     options = ("--kind", "network", "--structure", "edges.txt", "--smoothing", "0.5")
-    facts, prior = fitted(*options, "--first-days", "20")
+    facts, prior = fitted(*options, "--first-steps", "20")
     assert isinstance(prior, BayesianNetwork) and prior.entries == ("place", "health")
     assert prior.parents == (("health",), ())
     assert (facts["steps"], facts["unit"]) == (60, "rows")
@@ -159,7 +160,7 @@ def test_a_network_is_planned_and_released_with(
 def test_a_cycle_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project(tmp_path, None, HEALTH)
     (tmp_path / "edges.txt").write_text("health -> place\nplace -> health\n")
-    line = "prior fit rows --kind network --structure edges.txt --first-days 20"
+    line = "prior fit rows --kind network --structure edges.txt --first-steps 20"
     found = call(tmp_path, monkeypatch, *line.split())
     assert found.status == 2 and isinstance(found.error, InvalidPrior)
     assert found.error.reason == "cycle" and "health -> place -> health" in found.err
@@ -169,7 +170,7 @@ def test_joint_states_are_planned_and_released_with(
     tmp_path: Path, fitted: Fitting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project(tmp_path, None, HEALTH)
-    facts, prior = fitted("--columns", "place,health", "--first-days", "20", "--length", "30")
+    facts, prior = fitted("--columns", "place,health", "--first-steps", "20", "--length", "30")
     assert isinstance(prior, MarkovChain) and prior.columns == ("place", "health")
     assert len(prior.states) == 6 and facts["steps"] == 57
     run(tmp_path, monkeypatch, "budget set rows 2")

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.visits import LABELS, write_visits
+
 ROOT = Path(__file__).parents[2]
 DECLARATION = """
 [source]
@@ -42,10 +44,27 @@ def test_the_main_job_of_the_readme_runs(tmp_path: Path) -> None:
         for day in range(500)
     ]
     (study / "visits.csv").write_text("\n".join(["person,day,place,country", *rows]) + "\n")
+    done = shell(tmp_path, block)
+    assert done.stdout.count("home") >= 2  # the first place of either country
+
+
+def test_three_commands_of_the_readme_lead_to_a_release(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```sh\n(takifugu quickstart.*?)```", readme, flags=re.DOTALL)
+    write_visits(tmp_path)
+    assert len(block.strip().splitlines()) == 3
+    done = shell(tmp_path, block)
+    assert "Nothing is charged yet" in done.stdout
+    released = "\n".join(done.stdout.splitlines()[-16:])
+    assert any(label in released for label in LABELS)
+
+
+def shell(folder: Path, block: str) -> subprocess.CompletedProcess[str]:
+    """Run lines of the README."""
     script = f'set -e\ntakifugu() {{ "{sys.executable}" -m takifugu "$@"; }}\n{block}'
     done = subprocess.run(  # noqa: S603 - the README's own lines
         ["/bin/sh", "-c", script],
-        cwd=tmp_path,
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         capture_output=True,
         text=True,
@@ -53,4 +72,4 @@ def test_the_main_job_of_the_readme_runs(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
-    assert done.stdout.count("home") >= 2  # the first place of either country
+    return done

@@ -86,11 +86,11 @@ def test_the_whole_story_of_two_columns(
     assert says in " ".join(planned["guarantee"].split())
     text = went_well(do("plan survey histogram --column health --epsilon 1"))
     assert " alone (health " in text and ", place 0." in text
-    first = do("release plan.json --json").json()
+    first = do("release plan.json --json --yes").json()
     assert not first["free"] and first["cost"]["by_column"] == cost["by_column"]
     again = do("release survey histogram --column health --epsilon 1 --json").json()
     assert again["free"] and again["rows"] == first["rows"]
-    went_well(do("release survey count --column place --values home --by zone --epsilon 0.5"))
+    went_well(do("release survey count --column place --values home --by zone --epsilon 0.5 --yes"))
     refused = do("release survey histogram --column place --epsilon 2")
     assert refused.status == 3 and isinstance(refused.error, OverBudget)
     (whole,) = do("budget show survey --json").json()["budgets"]

@@ -5,7 +5,7 @@ A backend's test module imports all of it and says, in a fixture ``store``, how 
 
 import hashlib
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -37,7 +37,9 @@ from takifugu.engines import (
     open_engine,
 )
 from takifugu.engines.declarations.columns import Outside
+from takifugu.engines.declarations.label_lists import FittedLabels
 from takifugu.engines.engine import MOST_CELLS
+from takifugu.engines.label_finding import find_labels
 from takifugu.errors import TakifuguError, TooLarge
 from takifugu.priors import Transitions
 from tests.engines import recount
@@ -205,6 +207,24 @@ def statements(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(engine._backend, "rows", noted)
     return found
+
+
+@pytest.mark.parametrize("column", ["label", "code"])
+@pytest.mark.parametrize("at_least", [1, 2, 3])
+def test_labels_are_those_of_enough_people_in_the_scope(
+    stored: Stored, column: str, at_least: int
+) -> None:
+    middle = START + timedelta(minutes=45 * 9)
+    for scope in (Scope(), Scope(end=middle)):
+        who = defaultdict[Any, set[str]](set)
+        for row in rows():
+            if row[column] is not None and (scope.end is None or row["at"] < middle):
+                who[row[column]].add(row["person"])
+        with opened(stored, protected=(FittedLabels(column),)) as engine:
+            (found,) = find_labels(engine, [column], scope, at_least)
+        kind = type(found.labels[0])  # labels that are found in a CSV file are text
+        assert found.labels == tuple(sorted(kind(v) for v in who if len(who[v]) >= at_least))
+        assert found.left_out == sum(len(people) < at_least for people in who.values())
 
 
 def test_a_refused_value_is_an_error_that_does_not_tell_it(stored: Stored) -> None:
@@ -443,6 +463,28 @@ def test_rows_without_a_place_or_an_owner_are_refused(store: Store, tmp_path: Pa
             if column == "person":
                 with raises(InvalidDeclaration, reason="missing"):
                     engine.lengths()
+
+
+def test_one_row_for_each_entity_needs_no_order(
+    store: Store, stored: Stored, tmp_path: Path
+) -> None:
+    each = [row | {"person": f"p{i}"} for i, row in enumerate(rows())]
+    with opened(store("survey", each, tmp_path), order=Order.none()) as engine:
+        found = check(engine)
+        assert (found.rows, found.entities, found.longest) == (len(each), len(each), 1)
+        assert found.first is found.last is None
+        assert engine.transitions("label").counts.sum() == 0
+        truth = Counter(row["label"] if row["label"] in LABELS else "other" for row in each)
+        assert engine.histogram(["label"]).counts.tolist() == [
+            truth[label] for label in (*LABELS, "other")
+        ]
+        with raises(InvalidQuery, reason="no order"):
+            fit(engine, "label", split=FirstDays(1))
+    with (
+        opened(stored, order=Order.none()) as engine,  # several rows of one
+        raises(InvalidDeclaration, field="order", reason="missing"),
+    ):
+        check(engine)
 
 
 def test_lengths_do_not_depend_on_protected_values(stored: Stored) -> None:

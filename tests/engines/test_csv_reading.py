@@ -1,5 +1,6 @@
 """CSV files are read as the declaration says, or refused; never another way."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -130,9 +131,18 @@ def test_a_wrong_separator_is_refused(tmp_path: Path) -> None:
 
 
 def test_rows_that_are_cut_are_refused(tmp_path: Path) -> None:
-    put(tmp_path, ROWS + "3;5/4/2012 10:00\n")
-    with raises(DatabaseFailed):
-        counts(tmp_path)
+    put(tmp_path, ROWS + "3;5/4/2012 10:00\n4;6/4/2012 10:00;secret;home;n;more\n")
+    iso = DECLARATION.replace('format = "%d/%m/%Y %H:%M"\n', "")
+    for text, content in (
+        (DECLARATION, None),
+        (iso, (tmp_path / "v.csv").read_text().replace("/4/2012", "").replace(":05", "")),
+    ):
+        if content is not None:
+            put(tmp_path, re.sub(r";(\d) ", r";2012-04-0\1 0", content))
+        with raises(InvalidDeclaration, field="source, path", reason="fields") as refused:
+            counts(tmp_path, text)
+        shown = str(refused.value)
+        assert "2 rows, the first on line 4" in shown and "secret" not in shown
 
 
 AMBIGUOUS = ROWS.replace("#", "").replace(";", ",").replace(" 12:18", "").replace(" 9:05", "")

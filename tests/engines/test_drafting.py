@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from takifugu.engines import DatabaseFailed, InvalidDeclaration, draft_of, open_engine
+from takifugu.engines import InvalidDeclaration, draft_of, open_engine
 from takifugu.engines.declarations.declaration_files import parse_declaration, read_declaration
 from takifugu.engines.declarations.open_points import OpenDeclaration
 from takifugu.engines.draft_guesses import guess_entity, guess_order, guess_protected, words_of
@@ -184,9 +184,9 @@ def test_a_file_that_could_be_misread_is_refused(
 
 def test_a_row_that_is_cut_further_down_is_refused_without_its_values(tmp_path: Path) -> None:
     rows = [("user", "at", "place"), *[("ann", "2012-04-13", "x")] * 3000, ("secret", "2012")]
-    with raises(DatabaseFailed, doing="read") as refused:
+    with raises(InvalidDeclaration, field="source, path", reason="fields") as refused:
         draft_of(write(tmp_path / "v.csv", rows))
-    assert "secret" not in str(refused.value)
+    assert "1 row on line 3002" in str(refused.value) and "secret" not in str(refused.value)
 
 
 def test_several_columns_that_would_do_are_left_open(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_numbers_need_bounds(tmp_path: Path) -> None:
     rows = [("meter", "hour", "kwh"), ("a", "0", "1.5"), ("a", "1", "2.5")]
     draft = draft_of(write(tmp_path / "m.csv", rows))
     assert draft.document["order"] == {"column": "hour", "kind": "number", "ties": "refuse"}
-    assert draft.document["protected"] == {"kwh": {"bounds": "?", "missing": "drop"}}
+    assert draft.document["protected"] == {"kwh": {"bounds": "?", "missing": "refuse"}}
     assert [point.key for point in draft.open] == ["protected.kwh.bounds"]
 
 
@@ -282,6 +282,13 @@ def test_labels_of_a_pandas_category_are_left_open() -> None:
         draft_of(frame, protected=("flag",))
 
 
+def test_columns_of_a_frame_need_names_of_their_own() -> None:
+    pandas = pytest.importorskip("pandas")
+    for names in ([0, 1], ["a", "a"]):
+        with raises(InvalidDeclaration, field="source", reason="header"):
+            draft_of(pandas.DataFrame([["x", "y"]], columns=names))
+
+
 def test_an_enum_of_a_duckdb_file_is_its_list(tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
     path = tmp_path / "v.duckdb"
@@ -295,7 +302,10 @@ def test_an_enum_of_a_duckdb_file_is_its_list(tmp_path: Path) -> None:
         draft_of(path)
 
 
-HOSTILE = ["a b", 'qu"ote', "it's", "emoji 😀", "l" * 300, "back\\slash", "[x]", "#", "=", "?"]
+HOSTILE = [
+    "a b", 'qu"ote', "it's", "emoji 😀", "l" * 300, "back\\slash", "[x]", "#", "=", "?", "a.b",
+    "new\nline", "values", "\u202ereversed", "-", "protected",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -352,6 +362,7 @@ def test_an_answer_that_names_no_column_is_refused(tmp_path: Path) -> None:
         ("user_index:whole user_id:whole row:whole est_hours:whole category_name:text", "user_id",
          "row", "category_name"),
         ("meter:text timestamp:zoned kwh:real", "meter", "timestamp", "kwh"),
+        ("meter_id:whole read_at:text kwh:real tariff:text", "meter_id", "read_at", "kwh"),
         ("person:text name:text comment:text job:text sex:text", "person", None, "job"),
         ("x:text y:text", None, None, "x y"),
     ],

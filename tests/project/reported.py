@@ -182,25 +182,31 @@ def _ward(project: Project) -> Project:
 def _release(project: Project) -> None:
     """Releases of most kinds, to two analysts; a refusal; and what the owner decides."""
     with project.session("stays", "ann") as session:
-        session.release(session.plan.histogram(by="zone", epsilon="0.4"))
+        session.release(session.plan.histogram(by="zone", epsilon="0.4"), accept_noise=True)
         shares = session.plan.proportions(where={"zone": ["north"]}, epsilon="0.3")
-        session.release(shares)
-        session.release(session.plan.proportions(where={"zone": ["north"]}, epsilon="0.3"))  # free
+        session.release(shares, accept_noise=True)
+        session.release(
+            session.plan.proportions(where={"zone": ["north"]}, epsilon="0.3"), accept_noise=True
+        )  # free
         with pytest.raises(OverBudget):
-            session.release(session.plan.transitions(epsilon="1.4"))
+            session.release(session.plan.transitions(epsilon="1.4"), accept_noise=True)
     with project.session("stays", "ben") as session:
-        session.release(session.plan.top_k(2, by="zone", epsilon="0.3"))
-        session.release(session.plan.histogram(by="zone", epsilon="0.4"))  # ann's, for ben's budget
+        session.release(session.plan.top_k(2, by="zone", epsilon="0.3"), accept_noise=True)
+        session.release(
+            session.plan.histogram(by="zone", epsilon="0.4"), accept_noise=True
+        )  # ann's, for ben's budget
     project.set_budget("stays", "5/2")
     write_prior(replace(CHAIN, start="unknown"), project.folder / "stays.json")
     project.accept_prior("stays", project.change("stays"))
     with project.session("stays", "ann") as session:
-        session.release(session.plan.transitions(epsilon="0.3"))
+        session.release(session.plan.transitions(epsilon="0.3"), accept_noise=True)
     with project.session("survey") as session:
-        session.release(session.plan.histogram(("smokes", "cough"), epsilon="0.4"))
-        session.release(session.plan.marginals(epsilon="0.3"))
+        session.release(
+            session.plan.histogram(("smokes", "cough"), epsilon="0.4"), accept_noise=True
+        )
+        session.release(session.plan.marginals(epsilon="0.3"), accept_noise=True)
     with project.session("meters") as session:
-        session.release(session.plan.quantile("1/2", epsilon="0.3"))
-        session.release(session.plan.mean(by="hour", epsilon="0.3"))
+        session.release(session.plan.quantile("1/2", epsilon="0.3"), accept_noise=True)
+        session.release(session.plan.mean(by="hour", epsilon="0.3"), accept_noise=True)
     with project.session("homes") as session:
-        session.release(session.plan.count(["ill"], epsilon="1"))
+        session.release(session.plan.count(["ill"], epsilon="1"), accept_noise=True)

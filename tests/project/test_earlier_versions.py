@@ -70,4 +70,4 @@ def test_a_plan_file_is_the_plan_that_is_made_now(tmp_path: Path) -> None:
     with project.session("stays") as session:
         asked = replace(plan, options=session.resolved(plan.options))
         made = session.replan(asked)
-        assert session.release(made).cost.by_column is None
+        assert session.release(made, accept_noise=True).cost.by_column is None

@@ -61,7 +61,7 @@ def test_labels_are_found_by_the_fit_and_pinned_by_the_ledger(tmp_path: Path) ->
     assert "2 labels of 'place'" in found.statement
     assert "clinic" not in project.file.read_text()
     with project.session("visits") as session:
-        result = session.release(session.plan.histogram(epsilon=40))
+        result = session.release(session.plan.histogram(epsilon=40), accept_noise=True)
         assert "2 labels of 'place'" in session.guarantee().replace("\n", " ")
     later = Counter(place for _, step, place, _ in rows() if step >= STEPS // 2)
     exact = {"home": later["home"], "out": later["out"], "other": later["clinic"]}
@@ -82,7 +82,7 @@ def test_labels_are_found_by_the_fit_and_pinned_by_the_ledger(tmp_path: Path) ->
     assert pending.charged and pending.changes
     again.accept(pending)
     with again.session("visits") as session:
-        assert len(session.release(session.plan.histogram(epsilon=1)).rows) == 4
+        assert len(session.release(session.plan.histogram(epsilon=1), accept_noise=True).rows) == 4
 
 
 def test_a_prior_that_is_added_has_the_labels_of_the_first_and_counts_its_rows(
@@ -140,7 +140,7 @@ def test_every_kind_of_fit_finds_them(tmp_path: Path, kind: str) -> None:
         assert declaration.category("mood").keys == ("bad", "good", "other")
     with project.session("visits") as session:
         plan = session.plan.histogram("place", epsilon=0.5)
-        assert len(session.release(plan).rows) == 4
+        assert len(session.release(plan, accept_noise=True).rows) == 4
 
 
 def test_a_session_of_a_program_takes_the_labels_from_its_prior(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_session_of_a_program_takes_the_labels_from_its_prior(tmp_path: Path) 
     prior = tf.fit_markov(visits, "place", first_days=STEPS // 2)
     ledger = tmp_path / "mine.ledger"
     with tf.Session(visits, prior, ledger=ledger, budget=9) as session:
-        result = session.release(session.plan.histogram(epsilon=1))
+        result = session.release(session.plan.histogram(epsilon=1), accept_noise=True)
     assert [row[0] for row in result.rows] == ["home", "out", "other"]
     listed = tf.table(
         tmp_path / "visits.csv",
@@ -159,7 +159,7 @@ def test_a_session_of_a_program_takes_the_labels_from_its_prior(tmp_path: Path) 
         protected={"place": {"values": ["home", "out"], "outside": "other"}},
     )
     with tf.Session(listed, prior, ledger=ledger) as session:  # the same cells, the same answer
-        assert session.release(session.plan.histogram(epsilon=1)).free
+        assert session.release(session.plan.histogram(epsilon=1), accept_noise=True).free
     wider = tf.fit_markov(visits, "place", first_days=30)
     with (
         raises(NotAccepted),

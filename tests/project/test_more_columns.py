@@ -54,8 +54,8 @@ def begun(folder: Path) -> Project:
     )
     project.set_budget("survey", "9")
     with project.session("survey") as session:
-        session.release(session.plan.count(["home"], epsilon="1/2"))
-        session.release(session.plan.histogram(epsilon="1/2"))
+        session.release(session.plan.count(["home"], epsilon="1/2"), accept_noise=True)
+        session.release(session.plan.histogram(epsilon="1/2"), accept_noise=True)
     return project
 
 
@@ -83,7 +83,7 @@ def test_earlier_releases_count_on_every_column_once_the_owner_says_so(tmp_path:
         pytest.raises(CellsChanged),
         wider.session("survey") as session,
     ):
-        session.release(session.plan.histogram("health", epsilon="1/2"))
+        session.release(session.plan.histogram("health", epsilon="1/2"), accept_noise=True)
     pending = wider.pending("survey")
     assert pending.charged and pending.changes
     wider.accept(pending)
@@ -92,7 +92,7 @@ def test_earlier_releases_count_on_every_column_once_the_owner_says_so(tmp_path:
         # what named no column may have been about any of them, and counts as any change of a row
         assert session.spent() >= float(lost.scalar) * (1 - 1e-9)
         before = session.spent()
-        session.release(session.plan.histogram("health", epsilon="1/2"))
+        session.release(session.plan.histogram("health", epsilon="1/2"), accept_noise=True)
         assert session.spent() > before
     named = '\ndeclaration = "survey.toml"\n'
     narrow = edited(wider, (NETWORK_OF_BOTH, CHAIN_OF_PLACES), (named, f"{named}{ONE}"))
@@ -101,7 +101,7 @@ def test_earlier_releases_count_on_every_column_once_the_owner_says_so(tmp_path:
     with narrow.session("survey") as session:
         assert session.about == "place"
         assert session.spent() >= before * (1 - 1e-9)
-        session.release(session.plan.count(["out"], epsilon="1/10"))
+        session.release(session.plan.count(["out"], epsilon="1/10"), accept_noise=True)
 
 
 def test_the_new_columns_are_known_to_the_ledger(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_the_new_columns_are_known_to_the_ledger(tmp_path: Path) -> None:
     wider.accept_prior("survey", wider.change("survey"))
     wider.accept(wider.pending("survey"))
     with wider.session("survey") as session:
-        session.release(session.plan.histogram("health", epsilon="1/2"))
+        session.release(session.plan.histogram("health", epsilon="1/2"), accept_noise=True)
     (tmp_path / "copy.csv").write_bytes((tmp_path / "table.csv").read_bytes())
     (tmp_path / "copy.toml").write_text(DECLARED.replace("table.csv", "copy.csv"))
     health = MarkovChain(np.full((2, 2), 0.5), states=HEALTH)
@@ -121,7 +121,7 @@ def test_the_new_columns_are_known_to_the_ledger(tmp_path: Path) -> None:
     )
     other.set_budget("copy", "9")
     with other.session("copy") as session, raises(SameRows):
-        session.release(session.plan.histogram(epsilon="1/2"))
+        session.release(session.plan.histogram(epsilon="1/2"), accept_noise=True)
 
 
 def test_a_table_of_a_reading_of_rows_is_refused_and_not_left_out_silently(tmp_path: Path) -> None:

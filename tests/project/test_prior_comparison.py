@@ -39,7 +39,7 @@ def test_every_release_and_all_together_are_translated_anew(tmp_path: Path) -> N
         plans = [session.plan.histogram(epsilon=e) for e in ("0.3", "0.5")]
         plans.append(session.plan.histogram(epsilon="0.2", window=(0, 6)))
         for plan in plans:
-            session.release(plan)
+            session.release(plan, accept_noise=True)
     file, before = written(tmp_path, STICKY), events(project)
     found = compare_priors(project, "stays", [file])
     assert events(project) == before  # nothing was written
@@ -62,11 +62,11 @@ def test_what_is_leaked_is_said_where_all_rows_lost_the_same(tmp_path: Path) -> 
     project, file = with_prior(tmp_path), written(tmp_path, STICKY)
     with project.session("stays") as session:
         for epsilon in ("0.3", "0.5"):
-            session.release(session.plan.histogram(epsilon=epsilon))
+            session.release(session.plan.histogram(epsilon=epsilon), accept_noise=True)
         found = compare_priors(project, "stays", [file])
         assert found.leaks[file] == pytest.approx(found.totals[file], rel=1e-6)  # two states: exact
         assert (found.leaks[file] or 0) <= found.totals[file]
-        session.release(session.plan.histogram(epsilon="0.2", window=(0, 1)))
+        session.release(session.plan.histogram(epsilon="0.2", window=(0, 1)), accept_noise=True)
     assert compare_priors(project, "stays", [file]).leaks == {PRESENT: None, file: None}
 
 
@@ -74,7 +74,7 @@ def test_values_are_told_apart_under_other_priors_too(tmp_path: Path) -> None:
     project = three_places(tmp_path)
     with project.session("stays") as session:
         plan = session.plan.count(values=["ward"], epsilon=1)
-        session.release(plan)
+        session.release(plan, accept_noise=True)
     assert plan.cost.by_value is not None
     other = replace(hospital.CHAIN, transition=np.full((3, 3), 1 / 3))
     file = written(tmp_path, other)
@@ -90,7 +90,7 @@ def test_losses_with_delta_are_read_at_that_of_the_budget(tmp_path: Path) -> Non
     project = with_prior(tmp_path)
     project.set_budget("stays", "2", delta="1e-6")
     with project.session("stays") as session:
-        session.release(session.plan.histogram(epsilon=1, delta="1e-6"))
+        session.release(session.plan.histogram(epsilon=1, delta="1e-6"), accept_noise=True)
     file = written(tmp_path, STICKY)
     found = compare_priors(project, "stays", [file])
     assert found.delta == Fraction(1, 10**6)
@@ -105,7 +105,7 @@ def test_a_prior_that_exceeds_the_budget_is_named(
 ) -> None:
     project = with_prior(tmp_path)
     with project.session("stays") as session:
-        session.release(session.plan.histogram(epsilon="1.9"))
+        session.release(session.plan.histogram(epsilon="1.9"), accept_noise=True)
     written(tmp_path, replace(CHAIN, transition=np.array([[0.99, 0.01], [0.01, 0.99]])), "a.json")
     written(tmp_path, STICKY, "b.json")
     shown = call(tmp_path, monkeypatch, "prior", "compare", "stays", "a.json", "b.json")
@@ -121,7 +121,7 @@ def test_a_prior_that_exceeds_the_budget_is_named(
 def test_what_is_not_about_these_rows_is_refused(tmp_path: Path) -> None:
     project = with_prior(tmp_path)
     with project.session("stays") as session:
-        session.release(session.plan.histogram(epsilon="0.1"))
+        session.release(session.plan.histogram(epsilon="0.1"), accept_noise=True)
     others = {
         "labels.json": MarkovChain(CHAIN.transition, states=("day", "night"), length=12),
         "short.json": replace(CHAIN, length=3),
@@ -144,7 +144,7 @@ def test_without_releases_nothing_is_lost_and_analysts_have_their_own(tmp_path: 
     assert empty.count == 0 and set(empty.totals.values()) == {0.0}
     project.set_budget("stays", "1", analyst="eve")
     with project.session("stays", "eve") as session:
-        session.release(session.plan.histogram(epsilon="0.4"))
+        session.release(session.plan.histogram(epsilon="0.4"), accept_noise=True)
     mine = compare_priors(project, "stays", [file], analyst="eve")
     assert mine.budget == 1 and mine.count == 1 and mine.releases[0].analyst == "eve"
     nobody = compare_priors(project, "stays", [file], analyst="bob")
@@ -167,7 +167,7 @@ def test_columns_of_a_row_and_joint_sequences_are_compared_by_their_readings(
     project.set_budget("survey", "2")
     with project.session("survey") as session:
         plan = session.plan.histogram(column="health", epsilon="0.5")
-        session.release(plan)
+        session.release(plan, accept_noise=True)
     spent = float(plan.cost.per_entry)
     file = written(tmp_path, NETWORK)
     found = compare_priors(project, "survey", [file])  # read as those of the policy are

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import takifugu
+from takifugu.keys import Key
 from takifugu.priors import MarkovChain
 from takifugu.project.budgets import budget_standings
 from takifugu.project.project import open_project
@@ -70,7 +72,50 @@ def test_a_table_that_is_what_it_was_is_used(
     messages: list[str] = []
     with project.session("stays", progress=messages.append) as session:
         assert session.plan.histogram(epsilon=1).charge == honest.charge
+    assert messages == []
+
+
+@pytest.mark.parametrize(
+    "harm", ["gone", "empty", "edited", "another key", "another table", "bytes"]
+)
+def test_a_table_whose_mark_does_not_fit_is_confirmed_by_the_translation(
+    tabulated: tuple[Path, Plan], tmp_path: Path, harm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound, honest = tabulated
+    project = open_project(copied(sound, tmp_path / "study", monkeypatch))
+    (mark,) = (project.folder / ".takifugu").glob("*.table.mark")
+    own = mark.read_text()
+    if harm == "gone":
+        mark.unlink()
+    elif harm == "bytes":
+        mark.write_bytes(b"\xff\xfe")
+    else:
+        other = Key(b"0" * 32).mark("computed table", takifugu.__version__, "0" * 64)
+        forgeries = {"empty": "", "edited": own.replace(own[-2], "0f"[own[-2] == "0"])}
+        forgeries |= {"another key": other, "another table": own[:9] + other[9:]}
+        mark.write_text(forgeries[harm])
+    messages: list[str] = []
+    with project.session("stays", progress=messages.append) as session:
+        plan = session.plan.histogram(epsilon=1)
+    assert plan.charge == honest.charge and plan.cost == honest.cost
     assert messages == ["confirming the table"]
+
+
+def test_a_marked_table_is_used_without_the_translation(
+    tabulated: tuple[Path, Plan], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = open_project(copied(tabulated[0], tmp_path / "study", monkeypatch))
+
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("computed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Translation, "_all", refused)
+        with project.session("stays") as session:
+            plans = [session.plan.histogram(epsilon=e) for e in ("1", "0.7", "1.9")]
+    for plan in plans:  # and yet it charges no less than the translation finds
+        translation = project.load("stays").entry_translation
+        assert plan.cost.alone >= float(translation.to_pufferfish(float(plan.cost.per_entry)))
 
 
 def test_a_price_is_never_below_what_the_translation_says(
@@ -83,7 +128,7 @@ def test_a_price_is_never_below_what_the_translation_says(
     false = path.read_bytes()
     with project.session("stays") as session:
         plan = session.plan.histogram(epsilon=1)
-        result = session.release(plan)
+        result = session.release(plan, accept_noise=True)
     assert path.read_bytes() == false  # it was used
     true = float(translation.to_pufferfish(float(plan.cost.per_entry)))
     assert true > 1.2  # the forger got more than the ε of the query, and the price shows it
@@ -101,7 +146,7 @@ def test_the_budget_holds_by_the_translation_with_a_table_and_without(
         with project.session("stays", table=table) as session:
             most = session.plan.histogram(epsilon=1).cost.most
             if most > 0:
-                session.release(session.plan.histogram(epsilon=str(most)))
+                session.release(session.plan.histogram(epsilon=str(most)), accept_noise=True)
     with project.ledger(read_only=True) as ledger:
         assert 1.9 < ledger.spent("stays", translation) <= 2
 

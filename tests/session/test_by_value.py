@@ -54,11 +54,11 @@ def test_a_count_needs_less_noise_and_is_charged_by_what_it_tells(tmp_path: Path
         assert noise.scale < 0.9 * scalar.scale
         assert 0.98 < plan.cost.alone <= 1 < 1.1 < (plan.cost.without_values or 0)
         assert true_loss(plan.cost.by_value) <= plan.cost.alone
-        found = session.release(plan)
+        found = session.release(plan, accept_noise=True)
         assert session.spent() == pytest.approx(plan.cost.alone, rel=1e-6)
         assert plan.cost.after == session.spent() <= 1
-        assert not found.free and session.release(plan).rows == found.rows
-        assert session.release(session.plan.count("home", epsilon=1)).free
+        assert not found.free and session.release(plan, accept_noise=True).rows == found.rows
+        assert session.release(session.plan.count("home", epsilon=1), accept_noise=True).free
         assert session.plan.count("home", epsilon=1).stored
         assert ledger.verify().problems == ()
 
@@ -72,7 +72,7 @@ def test_costs_add_up_and_are_translated_together(tmp_path: Path) -> None:
             session.plan.histogram(epsilon="0.3"),
             session.plan.count(["home", "ward"], epsilon="0.4"),
         ):
-            session.release(session.plan(plan.options))
+            session.release(session.plan(plan.options), accept_noise=True)
             total = total + (plan.cost.by_value or Cost.any(plan.cost.per_entry))
             assert true_loss(total) <= session.spent() <= float(TRANSLATION.to_pufferfish(
                 float(total.scalar) * (1 + 1e-12)
@@ -94,10 +94,10 @@ def test_a_plan_says_what_values_save(tmp_path: Path) -> None:
         assert document["cost"]["without_values"] == saved.alone_without_values
         assert f"saved: {saved}" in str(plan) and "saved: noise" in plan._repr_html_()
         assert "a count of 'home' tells less" in str(saved)
-        result = session.release(plan)
+        result = session.release(plan, accept_noise=True)
         assert result.saving == saved and f"saved: {saved}" in str(result)
         assert json.loads(result.to_json())["saving"] == saved.describe()
-        again = session.release(plan)
+        again = session.release(plan, accept_noise=True)
         assert again.free and again.saving is None and "saved" not in str(again)
         near = session.plan.counts(["home", "ward"], within=10)
         less = near.saving(near.cost)
@@ -127,7 +127,9 @@ def test_counts_are_those_of_the_table(tmp_path: Path) -> None:
         for state in STATES
     }
     with hospital(tmp_path, budget=9 * SURE) as (session, _, _):
-        found = session.release(session.plan.counts(["clinic", "home"], by="zone", epsilon=SURE))
+        found = session.release(
+            session.plan.counts(["clinic", "home"], by="zone", epsilon=SURE), accept_noise=True
+        )
         assert found.columns == ("zone", "state", "estimate", "low", "high")
         assert {row[:2]: row[2] for row in found.rows} == {
             key: count for key, count in by_hand.items() if key[1] != "ward"
@@ -152,8 +154,8 @@ def test_counts_cost_no_more_than_a_histogram_with_the_same_noise(tmp_path: Path
 
 def test_what_is_advised_is_accepted(tmp_path: Path) -> None:
     with hospital(tmp_path, budget=2) as (session, _, _):
-        session.release(session.plan.count("home", epsilon=1))
-        session.release(session.plan.counts(["home", "clinic"], epsilon="0.4"))
+        session.release(session.plan.count("home", epsilon=1), accept_noise=True)
+        session.release(session.plan.counts(["home", "clinic"], epsilon="0.4"), accept_noise=True)
         for query in (
             QueryOptions("count", values=["ward"], epsilon=3),
             QueryOptions("count", values=["home"], epsilon=3),
@@ -164,13 +166,13 @@ def test_what_is_advised_is_accepted(tmp_path: Path) -> None:
                 not plan.cost.fits and plan.cost.after is None and plan.cost.most > Decimal("0.3")
             )
             with raises(OverBudget, most=plan.cost.most):
-                session.release(plan)
+                session.release(plan, accept_noise=True)
             assert session.plan(replace(query, epsilon=str(plan.cost.most))).cost.fits
         most = session.plan(query).cost.most
-        found = session.release(session.plan(replace(query, epsilon=str(most))))
+        found = session.release(session.plan(replace(query, epsilon=str(most))), accept_noise=True)
         assert not found.free and 1.98 < session.spent() <= 2
         with raises(OverBudget):
-            session.release(session.plan.count("ward", epsilon="0.5"))
+            session.release(session.plan.count("ward", epsilon="0.5"), accept_noise=True)
 
 
 def test_a_target_that_costs_too_much_is_answered_with_what_is_left(tmp_path: Path) -> None:
@@ -186,10 +188,10 @@ def test_with_a_delta_losses_stay_scalar(tmp_path: Path) -> None:
     with hospital(tmp_path, delta="1e-6") as (session, _, _):
         plan = session.plan.count("home", epsilon=1, delta="1e-6")
         assert plan.cost.currency == "rho" and plan.cost.by_value is None
-        session.release(plan)
+        session.release(plan, accept_noise=True)
         pure = session.plan.count("home", epsilon="0.5")
         assert isinstance(pure.charge.loss, Metric)
-        session.release(pure)
+        session.release(pure, accept_noise=True)
         assert session.spent() < 2
 
 
@@ -205,7 +207,7 @@ def test_a_plan_cannot_be_made_cheaper_by_hand(tmp_path: Path) -> None:
             replace(plan, otherwise=None),
         ):
             with raises(StalePlan):
-                session.release(wrong)
+                session.release(wrong, accept_noise=True)
         assert ledger.spent("stays", TRANSLATION) == 0
 
 
@@ -218,7 +220,7 @@ def test_a_table_has_no_values_and_the_translation_behind_it_prices_them(tmp_pat
         assert allowed * (1 - Fraction(1, 2**40)) <= plan.cost.per_entry <= allowed
         little = session.plan.count("home", epsilon="0.01")  # below where the table begins
         assert little.cost.by_value is not None and 0 < little.cost.alone <= 0.01
-        session.release(plan)
+        session.release(plan, accept_noise=True)
         assert session.spent() <= 1
 
 
@@ -230,12 +232,12 @@ def test_analysts_pay_by_value_and_answers_are_shared(tmp_path: Path) -> None:
         plan = session.plan.count("home", epsilon="0.9")
         assert plan.cost.own is not None and plan.cost.own.after is not None
         assert 0.8 < plan.cost.own.after <= 0.9
-        first = session.release(plan)
+        first = session.release(plan, accept_noise=True)
         bob = Session(engine, TRANSLATION, ledger=ledger, dataset="stays", analyst="bob")
         again = bob.plan.count("home", epsilon="0.9")
         assert again.cost.reuse and not again.stored and again.cost.by_value is not None
         whole = ledger.spent("stays", TRANSLATION)
-        shared = bob.release(again)
+        shared = bob.release(again, accept_noise=True)
         assert shared.rows == first.rows and not shared.free
         assert ledger.spent("stays", TRANSLATION) == whole
         assert ledger.spent("stays", TRANSLATION, analyst="bob") == pytest.approx(whole)
@@ -279,7 +281,7 @@ def test_sums_and_means_of_known_numbers_are_charged_by_their_distance(
         assert isinstance(plan.charge.loss, Metric)
         saved = plan.saving(plan.cost)
         assert saved is not None and saved.noise_ratio > 1.05
-        session.release(plan)
+        session.release(plan, accept_noise=True)
         assert 0.95 < session.spent() <= 1
         middle = session.plan.quantile("0.5", epsilon=1)
         assert isinstance(middle.charge.loss, Pure)
@@ -322,7 +324,7 @@ def test_sums_of_a_gaussian_process_are_charged_by_steps(
         assert 0.95 < float(worst) <= plan.cost.alone * (1 + 1e-9) <= 1 + 1e-9
         saved = plan.saving(plan.cost)
         assert saved is not None and saved.noise_ratio > 20
-        session.release(plan)
+        session.release(plan, accept_noise=True)
         assert 0.95 < session.spent() <= 1
 
 
@@ -360,16 +362,19 @@ def test_what_an_earlier_version_released_is_still_free(tmp_path: Path) -> None:
         assert 2.5 < session.spent() <= 2.8291  # as it was then, or less by a better bound
         one = session.plan.count("home", epsilon=1)
         assert one.stored and one.cost.by_value is None
-        found = session.release(one)
+        found = session.release(one, accept_noise=True)
         assert found.free and found.column("estimate") == [11]
         assert found.column("high") == [20]  # with the noise that it has
         near = session.plan.count(["clinic", "ward"], by="zone", within=9)
-        assert near.stored and session.release(near).column("estimate") == [11, 12]
+        assert near.stored and session.release(near, accept_noise=True).column("estimate") == [
+            11,
+            12,
+        ]
         bars = session.plan.histogram(within=18)
         assert not bars.stored
         new = session.plan.count("home", epsilon=2)
         assert not new.stored and new.cost.by_value is not None
-        session.release(new)
+        session.release(new, accept_noise=True)
         assert session.plan.count("home", epsilon=1).stored
 
 
@@ -393,11 +398,11 @@ def test_what_an_earlier_version_released_at_a_looser_bound_is_still_free(
     with hospital(tmp_path, translation=looser) as (session, ledger, engine):
         with monkeypatch.context() as earlier:
             earlier.setattr(CountQuery, "unit_cost", lambda *_: Cost.any(1))
-            then = session.release(session.plan.count("home", epsilon=1))
+            then = session.release(session.plan.count("home", epsilon=1), accept_noise=True)
         now = Session(engine, TRANSLATION, ledger=ledger, dataset="stays")
         plan = now.plan.count("home", epsilon=1)
         assert plan.stored == free
-        assert (now.release(plan).rows == then.rows) == free or not free
+        assert (now.release(plan, accept_noise=True).rows == then.rows) == free or not free
         if free:
             assert plan.mechanism.describe() == then.mechanism and "before" in plan.reason
         assert not now.plan.count("home", epsilon="1.5").stored

@@ -46,7 +46,7 @@ def test_rows_that_go_by_another_name_are_not_released_again(tmp_path: Path) -> 
     ledger = tmp_path / "a.ledger"
     with session_on(declaration(tmp_path), ledger) as (session, _):
         plan = session.plan.histogram(where={"zone": ["a"]}, epsilon=1)
-        session.release(plan)
+        session.release(plan, accept_noise=True)
     for word in ("other", "rest", "elsewhere"):
         edited = declaration(tmp_path, public=(Category("zone", ("b",), "other", word),))
         with session_on(edited, ledger) as (session, opened):
@@ -54,7 +54,7 @@ def test_rows_that_go_by_another_name_are_not_released_again(tmp_path: Path) -> 
             with pytest.raises(CellsChanged, match="public zone"):
                 session.plan.histogram(where={"zone": [word]}, epsilon=1)
             with pytest.raises(TakifuguError):
-                session.release(plan)
+                session.release(plan, accept_noise=True)
             assert opened.head() == head
 
 
@@ -78,7 +78,7 @@ def test_rows_that_go_by_another_name_are_not_released_again(tmp_path: Path) -> 
 def test_every_edit_that_renames_rows_is_refused(edit: dict[str, Any], tmp_path: Path) -> None:
     ledger = tmp_path / "a.ledger"
     with session_on(declaration(tmp_path), ledger) as (session, _):
-        session.release(session.plan.histogram(epsilon=1))
+        session.release(session.plan.histogram(epsilon=1), accept_noise=True)
     edited = declaration(tmp_path, **edit)
     with session_on(edited, ledger) as (session, _), pytest.raises(CellsChanged):
         session.plan.histogram(epsilon=1)
@@ -88,15 +88,15 @@ def test_the_order_of_lists_names_nothing_but_is_another_answer(tmp_path: Path) 
     ledger = tmp_path / "a.ledger"
     with session_on(declaration(tmp_path), ledger) as (session, _):
         asked: dict[str, Any] = {"by": "zone", "epsilon": 1}
-        first = session.release(session.plan.histogram(**asked))
-        assert session.release(session.plan.histogram(**asked)).free
+        first = session.release(session.plan.histogram(**asked), accept_noise=True)
+        assert session.release(session.plan.histogram(**asked), accept_noise=True).free
     swapped = declaration(
         tmp_path,
         title="another title",
         public=(replace(ZONE, values=("b", "a")),),
     )
     with session_on(swapped, ledger) as (session, _):
-        again = session.release(session.plan.histogram(**asked))
+        again = session.release(session.plan.histogram(**asked), accept_noise=True)
         assert not again.free and again.column("zone")[0] == "b" != first.column("zone")[0]
 
 
@@ -106,7 +106,7 @@ def test_a_folder_may_be_moved_and_a_path_may_not_become_a_pattern(tmp_path: Pat
     made = declaration(tmp_path / "one")
     declared = replace(made, source=Source("csv", path=path), folder=tmp_path / "one")
     with session_on(declared, tmp_path / "one" / "a.ledger") as (session, _):
-        session.release(session.plan.histogram(epsilon=1))
+        session.release(session.plan.histogram(epsilon=1), accept_noise=True)
     (tmp_path / "one").rename(tmp_path / "two")
     moved = replace(declared, folder=tmp_path / "two")
     ledger = tmp_path / "two" / "a.ledger"
@@ -145,7 +145,10 @@ def test_the_hours_of_another_zone_are_other_cells(tmp_path: Path) -> None:
     times = [datetime(2026, 3, 1) + timedelta(hours=6 * i) for i in range(4)]
     ledger = tmp_path / "a.ledger"
     with session_on(timed(tmp_path, times), ledger) as (session, _):
-        session.release(session.plan.histogram(window=("2026-03-01", "2026-03-02"), epsilon=1))
+        session.release(
+            session.plan.histogram(window=("2026-03-01", "2026-03-02"), epsilon=1),
+            accept_noise=True,
+        )
     edited = timed(tmp_path, times, "Pacific/Kiritimati")
     refused = pytest.raises(CellsChanged, match='zone was "UTC" and is now "Pacific/Kiritimati"')
     with session_on(edited, ledger) as (session, _), refused:
@@ -217,7 +220,7 @@ def test_no_row_loses_more_than_the_ledger_counts_under_edits(
                 except InvalidQuery:
                     assert not read_by(made, window, key)
                     continue
-                if not session.release(plan).free:
+                if not session.release(plan, accept_noise=True).free:
                     for row in read_by(made, window, key):
                         lost[row] += plan.cost.per_entry
                 counted = ledger.lost("visits")
@@ -232,27 +235,27 @@ def test_that_the_data_changed_is_said_before_it_is_charged_again(tmp_path: Path
     ledger = tmp_path / "a.ledger"
     with session_on(declaration(tmp_path), ledger) as (session, _):
         assert session.plan.histogram(epsilon=1).notes == ()
-        session.release(session.plan.histogram(epsilon=1))
+        session.release(session.plan.histogram(epsilon=1), accept_noise=True)
         assert session.plan.histogram(epsilon=1).notes == ()
     rows = [*ROWS, ("Bea", 2, "a", "ward", 1.0)]
     with session_on(declaration(tmp_path, rows), ledger) as (session, _):
         plan = session.plan.histogram(epsilon=1)
         assert not plan.stored and "the data changed since the last release" in str(plan)
         assert plan.describe()["notes"] == list(plan.notes) != []
-        session.release(plan)
+        session.release(plan, accept_noise=True)
         assert session.plan.histogram(epsilon=1).notes == ()
 
 
 def test_a_lost_key_costs_budget_and_is_said(tmp_path: Path) -> None:
     ledger = tmp_path / "a.ledger"
     with session_on(declaration(tmp_path), ledger) as (session, _):
-        session.release(session.plan.histogram(epsilon=1))
+        session.release(session.plan.histogram(epsilon=1), accept_noise=True)
     (tmp_path / "a.key").unlink()
     with session_on(declaration(tmp_path), ledger) as (session, opened):
         plan = session.plan.histogram(epsilon=1)
         assert not plan.stored and "another key" in str(plan)
         before = session.spent()
-        session.release(plan)
+        session.release(plan, accept_noise=True)
         assert session.spent() > before and opened.verify().sound
 
 
@@ -267,7 +270,7 @@ def test_no_plain_hash_of_the_data_is_stored_or_printed(tmp_path: Path) -> None:
     made = declaration(tmp_path)
     with session_on(made, ledger) as (session, opened), open_engine(made) as engine:
         plan = session.plan.histogram(epsilon=1)
-        result = session.release(plan)
+        result = session.release(plan, accept_noise=True)
         mark = engine.fingerprint().fingerprint
         plain = {mark, mark[:16], file_hash(tmp_path / "visits.csv")}
         told = [repr(plan), repr(plan.charge), str(result), result.to_json(), repr(check(engine))]
@@ -312,7 +315,7 @@ def test_a_copy_of_a_table_has_no_budget_of_its_own(tmp_path: Path) -> None:
     ledger = tmp_path / "a.ledger"
     first = replace(others["copied"], source=Source("csv", path=str(tmp_path / "visits.csv")))
     with session_on(first, ledger) as (session, _):
-        session.release(session.plan.histogram(epsilon=1))
+        session.release(session.plan.histogram(epsilon=1), accept_noise=True)
     for name, declared in others.items():
         with session_on(declared, ledger, dataset=name) as (session, opened):
             head = opened.head()
@@ -321,11 +324,11 @@ def test_a_copy_of_a_table_has_no_budget_of_its_own(tmp_path: Path) -> None:
             assert opened.head() == head
             if name == "parquet":
                 opened.count_separately(name, "visits")
-                session.release(session.plan.histogram(epsilon=1))
+                session.release(session.plan.histogram(epsilon=1), accept_noise=True)
     rows = [*ROWS[:-1], ("Cem", 0, "a", "home", 0.0)]
     (tmp_path / "new").mkdir()
     with session_on(declaration(tmp_path / "new", rows), ledger, dataset="new") as (session, _):
-        session.release(session.plan.histogram(epsilon=1))  # other rows
+        session.release(session.plan.histogram(epsilon=1), accept_noise=True)  # other rows
 
 
 def test_another_column_of_the_same_file_has_a_budget_of_its_own(tmp_path: Path) -> None:
@@ -333,12 +336,13 @@ def test_another_column_of_the_same_file_has_a_budget_of_its_own(tmp_path: Path)
 
     ledger = tmp_path / "a.ledger"
     with session_on(declaration(tmp_path), ledger) as (session, _):
-        session.release(session.plan.histogram(epsilon=1))
+        session.release(session.plan.histogram(epsilon=1), accept_noise=True)
     made = declaration(tmp_path, protected=(WEIGHT,))
     with open_engine(made, threads=1) as engine, open_ledger(ledger) as opened:
         opened.set_budget("weights", 10)
         Session(engine, PLAIN, ledger=opened, dataset="weights").release(
-            Session(engine, PLAIN, ledger=opened, dataset="weights").plan.sum(epsilon=1)
+            Session(engine, PLAIN, ledger=opened, dataset="weights").plan.sum(epsilon=1),
+            accept_noise=True,
         )
 
 
@@ -365,7 +369,9 @@ def edit(project: Project, before: str, now: str) -> None:
 
 def test_a_project_waits_for_its_owner_after_an_edit(project: Project) -> None:
     with project.session("stays") as session:
-        session.release(session.plan.histogram(where={"zone": ["north"]}, epsilon="0.5"))
+        session.release(
+            session.plan.histogram(where={"zone": ["north"]}, epsilon="0.5"), accept_noise=True
+        )
         spent = session.spent()
     edit(project, '["north", "south"]', '["south"]\noutside = "other"')
     with project.session("stays") as session, pytest.raises(CellsChanged):
@@ -377,7 +383,7 @@ def test_a_project_waits_for_its_owner_after_an_edit(project: Project) -> None:
     with project.session("stays") as session:
         plan = session.plan.histogram(where={"zone": ["south"]}, epsilon="0.5")
         assert plan.cost.marginal is not None and plan.cost.marginal > 0.4
-        session.release(plan)
+        session.release(plan, accept_noise=True)
         assert session.spent() >= 0.9
     with project.ledger() as ledger:
         assert ledger.verify().sound
@@ -385,7 +391,7 @@ def test_a_project_waits_for_its_owner_after_an_edit(project: Project) -> None:
 
 def test_a_hard_link_in_a_project_is_the_same_file(project: Project, tmp_path: Path) -> None:
     with project.session("stays") as session:
-        session.release(session.plan.histogram(epsilon="0.5"))
+        session.release(session.plan.histogram(epsilon="0.5"), accept_noise=True)
     os.link(tmp_path / "stays.csv", tmp_path / "linked.csv")
     text = (tmp_path / "stays.toml").read_text()
     (tmp_path / "linked.toml").write_text(text.replace("stays.csv", "linked.csv"))

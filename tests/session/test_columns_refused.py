@@ -238,8 +238,8 @@ def test_every_family_of_labels_may_be_over_the_columns(tmp_path: Path) -> None:
         folder.mkdir()
         with opened_table(folder, prior, "row") as (session, _):
             plan = session.plan.histogram("place", epsilon=1)
-            session.release(plan)
-            session.release(session.plan.histogram("health", epsilon=1))
+            session.release(plan, accept_noise=True)
+            session.release(session.plan.histogram("health", epsilon=1), accept_noise=True)
             independent = isinstance(prior, IndependentEntries)
             assert (session.spent() <= 1) == independent
             assert plan.cost.by_column is not None

@@ -100,7 +100,9 @@ def test_a_session_keeps_to_the_days_that_the_prior_has_not_seen(tmp_path: Path,
             for kept in (None, (None, 5), (4, 5)):
                 plan = session.plan.histogram(epsilon=SURE, window=kept)
                 assert plan.query.rows.scope.start == 4
-            found = session.release(session.plan.histogram(epsilon=SURE)).column("estimate")
+            found = session.release(session.plan.histogram(epsilon=SURE), accept_noise=True).column(
+                "estimate"
+            )
             late = [row[3] for row in ROWS if row[1] >= 4]
             assert found == [late.count(state) for state in STATES]
 
@@ -122,7 +124,9 @@ def test_a_session_keeps_to_the_entities_that_the_prior_has_not_seen(tmp_path: P
     ):  # fmt: skip
         others = _names(HeldOutEngine(engine, Share("takifugu", share, Fraction(1))))
         assert 0 < len(others) < len(PEOPLE)
-        found = session.release(session.plan.histogram(epsilon=SURE)).column("estimate")
+        found = session.release(session.plan.histogram(epsilon=SURE), accept_noise=True).column(
+            "estimate"
+        )
         kept = [row[3] for row in ROWS if row[0] in others]
         assert found == [kept.count(state) for state in STATES]
         assert engine.count(made.test) == len(kept)
@@ -155,7 +159,9 @@ def test_the_owner_may_release_them_and_every_guarantee_says_so(tmp_path: Path, 
             pass
     how = {"release_fitted_rows": True}
     with opened(tmp_path, translation=translation, how=how, rows=ROWS) as (session, _, _):
-        answer = session.release(session.plan.histogram(epsilon=1, window=(0, 3)))
+        answer = session.release(
+            session.plan.histogram(epsilon=1, window=(0, 3)), accept_noise=True
+        )
         assert session.releasable.warning is not None
         assert session.releasable.warning in " ".join(answer.guarantee.split())
         assert "was fitted on rows that are released from" in session.releasable.warning
@@ -169,15 +175,15 @@ def test_a_plan_for_fitted_rows_is_not_released(tmp_path: Path) -> None:
         )
         for window in (None, (None, 5)):  # here it would begin at 4
             with raises(StalePlan, differences=("query", "charge")):
-                session.release(allowed.plan.histogram(epsilon=1, window=window))
+                session.release(allowed.plan.histogram(epsilon=1, window=window), accept_noise=True)
         with raises(UnsoundRequest, field="window", needed=4):
-            session.release(allowed.plan.histogram(epsilon=1, window=(2, None)))
+            session.release(allowed.plan.histogram(epsilon=1, window=(2, None)), accept_noise=True)
         assert list(ledger.history(kind="charge")) == []
     share = Translation(fitted(tmp_path, ByEntity(Fraction(1, 3))).chain)
     with opened(tmp_path, translation=share, rows=ROWS) as (session, ledger, engine):
         allowed = Session(engine, share, ledger=ledger, dataset="visits", release_fitted_rows=True)
         with pytest.raises(StalePlan):  # an answer about all is not one about some
-            session.release(allowed.plan.histogram(epsilon=1))
+            session.release(allowed.plan.histogram(epsilon=1), accept_noise=True)
         assert list(ledger.history(kind="charge")) == []
 
 

@@ -47,7 +47,7 @@ def refused(session: Session, ledger: Any, *plans: Plan) -> None:
     head = ledger.head()
     for plan in plans:
         with pytest.raises(StalePlan):
-            session.release(plan)
+            session.release(plan, accept_noise=True)
     assert ledger.head() == head
 
 
@@ -144,7 +144,7 @@ def test_a_key_is_the_one_that_is_charged(tmp_path: Path) -> None:
     rows = [("Ann", 0, 1, "home", 0), ("Ann", 1, 2, "ward", 0)]
     public = (Category("zone", (1, 2), "refuse"),)
     with opened(tmp_path, rows=rows, public=public, budget=3) as (session, _, _):
-        session.release(session.plan.histogram(where={"zone": [1]}, epsilon=1))
+        session.release(session.plan.histogram(where={"zone": [1]}, epsilon=1), accept_noise=True)
         for key in (True, 1.0, np.int64(1), None):
             with raises(InvalidQuery, field="where, zone"):
                 session.plan.histogram(where={"zone": [key]}, epsilon=1)  # type: ignore[list-item]
@@ -155,7 +155,7 @@ def test_a_list_that_grows_after_it_was_priced_changes_nothing(tmp_path: Path) -
         zones = ["a"]
         plan = session.plan.histogram(where={"zone": zones}, epsilon=400)
         zones.append("b")
-        assert session.release(plan).column("estimate") == [2, 1]
+        assert session.release(plan, accept_noise=True).column("estimate") == [2, 1]
 
 
 def test_options_are_what_is_planned_anew(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_options_are_what_is_planned_anew(tmp_path: Path) -> None:
             raised,
             replace(plan, options=other),
         )
-        assert not session.release(plan).free
+        assert not session.release(plan, accept_noise=True).free
 
 
 def test_a_plan_tells_nothing_that_is_the_owners(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_what_breaks_after_the_charge_tells_nothing_of_what_was_read(
         plan = session.plan.histogram(epsilon=1)
         monkeypatch.setattr(HistogramQuery, "exact", read)
         with pytest.raises(ReleaseFailed) as told:
-            session.release(plan)
+            session.release(plan, accept_noise=True)
         assert session.spent() == plan.cost.after
     assert told.value.__context__ is None and told.value.__cause__ is None
     assert str(SECRET) not in everything_told(told.value)
@@ -224,7 +224,7 @@ def test_a_declared_rule_that_fails_after_the_charge_is_told_without_its_value(
     rows = [*ROWS, ("Bea", 2, "a", str(SECRET), 0.0)]
     with opened(tmp_path, rows=rows) as (session, _, _):
         with pytest.raises(InvalidDeclaration, match="outside its declared list") as told:
-            session.release(session.plan.histogram(epsilon=1))
+            session.release(session.plan.histogram(epsilon=1), accept_noise=True)
         assert session.spent() > 0
     assert str(SECRET) not in everything_told(told.value)
 
@@ -278,10 +278,12 @@ def test_nothing_protected_is_read_before_the_charge_is_written(
         Session(engine, session._prior, ledger=ledger, dataset="visits").guarantee()
         made = plan(session)
         assert made.query.kind == kind and not spent_when_read
-        session.release(made)
+        session.release(made, accept_noise=True)
         assert spent_when_read and min(spent_when_read) == made.cost.after
         seen = len(spent_when_read)
-        assert session.release(made).free and len(spent_when_read) == seen  # not read again
+        assert (
+            session.release(made, accept_noise=True).free and len(spent_when_read) == seen
+        )  # not read again
 
 
 SCRIPT = """
@@ -291,7 +293,7 @@ from takifugu.engines import Engine
 from tests.session.world import opened
 Engine.histogram = lambda *_: os._exit(9)  # the machine stops while the answer is computed
 with opened(Path(sys.argv[1])) as (session, ledger, engine):
-    session.release(session.plan.histogram(epsilon=1))
+    session.release(session.plan.histogram(epsilon=1), accept_noise=True)
 """
 
 
@@ -308,7 +310,8 @@ def test_a_machine_that_stops_after_the_charge_has_paid(tmp_path: Path) -> None:
     with opened(tmp_path) as (session, ledger, _):
         plan = session.plan.histogram(epsilon=1)
         assert not plan.stored and plan.cost.before == plan.cost.alone > 0
-        assert not session.release(plan).free  # paid again: the first noise may have been seen
+        again = session.release(plan, accept_noise=True)
+        assert not again.free  # paid again: the first noise may have been seen
         (worst,) = ledger.positions()[0].worst
         assert worst.epsilon == 2 * plan.cost.per_entry
         assert ledger.verify().sound
@@ -320,9 +323,9 @@ def test_two_protected_columns_have_two_budgets(tmp_path: Path) -> None:
     with opened(tmp_path, protected=both, how=how) as (states, ledger, engine):
         ledger.set_budget("visits, weight", 2)
         weights = Session(engine, PLAIN, ledger=ledger, dataset="visits, weight", about="weight")
-        states.release(states.plan.histogram(epsilon=1))
+        states.release(states.plan.histogram(epsilon=1), accept_noise=True)
         assert states.spent() > 0 == weights.spent()
-        weights.release(weights.plan.sum(epsilon=1))
+        weights.release(weights.plan.sum(epsilon=1), accept_noise=True)
         assert weights.about == "weight" and weights.spent() > 0
         with raises(InvalidQuery, field="weight"):
             states.plan.sum("weight", epsilon=1)
@@ -338,7 +341,7 @@ def test_a_new_prior_sees_all_that_was_spent_under_the_old_one(tmp_path: Path) -
     )
     with opened(tmp_path, budget=2) as (session, ledger, engine):
         plan = session.plan.histogram(epsilon=1)
-        session.release(plan)
+        session.release(plan, accept_noise=True)
         accept(ledger, sticky)
         harder = Session(engine, sticky, ledger=ledger, dataset="visits")
         assert (
@@ -348,7 +351,7 @@ def test_a_new_prior_sees_all_that_was_spent_under_the_old_one(tmp_path: Path) -
         )
         more = harder.plan.count(["ward"], epsilon="0.1")
         assert more.cost.before == harder.spent() and more.cost.fits
-        assert harder.release(more).cost.after == harder.spent()
+        assert harder.release(more, accept_noise=True).cost.after == harder.spent()
         assert session.spent() == TRANSLATION.to_pufferfish(
             float(plan.cost.per_entry + more.cost.per_entry)
         )

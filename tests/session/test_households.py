@@ -72,24 +72,26 @@ def test_a_household_is_charged_for_what_it_tells_of_both(tmp_path: Path) -> Non
         whole = Household({"prior": PAIR}, {"health": Secrets()})
         assert whole.to_pufferfish(allowed) <= 1 < whole.to_pufferfish(allowed * 1.01)
         assert 1 / 8 < allowed < 1  # less than all rows of both at once, more than one row
-        result = session.release(plan)
+        result = session.release(plan, accept_noise=True)
         assert result.cost.alone <= 1
         assert session.spent() == pytest.approx(whole.to_pufferfish(allowed), rel=1e-9)
         assert session.plan.histogram(epsilon=1).stored
-        session.release(session.plan.count(["ill"], by="role", epsilon=0.5))
+        session.release(session.plan.count(["ill"], by="role", epsilon=0.5), accept_noise=True)
         assert 1 < session.spent() <= 2
         with pytest.raises(BudgetExceeded):
-            session.release(session.plan.histogram(by="home", epsilon=1.5))
+            session.release(session.plan.histogram(by="home", epsilon=1.5), accept_noise=True)
 
 
 def test_windows_and_roles_that_were_not_read_have_lost_nothing(tmp_path: Path) -> None:
     """What one day and then another one loses is the largest of rows, not a sum of all."""
     with study(tmp_path, budget=5) as (session, _):
-        session.release(session.plan.histogram(window=(0, 1), epsilon=1))
+        session.release(session.plan.histogram(window=(0, 1), epsilon=1), accept_noise=True)
         first = session.spent()
-        session.release(session.plan.histogram(window=(2, 3), epsilon=1))
+        session.release(session.plan.histogram(window=(2, 3), epsilon=1), accept_noise=True)
         assert session.spent() == pytest.approx(first)
-        session.release(session.plan.histogram(where={"role": ["child"]}, epsilon=1))
+        session.release(
+            session.plan.histogram(where={"role": ["child"]}, epsilon=1), accept_noise=True
+        )
         assert session.spent() > first
 
 
@@ -104,7 +106,7 @@ def test_the_guarantee_says_who_belongs_together(tmp_path: Path) -> None:
 
 def test_the_columns_that_group_people_are_terms_of_the_budget(tmp_path: Path) -> None:
     with study(tmp_path) as (session, _):
-        session.release(session.plan.histogram(epsilon=1))
+        session.release(session.plan.histogram(epsilon=1), accept_noise=True)
     with raises(NotAccepted, dataset="table"), study(tmp_path, over=ALIKE):
         pass
     one = Household({"p": PAIR}, {"health": Secrets()}, grouping=("home", "role"))
@@ -268,7 +270,7 @@ def test_no_mechanism_that_loses_as_much_of_each_row_leaks_more_than_is_reported
     with study(tmp_path, prior=prior, budget=20) as (session, _):
         for release in releases:
             plan = session.plan.histogram(**release)
-            session.release(plan)
+            session.release(plan, accept_noise=True)
             first, last = release.get("window", (0, 4))
             roles = release.get("where", {}).get("role", ["parent", "child"])
             for k, role in enumerate(("parent", "child")):

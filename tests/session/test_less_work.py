@@ -47,7 +47,7 @@ def test_a_plan_reads_the_ledger_once_and_a_release_once(
         transactions.clear()
         plan = session.plan.histogram(epsilon=1)
         assert transactions == {"reading": 1}
-        session.release(plan)
+        session.release(plan, accept_noise=True)
         assert transactions == {"reading": 2, "writing": 2}  # a charge, then its answer
 
 
@@ -58,7 +58,7 @@ def test_terms_that_the_owner_replaces_later_stop_plans_and_releases(tmp_path: P
         with raises(NotAccepted, changed=("secrets",)):
             session.plan.histogram(epsilon=1)
         with raises(NotAccepted, changed=("secrets",)):
-            session.release(plan)
+            session.release(plan, accept_noise=True)
         assert list(ledger.history(kind="charge")) == []
 
 

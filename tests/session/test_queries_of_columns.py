@@ -45,13 +45,13 @@ def test_a_cross_tabulation_is_charged_for_its_columns_together(
         assert loss.cost == Cost.of({Jointly(("health", "place")): loss.epsilon})
         assert str(plan).startswith("histogram of place × health\n")
         assert plan.charge.query["column"] == ["place", "health"]
-        result = session.release(plan)
+        result = session.release(plan, accept_noise=True)
         assert result.columns == ("place", "health", "estimate", "low", "high")
         truth = Counter((place, health) for *_, place, health in ROWS)
         assert numbers(result) == {key: truth[key] for key in product(PLACES, HEALTH)}
         assert session.plan.histogram(("health", "place"), **SURE).stored  # the same columns
         by_zone = session.release(
-            session.plan.histogram(("place", "health"), by="zone", epsilon=200)
+            session.plan.histogram(("place", "health"), by="zone", epsilon=200), accept_noise=True
         )
         each = Counter((zone, place, health) for _, _, zone, place, health in ROWS)
         assert numbers(by_zone) == {key: each[key] for key in product("ab", PLACES, HEALTH)}
@@ -65,7 +65,7 @@ def test_marginals_are_histograms_for_one_charge(tmp_path: Path, prior: Any, ove
         assert isinstance(loss, Metric)
         half = loss.epsilon / 2
         assert loss.cost == Cost.of({Column("place", ANY): half, Column("health", ANY): half})
-        result = session.release(plan)
+        result = session.release(plan, accept_noise=True)
         assert result.columns == ("zone", "column", "label", "estimate", "low", "high")
         truth = Counter((zone, "place", place) for _, _, zone, place, _ in ROWS)
         truth += Counter((zone, "health", health) for _, _, zone, _, health in ROWS)
@@ -95,17 +95,23 @@ def test_marginals_cost_what_histograms_with_the_same_noise_do(tmp_path: Path) -
 
 def test_shares_and_rankings_of_combinations(tmp_path: Path) -> None:
     with opened_table(tmp_path, NETWORK, "row", budget=2000) as (session, _):
-        shares = session.release(session.plan.proportions(("place", "health"), **SURE))
+        shares = session.release(
+            session.plan.proportions(("place", "health"), **SURE), accept_noise=True
+        )
         truth = Counter((place, health) for *_, place, health in ROWS)
         for (place, health), share in numbers(shares).items():
             assert share == pytest.approx(truth[place, health] / len(ROWS))
-        ranked = session.release(session.plan.top_k(4, ("place", "health"), **SURE))
+        ranked = session.release(
+            session.plan.top_k(4, ("place", "health"), **SURE), accept_noise=True
+        )
         assert ranked.columns[:3] == ("rank", "place", "health")
         counts = [truth[place, health] for _, place, health, *_ in ranked.rows]
         assert ranked.column("estimate") == counts
         assert counts == sorted(truth.values(), reverse=True) + [0] * (4 - len(truth))
         assert [rank for rank, *_ in ranked.rows] == [1, 2, 3, 4]
-        first = session.release(session.plan.top_k(1, ("place", "health"), by="zone", epsilon=200))
+        first = session.release(
+            session.plan.top_k(1, ("place", "health"), by="zone", epsilon=200), accept_noise=True
+        )
         for zone, _, place, health, *_ in first.rows:
             mine = Counter((p, h) for _, _, z, p, h in ROWS if z == zone)
             assert mine[place, health] == max(mine.values())
@@ -119,7 +125,7 @@ def test_a_delta_is_charged_for_the_row(tmp_path: Path) -> None:
         ):
             assert isinstance(plan.charge.loss, Concentrated)
             assert plan.cost.alone <= 1
-            session.release(plan)
+            session.release(plan, accept_noise=True)
         marginal: Any = session.plan.marginals(epsilon=1, delta="1e-6").mechanism
         table: Any = session.plan.histogram(("place", "health"), epsilon=1, delta="1e-6").mechanism
         assert marginal.scale / table.scale == pytest.approx(np.sqrt(2), rel=1e-3)
@@ -146,9 +152,9 @@ def test_numbers_beside_labels_are_charged_by_distance(tmp_path: Path) -> None:
     how = {"linear": {"shift": WeightedSum("load", "zone", {"a": 1, "b": "-1/2"})}}
     with opened_table(tmp_path, LOADED, "row", budget=2000, how=how, **TABLE) as (session, _):
         loads = [Fraction(row[4]) for row in LOADED_ROWS]
-        total = session.release(session.plan.sum("load", **SURE))
+        total = session.release(session.plan.sum("load", **SURE), accept_noise=True)
         assert total.rows[0][0] == sum(loads)
-        mean = session.release(session.plan.mean("load", **SURE))
+        mean = session.release(session.plan.mean("load", **SURE), accept_noise=True)
         assert mean.rows[0][0] == pytest.approx(float(sum(loads)) / len(loads))
         for plan in (session.plan.sum("load", epsilon=1), session.plan.linear("shift", epsilon=1)):
             loss = plan.charge.loss
@@ -157,7 +163,7 @@ def test_numbers_beside_labels_are_charged_by_distance(tmp_path: Path) -> None:
             assert isinstance(shape, Column) and shape.column == "load"
             assert shape.shape != ANY and value == loss.epsilon
             assert plan.cost.alone <= 1
-        shift = session.release(session.plan.linear("shift", **SURE))
+        shift = session.release(session.plan.linear("shift", **SURE), accept_noise=True)
         signs = {"a": Fraction(1), "b": Fraction(-1, 2)}
         assert shift.rows[0][0] == sum(
             signs[row[2]] * load for row, load in zip(LOADED_ROWS, loads, strict=True)
@@ -210,7 +216,7 @@ def test_transitions_need_an_order_that_the_prior_speaks_of(tmp_path: Path) -> N
         for who in ("ann", "bob", "cid"):
             path = [place for person, _, _, place, _ in ROWS if person == who]
             truth += Counter(pairwise(path))
-        assert numbers(session.release(plan)) == {
+        assert numbers(session.release(plan, accept_noise=True)) == {
             key: truth[key] for key in product(PLACES, PLACES)
         }
 
@@ -285,7 +291,7 @@ def test_columns_of_a_result_have_names_of_their_own(tmp_path: Path, name: str) 
             session.plan.histogram(("place", "health"), by=name, epsilon=1),
             session.plan.top_k(2, ("place", "health"), by=name, epsilon=1),
         ):
-            result = session.release(plan)
+            result = session.release(plan, accept_noise=True)
             assert len(set(result.columns)) == len(result.columns) == len(result.rows[0])
             assert result.columns[0] == name
             result.plot(tmp_path / f"{plan.query.kind}.png")
@@ -306,7 +312,7 @@ def test_a_linear_query_charges_the_rows_that_it_reads(tmp_path: Path) -> None:
         assert every.charge.groups is None
         assert every.error == total.error  # the same query but for its name
         assert every.charge.loss == total.charge.loss
-        session.release(plan)
+        session.release(plan, accept_noise=True)
         assert session.plan.sum("load", where={"zone": ["b"]}, epsilon=1).cost.fits
         assert not session.plan.sum("load", where={"zone": ["a"]}, epsilon=1).cost.fits
         (event,) = ledger.history(kind="charge")
@@ -373,7 +379,7 @@ def test_results_of_several_columns_are_drawn(tmp_path: Path) -> None:
             ("all", session.plan.marginals(epsilon=1)),
             ("best", session.plan.top_k(2, ("place", "health"), epsilon=1)),
         ):
-            result = session.release(plan)
+            result = session.release(plan, accept_noise=True)
             result.plot(tmp_path / f"{name}.png")
             assert (tmp_path / f"{name}.png").stat().st_size > 1000
             assert len(result.to_pandas()) == len(result.rows)

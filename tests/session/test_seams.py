@@ -43,20 +43,20 @@ def test_a_permission_that_is_taken_back_ends_at_once(tmp_path: Path) -> None:
     project = with_line(fitted(tmp_path), ALLOWED)
     project.accept_prior("stays", project.change("stays"))
     with project.session("stays") as session:
-        session.release(session.plan.histogram(epsilon=1))
+        session.release(session.plan.histogram(epsilon=1), accept_noise=True)
         plan = session.plan.histogram(window=(0, 8), epsilon=2)
         back = without_line(project, ALLOWED)
         back.accept_prior("stays", back.change("stays"))
         with back.ledger() as ledger:
             head = ledger.head()
         with pytest.raises(NotAccepted):
-            session.release(plan)
+            session.release(plan, accept_noise=True)
         with pytest.raises(NotAccepted):
             session.plan.histogram(epsilon=2)
         with back.ledger() as ledger:
             assert ledger.head() == head
     with back.session("stays") as session:
-        assert session.release(session.plan.histogram(epsilon=1))
+        assert session.release(session.plan.histogram(epsilon=1), accept_noise=True)
 
 
 def test_a_session_in_python_takes_no_permission_that_the_owner_did_not_give(
@@ -76,7 +76,7 @@ def test_a_session_in_python_takes_no_permission_that_the_owner_did_not_give(
             )
         session = Session(engine, translation, ledger=ledger, dataset="stays", home=project.folder)
         assert session.releasable.start is not None
-        assert session.release(session.plan.histogram(epsilon=1))
+        assert session.release(session.plan.histogram(epsilon=1), accept_noise=True)
 
 
 def test_rules_that_were_released_by_hold_where_nobody_ever_accepted_any(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_rules_that_were_released_by_hold_where_nobody_ever_accepted_any(tmp_pat
     project = open_project(project.file)
     project.set_budget("stays", "100")
     with project.session("stays") as session:
-        session.release(session.plan.histogram(epsilon=1))
+        session.release(session.plan.histogram(epsilon=1), accept_noise=True)
     changed = with_line(project, ALLOWED)
     with pytest.raises(NotAccepted), changed.session("stays"):
         raise AssertionError("released from fitted rows")
@@ -112,7 +112,7 @@ def test_a_loss_is_read_by_the_present_prior_only_on_the_owners_word(
     with project.ledger() as ledger:
         ledger.backup(copy)
     with project.session("stays") as session:
-        session.release(session.plan.histogram(epsilon=1))
+        session.release(session.plan.histogram(epsilon=1), accept_noise=True)
     words = ["restore", str(copy), "--accept-loss", "--project", str(project.file)]
     done = CliRunner().invoke(app, [*words, *(["--same-prior", "--no-costs"] if vouched else [])])
     assert done.exit_code == 0, done.output

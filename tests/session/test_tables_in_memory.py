@@ -54,7 +54,7 @@ def session_on(
 
 def released(visits: Table, folder: Path, dataset: str = "visits") -> Any:
     with session_on(visits, folder, dataset) as session:
-        return session.release(session.plan.histogram(epsilon=1))
+        return session.release(session.plan.histogram(epsilon=1), accept_noise=True)
 
 
 @pytest.mark.parametrize("package", ["pandas", "polars", "pyarrow"])
@@ -99,14 +99,14 @@ def test_the_same_rows_in_a_file_and_a_frame_are_not_two_tables(tmp_path: Path) 
         session.plan.histogram(epsilon=1)
     assert any("source kind" in difference for difference in refused.value.changes)
     with session_on(loaded, tmp_path, "loaded") as session, pytest.raises(SameRows):
-        session.release(session.plan.histogram(epsilon=1))
+        session.release(session.plan.histogram(epsilon=1), accept_noise=True)
 
 
 def test_the_same_frame_under_two_names_is_not_two_tables(tmp_path: Path) -> None:
     released(table(frame(), **DECLARED, name="visits"), tmp_path)
     renamed = table(frame("polars"), **DECLARED, name="stays")
     with session_on(renamed, tmp_path, "stays") as session, pytest.raises(SameRows):
-        session.release(session.plan.histogram(epsilon=1))
+        session.release(session.plan.histogram(epsilon=1), accept_noise=True)
 
 
 def test_another_frame_under_the_same_name_is_noticed_and_paid_for_as_another_file_is(
@@ -124,7 +124,7 @@ def test_another_frame_under_the_same_name_is_noticed_and_paid_for_as_another_fi
             )
             with session_on(visits, folder) as session:
                 plan = session.plan.histogram(epsilon=1)
-                result = session.release(plan)
+                result = session.release(plan, accept_noise=True)
                 found[kind, len(rows)] = bool(plan.notes), result.free, session.spent()
     for rows in (ROWS, MORE):
         assert found["memory", len(rows)] == found["file", len(rows)]

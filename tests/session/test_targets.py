@@ -52,7 +52,7 @@ def test_the_noise_is_the_most_that_keeps_the_target(
             assert beyond(plan, steps) > (1 - confidence) * 0.99  # a little more would miss
         assert_cheaper_when_wider(session, query, within, delta)
         if not numbers:
-            assert session.release(plan).error["interval"] <= within
+            assert session.release(plan, accept_noise=True).error["interval"] <= within
 
 
 def assert_cheaper_when_wider(

@@ -4,10 +4,12 @@ Each command is a module of its own that imports what it needs when it is called
 ``takifugu --help`` answers at once.
 """
 
+import gc
 import io
 import re
 import sys
 import warnings
+from copy import copy
 from typing import Annotated, Any
 
 import typer
@@ -17,11 +19,13 @@ from takifugu.cli.commands import budget_command as budget
 from takifugu.cli.commands import dataset_command as dataset
 from takifugu.cli.commands import ledger_command as ledger
 from takifugu.cli.commands import prior_command as prior
+from takifugu.cli.commands import schedule_command as schedule
 from takifugu.cli.commands.check_command import run_check
 from takifugu.cli.commands.collapse_command import run_collapse
 from takifugu.cli.commands.curve_command import run_curve
 from takifugu.cli.commands.init_command import run_init
 from takifugu.cli.commands.plan_command import run_plan
+from takifugu.cli.commands.quickstart_command import run_quickstart
 from takifugu.cli.commands.reassess_command import run_reassess
 from takifugu.cli.commands.release_command import run_release
 from takifugu.cli.commands.report_command import run_report
@@ -33,6 +37,7 @@ from takifugu.cli.shared_options import StrictTyper, echo
 from takifugu.errors import TakifuguError
 from takifugu.visible import visible
 
+COLLECTED = 200_000  # new objects between collections: imports make many, and hardly any garbage
 MOST_OF_A_NAME = 200  # characters of a name that a message repeats
 _LONG = re.compile(rf"\S{{{2 * MOST_OF_A_NAME},}}")
 
@@ -77,12 +82,14 @@ def takifugu(
     """Pufferfish privacy for correlated data."""
 
 
+app.command("quickstart")(run_quickstart)
 app.command("init")(run_init)
 app.add_typer(dataset.app, name="dataset")
 app.add_typer(prior.app, name="prior")
 app.add_typer(budget.app, name="budget")
 app.command("plan")(run_plan)
 app.command("release")(run_release)
+app.add_typer(schedule.app, name="schedule")
 app.command("report")(run_report)
 app.add_typer(ledger.app, name="ledger")
 app.command("curve")(run_curve)
@@ -124,14 +131,30 @@ def _print_anything() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def _called(arguments: list[str]) -> typer.Typer:
+    """The program with the command alone that is called: Typer reads the options of all it has.
+
+    All of it for anything else: help, completion, a name that is misspelt.
+    """
+    name = arguments[0] if arguments else None
+    commands = [command for command in app.registered_commands if command.name == name]
+    groups = [group for group in app.registered_groups if group.name == name]
+    if name is None or not (commands or groups):
+        return app
+    only = copy(app)
+    only.registered_commands, only.registered_groups = commands, groups
+    return only
+
+
 def main() -> None:
     """Entry point: an error is one line and a status (see `exit_status`), a bug a traceback."""
     code, failure = MISTAKE, None
+    gc.set_threshold(COLLECTED)
     warnings.showwarning = _warn
     _print_anything()
     try:
         completion.prepare()
-        status = app(prog_name="takifugu", standalone_mode=False)
+        status = _called(sys.argv[1:])(prog_name="takifugu", standalone_mode=False)
         if status == STOPPED:
             raise KeyboardInterrupt
     except KeyboardInterrupt:

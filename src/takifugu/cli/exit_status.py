@@ -9,7 +9,8 @@ STOPPED = 130  # 128 and the number of the signal, as shells have it
 MEANINGS = {
     DONE: "done",
     FAILED: "a check failed: the ledger is not sound, or a mechanism leaks more than claimed",
-    MISTAKE: "invalid input, or you answered no; one line says what to do",
+    MISTAKE: "invalid input, an answer of mostly noise that nobody confirmed, or you answered no;"
+    " one line says what to do",
     REFUSED: "refused: by the budget, or until the owner decides; nothing was released",
     STORAGE: "the ledger, the data or a driver is unavailable; nothing was released",
     UNDELIVERED: "released and charged, but not written; the same query again is free",
@@ -17,11 +18,13 @@ MEANINGS = {
 }
 BY_NAME = {
     "BudgetExceeded": REFUSED,
+    "BatchRefused": REFUSED,
     "NoBudget": REFUSED,
     "NotAccepted": REFUSED,
     "CellsChanged": REFUSED,
     "SameRows": REFUSED,
     "TwoBudgets": REFUSED,
+    "ScheduleLocked": STORAGE,
     "LedgerUnavailable": STORAGE,
     "LedgerUnwritable": STORAGE,
     "LedgerDamaged": STORAGE,

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     from takifugu.project.project import Project
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+BatchFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--file", metavar="PLANS.toml", help="Several queries instead, one [[release]] for each."
+    ),
+]
 InProject = Annotated[
     Path | None,
     typer.Option(
@@ -219,6 +225,13 @@ class Spinner(AbstractContextManager["Spinner"]):
     def __exit__(self, *_: object) -> None:
         if self._status is not None:
             self._status.stop()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Make room for a question on the terminal."""
+        self.__exit__()
+        yield
+        self.__enter__()
 
     def __call__(self, detail: str) -> None:
         """Show a detail of what is being done."""

@@ -104,7 +104,7 @@ def fit_markov_chain(
         )
     tau = TAU if options.tau is None else options.tau
     chain = counts.chain(unseen="uniform", tau=tau or None, length=options.length)
-    found = steps_estimate(chain, counts.states, counts.counts)
+    found = steps_estimate(chain, counts.states, counts.counts, tau or None)
     return found if counts.columns is None else replace(found, over="sequence")
 
 

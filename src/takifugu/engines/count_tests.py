@@ -18,6 +18,7 @@ show, as a share of how uncertain c is given b.
 
 from dataclasses import dataclass
 from math import exp, log
+from typing import Literal
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from takifugu.numeric import Floats, Integers
 SMALL = 5.0  # an expected count below this is small
 OFTEN = 0.2  # a share of small cells from which the chi-square law is not to be relied on
 REJECTED = 1e-3  # a p-value below this is no accident
+UNUSUAL = 0.05  # and one below this is seldom one
 MATTERS = 0.01  # a share of the uncertainty
 LEAST = -1e9  # a logarithm of a p-value
 
@@ -130,4 +132,12 @@ def p_words(log_p: float) -> str:
     exponent = log_p / log(10)
     if exponent < -12:
         return "p < 1e-12" if exponent > -300 else "p < 1e-300"
-    return f"p = {exp(log_p):.2g}"
+    said = f"p = {exp(log_p):.2g}"
+    if log(REJECTED) <= log_p < log(UNUSUAL):
+        said += f", unusual for chance; below {REJECTED:g} it counts as not fitting"
+    return said
+
+
+def not_rejected(log_p: float) -> Literal["fits", "unclear"]:
+    """What is said of a law that is not rejected: unclear, if its p-value is unusually small."""
+    return "unclear" if log_p < log(UNUSUAL) else "fits"

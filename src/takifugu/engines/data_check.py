@@ -74,6 +74,7 @@ def _refuse_misread(engine: Engine) -> None:
             needed="be 'utf-8'",
             reason="encoding",
         )
+    engine.refuse_cut_rows()
     if order.format is None:
         return
     unparsed = engine.unparsed_times()

@@ -113,15 +113,16 @@ def _order(column: SchemaColumn) -> int:
 
 
 def guess_protected(columns: Sequence[SchemaColumn], taken: Sequence[str]) -> dict[str, str]:
-    """The columns to protect, each with the reason: of labels if there are any, else of numbers."""
+    """The columns to protect, each with the reason: labels before numbers, where both would do."""
     free = [c for c in columns if c.name not in taken]
     labels = {c.name: _label(c) for c in free if c.kind == "text"}
     numbers = {c.name: _number(c) for c in free if c.kind in ("whole", "real")}
-    for scores, what in ((labels, "text"), (numbers, "numbers")):
-        best = max(scores.values(), default=0)
-        if best > 0:
-            why = f"{what}, by its name something to protect" if best > 1 else f"holds {what}"
-            return {name: why for name, score in scores.items() if score == best}
+    for best in (2, 1):
+        for scores, what in ((labels, "text"), (numbers, "numbers")):
+            found = [name for name, score in scores.items() if score == best]
+            if found:
+                why = f"{what}, by its name something to protect" if best > 1 else f"holds {what}"
+                return dict.fromkeys(found, why)
     return {}
 
 

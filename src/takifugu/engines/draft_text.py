@@ -68,7 +68,7 @@ def _python(value: Any) -> str:
 
 
 def _head(draft: Draft) -> Iterator[str]:
-    yield "# A draft, made from the names and types of the columns. No protected value was read."
+    yield "# A draft, made from the names and types of the columns. It holds no protected value."
     if draft.open:
         many = "1 open point" if len(draft.open) == 1 else f"{len(draft.open)} open points"
         yield f'# {many}, written as "?": fill them in, then add the dataset to a project.'

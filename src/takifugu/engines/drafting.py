@@ -5,7 +5,7 @@
     draft = draft.answered(values={"place": ["home", "work"]})
     draft.to_toml(Path("visits.toml"))
 
-No protected value is read: parts are guessed from names and types, each with its reason, and the
+No protected value is in it: parts are guessed from names and types, each with its reason, and the
 columns of the entity and of the order, which are public by every declaration, are read once they
 are known. What nobody can know from that is an open point, written as ``"?"``; a declaration with
 open points is refused. Columns that nobody chose are left out: they are not read.
@@ -369,6 +369,7 @@ class _Parts:
                 "day and month of its times can be either way",
                 " or ".join(f"format = '{form}'" for form in found),
                 f"--format '{found[0]}'",
+                choices=found,
             )
         else:
             self.ask(
@@ -425,7 +426,7 @@ class _Parts:
             if step != 1:
                 why = f"sums are made in steps of {step}"
                 self.decisions.append(Decision("protected", column.name, why))
-            keys = {"bounds": list(bounds), "step": step, "missing": "drop"}
+            keys = {"bounds": list(bounds), "step": step, "missing": "refuse"}
             return {key: value for key, value in keys.items() if (key, value) != ("step", 1)}
         if values is not None:
             return {"values": _typed(values, column), "outside": "other"}
@@ -439,7 +440,7 @@ class _Parts:
                 "bounds = [0, 100]" + (codes if column.kind == "whole" else ""),
                 f"--bounds {shown}=0..100",
             )
-            return {"bounds": OPEN, "missing": "drop"}
+            return {"bounds": OPEN, "missing": "refuse"}
         if column.kind != "text":
             raise InvalidDeclaration(
                 shown,
@@ -467,8 +468,10 @@ class _Parts:
             values = (self.answers.values or {}).get(name, FROM_THE_DATA)
             self.document.setdefault("public", {})[name] = {"values": values}
 
-    def ask(self, key: str, question: str, needed: str, option: str) -> None:
-        self.open.append(OpenPoint(key, question, needed, option))
+    def ask(
+        self, key: str, question: str, needed: str, option: str, choices: tuple[str, ...] = ()
+    ) -> None:
+        self.open.append(OpenPoint(key, question, needed, option, choices))
 
 
 def _plain(value: Any) -> Any:

@@ -149,6 +149,10 @@ class Engine:
         table = np.array([row[:2] for row in found], dtype=np.int64).reshape(-1, 2)
         return Lengths(_still(table[:, 0]), _still(table[:, 1]))
 
+    def refuse_cut_rows(self) -> None:
+        """Raise if rows of a CSV file have too many or too few fields."""
+        self._backend.refuse_cut_rows()
+
     def unparsed_times(self) -> int:
         """How many rows have a place in the order that is not written in the declared format."""
         return self._backend.unparsed_times()

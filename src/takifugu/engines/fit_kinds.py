@@ -8,6 +8,7 @@ and says what it rests on. A new kind is one module beside this one, and one ent
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
 from fractions import Fraction
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,10 +22,13 @@ from takifugu.engines.label_finding import find_labels
 from takifugu.engines.label_lookup import refuse_many_labels
 from takifugu.engines.scope import EVERYTHING, Scope
 from takifugu.errors import one_of
+from takifugu.numeric import Integers
 from takifugu.priors import FittedRows, Name, Prior
 
 if TYPE_CHECKING:
     from takifugu.engines.goodness import GoodnessOfFit
+    from takifugu.translation.prior_advice import PriorAdvice
+    from takifugu.translation.protocol import LossTranslation
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,8 @@ class FitOptions:
     """What to fit, and on which rows: the first days, a share of the entities, or all.
 
     Attributes:
-        first_days: Fit on so many days and release from those after them.
+        first_days: Fit on so many days and release from those after them; where the order is a
+            number, on the rows within so many of its smallest one.
         share: Fit on such a share of the entities and release from the others.
         other: The state for what was never seen; it must be a label of the column.
         tau: What zeros are smoothed to, by default as in the paper; 0 leaves them.
@@ -127,6 +132,9 @@ class Estimate:
         goodness: Tests whether it describes the rows; None for the tests of its kind, by
             `fit_goodness`.
         stated: What a policy says of ``over`` beside: the columns that group people.
+        counts: ``[x, y]``: the steps that a chain was fitted to; None for other kinds.
+        tau: What their zeros were smoothed to; None if they were not.
+        rare: The states that were left fewer than ten times, and how often, the rarest first.
     """
 
     prior: Prior
@@ -138,6 +146,32 @@ class Estimate:
     over: str | None = None
     goodness: "Callable[[], GoodnessOfFit] | None" = field(default=None, repr=False, compare=False)
     stated: Mapping[str, str] = field(default_factory=dict)
+    counts: Integers | None = field(default=None, repr=False, compare=False)
+    tau: float | None = None
+    rare: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class FitSize:
+    """How large a table is, and the part of it that a prior was fitted on. All of it is public.
+
+    Attributes:
+        people: How many entities the prior was fitted on.
+        rows: How many rows these have there.
+        longest: The most rows that an entity has in the whole table.
+        days: How many days the table spans; None if its order is a number.
+    """
+
+    people: int
+    rows: int
+    longest: int
+    days: int | None = None
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Lengths of sequences that might suit: the longest, and those of about a day."""
+        parts = 10 if self.days is None else self.days
+        return tuple(dict.fromkeys((self.longest, -(-self.longest // parts))))
 
 
 Fitter = Callable[[Engine, tuple[str, ...], Scope, FitOptions], Estimate]
@@ -220,6 +254,7 @@ class Fitted:
         split: How they were kept apart.
         remaining: How many rows were kept apart, which is public; None if that was not counted.
         goodness: Whether it describes the rows that it was fitted on; None if not tested.
+        size: How large the table is; None if that was not counted.
     """
 
     prior: Prior
@@ -230,11 +265,28 @@ class Fitted:
     split: Split
     remaining: int | None = None
     goodness: "GoodnessOfFit | None" = None
+    size: FitSize | None = None
 
     @property
     def statement(self) -> str:
         """What readers of the policy should know about the fit."""
         return " ".join((self.rows.statement, *self.estimate.rests))
+
+    def advice(
+        self,
+        epsilon: float = 1.0,
+        *,
+        translation: "LossTranslation | None" = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> "PriorAdvice":
+        """What it rests on, what ``epsilon`` allows under it, and what would allow more.
+
+        ``translation`` is that of the prior with the secrets to keep; by default every pair of
+        values is one. It takes some seconds for priors of many states.
+        """
+        from takifugu.engines.fit_advice import advice_of
+
+        return advice_of(self, epsilon, translation=translation, progress=progress)
 
 
 def fit_prior(
@@ -243,13 +295,15 @@ def fit_prior(
     options: FitOptions,
     *,
     tested: bool = False,
+    sized: bool = False,
     every_pair: bool = False,
 ) -> Fitted:
     """The prior that ``options`` describe, and how it was fitted.
 
     ``columns`` is what it is about if the options name none; empty for the default of the kind.
-    With ``tested`` its goodness of fit is counted too, which reads the fitted rows again. Fewer
-    labels can be handled where ``every_pair`` of them is to be a secret pair.
+    With ``tested`` its goodness of fit is counted too, which reads the fitted rows again; with
+    ``sized`` how many people and rows there are. Fewer labels can be handled where ``every_pair``
+    of them is to be a secret pair.
     """
     kind = KINDS[str(options.kind)]
     chosen = options.columns or tuple(columns) or _default(kind, engine.declaration)
@@ -284,7 +338,19 @@ def fit_prior(
         from takifugu.engines.fit_goodness import goodness_of
 
         goodness = goodness_of(engine, chosen, train, options, estimate)
-    return Fitted(prior, estimate, rows, train, test, options.split, remaining, goodness)
+    size = _size(engine, train) if sized else None
+    return Fitted(prior, estimate, rows, train, test, options.split, remaining, goodness, size)
+
+
+def _size(engine: Engine, train: Scope) -> FitSize:
+    fitted, whole = engine.lengths(train), engine.lengths()
+    days = None
+    if engine.declaration.order.kind != "number":
+        first, last = engine.span()
+        if isinstance(first, datetime) and isinstance(last, datetime):
+            days = (last.date() - first.date()).days + 1
+    rows = int((fitted.lengths * fitted.entities).sum())
+    return FitSize(int(fitted.entities.sum()), rows, whole.longest, days)
 
 
 def _default(kind: FitKind, declaration: Declaration) -> tuple[str, ...]:

@@ -18,8 +18,13 @@ RARE = 10  # times that a state is left, below which its row of a table is littl
 SHOWN = 5  # states that a sentence lists
 
 
-def steps_estimate(prior: Prior, states: Sequence[Any], counts: Integers) -> Estimate:
-    """A prior over a sequence, and the steps that it rests on: ``[…, state, next state]``."""
+def steps_estimate(
+    prior: Prior, states: Sequence[Any], counts: Integers, tau: float | None = None
+) -> Estimate:
+    """A prior over a sequence, and the steps that it rests on: ``[…, state, next state]``.
+
+    ``tau`` is what their zeros were smoothed to.
+    """
     total = int(counts.sum())
     if not total:
         raise InvalidQuery(
@@ -47,17 +52,26 @@ def steps_estimate(prior: Prior, states: Sequence[Any], counts: Integers) -> Est
     facts = {
         "exits": {state_text(state): int(count) for state, count in zip(states, left, strict=True)}
     }
-    return Estimate(prior, total, "steps", tuple(rests), tuple(notes), facts)
+    return Estimate(
+        *(prior, total, "steps", tuple(rests), tuple(notes), facts),
+        rare=tuple((state_text(states[i]), int(left[i])) for i in _rarest(left)),
+        counts=counts if before == 1 else None,
+        tau=tau,
+    )
 
 
 def _rare(states: Sequence[Any], left: Integers) -> str:
     """The states that were left hardly ever, the rarest first."""
-    order = [int(i) for i in np.argsort(left, kind="stable") if left[i] < RARE]
+    order = _rarest(left)
     named = [f"{name_of(states[i])} ({int(left[i])})" for i in order[:SHOWN]]
     if len(order) > SHOWN:
         named.append(f"and {len(order) - SHOWN} more states")
     times = f"left fewer than {RARE} times in the rows that were counted"
     return f"{', '.join(named)}, {times}" if named else ""
+
+
+def _rarest(left: Integers) -> list[int]:
+    return [int(i) for i in np.argsort(left, kind="stable") if left[i] < RARE]
 
 
 def name_of(state: Any) -> str:

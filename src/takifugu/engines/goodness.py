@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from takifugu.engines.count_tests import CountTest, independence_given
+from takifugu.engines.count_tests import CountTest, independence_given, not_rejected
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery
 from takifugu.engines.expressions import flag
@@ -26,7 +26,7 @@ from takifugu.visible import four_digits, visible
 
 PARTS = 6  # of the fitted days that are compared
 SHOWN = 12  # bars of a figure
-Verdict = Literal["fits", "differs little", "does not fit", "not tested"]
+Verdict = Literal["fits", "unclear", "differs little", "does not fit", "not tested"]
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def order_test(
     facts = _facts(test)
     if not test.rejected:
         sentence = f"Order {word} describes these rows{facts}."
-        return FitTest("order", "fits", sentence, numbers, panel)
+        return FitTest("order", not_rejected(test.log_p), sentence, numbers, panel)
     share = f"lowers the uncertainty of the next one by {_percent(test.share)}"
     second = "second-last value" if order == 1 else f"value {order + 1} rows back"
     if not test.matters:
@@ -235,7 +235,7 @@ def stationarity_test(
     facts = _facts(test)
     if not test.rejected:
         sentence = f"Transitions stay the same over {len(parts)} parts of these rows{facts}."
-        return FitTest("stationarity", "fits", sentence, numbers, panel)
+        return FitTest("stationarity", not_rejected(test.log_p), sentence, numbers, panel)
     share = f"knowing the part lowers the uncertainty of the next value by {_percent(test.share)}"
     if not test.matters:
         sentence = (
@@ -299,7 +299,7 @@ def hours_test(counts: Integers, states: Sequence[Any]) -> FitTest:
     facts = _facts(test)
     if not test.rejected:
         sentence = f"Transitions are the same at all hours of the day{facts}."
-        return FitTest("hours", "fits", sentence, numbers, panel)
+        return FitTest("hours", not_rejected(test.log_p), sentence, numbers, panel)
     share = f"knowing the hour lowers the uncertainty of the next value by {_percent(test.share)}"
     if not test.matters:
         sentence = f"Transitions differ little by hour of the day: {share}{facts}."

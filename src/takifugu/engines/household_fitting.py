@@ -78,7 +78,7 @@ def fit_household(
     chain = steps.chain(unseen="uniform", tau=tau or None, length=options.length)
     if options.member is None:
         chain = replace(chain, transition=_alike(chain.transition, states))
-    found = steps_estimate(chain, states, counts)
+    found = steps_estimate(chain, states, counts, tau or None)
     stated = {"household": options.household}
     if options.member is not None:
         stated["member"] = options.member

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from takifugu.engines.count_tests import MATTERS, REJECTED, log_tail, p_words
+from takifugu.engines.count_tests import MATTERS, REJECTED, log_tail, not_rejected, p_words
 from takifugu.engines.engine import Engine
 from takifugu.engines.goodness import SHOWN, FitTest, GoodnessOfFit, Panel
 from takifugu.engines.scope import EVERYTHING, Scope
@@ -68,7 +68,7 @@ def left_out_test(network: BayesianNetwork, counts: Mapping[tuple[str, str], Int
     )
     if log_p >= log(REJECTED):
         sentence = f"The network leaves out no pair of columns: at most {facts}."
-        return FitTest("left out", "fits", sentence, numbers, panel)
+        return FitTest("left out", not_rejected(log_p), sentence, numbers, panel)
     if worst["share"] < MATTERS:
         sentence = f"The network leaves out little: {facts}."
         return FitTest("left out", "differs little", sentence, numbers, panel)

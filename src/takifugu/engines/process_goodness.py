@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from takifugu.engines.count_tests import REJECTED, log_tail, p_words
+from takifugu.engines.count_tests import REJECTED, log_tail, not_rejected, p_words
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidQuery
 from takifugu.engines.goodness import FitTest, GoodnessOfFit, Panel, Verdict, parts_of
@@ -98,7 +98,7 @@ def residual_test(found: FittedProcess) -> FitTest:
         "fits": f"What the kernel does not predict is uncorrelated{facts}.",
         "differs little": f"What the kernel does not predict is nearly uncorrelated{facts}.",
     }.get(
-        verdict,
+        "fits" if verdict == "unclear" else verdict,
         f"The kernel does not describe how these rows depend on each other{facts}. Take another"
         " --kernel, or --profile and --own-levels where values differ by hour or entity.",
     )
@@ -142,7 +142,7 @@ def normality_test(found: FittedProcess) -> FitTest:
         "fits": f"The numbers look normal{facts}.",
         "differs little": f"The numbers are nearly normal{facts}.",
     }.get(
-        verdict,
+        "fits" if verdict == "unclear" else verdict,
         f"The numbers are not normal{facts}: a Gaussian process is a prior about other numbers. A"
         " chain over ranges of them (--kind markov --cuts …) assumes no law.",
     )
@@ -190,7 +190,7 @@ def steady_test(names: list[str], correlations: Floats, products: Floats) -> Fit
         "fits": f"The dependence stays the same over {len(names)} parts of these rows{facts}.",
         "differs little": f"The dependence changes little over these rows{facts}.",
     }.get(
-        verdict,
+        "fits" if verdict == "unclear" else verdict,
         f"The dependence changes over these rows{facts}: fit on days that are like those to be"
         " released, or raise it with --margin.",
     )
@@ -199,5 +199,5 @@ def steady_test(names: list[str], correlations: Floats, products: Floats) -> Fit
 
 def _verdict(log_p: float, matters: bool) -> Verdict:
     if log_p >= log(REJECTED):
-        return "fits"
+        return not_rejected(log_p)
     return "does not fit" if matters else "differs little"

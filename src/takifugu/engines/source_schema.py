@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from takifugu.engines.backends.backend import Kind, quoted
-from takifugu.engines.backends.csv_reading import STRICT, Run, dialect, literal
+from takifugu.engines.backends.csv_reading import STRICT, Run, dialect, literal, refuse_cut_rows
 from takifugu.engines.backends.duckdb_backend import SHUT, kind_of
 from takifugu.engines.backends.frames import Frame, is_frame
 from takifugu.engines.backends.opened_files import compression, duckdb_name, found_files
@@ -276,9 +276,18 @@ def _csv_columns(
         found = connection.execute(f"SELECT {sure} FROM {text}").fetchall()  # noqa: S608 - quoted
         return bool(found == [(True,)])
 
+    def known() -> tuple[dict[str, str], str | None]:
+        columns = [f"column {place}" for place in range(len(header))]
+        refuse_cut_rows(names, _options(files, reading), columns, run)
+        return work()
+
+    def run(sql: str) -> list[tuple[Any, ...]]:
+        found: list[tuple[Any, ...]] = connection.execute(sql).fetchall()
+        return found
+
     with _database() as connection:
         types, decimal = without_values(
-            work,
+            known,
             visible(path),
             doing="read",
             advice="see that every row has as many fields as the first line",
@@ -325,12 +334,20 @@ def _polars_enum(value: bytes) -> tuple[str, ...]:
 def _frame_columns(frame: Any) -> tuple[SchemaColumn, ...]:
     """The columns of a frame by their types alone."""
     package = type(frame).__module__.partition(".")[0]
+    names = list(frame.column_names if package == "pyarrow" else frame.columns)
+    if len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
+        raise InvalidDeclaration(
+            "source",
+            given="has columns that share a name, or are called by something else than text",
+            needed="have a name for each; in pandas, frame.columns = [str(c) for c in …]",
+            reason="header",
+        )
     if package == "pyarrow":
         pairs = [(str(f.name), str(f.type)) for f in frame.schema]
         return tuple(_arrow_column(f, _typed(*p)) for f, p in zip(frame.schema, pairs, strict=True))
     if package == "polars":
         return tuple(_polars_column(name, type_) for name, type_ in frame.schema.items())
-    return tuple(_typed(str(name), str(frame[name].dtype)) for name in frame.columns)
+    return tuple(_typed(str(name), str(type_)) for name, type_ in frame.dtypes.items())
 
 
 def _polars_column(name: str, type_: Any) -> SchemaColumn:

@@ -12,7 +12,7 @@ two charges can pass on the same remainder.
 
 import itertools
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -38,6 +38,7 @@ from takifugu.ledger.events.accepted_terms import Terms
 from takifugu.ledger.events.event_chain import Anchor, Event, Head
 from takifugu.ledger.events.stored_answers import Answer
 from takifugu.ledger.owner import OwnerDecisions
+from takifugu.ledger.rehearsal import Rehearsed, rehearse
 from takifugu.ledger.snapshot import Quote, read_snapshot, refuse_unknown
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.schema import EVENTS
@@ -327,6 +328,19 @@ class Ledger(OwnerDecisions, LedgerViews):
             for limit, totals in done.totals:
                 limit.translate(totals)
         raise AssertionError("unreachable")
+
+    def rehearse(self, charges: Sequence[tuple[Charge, LossTranslation]]) -> tuple[Rehearsed, ...]:
+        """What several charges would meet, one after another, by what is spent now.
+
+        Whether others spend in between is not known: each is judged again when it is charged.
+        """
+        names = {charge.dataset for charge, _ in charges}
+        events = (
+            event
+            for event in self.history()
+            if event.kind == "loss" or event.body.get("dataset") in names
+        )
+        return rehearse(events, charges, self._limits)
 
     def rebuild(self) -> None:
         """Compute every total again from the events: they must match the last event."""

@@ -24,18 +24,24 @@ def allowance(epsilon: Number, translation: LossTranslation) -> float:
     target = target_of(epsilon)
     allowed = float(translation.to_dp(target))
     if not 0 < allowed < inf:  # also false for NaN
-        raise no_allowance(target, allowed)
+        raise no_allowance(target, allowed, translation)
     return allowed
 
 
-def no_allowance(target: float, allowed: Fraction | float) -> UnsoundRequest:
-    """The error for a Pufferfish loss that leaves nothing for a release."""
+def no_allowance(
+    target: float, allowed: Fraction | float, translation: LossTranslation
+) -> UnsoundRequest:
+    """The error for a Pufferfish loss that leaves nothing for a release: why, and what would."""
+    from takifugu.translation.nothing_allowed import why_nothing
+
+    words, needed = why_nothing(translation, target)
     return UnsoundRequest(
         f"a Pufferfish loss of {target:.4g} leaves no per-entry loss under this prior (the"
-        f" translation allows {float(allowed):.4g}); ask for a larger epsilon or a weaker prior",
+        f" translation allows {float(allowed):.4g}): {words}",
         field="epsilon",
         reason="no allowance",
         given=target,
+        needed=needed,
     )
 
 

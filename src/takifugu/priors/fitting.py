@@ -99,7 +99,7 @@ class Transitions(Provenance):
             )
         table = np.where(exits[:, None] > 0, self.counts / np.maximum(exits, 1)[:, None], 0.0)
         for x in np.flatnonzero(exits == 0):
-            table[x] = _elsewhere(len(exits), int(x))
+            table[x] = elsewhere(len(exits), int(x))
         states = self.states
         if other is not None:
             table, states = _grown(table), (*states, other)
@@ -229,11 +229,12 @@ def _grown(table: Floats) -> Floats:
     n = len(table)
     grown = np.zeros((n + 1, n + 1))
     grown[:n, :n] = table
-    grown[n] = _elsewhere(n + 1, n)
+    grown[n] = elsewhere(n + 1, n)
     return grown
 
 
-def _elsewhere(size: int, here: int) -> Floats:
+def elsewhere(size: int, here: int) -> Floats:
+    """A row for a state that nothing ever followed: every other state equally likely."""
     row = np.full(size, 1 / max(size - 1, 1))
     row[here] = 0.0 if size > 1 else 1.0
     return row

@@ -103,6 +103,26 @@ class FittedRows:
         return " ".join((PUBLIC, *parts))
 
     @property
+    def short(self) -> str:
+        """The same in one line."""
+        if self.everything:
+            return (
+                "fitted on the very rows that it is to protect: what it reveals about them is not"
+                " charged"
+            )
+        which = []
+        if self.before is not None:
+            place = f"{self.before:g}" if isinstance(self.before, float) else str(self.before)
+            first = f"rows before {place}" if self.days is None else self._first
+            which.append(f"fitted on the {first}: release from {place} on only")
+        if self.share is not None:
+            which.append(
+                f"fitted on about {float(self.share):.0%} of the entities: release from the"
+                " others only"
+            )
+        return "; ".join(which)
+
+    @property
     def _first(self) -> str:
         """The first part of a table: so many days, or steps where the order is a number."""
         unit = "days" if isinstance(self.before, datetime) else f"steps of {self.order!r}"

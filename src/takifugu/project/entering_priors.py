@@ -8,11 +8,12 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from takifugu.engines import FitOptions, Fitted, fit_prior, open_engine, read_declaration
-from takifugu.engines.fit_kinds import KINDS
+from takifugu._rounding import float_down
+from takifugu.engines import open_engine, read_declaration
 from takifugu.engines.opening import BackendName
 from takifugu.ledger import Ledger
 from takifugu.priors import Prior, write_prior
@@ -22,6 +23,11 @@ from takifugu.project.policy import DatasetPolicy, InvalidProject, Policy, read_
 from takifugu.project.policy_writing import policy_of
 from takifugu.session.held_out import fitted_rows_of
 
+if TYPE_CHECKING:
+    from takifugu.engines import FitOptions, Fitted
+    from takifugu.translation.prior_advice import PriorAdvice
+    from takifugu.translation.protocol import LossTranslation
+
 NamedPrior = TypeVar("NamedPrior", bound=Prior)
 
 
@@ -29,6 +35,7 @@ class PriorEntering(ABC):
     """The part of a `Project` that enters priors."""
 
     file: Path
+    policy: Policy
 
     @abstractmethod
     def __init__(self, file: Path, policy: Policy) -> None:
@@ -52,19 +59,23 @@ class PriorEntering(ABC):
         """The ledger of the project, open."""
 
     @abstractmethod
+    def budget(self, name: str, analyst: str | None = None) -> Fraction | None:
+        """The Pufferfish ε that the ledger allows now."""
+
+    @abstractmethod
     def record_policy(self, ledger: Ledger, name: str, **details: Any) -> None:
         """Record in the ledger what a command entered into the policy of a dataset."""
 
     def fit(
         self,
         name: str,
-        options: FitOptions,
+        options: "FitOptions",
         *,
         replace: bool = False,
         keep: bool = False,
         backend: BackendName | None = None,
         tested: bool = False,
-    ) -> tuple[Self, Path, Any, Fitted]:
+    ) -> tuple[Self, Path, Any, "Fitted"]:
         """Fit a prior on the rows of a dataset and enter it; the project, file, prior and fit.
 
         The file has the fingerprint in its name, so that the last write, of the project file, is
@@ -79,11 +90,14 @@ class PriorEntering(ABC):
         declared = read_declaration(self.folder / policy.declaration)
         declaration = declared if replace else found.declaration
         with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
+            from takifugu.engines import fit_prior
+
             fitted = fit_prior(
                 engine,
                 _about(found.about, options),
                 options,
                 tested=tested,
+                sized=True,
                 every_pair=policy.pairs is None,
             )
             if declared.unfitted and not declaration.unfitted:  # of the rows of another prior
@@ -92,6 +106,7 @@ class PriorEntering(ABC):
             prior = fitted.prior
             file = f"{name}.{prior.fingerprint[:12]}.prior.json"
             section = policy_of(file, prior, fitted, declaration)
+            section |= _adversary(policy) if replace else {}
 
             def fits(policy: Policy) -> None:
                 _ = type(self)(self.file, policy).load(name).translation
@@ -103,7 +118,27 @@ class PriorEntering(ABC):
             made.record_policy(
                 ledger, name, how="fitted", files=[file], rows=how, replaced=replaced
             )
+            made._remove_unused(policy, ledger)
         return made, path, prior, fitted
+
+    def advice(
+        self, name: str, fitted: "Fitted", *, progress: Callable[[str], None] | None = None
+    ) -> "PriorAdvice":
+        """Whether a prior that was fitted for a dataset suits: what its budget allows under it.
+
+        With the secrets and the uncertainty of the dataset; a budget of 1 if it has none yet.
+        """
+        from takifugu.translation.translation import Translation
+
+        budget = self.budget(name)
+        made = self.load(name).translation
+        translation: LossTranslation | None = made
+        if len(made.priors) > 1:
+            translation = None
+            if isinstance(made, Translation):
+                translation = Translation(fitted.prior, made.secrets, made.uncertainty)
+        epsilon = 1.0 if budget is None else float_down(budget)
+        return fitted.advice(epsilon, translation=translation, progress=progress)
 
     def enter_prior(
         self,
@@ -126,6 +161,7 @@ class PriorEntering(ABC):
             made = prior(engine.whole_entities)
             file = f"{name}.{made.fingerprint[:12]}.prior.json"
             section = {"file": file, "fingerprint": made.fingerprint, "over": over}
+            section |= _adversary(policy) if replace else {}
 
             def fits(policy: Policy) -> None:
                 type(self)(self.file, policy).load(name).refuse_unfit(engine)
@@ -134,6 +170,7 @@ class PriorEntering(ABC):
             entered = type(self)(self.file, read_policy(self.file))
             replaced = replace and bool(policy.priors)
             entered.record_policy(ledger, name, how="entered", files=[file], replaced=replaced)
+            entered._remove_unused(policy, ledger)
         return entered, path, made
 
     def _replaceable(self, name: str, *, replace: bool, keep: bool) -> DatasetPolicy:
@@ -147,6 +184,22 @@ class PriorEntering(ABC):
                 reason="exists",
             )
         return policy
+
+    def _remove_unused(self, before: DatasetPolicy, ledger: Ledger) -> None:
+        """Remove files of priors that were fitted here and replaced before there was a budget.
+
+        Under a budget the earlier prior is part of the published policy, and its price is shown
+        when another one is accepted: that file stays, and so does every file written by hand.
+        """
+        if any(position.dataset == before.name for position in ledger.positions()):
+            return
+        named = {
+            prior.file for dataset in self.policy.datasets.values() for prior in dataset.priors
+        }
+        for prior in before.priors:
+            own = f"{before.name}.{(prior.fingerprint or '')[:12]}.prior.json"
+            if prior.fingerprint is not None and prior.file == own and own not in named:
+                (self.folder / own).unlink(missing_ok=True)
 
     def _write_prior(
         self,
@@ -170,7 +223,24 @@ class PriorEntering(ABC):
         return path
 
 
-def _about(column: str | None, options: FitOptions) -> tuple[str, ...]:
+def _adversary(policy: DatasetPolicy) -> dict[str, str]:
+    """What the replaced priors say of the adversary, which holds for the one in their place."""
+    found = {(prior.start, prior.known) for prior in policy.priors}
+    if len(found) > 1:
+        raise InvalidProject(
+            f"dataset, {policy.name}, prior",
+            given="have different `start` or `known`, which a new prior is to keep",
+            needed="have the same, or be edited by hand before they are replaced",
+            reason="adversaries-differ",
+        )
+    start, known = next(iter(found), (None, None))
+    stated = {"start": start, "known": known}
+    return {key: value for key, value in stated.items() if value is not None}
+
+
+def _about(column: str | None, options: "FitOptions") -> tuple[str, ...]:
     """The columns that a prior of a dataset is about, if the options name none."""
+    from takifugu.engines.fit_kinds import KINDS
+
     one = KINDS[str(options.kind)].columns == "the one"
     return (column,) if one and column is not None else ()

@@ -257,7 +257,10 @@ class LoadedDataset:
 
     @property
     def _where(self) -> str:
-        return f"; it is a line under [[dataset.{self.name}.prior]] in {self.file.name}"
+        return (
+            f"; it is the option --over of `takifugu dataset add`, and a line under"
+            f" [[dataset.{self.name}.prior]] in {self.file.name}"
+        )
 
     def refuse_unfit(self, engine: Engine) -> None:
         """Raise if nothing could be released: no rows left, misfit priors, unknown secrets."""

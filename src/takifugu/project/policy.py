@@ -12,20 +12,25 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 from urllib.parse import parse_qsl, urlsplit
 
 from takifugu._atomic import read_whole
 from takifugu._exact import exactly
 from takifugu._toml import TomlSection, is_name, parse_toml
 from takifugu.engines import InvalidQuery
-from takifugu.errors import InvalidFile, Malformed, UnsoundRequest
+from takifugu.errors import InvalidFile, Malformed, UnsoundRequest, one_of
 from takifugu.priors import Name
 from takifugu.priors.adversaries import KNOWN, STARTS
 from takifugu.priors.universe import State
 from takifugu.session.entries import KINDS as OVER
 from takifugu.session.entries import canonical
-from takifugu.session.query.linear import WeightedSum
+
+if TYPE_CHECKING:
+    from takifugu.session.query.linear import WeightedSum
+
+if TYPE_CHECKING:
+    from takifugu.project.schedules import Schedule
 
 FILE = "takifugu.toml"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # of a dataset: also a part of file names
@@ -110,7 +115,7 @@ class DatasetPolicy:
     analysts: tuple[str, ...] = ()
     release_fitted_rows: bool = False
     table: bool | None = None
-    linear: Mapping[str, WeightedSum] = field(default_factory=dict)
+    linear: Mapping[str, "WeightedSum"] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -122,12 +127,14 @@ class Policy:
         ledger_id: The hash of the first event of that ledger; no other ledger is accepted.
         witness: Where its head is recorded, a path or an address; None: each user's state folder.
         datasets: The datasets by name.
+        schedules: Rolling releases, by name.
     """
 
     ledger: str
     ledger_id: str
     datasets: Mapping[str, DatasetPolicy]
     witness: str | None = None
+    schedules: Mapping[str, "Schedule"] = field(default_factory=dict)
 
 
 def read_policy(path: Path) -> Policy:
@@ -155,14 +162,34 @@ def parse_policy(text: str) -> Policy:
             "file", given=error.given, needed=error.needed, reason="syntax"
         ) from None
     top = TomlSection(document, error=InvalidProject)
-    top.only(("ledger", "dataset"))
+    top.only(("ledger", "dataset", "schedule"))
     ledger = top.section("ledger", ("place", "id", "witness"))
     place, witness = ledger.text("place"), ledger.optional("witness")
     refuse_password(place, "ledger, place")
     refuse_password(witness or "", "ledger, witness")
     named = top.section("dataset", None) if "dataset" in document else TomlSection({})
     datasets = {name: _dataset(named, name) for name in named.content}
-    return Policy(place, ledger.text("id"), datasets, witness)
+    return Policy(place, ledger.text("id"), datasets, witness, _schedules(top, datasets))
+
+
+def _schedules(top: TomlSection, datasets: Mapping[str, DatasetPolicy]) -> dict[str, "Schedule"]:
+    """The sections ``[schedule.NAME]``, each about a dataset of the policy."""
+    if "schedule" not in top.content:
+        return {}
+    from takifugu.project.schedules import read_schedules
+
+    found = read_schedules(top)
+    named = top.section("schedule", None)
+    for name, schedule in found.items():
+        checked_name(name)
+        if schedule.dataset not in datasets:
+            raise InvalidProject(
+                named.section(name, None).at("dataset"),
+                given=f"is {schedule.dataset!r:.80}",
+                needed=one_of(datasets) if datasets else "be added first: there are no datasets",
+                reason="unknown",
+            )
+    return found
 
 
 def refuse_password(place: str, field: str) -> None:
@@ -222,10 +249,12 @@ def _dataset(named: TomlSection, name: str) -> DatasetPolicy:
     )
 
 
-def _linear(given: TomlSection) -> dict[str, WeightedSum]:
+def _linear(given: TomlSection) -> dict[str, "WeightedSum"]:
     """The sections ``[dataset.NAME.linear.QUERY]``."""
     if "linear" not in given.content:
         return {}
+    from takifugu.session.query.linear import WeightedSum
+
     named, found = given.section("linear", None), {}
     for name in named.content:
         section = named.section(name, ("column", "by", "weights"))

@@ -37,13 +37,20 @@ def _bound(text: Any, number: bool) -> Bound:
 class PolicySession(Session):
     """A session of a project, made by `Project.session`; its options may be given as text.
 
-    Its prices hold by the translation itself, whatever a cached table contains.
+    Its prices hold by the translation itself, whatever a cached table contains that was not
+    computed here.
     """
+
+    _trusted = False
+
+    def trust_table(self) -> None:
+        """Read prices from the table of this session, which is known to be computed here."""
+        self._trusted = True
 
     def _cost(self, made: UnpricedPlan, quote: Quote) -> ReleaseCost:
         """The cost of a plan, its price not below what the translation itself finds."""
         cost = super()._cost(made, quote)
-        if self._translation is self._prior:
+        if self._trusted or self._translation is self._prior:
             return cost
         if cost.by_value is not None:
             return self._confirmed(cost, cost.by_value)

@@ -9,15 +9,18 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from takifugu._atomic import whole_file
 from takifugu._toml import parse_toml
-from takifugu.engines import ByEntity, Declaration, FirstDays, Fitted
+from takifugu.engines import ByEntity, Declaration, FirstDays
 from takifugu.errors import InvalidFile
 from takifugu.priors.prior import Prior
 from takifugu.project.policy import InvalidProject, Policy, parse_policy, read_text
 from takifugu.session.held_out import first_releasable
+
+if TYPE_CHECKING:
+    from takifugu.engines import Fitted
 
 Check = Callable[[Policy], None]  # raises if a policy is not to be written
 
@@ -170,7 +173,7 @@ def _value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def policy_of(file: str, prior: Prior, found: Fitted, declaration: Declaration) -> dict[str, Any]:
+def policy_of(file: str, prior: Prior, found: "Fitted", declaration: Declaration) -> dict[str, Any]:
     """The section of a project file for a fitted prior."""
     section: dict[str, Any] = {"file": file, "fingerprint": prior.fingerprint}
     match found.split:

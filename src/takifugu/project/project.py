@@ -11,18 +11,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from os.path import relpath
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from takifugu._atomic import real_path, whole_file
 from takifugu._exact import Number, exactly
-from takifugu.engines import (
-    Category,
-    Declaration,
-    Engine,
-    check,
-    open_engine,
-    read_declaration,
-)
+from takifugu.engines import Category, Declaration, Engine, open_engine, read_declaration
 from takifugu.engines.label_lookup import refuse_many_labels
 from takifugu.engines.opening import BackendName
 from takifugu.errors import Malformed, NotALedger, TakifuguError, UnsoundRequest, one_of
@@ -30,7 +23,6 @@ from takifugu.ledger import Event, Ledger, open_ledger
 from takifugu.priors import Name, read_prior
 from takifugu.project import policy_writing as write
 from takifugu.project.entering_priors import PriorEntering
-from takifugu.project.kept_allowances import KeptAllowances
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.owner_changes import (
     CellChange,
@@ -51,9 +43,9 @@ from takifugu.project.policy import (
     read_policy,
     refuse_password,
 )
-from takifugu.project.policy_session import PolicySession
 from takifugu.project.project_cache import (
     MANY,
+    CachedTable,
     Progress,
     keep_terms,
     kept_terms,
@@ -63,13 +55,14 @@ from takifugu.project.project_cache import (
     table_path,
 )
 from takifugu.session.activity import Activity, in_notebook, screen
-from takifugu.session.cells import cells_of
 from takifugu.session.entries import Entries
-from takifugu.session.held_out import HeldOutEngine
 from takifugu.session.prior_checks import terms_of
 from takifugu.session.prior_reading import PriorTranslation, protected_column
 from takifugu.translation.accounting.translation_table import TranslationTable
 from takifugu.translation.rows.row_translation import RowTranslation
+
+if TYPE_CHECKING:
+    from takifugu.project.policy_session import PolicySession
 
 LEDGER = "takifugu.ledger"
 
@@ -210,6 +203,8 @@ class Project(PriorEntering):
         self, dataset: str | LoadedDataset, *, backend: BackendName | None = None
     ) -> Iterator[Engine]:
         """The table of a dataset: only the entities that may be released from."""
+        from takifugu.session.held_out import HeldOutEngine
+
         found = self.load(dataset) if isinstance(dataset, str) else dataset
         entities = found.releasable.entities
         with open_engine(found.declaration, backend=backend) as engine:
@@ -223,12 +218,18 @@ class Project(PriorEntering):
         *,
         progress: Progress | None = None,
     ) -> TranslationTable | None:
-        """The translation as a table that is confirmed for the budgets of the ledger.
+        """The translation as a table, computed here or confirmed for the budgets of the ledger.
 
         A new table has points that differ by ``share``. None if the translation is computed each
         time: by policy, because it is fast, for budgets beyond the table, or because the prior is
         about more than a column: a table knows one number for all of a row.
         """
+        found = self._cached_table(name, translation, ledger, progress)
+        return None if found is None else found.table
+
+    def _cached_table(
+        self, name: str, translation: PriorTranslation, ledger: Ledger, progress: Progress | None
+    ) -> CachedTable | None:
         if isinstance(translation, RowTranslation):
             return None
         by_policy = self.dataset(name).table
@@ -243,7 +244,14 @@ class Project(PriorEntering):
         if most is None:
             return None
         path = table_path(self.folder, name, translation, most)
-        return project_table(path, translation, sorted(budgets), most=most, progress=progress)
+        return project_table(
+            path,
+            translation,
+            sorted(budgets),
+            most=most,
+            mark=ledger.mark,
+            progress=progress,
+        )
 
     def refuse_unlisted(self, name: str, analyst: str | None) -> None:
         """Raise if the policy lists analysts and ``analyst`` is not one of them.
@@ -276,7 +284,7 @@ class Project(PriorEntering):
         backend: BackendName | None = None,
         table: bool = True,
         progress: Progress | None = None,
-    ) -> Iterator[PolicySession]:
+    ) -> Iterator["PolicySession"]:
         """Queries about a dataset, paid from the ledger of the project.
 
         Args:
@@ -286,6 +294,9 @@ class Project(PriorEntering):
             table: Whether to use the cached translation table, which is made if there is none.
             progress: Called with what is being done; by default a notebook shows it.
         """
+        from takifugu.project.kept_allowances import KeptAllowances
+        from takifugu.project.policy_session import PolicySession
+
         self.refuse_unlisted(name, analyst)
         found = self.load(name)
         translation, rules = found.translation, found.rules
@@ -302,7 +313,7 @@ class Project(PriorEntering):
             if len(self.policy.datasets) > 1:
                 refuse_same_files(self, found, ledger)
             found.refuse_misfit(engine)  # before a table is made
-            cached = self.table(name, translation, ledger, progress=progress) if table else None
+            cached = self._cached_table(name, translation, ledger, progress) if table else None
             broad = max(prior.breadth for prior in translation.priors.values())
             if progress is not None and cached is None and broad >= MANY:
                 progress(f"translating under a prior of {broad} entries or states")
@@ -316,10 +327,12 @@ class Project(PriorEntering):
                 rules=rules,
                 about=found.policy.about,
                 analyst=analyst,
-                translation_table=cached,
+                translation_table=None if cached is None else cached.table,
                 home=self.folder,
                 linear=found.policy.linear,
             )
+            if cached is not None and cached.own:
+                session.trust_table()
             if table:
                 session.keep_allowances(KeptAllowances(self.folder, name, translation))
             opening.close()
@@ -424,6 +437,8 @@ class Project(PriorEntering):
         with ExitStack() as stack:
             if engine is None:
                 engine = stack.enter_context(open_engine(declared, backend=backend))
+                from takifugu.engines import check
+
                 check(engine)
             ledger = stack.enter_context(self.ledger()) if priors else None
 
@@ -521,6 +536,8 @@ class Project(PriorEntering):
 
     def pending(self, name: str, *, backend: BackendName | None = None) -> CellChange:
         """How the declaration of a dataset differs from the one that was charged under."""
+        from takifugu.session.cells import cells_of
+
         found = self.load(name)
         translation = found.translation if found.policy.priors else None
         with self.engine(found, backend=backend) as engine, self.ledger() as ledger:

@@ -1,10 +1,15 @@
 """What is cached beside a project: translation tables, and the terms that the owner accepted.
 
 Some translations take minutes. A cached table is verified when it is loaded: it must be for these
-priors, secrets and uncertainty, made by this version and unchanged since (its own fingerprint); and
-because whoever changes a file can write a new fingerprint too, the translation itself confirms
-every allowance that a budget rests on. A table that it does not confirm is computed anew. (The
-price of a release is compared with the translation as well: see `PolicySession`.)
+priors, secrets and uncertainty, made by this version and unchanged since. Beside it lies a mark of
+its content under the key of the ledger (HMAC), made when the table is computed here: whoever does
+not have the key cannot write a mark that fits another table. The key is its owner's alone, as the
+ledger is; whoever has it can write a ledger that shows nothing spent, and needs no table.
+
+A table without a mark that fits (from an earlier version, copied from another project, edited) is
+not trusted: the translation itself confirms every allowance that a budget rests on, and the price
+of each release (`PolicySession`). One that it does not confirm is computed anew. That takes about
+a second longer, most of it to load what was compiled.
 
 The ledger holds the fingerprints of the accepted terms (`ledger.events.accepted_terms`). To compute
 what is spent under them after the policy has changed, the priors and secrets themselves are cached,
@@ -13,12 +18,15 @@ under those fingerprints; what is read back is used only if it has them.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from fractions import Fraction
+from hmac import compare_digest
 from math import inf
 from pathlib import Path
 from typing import Any
 
 from takifugu import __version__
+from takifugu._atomic import write_whole
 from takifugu.errors import InvalidFile, TakifuguError, UnsoundRequest
 from takifugu.ledger import Terms
 from takifugu.priors import Secrets, from_document, read_prior
@@ -27,7 +35,6 @@ from takifugu.priors.factors import NetworkPrior
 from takifugu.session.prior_checks import terms_of
 from takifugu.session.prior_reading import PriorTranslation, row_translation
 from takifugu.translation.accounting.translation_table import TranslationTable, tabulate
-from takifugu.translation.rows.household import Household
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
 
@@ -67,24 +74,49 @@ def pays(translation: Translation) -> bool:
     return max((prior.breadth for prior in chains), default=0) >= MANY
 
 
+@dataclass(frozen=True)
+class CachedTable:
+    """A table of a project.
+
+    Attributes:
+        table: The table.
+        own: Whether it was computed here: now, or before, by its mark. Otherwise what is read from
+            it must be confirmed by the translation.
+    """
+
+    table: TranslationTable
+    own: bool
+
+
 def project_table(
     path: Path,
     translation: Translation,
     budgets: Iterable[Fraction],
     *,
     most: int,
+    mark: Callable[..., str],
     progress: Progress | None = None,
-) -> TranslationTable | None:
-    """The table at ``path`` if it can be confirmed for ``budgets``, else one that is made now.
+) -> CachedTable | None:
+    """The table at ``path`` if it is one of ours or can be confirmed, else one that is made now.
 
     None if there is nothing to tabulate: then the translation is computed each time.
+
+    Args:
+        path: Where it is kept.
+        translation: What it is a table of.
+        budgets: What must be confirmed, if it is not known to be ours.
+        most: The largest loss that it reaches.
+        mark: The keyed hash of the ledger (`Ledger.mark`).
+        progress: Called with what is being done.
     """
     say = progress or _silent
     try:
         known = TranslationTable.load(path, translation)
+        if _is_ours(known, path, mark):
+            return CachedTable(known, own=True)
         say("confirming the table")
         if all(_confirmed(known, translation, budget) for budget in budgets):
-            return known
+            return CachedTable(known, own=False)
     except InvalidFile:
         pass  # none there, or not one to be used
     try:
@@ -96,8 +128,8 @@ def project_table(
         )
     except UnsoundRequest:
         return None
-    _keep(made, path)
-    return made
+    _keep(made, path, mark)
+    return CachedTable(made, own=True)
 
 
 def _confirmed(table: TranslationTable, translation: Translation, budget: Fraction) -> bool:
@@ -112,13 +144,28 @@ def _confirmed(table: TranslationTable, translation: Translation, budget: Fracti
     return loss < inf and Fraction(loss) <= budget
 
 
-def _keep(table: TranslationTable, path: Path) -> None:
+def _keep(table: TranslationTable, path: Path, mark: Callable[..., str]) -> None:
     """Write the table for the next time; a folder that cannot be written to does no harm."""
-    try:
+    with suppress(OSError, TakifuguError):
         path.parent.mkdir(exist_ok=True)
         table.save(path)
-    except (OSError, TakifuguError):
-        return
+        write_whole(_mark_beside(path), f"{_mark_of(table, mark)}\n")
+
+
+def _is_ours(table: TranslationTable, path: Path, mark: Callable[..., str]) -> bool:
+    """Whether the mark beside a table fits its content: then it was computed with this ledger."""
+    with suppress(OSError, ValueError, TakifuguError):
+        found = _mark_beside(path).read_text(encoding="ascii").strip()
+        return compare_digest(found, _mark_of(table, mark))
+    return False
+
+
+def _mark_of(table: TranslationTable, mark: Callable[..., str]) -> str:
+    return mark("computed table", __version__, table.fingerprint)  # which pins what it is about
+
+
+def _mark_beside(path: Path) -> Path:
+    return path.with_name(f"{path.name.removesuffix('.json')}.mark")
 
 
 def _silent(_: str) -> None:
@@ -145,9 +192,11 @@ def keep_terms(folder: Path, translation: PriorTranslation) -> None:
             "uncertainty": translation.uncertainty,
         }
         if isinstance(translation, RowTranslation):
+            from takifugu.translation.rows.household import Household
+
             document["over"] = translation.over
-        if isinstance(translation, Household):
-            document["grouping"] = list(translation.grouping)
+            if isinstance(translation, Household):
+                document["grouping"] = list(translation.grouping)
         if isinstance(secrets, Secrets):
             document |= _secrets_document(secrets)
         else:

@@ -181,6 +181,7 @@ class _Gathered:
             found.translation,
             found.columns,
             read,
+            epsilon=None if whole is None else whole.epsilon,
             delta=Fraction(0) if whole is None else whole.delta,
             statement=found.releasable.statement,
         )

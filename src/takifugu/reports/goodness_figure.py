@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 COUNTED, FITTED, PALE = BLUE, ORANGE, GREY
 VERDICTS = {
     "fits": GREEN,
+    "unclear": GREY,
     "differs little": GREY,
     "does not fit": RED,
     "not tested": GREY,

@@ -14,7 +14,6 @@ from takifugu.priors.prior import Prior
 from takifugu.session.entries import of_several_columns, stated_entries
 from takifugu.session.prior_reading import OverOption, protected_column
 from takifugu.session.protected_values import values_by_column
-from takifugu.translation.rows.household import household_chain
 
 Labels = dict[str, tuple[Name, ...]]  # by column
 
@@ -30,6 +29,8 @@ def labels_of(
     if of_several_columns(prior, read):
         states = {str(column): values for column, values in values_by_column(prior).items()}
     elif read.over == "household":
+        from takifugu.translation.rows.household import household_chain
+
         members = values_by_column(household_chain(name, prior))
         states = {protected_column(declaration, about): next(iter(members.values()))}
     else:

@@ -15,6 +15,8 @@ from takifugu.priors.secrets import Secrets
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.session.entries import Entries
 from takifugu.session.number_states import stand_for_ranges
+from takifugu.session.odds import odds
+from takifugu.session.prior_numbers import main_numbers
 from takifugu.session.prior_reading import PriorTranslation
 from takifugu.session.protected_values import values_by_column
 from takifugu.translation.rows.row_translation import RowTranslation
@@ -31,12 +33,14 @@ def guarantee(
     columns: tuple[str, ...],
     read: Mapping[str, Entries],
     *,
+    epsilon: Fraction | None,
     delta: Fraction,
     statement: str,
 ) -> str:
-    """The guarantee of the declaration, and what the prior adds to it."""
+    """The guarantee of the declaration, and what the prior and the budget add to it."""
     parts = [
         f"The loss is about {_about(columns)}, against {_priors(translation)}.",
+        *filter(None, (main_numbers(translation.priors),)),
         *_drawn(declaration, translation, read),
         *_assumed(declaration, translation),
     ]
@@ -56,10 +60,21 @@ def guarantee(
                     f"The states of a prior stand for ranges of `{column.column}`; within them"
                     " numbers are taken to be independent of all else."
                 )
-    parts += _kept(translation)
+    parts += _kept(translation, columns)
     if delta > 0:
         most = four_digits(delta, "up")
-        parts.append(f"Except with probability at most {most}, the loss is what is stated.")
+        parts.append(
+            f"Beside the loss ε there is a δ of at most {most}: any set of outcomes is at most e^ε"
+            " times as probable under one of two values as under the other, plus a probability of"
+            f" at most {most}."
+        )
+    if epsilon is not None:
+        found = odds(epsilon, delta)
+        parts.append(
+            f"In numbers, for one person: someone with such a prior who thought 50 : 50 about which"
+            f" of two values an entry has {found.outcome} from all that the budget of ε ="
+            f" {four_digits(epsilon, 'up')} admits."
+        )
     if statement:
         parts.append(statement)
     text = "\n".join(fill(part, 100, break_on_hyphens=False) for part in parts)
@@ -76,20 +91,21 @@ def _about(columns: tuple[str, ...]) -> str:
     return f"{_and(named)}, which share one budget: it is the largest loss of {which}"
 
 
-def _kept(translation: PriorTranslation) -> Iterator[str]:
-    """Which secrets are kept, if not all of them."""
+def _kept(translation: PriorTranslation, columns: tuple[str, ...]) -> Iterator[str]:
+    """Which secrets are kept: all, or which."""
     if isinstance(translation.secrets, Secrets):
         if translation.secrets != Secrets():
             yield _secrets(translation.secrets)
+        else:
+            yield f"Every pair of values of `{columns[0]}` is kept secret, at every entry."
         return
     some = {c: kept for c, kept in translation.secrets.items() if kept != Secrets()}
     for column, kept in some.items():
         yield f"Of `{column}`: {_secrets(kept)}"
     every = [f"`{column}`" for column in translation.secrets if column not in some]
-    if len(translation.secrets) > 1 and every:
-        yield (
-            f"Every pair of values of {_and(every)} is kept secret, whatever the other columns are."
-        )
+    if every:
+        others = ", whatever the other columns are" if len(translation.secrets) > 1 else ""
+        yield f"Every pair of values of {_and(every)} is kept secret{others}."
 
 
 def _and(names: Sequence[str]) -> str:
@@ -136,7 +152,7 @@ def _drawn(
     declaration: Declaration, translation: PriorTranslation, read: Mapping[str, Entries]
 ) -> Iterator[str]:
     """What one draw from each prior is; once for all that are read alike."""
-    entity, order = declaration.entity, declaration.order.column
+    entity, ordered = declaration.entity, _ordered(declaration)
     alike: dict[tuple[str, bool], list[str]] = {}
     for name, prior in translation.priors.items():
         alike.setdefault((read[name].over, isinstance(prior, Product)), []).append(name)
@@ -146,7 +162,7 @@ def _drawn(
             it = " or ".join(names)
         if product:
             yield (
-                f"The rows of each `{entity}`, in the order of `{order}`, are taken to be a draw"
+                f"The rows of each `{entity}`{ordered} are taken to be a draw"
                 f" from the part of {it} that has its name, or the beginning of one, and to be"
                 " independent of every other one's."
             )
@@ -166,32 +182,38 @@ def _drawn(
         elif over == "entities × sequence":
             yield (
                 f"All rows together are taken to be one draw from {it}, whose entries are the rows"
-                f" of each `{entity}` in the order of `{order}`, matched by name and position: they"
+                f" of each `{entity}`{ordered} matched by name and position: they"
                 " depend on each other as it states, and no more."
             )
         elif isinstance(translation, RowTranslation):
             yield (
-                f"The rows of each `{entity}`, in the order of `{order}`, with the values of all"
+                f"The rows of each `{entity}`{ordered} with the values of all"
                 f" protected columns as one joint state each, are taken to be a draw from {it}, or"
                 " the beginning of one, and to be independent of every other one's."
             )
         else:
             yield (
-                f"The rows of each `{entity}`, in the order of `{order}`, are taken to be a draw"
+                f"The rows of each `{entity}`{ordered} are taken to be a draw"
                 f" from {it}, or the beginning of one, and to be independent of every other one's."
             )
+
+
+def _ordered(declaration: Declaration) -> str:
+    """In which order the rows of an entity are, or that it has one, between commas."""
+    order = declaration.order
+    return ", one each," if order.absent else f", in the order of `{order.column}`,"
 
 
 def _households(
     declaration: Declaration, it: str, read: Mapping[str, Entries], names: Sequence[str]
 ) -> Iterator[str]:
     """What one draw is for the entities that a public column groups."""
-    entity, order = declaration.entity, declaration.order.column
+    entity, ordered = declaration.entity, _ordered(declaration)
     for entries in dict.fromkeys(read[name] for name in names):
         by_name = "" if entries.member is None else f", told apart by `{entries.member}`"
         yield (
-            f"The rows of all of `{entity}` in one `{entries.household}`{by_name}, in the order of"
-            f" `{order}`, are taken to be a draw of joint states from {it}, or the beginning of"
+            f"The rows of all of `{entity}` in one `{entries.household}`{by_name}{ordered}"
+            f" are taken to be a draw of joint states from {it}, or the beginning of"
             f" one, and to be independent of every other `{entries.household}`."
         )
 

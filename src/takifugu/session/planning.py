@@ -7,6 +7,7 @@ then allows less noise, and the error that was asked for costs less.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -18,19 +19,29 @@ from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Cells, Charge, Ledger, Quote, Terms
 from takifugu.losses import Concentrated, Metric, Pure
 from takifugu.mechanisms import Mechanism
+from takifugu.session.answer_scales import AnswerScales, answer_scales
 from takifugu.session.entries import Entries
 from takifugu.session.held_out import ReleasableRows
 from takifugu.session.matched_rows import refuse_unmatched
 from takifugu.session.prior_reading import PriorTranslation
 from takifugu.session.protected_values import WHOLLY, Values
 from takifugu.session.query.linear import WeightedSum
-from takifugu.session.query.query import Aim, NumberQuery, Query
+from takifugu.session.query.query import Aim, ChosenMechanism, NumberQuery, Query
 from takifugu.session.query_options import QueryOptions, checked
 from takifugu.session.query_planner import query_of, refuse_unserved
 from takifugu.session.release_cost import Charged, Prices, ReleaseCost, checked_delta
-from takifugu.session.release_errors import SessionClosed, StalePlan
+from takifugu.session.release_errors import MostlyNoise, SessionClosed, StalePlan
 from takifugu.session.release_plan import Plan, UnpricedPlan, notes_before_paying
 from takifugu.session.rows_read import RowsRead, rows_read
+from takifugu.session.usefulness import (
+    Remedy,
+    Usefulness,
+    candidates_above,
+    judged,
+    least_useful,
+    most_noise,
+    rows_factor,
+)
 from takifugu.translation.protocol import LossTranslation
 
 NAMED = ("entities", "household", "entities × sequence")  # readings that rows must match by name
@@ -89,6 +100,7 @@ class QueryPlanning:
         return Plan(
             **{part: getattr(made, part) for part in UnpricedPlan.__dataclass_fields__},
             cost=cost,
+            usefulness=self._usefulness(made, quote),
             stored=stored,
             instead=instead,
             notes=() if stored else notes_before_paying(made.charge, quote.last),
@@ -248,7 +260,64 @@ class QueryPlanning:
             made.delta,
             quote.standings,
             reuse=quote.reuse,
+            stored=quote.stored,
             asked=made.options.epsilon,
+        )
+
+    def _usefulness(self, made: UnpricedPlan, quote: Quote) -> Usefulness:
+        """Whether the answer will be worth having; if not, and it costs, what would make it so."""
+        scales = answer_scales(made.query, self._engine)
+        found = judged(scales, made.error)
+        if found.verdict == "useful" or quote.stored:
+            return found
+        epsilon, admitted = self._useful_epsilon(made, quote, scales)
+        more = rows_factor(float(made.error[scales.error]), most_noise(scales))
+        return replace(found, remedy=Remedy(epsilon, admitted, more))
+
+    def _useful_epsilon(
+        self, made: UnpricedPlan, quote: Quote, scales: AnswerScales
+    ) -> tuple[Decimal | None, bool]:
+        """A Pufferfish ε whose plan is useful, and whether the budget admits it now."""
+        limit = most_noise(scales)
+        near = None if made.options.delta is None else float_down(made.delta)
+
+        def within(amount: Fraction) -> ChosenMechanism | None:
+            """A mechanism within a per-entry loss, if it is useful."""
+            loss = Pure(amount) if near is None else Concentrated(amount)
+            found = made.query.choose(self._engine, Aim(loss, near))
+            return found if float(found.error[scales.error]) < limit else None
+
+        loss = made.mechanism.loss
+        now = loss.rho if isinstance(loss, Concentrated) else loss.epsilon
+        best = least_useful(now, within)
+        if best is None:
+            return None, False
+        prices = self._prices.apart()
+        price = prices.alone(_loss(best.mechanism, made.unit), made.delta)
+        for epsilon in candidates_above(price):
+            try:
+                allowed = prices.allowed(epsilon, made.delta if near else None, made.unit)
+                found = made.query.choose(self._engine, Aim(allowed, near))
+            except UnsoundRequest:  # below what a table translates, for one
+                continue
+            if float(found.error[scales.error]) < limit:
+                charged = _loss(found.mechanism, made.unit)
+                payers = [one for one in quote.standings if one.analyst or not quote.reuse]
+                return epsilon, all(one.admits(charged) for one in payers)
+        return None, False
+
+    def _refuse_noise(self, made: UnpricedPlan, quote: Quote) -> None:
+        """Raise if the noise of an answer exceeds its range."""
+        if not judged(answer_scales(made.query, self._engine), made.error).needs_confirmation:
+            return
+        found = self._usefulness(made, quote)
+        remedy, accuracy = found.remedy, found.accuracy
+        raise MostlyNoise(
+            found.words,
+            half_width=accuracy.half_width,
+            range=(accuracy.low, accuracy.high),
+            epsilon_needed=None if remedy is None else remedy.epsilon,
+            rows_factor=None if remedy is None else remedy.rows,
         )
 
     def _refuse_rows(self, query: Query) -> None:

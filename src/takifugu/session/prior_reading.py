@@ -20,9 +20,6 @@ from takifugu.session.columns_read import (
 from takifugu.session.entries import Entries, EntriesOption, of_several_columns, stated_entries
 from takifugu.session.name_lists import listed
 from takifugu.session.protected_values import values_by_column
-from takifugu.translation.rows.columns_of_row import ColumnsOfRow
-from takifugu.translation.rows.household import Household, household_chain
-from takifugu.translation.rows.joint_columns import JointColumns
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
 
@@ -109,6 +106,8 @@ def translation_of(
 def _refuse_members(name: str, prior: Prior, declaration: Declaration, about: str) -> None:
     """Raise unless every member of a household has the labels of the protected column."""
     column = next(c for c in declaration.protected if c.column == about)
+    from takifugu.translation.rows.household import household_chain
+
     chain = household_chain(name, prior)
     for member, values in values_by_column(chain).items():
         refuse_values(f"{name}, {member}", column, values)
@@ -124,6 +123,10 @@ def row_translation(
     grouping: tuple[str | None, str | None] = (None, None),
 ) -> RowTranslation:
     """The translation of rows for one reading of the priors; households have a ``grouping``."""
+    from takifugu.translation.rows.columns_of_row import ColumnsOfRow
+    from takifugu.translation.rows.household import Household
+    from takifugu.translation.rows.joint_columns import JointColumns
+
     if over == Household.over:
         return Household(priors, secrets, uncertainty, grouping=grouping)
     for kind in (ColumnsOfRow, JointColumns):

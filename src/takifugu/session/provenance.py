@@ -9,7 +9,6 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from takifugu.engines import Engine
@@ -133,6 +132,8 @@ def priors_used(translation: PriorTranslation) -> tuple[PriorUsed, ...]:
 
 def software(engine: Engine) -> dict[str, str]:
     """The versions of what draws an answer: this program, the noise, the database's driver."""
+    from importlib.metadata import PackageNotFoundError, version
+
     found = {}
     for package in ("takifugu", "opendp", DRIVERS[engine.dialect]):
         try:

@@ -14,6 +14,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Position, Standing
 from takifugu.losses import Concentrated, Metric, Pure, Total
 from takifugu.mechanisms.calibration import allowance, certify, no_allowance, target_of
+from takifugu.session.odds import odds
 from takifugu.session.protected_values import WHOLLY
 from takifugu.translation.accounting.totals import rho_within, total_to_pufferfish
 from takifugu.translation.protocol import LossTranslation
@@ -69,7 +70,8 @@ class ReleaseCost:
         delta: The Pufferfish δ that ``alone`` holds at; 0 for a loss in ε.
         alone: The Pufferfish ε of the release if nothing else were ever released.
         before: The Pufferfish ε, at the δ of the budget, of all that was released before.
-        after: The same with this release; None if it does not fit. Both are rounded up.
+        after: The same with this release; None if it does not fit. Both are rounded up. An answer
+            that is stored adds nothing.
         budget: The Pufferfish ε that the owner allows.
         budget_delta: The Pufferfish δ that the owner allows.
         fits: Whether the ledger would accept the charge now.
@@ -134,7 +136,7 @@ class ReleaseCost:
     @property
     def left_words(self) -> str:
         """What would be left of the budget, and to an analyst with a budget of their own."""
-        rest = f"{four_digits(self.left, 'down')} of {four_digits(self.budget, 'down')} left"
+        rest = f"{four_digits(self.left, 'down')} of {four_digits(self.budget, 'down')} is left"
         return f"{rest}{self._left_to_analyst}"
 
     @property
@@ -152,7 +154,16 @@ class ReleaseCost:
         if self.own is None:
             return ""
         left, budget = four_digits(self.own.left, "down"), four_digits(self.own.budget, "down")
-        return f"; {left} of {budget} left to analyst {self.own.analyst!r}"
+        return f"; {left} of {budget} is left to analyst {self.own.analyst!r}"
+
+    @property
+    def odds_words(self) -> str:
+        """What it means for one person: from this release, and from all that the budget admits."""
+        alone, all_of_it = odds(self.alone, self.delta), odds(self.budget, self.budget_delta)
+        return (
+            f"for one person: {alone.words} from this release; from all that the budget admits they"
+            f" {all_of_it.outcome}"
+        )
 
     def describe(self) -> dict[str, Any]:
         """Ready to be written as JSON; exact numbers as text, and null for what is infinite."""
@@ -174,6 +185,10 @@ class ReleaseCost:
             "by_value": None if self.by_value is None else self.by_value.document(),
             "without_values": self.without_values,
             "by_column": None if self.by_column is None else dict(self.by_column),
+            "odds": {
+                "alone": odds(self.alone, self.delta).describe(),
+                "budget": odds(self.budget, self.budget_delta).describe(),
+            },
         }
 
 
@@ -219,6 +234,16 @@ class Prices:
         self._allowed: dict[tuple[Cost, float], Fraction] = {}
         self._priced: dict[Cost, tuple[Fraction, float]] = {}  # by unit: a factor, and its price
 
+    def apart(self) -> "Prices":
+        """The same prices, to look into others: what is found there is not remembered here.
+
+        A price by value may differ by a rounding from one that was searched for from elsewhere, and
+        a plan and its release must come to the same.
+        """
+        found = Prices(self._dataset, self._translation, self._kept)
+        found._allowed = dict(self._allowed)
+        return found
+
     def of(
         self,
         loss: Charged,
@@ -226,33 +251,35 @@ class Prices:
         standings: Sequence[Standing],
         *,
         reuse: bool = False,
+        stored: bool = False,
         asked: Any = None,
     ) -> ReleaseCost:
         """What ``loss`` would cost the accounts in ``standings``. Nothing is spent.
 
-        With ``reuse``: what another analyst's answer at that price would cost this one. ``asked``
-        is the Pufferfish ε that the loss was calibrated to, if one was given.
+        With ``stored``: what an answer costs that is given again, which adds nothing to what was
+        spent. With ``reuse``: what another analyst's answer at that price would cost this one.
+        ``asked`` is the Pufferfish ε that the loss was calibrated to, if one was given.
         """
         (whole,) = (one for one in standings if one.analyst is None)
         mine = next((one for one in standings if one.analyst is not None), None)
-        fits = all(one.admits(loss) for one in standings if one.analyst or not reuse)
+        fits = stored or all(one.admits(loss) for one in standings if one.analyst or not reuse)
         before = whole.spent
-        after = before if reuse or not fits else whole.spent_after(loss)
+        after = before if stored or reuse or not fits else whole.spent_after(loss)
         own = None
         if mine is not None:
             own = AnalystCost(
                 str(mine.analyst),
                 mine.epsilon,
                 mine.spent,
-                mine.spent_after(loss) if fits else None,
+                mine.spent if stored else mine.spent_after(loss) if fits else None,
             )
         concentrated = isinstance(loss, Concentrated)
-        alone = self._alone(loss, delta)
+        alone = self.alone(loss, delta)
         if asked is not None:  # it was calibrated to this, and certified
             alone = min(alone, target_of(asked))
         by_value, without = None, None
         if isinstance(loss, Metric):
-            by_value, without = loss.cost, self._alone(Pure(loss.epsilon), delta)
+            by_value, without = loss.cost, self.alone(Pure(loss.epsilon), delta)
             alone = min(alone, without)
         return ReleaseCost(
             currency="rho" if concentrated else "epsilon",
@@ -348,7 +375,7 @@ class Prices:
         """The factor of ``unit`` that the translation allows, confirmed by the translation."""
         found = self._translation.to_cost(unit, target)
         if not found > 0:
-            raise no_allowance(target, found)
+            raise no_allowance(target, found, self._translation)
         if not self._within(unit, found, target):
             raise UnsoundRequest(
                 f"the translation allows {float(found)!r} for a loss of {target!r}, and says that"
@@ -366,7 +393,7 @@ class Prices:
         """Whether a factor of ``unit`` loses at most ``target``; then its price is remembered."""
         price = float(self._translation.cost_to_pufferfish(unit * factor))
         if not price <= target:  # a bound that has no values may be the one that allows it
-            price = min(price, self._alone(Pure((unit * factor).scalar), Fraction(0)))
+            price = min(price, self.alone(Pure((unit * factor).scalar), Fraction(0)))
         if not price <= target:  # also false for NaN
             return False
         self._priced[_unit(unit)] = (unit * factor).scalar, price
@@ -376,7 +403,7 @@ class Prices:
         """Refuse a loss that would cost more than ``epsilon`` alone."""
         if isinstance(loss, Pure):
             certify(loss, epsilon, self._translation)
-        elif not self._alone(loss, delta) <= target_of(epsilon):
+        elif not self.alone(loss, delta) <= target_of(epsilon):
             raise UnsoundRequest(
                 "the mechanism would lose more than epsilon allows; nothing can be built"
             )
@@ -391,7 +418,7 @@ class Prices:
             room *= loss.epsilon  # of a cost, the factor
         if room <= 0:
             return Decimal(0)
-        found = self._alone(_with(loss, room), delta)
+        found = self.alone(_with(loss, room), delta)
         if found == math.inf:
             return Decimal(0)
         step = MICRO
@@ -421,7 +448,8 @@ class Prices:
             return False
         return Fraction(float(self._translation.to_dp(float(epsilon)))) <= room
 
-    def _alone(self, loss: Charged, delta: Fraction) -> float:
+    def alone(self, loss: Charged, delta: Fraction) -> float:
+        """The Pufferfish ε of a loss if nothing else were ever released."""
         if isinstance(loss, Pure):
             return float(self._translation.to_pufferfish(float_up(loss.epsilon)))
         if isinstance(loss, Concentrated):

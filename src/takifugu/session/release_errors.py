@@ -3,6 +3,7 @@
 * BudgetExceeded
   x OverBudget       refused; says the largest Pufferfish ε that would still be accepted
 * TakifuguError
+  x MostlyNoise      the noise exceeds the range of the answer, and nobody confirmed it
   x StalePlan        the plan is not what would be released now
   x ReleaseFailed    it was paid for and then something broke; nothing of it is shown
   x BudgetConflict   a session was given another budget than the dataset has
@@ -42,6 +43,38 @@ class OverBudget(BudgetExceeded):
             f" {advice} the owner raise the budget.",
         )
         self.alone, self.most = alone, most
+
+
+class MostlyNoise(TakifuguError):
+    """A release whose noise exceeds the range of its answer, without confirmation.
+
+    Nothing was charged and nothing was read.
+
+    Attributes:
+        half_width: Half of the 95 % interval of an answer; of a quantile in ranks, of a ranking the
+            lead that is resolved.
+        range: The least and the greatest possible answer.
+        epsilon_needed: A Pufferfish ε that makes the answer useful; None if none does.
+        rows_factor: How many times as many rows make it useful at the same noise.
+    """
+
+    def __init__(
+        self,
+        words: str,
+        *,
+        half_width: float,
+        range: tuple[float, float],
+        epsilon_needed: Decimal | None,
+        rows_factor: int | None,
+    ) -> None:
+        super().__init__(
+            f"{words}. Nothing was charged. To release it all the same, confirm it: --yes, or"
+            " accept_noise=True in Python",
+            field="accept_noise",
+            reason="mostly-noise",
+        )
+        self.half_width, self.range = half_width, range
+        self.epsilon_needed, self.rows_factor = epsilon_needed, rows_factor
 
 
 class StalePlan(TakifuguError):

@@ -17,6 +17,7 @@ from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_cost import ReleaseCost
 from takifugu.session.rows_read import RowsRead
 from takifugu.session.saving import Saving
+from takifugu.session.usefulness import Usefulness
 from takifugu.visible import four_digits, visible
 
 CHANGED = (
@@ -103,6 +104,7 @@ class Plan(UnpricedPlan):
 
     Attributes:
         cost: What it costs now.
+        usefulness: Whether the answer will be worth having, by what is public.
         stored: Whether the answer is stored already, and so free.
         instead: If the requested error costs too much: an ``epsilon`` that would be accepted and
             the ``error`` that is predicted for it.
@@ -110,9 +112,15 @@ class Plan(UnpricedPlan):
     """
 
     cost: ReleaseCost
+    usefulness: Usefulness
     stored: bool
     instead: Mapping[str, Any] | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def needs_confirmation(self) -> bool:
+        """Whether it is mostly noise and would be charged: `Session.release` then wants a yes."""
+        return self.usefulness.needs_confirmation and self.cost.fits and not self.stored
 
     def describe(self) -> dict[str, Any]:
         """Ready to be written as JSON. The mark of the data is the owner's and left out."""
@@ -120,6 +128,7 @@ class Plan(UnpricedPlan):
         return {
             **query_body(self.charge),
             **self.reads.describe(),
+            "usefulness": self.usefulness.describe(),
             "mechanism": self.mechanism.describe(),
             "error": dict(self.error),
             "reason": self.reason,
@@ -142,16 +151,18 @@ class Plan(UnpricedPlan):
         if cost.reuse:
             return cost.reuse_words
         return (
-            f"{cost.alone_words}, {four_digits(cost.marginal or 0, 'up')} on top of the"
-            f" {four_digits(cost.before, 'up')} spent before; {cost.left_words}"
+            f"{cost.alone_words}; adds {four_digits(cost.marginal or 0, 'up')} to the"
+            f" {four_digits(cost.before, 'up')} spent before, so that {cost.left_words}"
         )
 
     def __str__(self) -> str:
         saved = None if self.stored else self.saving(self.cost)
         lines = [
             f"{self.query.kind} of {visible(self.query.title)}",
+            self.usefulness.words,
             *self.reads.lines,
             self.price if self.stored else f"costs {self.price}",
+            self.cost.odds_words,
             f"predicted error: {error_words(self.error)}",
             self.reason,
             *([] if saved is None else [f"saved: {visible(str(saved))}"]),
@@ -169,7 +180,7 @@ def _accepted(cost: ReleaseCost, instead: Mapping[str, Any] | None) -> str:
     """What would be accepted in place of a plan that costs too much."""
     if not cost.most > 0:
         return "; nothing more is accepted on these rows. Have the owner raise the budget"
-    text = f"; at most {four_digits(cost.most, 'down')} would be accepted"
+    text = f"; a release on these rows may cost at most {four_digits(cost.most, 'down')} alone"
     if instead is not None:
         text += f", with this error: {error_words(instead['error'])}"
     return text
@@ -187,7 +198,7 @@ def error_words(error: Mapping[str, Any]) -> str:
         within = f"within ±{four_digits(half, 'up')}" if half else "off by less than one unit"
         return f"each number {within} {with_probability} {deviation}"
     text = (
-        f"every place right {with_probability} if each leads the next by"
+        f"each place right {with_probability} if each leads the next by"
         f" {four_digits(error['gap'], 'up')} {deviation}"
     )
     if error["right"] is not None:

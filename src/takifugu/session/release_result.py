@@ -45,7 +45,8 @@ class Result:
             and ``high level``, between which the number is an exact quantile with probability 0.95.
             All numbers are possible ones: `takifugu.session.possible_answers`.
         error: What was predicted of the noise.
-        cost: What it cost; for a stored answer, what it would cost to ask anew.
+        cost: What it cost; for a stored answer ``alone`` is what it would cost to ask anew, and
+            nothing is added to what was spent.
         free: Whether it was stored, and cost nothing: an answer that was released to another
             analyst costs the budget of whoever asks, if they have one of their own.
         at: When it was released.
@@ -247,7 +248,8 @@ class Result:
         """Which rows were read, if not all; the price, what values saved, where it is recorded."""
         saved = [] if self.saving is None else [f"saved: {visible(str(self.saving))}"]
         came = [] if self.provenance is None else [self.provenance.line]
-        return [*(() if self.reads is None else self.reads.lines), self.price, *saved, *came]
+        read = () if self.reads is None else self.reads.lines
+        return [*read, self.price, self.cost.odds_words, *saved, *came]
 
     def _aligned(self, place: int) -> Callable[[str, int], str]:
         """Labels to the left, numbers to the right."""

@@ -25,6 +25,7 @@ from takifugu.visible import FORMULA, csv_cell, visible
 if TYPE_CHECKING:
     from takifugu.session.release_result import Result
 
+CSVW = "http://www.w3.org/ns/csvw"
 BESIDE = "-metadata.json"  # the name of the second file: the first one's with this at its end
 LONGEST_CELL = 32_767  # letters that a cell of a spreadsheet may hold
 MOST_SHEET_ROWS = 1_048_575  # below the names of the columns
@@ -61,7 +62,8 @@ class ResultFile(AbstractContextManager["ResultFile"]):
         self._second: PendingFile | None = None
         if self.beside is not None:
             try:
-                self._second = PendingFile(self.beside, field=field, refuse_existing=True)
+                left = _left_behind(path, self.beside)
+                self._second = PendingFile(self.beside, field=field, refuse_existing=not left)
             except BaseException:
                 self._pending.discard()
                 raise
@@ -92,6 +94,17 @@ class ResultFile(AbstractContextManager["ResultFile"]):
         self._pending.discard()
         if self._second is not None:
             self._second.discard()
+
+
+def _left_behind(path: Path, beside: Path) -> bool:
+    """Whether metadata are there without their table: a program was killed between the two."""
+    if path.exists() or not beside.exists():
+        return False
+    try:
+        about = json.loads(beside.read_text(encoding="utf-8"))
+        return bool(about["url"] == path.name and about["@context"][0] == CSVW)
+    except (OSError, ValueError, KeyError, TypeError, IndexError):
+        return False
 
 
 def write_result(result: "Result", path: Path, suffix: str) -> None:
@@ -146,7 +159,7 @@ def csv_metadata(result: "Result", name: str) -> dict[str, Any]:
     """What a CSV file holds, as the W3C's vocabulary for tabular data has it."""
     about = result.about()
     return {
-        "@context": ["http://www.w3.org/ns/csvw", {"@language": "en"}],
+        "@context": [CSVW, {"@language": "en"}],
         "url": name,
         "dc:title": result.title,
         "dc:description": about["guarantee"],

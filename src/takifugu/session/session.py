@@ -5,10 +5,12 @@ noise may have been seen, so what was charged stays spent, and asking again pays
 stored beside its charge, and the same query then costs nothing.
 """
 
+import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -17,8 +19,10 @@ from typing import Any, Self
 from takifugu._exact import Number, exactly
 from takifugu.engines import Declaration, Engine, Table
 from takifugu.errors import BudgetExceeded, UnsoundRequest
-from takifugu.ledger import Answer, Ledger, Snapshot, open_ledger
+from takifugu.ledger import Answer, Charge, Ledger, Snapshot, open_ledger
+from takifugu.ledger.entries_read import groups_body, window_body
 from takifugu.ledger.event_words import asked_words
+from takifugu.ledger.rehearsal import Rehearsed
 from takifugu.priors import Secrets
 from takifugu.priors.prior import Prior
 from takifugu.session.activity import Activity, screen
@@ -47,8 +51,8 @@ from takifugu.session.protected_values import values_of
 from takifugu.session.provenance import Provenance, priors_used, software
 from takifugu.session.query.linear import WeightedSum, declared_sums
 from takifugu.session.query.query import draw
-from takifugu.session.query_options import QueryOptions
-from takifugu.session.query_planner import Planner
+from takifugu.session.query_options import QueryOptions, checked
+from takifugu.session.query_planner import Planner, query_of
 from takifugu.session.release_cost import Prices, ReleaseCost
 from takifugu.session.release_errors import (
     BudgetConflict,
@@ -261,14 +265,17 @@ class Session(QueryPlanning):
         """What is protected and what is not, in plain words."""
         self._refuse_closed()
         whole = self._ledger.snapshot(self._dataset).whole
-        return self._guarantee(Fraction(0) if whole is None else whole.delta)
+        if whole is None:
+            return self._guarantee(None, Fraction(0))
+        return self._guarantee(whole.epsilon, whole.delta)
 
-    def _guarantee(self, delta: Fraction) -> str:
+    def _guarantee(self, epsilon: Fraction | None, delta: Fraction) -> str:
         return guarantee(
             self._engine.declaration,
             self._prior,
             self._columns,
             self._entries,
+            epsilon=epsilon,
             delta=delta,
             statement=self._statement,
         )
@@ -288,10 +295,47 @@ class Session(QueryPlanning):
         if not all(same):
             raise BudgetConflict(self._dataset, given, current)
 
+    def chargeable(self, plan: Plan) -> tuple[Charge, LossTranslation]:
+        """What a plan would charge, and by which translation: for `rehearse`."""
+        self._refuse_closed()
+        return plan.charge, self._translation
+
+    def rehearse(self, charges: Sequence[tuple[Charge, LossTranslation]]) -> tuple[Rehearsed, ...]:
+        """What charges of this dataset would meet, one after another. Nothing is spent."""
+        self._refuse_closed()
+        return self._ledger.rehearse(charges)
+
+    def refuse_noise(self, plan: Plan) -> None:
+        """Raise `MostlyNoise` if the noise of a plan exceeds the range of its answer."""
+        if plan.needs_confirmation and not plan.stored:
+            self._refuse_noise(plan, self._quote(plan, plan.charge))
+
+    def identity(self, options: QueryOptions) -> dict[str, Any]:
+        """What tells a query from others, whatever it costs: its body, window and groups."""
+        self._refuse_closed()
+        query = query_of(checked(options), self._engine.declaration, self._columns, self._linear)
+        rows = query.rows
+        body = {"window": window_body(rows.window), "groups": groups_body(rows.groups)}
+        return {"query": json.loads(json.dumps(query.body())), **body}
+
+    @property
+    def declaration(self) -> Declaration:
+        """What the table was declared to be."""
+        return self._engine.declaration
+
+    def latest(self) -> datetime | int:
+        """The last place in the order that a row has: public, by declaration."""
+        self._refuse_closed()
+        _, last = self._engine.span()
+        return last if isinstance(last, datetime) else int(last)
+
     # --- charge, then release ---
 
-    def release(self, plan: Plan) -> Result:
+    def release(self, plan: Plan, *, accept_noise: bool = False) -> Result:
         """Pay for a plan, then answer it; for free if the same was answered before.
+
+        If the noise exceeds the range of the answer, it is mostly noise, and charged only with
+        ``accept_noise=True``: `MostlyNoise` otherwise.
 
         A plan is a value, and a value can be put together from parts of others. So it is made anew
         from its options by the code that makes plans, refused if it is not the same, and only what
@@ -304,11 +348,18 @@ class Session(QueryPlanning):
                 " session.plan.histogram(epsilon=0.5)",
                 field="plan",
             )
+        if not isinstance(accept_noise, bool):
+            raise UnsoundRequest(
+                f"accept_noise is a {type(accept_noise).__name__}; it must be true or false",
+                field="accept_noise",
+            )
         made = self._unpriced(plan.options)
         refuse_stale(plan, made)
         charge = replace(made.charge, key=plan.charge.key)
         quote = self._quote(made, charge)
         cost = self._cost(made, quote)
+        if not accept_noise and cost.fits and not quote.stored:
+            self._refuse_noise(made, quote)
         try:
             known = quote.answer
             if known is None and quote.shared:  # another analyst's: charged to this one alone
@@ -348,7 +399,7 @@ class Session(QueryPlanning):
             free=free,
             at=answer.at,
             mechanism=made.mechanism.describe(),
-            guarantee=self._guarantee(cost.budget_delta),
+            guarantee=self._guarantee(cost.budget, cost.budget_delta),
             reads=made.reads,
             provenance=Provenance(
                 dataset=self._dataset,

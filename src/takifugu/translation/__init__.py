@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         LinearReleases,
     )
     from takifugu.translation.network.junction_losses import network_losses
+    from takifugu.translation.prior_advice import PriorAdvice, advise
     from takifugu.translation.protocol import LossTranslation
     from takifugu.translation.rows.row_translation import RowTranslation
     from takifugu.translation.translation import TranslatedLoss, Translation
@@ -50,6 +51,7 @@ else:
                 "LinearReleases",
             ),
             "network.junction_losses": ("network_losses",),
+            "prior_advice": ("PriorAdvice", "advise"),
             "protocol": ("LossTranslation",),
             "rows.row_translation": ("RowTranslation",),
             "translation": ("TranslatedLoss", "Translation"),
@@ -66,12 +68,14 @@ __all__ = [
     "LinearReleases",
     "LooserTranslation",
     "LossTranslation",
+    "PriorAdvice",
     "Release",
     "RowTranslation",
     "TabledTranslation",
     "TranslatedLoss",
     "Translation",
     "TranslationTable",
+    "advise",
     "allocate",
     "approximate",
     "chain_losses",

@@ -172,7 +172,8 @@ def _print(name: str, standing: "BudgetStanding", instants: bool) -> None:
         parts.append(f"left {four_digits(standing.left, 'down')}")
     if standing.most is not None:
         parts.append(
-            f"at most {four_digits(standing.most, 'down')} would be accepted on all rows now"
+            f"the next release on all rows may cost at most {four_digits(standing.most, 'down')}"
+            " alone"
         )
     echo(f"{who}: {', '.join(parts)}")
     for column, loss in (standing.by_column or {}).items():

@@ -104,8 +104,10 @@ def add(
     with Spinner(f"checking {declaration}"), open_engine(declaration, backend=backend) as engine:
         facts, note = _facts(check_engine(engine)), tie_note(engine.declaration)
         likely = _likely_kind(engine.declaration, facts["longest"])
-        alone = engine.declaration.order.absent
-        rows = "--share 1/5" if alone else "--first-days N (or --share 1/5)"
+        order = engine.declaration.order
+        unit = "steps" if order.kind == "number" else "days"
+        rows = "--share 1/5" if order.absent else f"--first-{unit} N (or --share 1/5)"
+        together = _together(engine.declaration)
         project.add_dataset(
             name,
             declaration,
@@ -127,7 +129,9 @@ def add(
     _print_facts(facts, note)
     echo(f"{name} was added to {project.file}")
     if not prior:
-        echo(f"next: takifugu prior fit {name}{likely} {rows}, or name a prior in the file")
+        echo(
+            f"next: takifugu prior fit {name}{likely} {rows}, or name a prior in the file{together}"
+        )
 
 
 @app.command()
@@ -401,6 +405,21 @@ def tie_note(declaration: "Declaration") -> str:
     return (
         f"note: what settles ties in the order is public ({names}): do not name a column that"
         " reveals a protected one\n"
+    )
+
+
+def _together(declaration: "Declaration") -> str:
+    """The other kind of fit that a public column of households suggests; empty if there is none."""
+    from takifugu.engines import Amount
+
+    words = ("household", "home", "family", "dwelling")
+    homes = [c.column for c in declaration.public if any(w in c.column.lower() for w in words)]
+    several = len(declaration.protected) != 1 or isinstance(declaration.protected[0], Amount)
+    if not homes or several:
+        return ""
+    return (
+        f"; if people of one `{homes[0]}` depend on each other: --kind household --household"
+        f" {homes[0]}"
     )
 
 

@@ -90,17 +90,18 @@ def run_dataset_new(
 ) -> None:
     """Draft the declaration of FILE from the names and types of its columns.
 
-    No protected value is read. On a terminal it asks for what it cannot know; elsewhere, and where
-    the answer is empty, the point is left open in the file, and `dataset add` refuses it until it
-    is filled in. Columns that nobody names are left out. Nothing is overwritten. Keys of the JSON
-    object: file, dataset, declaration, rows, open (key, question, needed, option), decisions (part,
-    column, reason, guessed), left_out, next.
+    No protected value is shown or written; of a CSV file all columns are looked at, but only to see
+    how it is written and of which types they are. On a terminal it asks for what it cannot know;
+    elsewhere, and where the answer is empty, the point is left open in the file, and `dataset add`
+    refuses it until it is filled in. Columns that nobody names are left out. Nothing is
+    overwritten. Keys of the JSON object: file, dataset, declaration, rows, open (key, question,
+    needed, option, choices), decisions (part, column, reason, guessed), left_out, next.
     """
     from takifugu._atomic import write_whole
     from takifugu.engines.draft_text import draft_text
     from takifugu.engines.drafting import NO_ORDER_ANSWER, draft_of
 
-    called = _name(name, file)
+    called = dataset_name(name, file)
     path = out if out is not None else Path(f"{called}.toml")
     _refuse_existing(path)
     given: dict[str, Any] = {
@@ -115,18 +116,18 @@ def run_dataset_new(
         "decimal": decimal,
         "title": title,
         "values": dict(labels_of(word, path.parent) for word in labels or ()),
-        "bounds": dict(_bounds(word) for word in bounds or ()),
+        "bounds": dict(bounds_of(word) for word in bounds or ()),
     }
     with Spinner(f"reading the columns of {visible(file)}"):
         draft = draft_of(
             file,
             table=table,
-            separator=_separator(separator),
+            separator=separator_said(separator),
             encoding=encoding,
             **given,
         )
     if not as_json and sys.stdin.isatty() and sys.stdout.isatty():
-        draft = _asked(draft, path.parent)
+        draft = asked(draft, path.parent)
     text = draft_text(draft, path.parent)
     draft.refuse_wrong(path.parent)
     write_whole(path, text, field="--out", refuse_existing=True)
@@ -144,7 +145,7 @@ def refuse_data_file(path: str | Path, name: str | None = None) -> None:
 
     if not is_data_file(path):
         return
-    called = name or _name(None, str(path))
+    called = name or dataset_name(None, str(path))
     raise InvalidOption(
         "DECLARATION",
         given=f"{visible(str(path))} holds rows",
@@ -155,7 +156,7 @@ def refuse_data_file(path: str | Path, name: str | None = None) -> None:
     )
 
 
-def _name(given: str | None, file: str) -> str:
+def dataset_name(given: str | None, file: str) -> str:
     """The name of a dataset: letters, digits, - and _."""
     stem = Path(file).name.partition(".")[0] if given is None else given
     called = re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-")[:100] if given is None else given
@@ -168,7 +169,8 @@ def _name(given: str | None, file: str) -> str:
     return called
 
 
-def _separator(given: str | None) -> str | None:
+def separator_said(given: str | None) -> str | None:
+    """What stands between fields, by its name or as it is."""
     if given is None:
         return None
     found = SEPARATORS.get(given, given)
@@ -219,7 +221,8 @@ def _from(path: Path, folder: Path) -> str:
     return whole.relative_to(base).as_posix() if whole.is_relative_to(base) else str(whole)
 
 
-def _bounds(text: str) -> tuple[str, list[Any]]:
+def bounds_of(text: str) -> tuple[str, list[Any]]:
+    """A column and its bounds, from ``COLUMN=0..100``."""
     column, mark, said = text.rpartition("=")
     if not mark or not column:
         raise InvalidOption("--bounds", given=f"is {text!r:.80}", needed="look like pulse=30..220")
@@ -245,13 +248,17 @@ def bounds_said(said: str) -> list[Any]:
 # --- questions on a terminal ---
 
 
-def _asked(draft: "Draft", folder: Path) -> "Draft":
+def asked(draft: "Draft", folder: Path) -> "Draft":
     """The draft with what somebody answers; an empty answer leaves a point open."""
-    _print_decisions(draft)
+    print_decisions(draft)
     skipped = set[str]()
     while point := next((p for p in draft.open if p.key not in skipped), None):
-        echo(f"\n{point.question}\n  {point.needed}", err=True)
-        said = _prompt(_words(point, draft))
+        echo(f"\nOpen: {point.question}.", err=True)
+        for number, choice in enumerate(point.choices, 1):
+            echo(f"  {number}  {choice}", err=True)
+        said = prompt(_words(point, draft))
+        if said.isdecimal() and 0 < int(said) <= len(point.choices):
+            said = point.choices[int(said) - 1]
         if not said:
             skipped.add(point.key)
             continue
@@ -270,7 +277,7 @@ def _asked_public(draft: "Draft") -> "Draft":
             " everyone may know, if any, to count by them.",
             err=True,
         )
-        said = _prompt("public columns, by commas")
+        said = prompt("public columns, by commas")
         if not said:
             break
         try:
@@ -280,7 +287,8 @@ def _asked_public(draft: "Draft") -> "Draft":
     return draft
 
 
-def _prompt(words: str) -> str:
+def prompt(words: str) -> str:
+    """What somebody types, or nothing."""
     return str(typer.prompt(words, default="", show_default=False, err=True)).strip()
 
 
@@ -290,9 +298,10 @@ def _words(point: "OpenPoint", draft: "Draft") -> str:
     if last in ("column", "protected", "ties"):
         return f"column ({', '.join(visible(c.name) for c in draft.schema.columns)})"
     return {
-        "values": "labels: home,work; a codebook file; or 'fitted'",
-        "bounds": "bounds, as 0..100",
-        "format": "format",
+        "values": "a list, as home,work; a codebook file; or 'fitted': those of the rows that a"
+        " prior is fitted on (empty leaves it open)",
+        "bounds": "as 0..100 (empty leaves it open)",
+        "format": "1 or 2, or a format" if point.choices else "a format, as %d/%m/%Y %H:%M",
         "decimal": "the mark of decimals",
     }.get(last, last)
 
@@ -314,7 +323,8 @@ def _answer(point: "OpenPoint", said: str, folder: Path) -> dict[str, Any]:
 # --- what is printed ---
 
 
-def _print_decisions(draft: "Draft") -> None:
+def print_decisions(draft: "Draft") -> None:
+    """Print what a draft has decided, and why."""
     shown: Callable[[str], str] = visible
     echo(f"{'rows':<9}  {draft.rows:,} in {draft.schema.place}")
     for decision in draft.decisions:
@@ -324,7 +334,7 @@ def _print_decisions(draft: "Draft") -> None:
 
 def _print(draft: "Draft", path: Path, text: str) -> None:
     if not sys.stdin.isatty() or not sys.stdout.isatty():
-        _print_decisions(draft)
+        print_decisions(draft)
     if draft.left_out:
         names = ", ".join(visible(column.name) for column in draft.left_out)
         echo(f"left out   {names}: not read, nothing can be asked about them")

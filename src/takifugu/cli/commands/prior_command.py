@@ -27,6 +27,7 @@ from takifugu.cli.shell_completion import complete_dataset
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
+    from takifugu.priors import Prior
     from takifugu.project.owner_changes import PolicyChange
 
 app = StrictTyper(no_args_is_help=True, help="Make, fit, smooth, show and accept priors.")
@@ -50,7 +51,10 @@ def show(
     folder: InProject = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a prior: its kind, size, states and fingerprint; for a dataset, all its priors.
+    """Show a prior: its kind, size, states, fingerprint and numbers; for a dataset, all of them.
+
+    A matrix of up to ten states, or the probabilities of staying and the largest ones of moving;
+    the edges of a network; the parameters of a process. The file itself has all numbers.
 
     Keys of the JSON object: kind, fingerprint, and facts of the kind; for a dataset: dataset, and
     priors (file, statement and those keys of each).
@@ -60,11 +64,12 @@ def show(
     if "." not in prior and not Path(prior).exists():
         _show_dataset(prior, folder, as_json)
         return
-    facts = prior_facts(read_prior(prior))
+    found = read_prior(prior)
+    facts = prior_facts(found)
     if as_json:
         print_json(facts)
     else:
-        _print(facts)
+        _print(facts, found)
 
 
 def _show_dataset(name: str, folder: Path | None, as_json: bool) -> None:
@@ -72,24 +77,29 @@ def _show_dataset(name: str, folder: Path | None, as_json: bool) -> None:
 
     project = the_project(folder)
     _ = project.load(name).priors  # an error if one is missing, or not what was fitted
+    listed = project.dataset(name).priors
+    priors = [read_prior(project.folder / policy.file) for policy in listed]
     found = [
-        {"file": prior.file, "statement": prior.statement}
-        | prior_facts(read_prior(project.folder / prior.file))
-        for prior in project.dataset(name).priors
+        {"file": policy.file, "statement": policy.statement} | prior_facts(prior)
+        for policy, prior in zip(listed, priors, strict=True)
     ]
     if as_json:
         print_json({"dataset": name, "priors": found})
         return
-    for place, facts in enumerate(found):
+    for place, (facts, prior) in enumerate(zip(found, priors, strict=True)):
         if place:
             echo("")
-        _print({key: value for key, value in facts.items() if value is not None})
+        _print({key: value for key, value in facts.items() if value is not None}, prior)
 
 
-def _print(facts: dict[str, Any]) -> None:
+def _print(facts: dict[str, Any], prior: "Prior") -> None:
+    from takifugu.cli.commands.prior_tables import tables_of
+
     width = max(map(len, facts))
     for name, value in facts.items():
         echo(f"{name.replace('_', ' '):<{width}}  {value}")
+    for line in tables_of(prior):
+        echo(line)
 
 
 @app.command()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from takifugu.engines.goodness import GoodnessOfFit
     from takifugu.priors import Prior
     from takifugu.project import Project
+    from takifugu.translation.prior_advice import PriorAdvice
 
 KINDS = "markov, interval, higher-order, household, network or gaussian"
 
@@ -44,9 +45,12 @@ def fit(
     ] = None,
     first_days: Annotated[
         int | None,
+        typer.Option(help="Fit on the first N days; release from later ones only."),
+    ] = None,
+    first_steps: Annotated[
+        int | None,
         typer.Option(
-            help="Fit on the first N days (steps, if the order is a number); release from later"
-            " ones only."
+            help="The same where the order is a number: fit on the rows within N of the smallest."
         ),
     ] = None,
     share: Annotated[
@@ -57,7 +61,12 @@ def fit(
         bool, typer.Option("--all-rows", help="Fit on all rows, including those to be protected.")
     ] = False,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace the priors that the dataset has.")
+        bool,
+        typer.Option(
+            "--replace",
+            help="Replace the priors that the dataset has; `start` and `known` are kept, and files"
+            " of fitted ones are removed unless there was a budget under them.",
+        ),
     ] = False,
     add: Annotated[
         bool, typer.Option("--add", help="Add to the priors that the dataset has.")
@@ -156,6 +165,14 @@ def fit(
             help="Test whether a prior of this kind describes the rows that it was fitted on.",
         ),
     ] = True,
+    advice: Annotated[
+        bool,
+        typer.Option(
+            "--advice/--no-advice",
+            help="Compute what the budget (or ε = 1) allows under the prior, and what would allow"
+            " more: some seconds for many states.",
+        ),
+    ] = True,
     plot: Annotated[
         Path | None,
         typer.Option(help="Write these tests as a figure (.pdf, .png or .svg)."),
@@ -201,12 +218,17 @@ def fit(
     Keys of the JSON object: out, and those of `prior show`; for a dataset also dataset, project,
     steps (how many things it rests on), unit (what they are), fitted, released_from, share,
     statement, notes, rests_on (facts of the kind), and goodness (fits, and tests with about,
-    verdict, sentence and numbers; null with --no-goodness).
+    verdict, sentence and numbers; null with --no-goodness), remaining (rows to release from), and
+    advice (null with --no-advice, or if it cannot be computed: epsilon, allowed per entry at it,
+    pair: the secret pair that costs most, hardly_left: states and the probability of leaving them,
+    remedies: kind, change, states, length, allowed and factor of each, tried and untried: how many
+    changes were computed and were not, rests_on: steps, people, rows, states hardly seen; words).
     """
     csv_only = {"--state": state, "--entity": entity, "--out": out}
     if any(value is not None for value in csv_only.values()):
         dataset_only = {
-            "--kind": kind, "--first-days": first_days, "--share": share,
+            "--kind": kind, "--first-days": first_days, "--first-steps": first_steps,
+            "--share": share,
             "--all-rows": all_rows or None, "--replace": replace or None, "--add": add or None,
             "--columns": columns, "--cuts": cuts, "--by-hour": by_hour or None,
             "--structure": structure, "--smoothing": smoothing, "--kernel": kernel, "--lags": lags,
@@ -214,6 +236,7 @@ def fit(
             "--household": household, "--member": member, "--at-least": at_least,
             "--project": folder, "--backend": backend, "--plot": plot,
             "--no-goodness": None if goodness else True,
+            "--no-advice": None if advice else True,
         }  # fmt: skip
         _refuse_given(dataset_only, "a CSV file")
         if state is None or entity is None or out is None:
@@ -224,10 +247,11 @@ def fit(
 
         fit_csv(Path(data), out, (state, entity, order), (other, tau, length, confidence), as_json)
         return
-    if (first_days is not None) + (share is not None) + all_rows != 1:
+    splits = (first_days, first_steps, share, all_rows or None)
+    if sum(given is not None for given in splits) != 1:
         raise InvalidOption(
             "--first-days",
-            given="or --share or --all-rows is missing, or more than one is given",
+            given="or --first-steps, --share or --all-rows is missing, or more than one is given",
             needed="name the rows to fit on; for a CSV file give --state, --entity and --out",
         )
     if plot is not None:
@@ -241,7 +265,7 @@ def fit(
     from takifugu.project.policy import share_of
 
     options = FitOptions(
-        first_days=first_days,
+        first_days=first_steps if first_days is None else first_days,
         share=None if share is None else share_of(share, "--share"),
         kind=kind,
         columns=() if columns is None else _names(columns),
@@ -264,27 +288,86 @@ def fit(
         at_least=at_least,
     )
     project = the_project(folder)
+    _refuse_other_order(project, data, first_days, first_steps)
     with Spinner(f"counting the rows of {data}"):
         project, file, fitted, found = project.fit(
             data, options, replace=replace, keep=add, backend=backend, tested=goodness
         )
     if plot is not None and found.goodness is not None:
         _draw(plot, f"{file.name}: {_size(fitted)}", found.goodness)
+    suits = _advice(project, data, found) if advice else None
     if as_json:
-        print_json({"out": str(file)} | prior_facts(fitted) | _facts(project, data, found))
+        facts = _facts(project, data, found) | {
+            "advice": None if suits is None else suits.document()
+        }
+        print_json({"out": str(file)} | prior_facts(fitted) | facts)
         return
     estimate = found.estimate
     echo(f"{file.name}: {_size(fitted)} from {estimate.counted:,} {estimate.unit}")
-    echo(f"added to {project.file}")
-    echo(found.statement)
-    for note in estimate.notes:
-        echo(f"note: {note}")
-    for test in () if found.goodness is None else found.goodness.tests:
-        echo(f"{test.verdict}: {test.sentence}")
+    echo(f"added to {project.file}; {found.rows.short}")
+    kept = project.dataset(data).priors[-1]
+    for key, value in (("start", kept.start), ("known", kept.known)):
+        if value is not None:
+            echo(f'it keeps {key} = "{value}" of the prior that it replaces')
     if found.remaining is not None:
         echo(f"{found.remaining:,} rows remain to be released from")
+    for said in _suits(found, suits):
+        echo(said)
+    for note in estimate.notes:
+        if suits is None or not estimate.rare or not note.startswith("hardly seen"):
+            echo(f"note: {note}")
+    for test in () if found.goodness is None else found.goodness.tests:
+        echo(f"{test.verdict}: {test.sentence}")
     if project.needs_acceptance(data):
         echo(f"next: takifugu prior accept {data}; nothing is released until then")
+    elif project.budget(data) is None:
+        echo(f"next: takifugu budget set {data} 1")
+
+
+def _suits(found: "Fitted", advice: "PriorAdvice | None") -> list[str]:
+    """What the prior rests on and whether it suits: a line, or two where it is not a chain."""
+    from dataclasses import replace
+
+    if found.estimate.unit == "steps":
+        return [found.estimate.rests[0] if advice is None else advice.words]
+    price = "" if advice is None else replace(advice, evidence=None).words
+    return [line for line in (" ".join(found.estimate.rests), price) if line]
+
+
+def _refuse_other_order(
+    project: "Project", data: str, first_days: int | None, first_steps: int | None
+) -> None:
+    """Raise if days are counted where the order is a number, or steps where it is a time."""
+    if first_days is None and first_steps is None:
+        return
+    order = project.load(data).declaration.order
+    if first_days is not None and order.kind == "number":
+        raise InvalidOption(
+            "--first-days",
+            given=f"is given, and the order, `{order.column}`, is a number",
+            needed=f"be --first-steps {first_days}: the rows within {first_days} of its smallest"
+            " number",
+            reason="order-is-a-number",
+        )
+    if first_steps is not None and order.kind != "number":
+        raise InvalidOption(
+            "--first-steps",
+            given=f"is given, and the order, `{order.column}`, is a time",
+            needed="be --first-days N, for days",
+            reason="order-is-a-time",
+        )
+
+
+def _advice(project: "Project", data: str, found: "Fitted") -> "PriorAdvice | None":
+    """Whether the prior suits; None, and why, if that cannot be computed: the fit stands."""
+    from takifugu.errors import TakifuguError
+
+    try:
+        with Spinner("what the prior allows") as spinner:
+            return project.advice(data, found, progress=spinner)
+    except TakifuguError as error:
+        echo(f"takifugu: whether this prior suits was not computed: {error}", err=True)
+        return None
 
 
 def _facts(project: "Project", data: str, found: "Fitted") -> dict[str, Any]:
@@ -300,6 +383,7 @@ def _facts(project: "Project", data: str, found: "Fitted") -> dict[str, Any]:
         "released_from": start if start is None or isinstance(start, int) else str(start),
         "statement": found.statement,
         "notes": list(found.estimate.notes),
+        "remaining": found.remaining,
         "rests_on": dict(found.estimate.facts),
         "goodness": None if found.goodness is None else found.goodness.document(),
     }

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu.cli.commands.batch_text import refuse_beside, release_batch
 from takifugu.cli.query_flags import KIND_HELP, requested, with_query_flags
 from takifugu.cli.shared_options import (
     AsJson,
     Backend,
+    BatchFile,
     InProject,
     InvalidOption,
     NoTable,
@@ -28,6 +30,7 @@ from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
     from takifugu.project.policy_session import PlanFile
+    from takifugu.session.release_plan import Plan
     from takifugu.session.release_result import Result
     from takifugu.session.result_files import ResultFile
 
@@ -35,19 +38,22 @@ if TYPE_CHECKING:
 @with_query_flags
 def run_release(
     name: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="NAME",
             help="A dataset of the project; or, alone, a plan that `takifugu plan --out` wrote.",
             autocompletion=complete_dataset,
         ),
-    ],
+    ] = None,
     kind: Annotated[
         str | None, typer.Argument(help=KIND_HELP, autocompletion=complete_kind)
     ] = None,
     *,
     flags: dict[str, Any],
     no_table: NoTable = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Release even if the answer is mostly noise.")
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -55,13 +61,15 @@ def run_release(
             " file goes FILE.csv-metadata.json, which says what it is about."
         ),
     ] = None,
+    file: BatchFile = None,
     folder: InProject = None,
     backend: Backend = None,
     as_json: AsJson = False,
 ) -> None:
     """Release the result of a query to NAME: charge it to the ledger, then draw and print it.
 
-    There is no confirmation. The same query again gives the same result and costs nothing. A
+    The same query again gives the same result and costs nothing. If the noise exceeds the range of
+    the answer, it asks for confirmation before it charges (without a terminal --yes is needed). A
     query that the budget does not admit ends with status 3. Keys of the JSON object: dataset,
     query, window, groups, rows_read of the rows_there, columns, rows (of the result), error, cost,
     saving, free, at, mechanism, guarantee, provenance (priors, events of the ledger, software);
@@ -70,7 +78,12 @@ def run_release(
     from takifugu.cli.shared_options import show_warnings
     from takifugu.session.result_files import ResultFile
 
-    query = _planned(name, flags) if kind is None else requested(name, kind, flags)
+    refuse_beside(file, name, {"kind": kind, **flags, "out": out})
+    if file is not None:
+        return release_batch(
+            file, folder=folder, backend=backend, table=not no_table, as_json=as_json, yes=yes
+        )
+    query = _planned(name, flags) if kind is None else requested(str(name), kind, flags)
     project = the_project(folder)
     with nullcontext() if out is None else ResultFile(out, field="--out") as target:
         with (
@@ -88,17 +101,34 @@ def run_release(
             plan = session.replan(query) if query.document else session.plan(query.options)
             for note in plan.notes:  # before it is charged
                 echo(f"takifugu: {note}", err=True)
-            result, warning = session.release(plan), session.releasable.warning
+            accepted = yes or _accepted(plan, spinner)
+            result = session.release(plan, accept_noise=accepted)
+            warning = session.releasable.warning
         _deliver(result, target, as_json)
     if warning is not None:
         echo(f"takifugu: {warning}", err=True)
 
 
-def _planned(name: str, flags: dict[str, Any]) -> "PlanFile":
+def _accepted(plan: "Plan", spinner: Spinner) -> bool:
+    """Whether somebody at the terminal accepts an answer that is mostly noise; say if it is."""
+    if plan.stored or not plan.cost.fits or plan.usefulness.verdict == "useful":
+        return False
+    if not plan.needs_confirmation:
+        echo(f"takifugu: {plan.usefulness.words}", err=True)
+        return False
+    if not sys.stdin.isatty():
+        return False  # the session refuses it, and says what to do
+    with spinner.paused():
+        echo(f"takifugu: {plan.usefulness.words}", err=True)
+        typer.confirm(f"Release it all the same, for {plan.cost.words}?", abort=True, err=True)
+    return True
+
+
+def _planned(name: str | None, flags: dict[str, Any]) -> "PlanFile":
     """The query of a plan file."""
     from takifugu.project.policy_session import read_plan
 
-    if flags or "." not in name:
+    if flags or name is None or "." not in name:
         raise InvalidOption(
             "KIND",
             given="is missing",

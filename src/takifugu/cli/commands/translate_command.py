@@ -16,10 +16,10 @@ from takifugu.cli.commands.translate_costs import (
 )
 from takifugu.cli.shared_options import (
     AsJson,
+    InProject,
     InvalidOption,
     MethodOption,
     Pairs,
-    PriorFile,
     SecretEntries,
     SecretsWithin,
     Spinner,
@@ -29,7 +29,9 @@ from takifugu.cli.shared_options import (
     read_json_option,
     read_secrets,
     show_warnings,
+    the_project,
 )
+from takifugu.cli.shell_completion import complete_dataset
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
@@ -37,7 +39,14 @@ if TYPE_CHECKING:
 
 
 def run_translate(
-    prior: PriorFile,
+    prior: Annotated[
+        Path,
+        typer.Argument(
+            help="The prior: a JSON document, a BIF file, or a dataset of the project, with its"
+            " secrets.",
+            autocompletion=complete_dataset,
+        ),
+    ],
     pufferfish: Annotated[
         str | None, typer.Option(help="Pufferfish ε to allow: 1, or several as 0.5,1,2.")
     ] = None,
@@ -80,9 +89,13 @@ def run_translate(
     plot: Annotated[
         Path | None, typer.Option(help="Also draw the translation: a .png, .svg or .pdf file.")
     ] = None,
+    folder: InProject = None,
     as_json: AsJson = False,
 ) -> None:
     """Translate per-entry DP ε into Pufferfish ε for PRIOR, or back.
+
+    For a dataset of the project all its priors count, with the secrets and the uncertainty of its
+    policy.
 
     Keys of the JSON object: pufferfish_epsilon and dp_epsilon (lists if several were given; a
     profile is always a list), lower_bound (some mechanism with this DP ε leaks as much), exact
@@ -117,11 +130,25 @@ def run_translate(
     if delta and pufferfish is not None:
         raise InvalidOption("--delta", given="is beside --pufferfish", needed="be beside --dp")
     chosen = checked_method(method)
-    assumed = against(read_prior(prior), start=start, known=known)
-    secrets = read_secrets(pairs, entries, secrets_within)
-    translation = Translation(assumed, secrets, uncertainty=uncertainty)
     named = start is not None or known is not None
-    others = _others(translation) if named or not has_curve(assumed) else {}
+    if "." not in prior.name and not prior.exists():
+        stated = {
+            "--pairs": pairs, "--entries": entries, "--secrets-within": secrets_within,
+            "--uncertainty": uncertainty or None, "--start": start, "--known": known,
+            "--table": table or None,
+        }  # fmt: skip
+        translation = _of_dataset(str(prior), folder, stated)
+    else:
+        if folder is not None:
+            raise InvalidOption(
+                "--project", given="is given", needed="be left out where PRIOR is a file"
+            )
+        assumed = against(read_prior(prior), start=start, known=known)
+        secrets = read_secrets(pairs, entries, secrets_within)
+        translation = Translation(assumed, secrets, uncertainty=uncertainty)
+    assumed = next(iter(translation.priors.values()))
+    plain = len(translation.priors) > 1 or (has_curve(assumed) and not named)
+    others = {} if plain else _others(translation)
     with show_warnings(), Spinner("translating") as spinner:
         if by_value:
             result = _by_value(translation, others, values, cost, dp, pufferfish, chosen)
@@ -148,6 +175,16 @@ def run_translate(
             print_translated(one, values)
     else:
         _print(result)
+
+
+def _of_dataset(name: str, folder: Path | None, stated: dict[str, Any]) -> "Translation":
+    """The translation of a dataset's priors, with the secrets and uncertainty of its policy."""
+    for option, given in stated.items():
+        if given is not None:
+            raise InvalidOption(
+                option, given="is given", needed="be left out for a dataset: its policy states it"
+            )
+    return the_project(folder).load(name).entry_translation
 
 
 def _refuse_beside_values(

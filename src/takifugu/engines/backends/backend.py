@@ -100,6 +100,10 @@ class Backend(Protocol):
         """Where a public fact about the data as it is now is kept; None to find it each time."""
         return None
 
+    def refuse_cut_rows(self) -> None:
+        """Raise if rows of a CSV file have too many or too few fields."""
+        return
+
     def unparsed_times(self) -> int:
         """How many rows have a time that is not in the declared format; 0 where none is said."""
         return 0

@@ -15,6 +15,7 @@ from takifugu.engines.csv_structure import header_of, shown_separator
 from takifugu.engines.declarations.columns import Amount, Category
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine_errors import InvalidDeclaration
+from takifugu.errors import TakifuguError
 from takifugu.visible import visible
 
 NUMBERED = r"^\s*(\d{1,2})[-/. ](\d{1,2})[-/. ]\d"  # a time that begins with a day or a month
@@ -33,9 +34,22 @@ def csv_source(
     packed = f"compression={literal(compression(paths))}"
     if not declaration.source.reading and declaration.order.format is None:
         return _guessed(declaration, files, packed, run)
-    how, header = dialect(declaration.source.reading), _header(declaration, paths)
-    options = f"{how}, {packed}, {STRICT}"
-    columns = _named(declaration, header)
+    options = f"{dialect(declaration.source.reading)}, {packed}, {STRICT}"
+    columns = _named(declaration, _header(declaration, paths))
+    try:
+        return _said(declaration, files, options, columns, run)
+    except TakifuguError:
+        raise
+    except Exception:  # noqa: BLE001, S110 - its message may hold values; it is raised again below
+        pass
+    refuse_cut_rows(files, options, columns, run)
+    return _said(declaration, files, options, columns, run)
+
+
+def _said(
+    declaration: Declaration, files: str, options: str, columns: Sequence[str], run: Run
+) -> str:
+    """As the declaration says that it is written."""
     kinds = dict.fromkeys(columns, "VARCHAR") | _pinned(declaration)
     exactly = f"read_csv([{files}], {options}, auto_detect=false, columns="
     _refuse_two_readings(declaration, f"{exactly}{_struct(kinds)})", run, said=True)
@@ -48,6 +62,37 @@ def csv_source(
         )
         kinds |= {str(name): str(kind) for name, kind, *_ in found if name in free}
     return f"{exactly}{_struct(kinds)})"
+
+
+def csv_cut_rows(
+    declaration: Declaration, names: Sequence[str], paths: tuple[Path, ...], run: Run
+) -> None:
+    """Raise if rows have too many or too few fields, where it is said how the file is written."""
+    reading = declaration.source.reading
+    if not reading and declaration.order.format is None:
+        return
+    options = f"{dialect(reading)}, compression={literal(compression(paths))}, {STRICT}"
+    columns = _named(declaration, _header(declaration, paths))
+    refuse_cut_rows(", ".join(map(literal, names)), options, columns, run)
+
+
+def refuse_cut_rows(files: str, options: str, columns: Sequence[str], run: Run) -> None:
+    """Raise if rows have too many or too few fields: how many, and the line of the first."""
+    texts = _struct(dict.fromkeys(columns, "VARCHAR"))
+    read = f"read_csv([{files}], {options}, auto_detect=false, columns={texts}, store_rejects=true)"
+    ((rows, line),) = run(
+        f"SELECT count(COLUMNS(*)) FROM {read};"  # noqa: S608 - quoted
+        " SELECT count(DISTINCT (file_id, line)), min(line) FROM reject_errors"
+    )
+    if rows:
+        many = "1 row" if rows == 1 else f"{rows:,} rows, the first"
+        raise InvalidDeclaration(
+            "source, path",
+            given=f"has {many} on line {line}, with other fields than the first line has",
+            needed="have as many in each row, those with a separator or a quote in them in double"
+            " quotes; mend those rows, or name the separator",
+            reason="fields",
+        )
 
 
 def _struct(kinds: Mapping[str, str]) -> str:

@@ -22,7 +22,7 @@ from takifugu.engines.backends.backend import (
     quoted,
 )
 from takifugu.engines.backends.cached_facts import CachedFact
-from takifugu.engines.backends.csv_reading import csv_source
+from takifugu.engines.backends.csv_reading import csv_cut_rows, csv_source
 from takifugu.engines.backends.opened_files import (
     PATTERN,
     OpenedFiles,
@@ -138,6 +138,7 @@ class FileBackend(DuckDBBackend):
     def __init__(
         self, declaration: Declaration, *, threads: int | None = None, memory: str | None = None
     ) -> None:
+        self._declaration = declaration
         paths = source_files(declaration)
         logs = _logs(paths) if declaration.source.kind == "duckdb" else ()
         self._files = OpenedFiles.of(paths, absent=logs)
@@ -212,6 +213,12 @@ class FileBackend(DuckDBBackend):
         """Run a query that returns aggregates; refused once a file has changed."""
         self.refuse_change()
         return super().rows(sql)
+
+    def refuse_cut_rows(self) -> None:
+        """Raise if rows of a CSV file have too many or too few fields: with how many they are."""
+        if self._declaration.source.kind != "csv":
+            return
+        csv_cut_rows(self._declaration, self._names(), self._files.paths, super().rows)
 
     def refuse_change(self) -> None:
         """Raise if a file is not as it was when it was opened."""

@@ -164,12 +164,14 @@ def _identity(facts: os.stat_result) -> tuple[int, ...]:
 
 def _computed(path: Path, size: int) -> str:
     starts = range(0, max(size, 1), PIECE)
-    threads = min(MOST_THREADS, len(starts), os.cpu_count() or 1)
+    if len(starts) == 1:
+        return _piece(path, 0).hex()
     from concurrent.futures import ThreadPoolExecutor
 
+    threads = min(MOST_THREADS, len(starts), os.cpu_count() or 1)
     with ThreadPoolExecutor(threads) as pool:
         pieces = list(pool.map(partial(_piece, path), starts))
-    return pieces[0].hex() if len(pieces) == 1 else hashlib.sha256(b"".join(pieces)).hexdigest()
+    return hashlib.sha256(b"".join(pieces)).hexdigest()
 
 
 def _piece(path: Path, start: int) -> bytes:

@@ -42,20 +42,23 @@ class OpenPoint:
         question: What is to be decided.
         needed: What to write.
         option: The option of ``takifugu dataset new`` that answers it.
+        choices: The answers that are possible, if they are few.
     """
 
     key: str
     question: str
     needed: str
     option: str
+    choices: tuple[str, ...] = ()
 
-    def describe(self) -> dict[str, str]:
+    def describe(self) -> dict[str, Any]:
         """The point as JSON."""
         return {
             "key": self.key,
             "question": self.question,
             "needed": self.needed,
             "option": self.option,
+            "choices": list(self.choices),
         }
 
 

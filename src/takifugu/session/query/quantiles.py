@@ -163,9 +163,9 @@ class QuantileQuery(Query):
         ranks = ranks_of(mechanism, cells)
         loss: Loss = mechanism.loss
         reason = (
-            f"{name(mechanism)} over {cells} numbers names one whose rank is within {ranks:.4g} of"
-            f" the requested rank with probability {CONFIDENCE:g}, whatever the values, and costs"
-            f" {price(loss)} per entry{once(groups)}"
+            f"mechanism: {name(mechanism)} over {cells} numbers, which names one whose rank is"
+            f" within {ranks:.4g} of the requested rank with probability {CONFIDENCE:g}, whatever"
+            f" the values; a per-entry DP loss of {price(loss)}{once(groups)}"
         )
         error = {"ranks": ranks, "confidence": CONFIDENCE, "candidates": cells}
         return ChosenMechanism(mechanism, error, reason)

@@ -372,7 +372,7 @@ class NumberQuery(Query):
         moves, unit = self.sensitivity(engine.declaration), self.unit(engine)
         if aim.allowed is not None:
             found = plan_histogram(size, groups, loss=aim.allowed, sensitivity=moves)
-            goal = f"within {price(aim.allowed)} per entry"
+            goal = ""
         else:
             near = exactly(aim.within or 0, "within")
             steps = floor(near / unit)  # rounded down: nearer, if anything
@@ -393,7 +393,7 @@ class NumberQuery(Query):
                 delta=aim.delta,
             )
             goal = (
-                f"to keep each number within ±{float(near):.4g} with probability"
+                f", which keeps each within ±{float(near):.4g} with probability"
                 f" {aim.probability:.3g}"
             )
         return self._chosen(in_currency(found.choices, aim).mechanism, goal, engine)
@@ -401,7 +401,7 @@ class NumberQuery(Query):
     def chosen_before(self, scale: float, engine: Engine) -> ChosenMechanism:
         """The mechanism of an earlier release with Laplace noise of this scale."""
         noise = IntegerLaplace(scale, self.sensitivity(engine.declaration))
-        return self._chosen(noise, "as it was released before", engine)
+        return self._chosen(noise, ", as it was released before", engine)
 
     def _chosen(self, noise: Noise, goal: str, engine: Engine) -> ChosenMechanism:
         (_, groups), unit = shape(self, engine), self.unit(engine)
@@ -409,8 +409,9 @@ class NumberQuery(Query):
         error = Error(found.deviation * float(unit), found.interval * float(unit))
         each = "number" if unit == 1 else f"number (one unit of noise is {float(unit):.4g})"
         reason = (
-            f"{goal}, {mechanism_name(noise)} has a standard deviation of {error.deviation:.4g} on"
-            f" each {each} and costs {price(noise.loss)} per entry{once(groups)}"
+            f"mechanism: {mechanism_name(noise)} with a standard deviation of"
+            f" {error.deviation:.4g} on each {each}{goal}; a per-entry DP loss of"
+            f" {price(noise.loss)}{once(groups)}"
         )
         return ChosenMechanism(self.with_noise(noise, engine), asdict(error), reason)
 

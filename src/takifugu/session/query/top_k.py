@@ -194,14 +194,12 @@ class TopKQuery(HistogramQuery):
     def _chosen_ranking(
         self, best: Choice[Any, RankingError], aim: Aim, groups: int, why: str
     ) -> ChosenMechanism:
-        goal = (
-            f"for places that are right with probability {aim.probability:.3g}"
-            if aim.allowed is None
-            else f"within {price(aim.allowed)} per entry"
-        )
+        goal = ""
+        if aim.allowed is None:
+            goal = f", for places that are right with probability {aim.probability:.3g}"
         reason = (
-            f"{goal}, {name(best.mechanism)} {merit(best)} and costs {price(best.mechanism.loss)}"
-            f" per entry{once(groups)}{why}"
+            f"mechanism: {name(best.mechanism)}, which {merit(best)}{goal}; a per-entry DP loss of"
+            f" {price(best.mechanism.loss)}{once(groups)}{why}"
         )
         return ChosenMechanism(best.mechanism, asdict(best.error), reason)
 

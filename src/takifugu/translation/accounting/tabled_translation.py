@@ -31,6 +31,11 @@ class TabledTranslation(LossTranslation):
         self._least = self._first if least is None else least
 
     @property
+    def computed(self) -> Translation:
+        """The translation that the table was made from."""
+        return self._translation
+
+    @property
     def least(self) -> float:
         """The smallest positive Pufferfish loss that `to_dp` is meant for."""
         return self._least

@@ -24,7 +24,6 @@ from takifugu.losses import Total
 from takifugu.numeric import Floats, frozen
 from takifugu.priors.documents import read_json, write_json
 from takifugu.translation.accounting.totals import total_to_pufferfish
-from takifugu.translation.chain.chain_transport import ChainTransport
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Method, Translation
 from takifugu.visible import four_digits
@@ -294,6 +293,8 @@ def _losses(translation: Translation, grid: Iterable[float]) -> Iterator[float]:
 
 def _transported(translation: Translation, grid: Iterable[float]) -> Iterator[tuple[float, bool]]:
     """The transport bound of each ε, and whether no other method can have a lower one."""
+    from takifugu.translation.chain.chain_transport import ChainTransport
+
     transport = translation.transport
     if isinstance(transport, ChainTransport) and not translation.uncertainty:
         yield from transport.rising(grid)

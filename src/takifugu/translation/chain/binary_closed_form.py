@@ -53,9 +53,11 @@ from decimal import (
     InvalidOperation,
     Overflow,
     Underflow,
+    getcontext,
     localcontext,
 )
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -110,9 +112,15 @@ class BinaryStep:
 
     def decimals(self) -> tuple[bool, Decimal, Decimal, Decimal]:
         """Whether λ ≥ 0, |λ|, and ρ of the pairs (1, 0) and (0, 1), rounded once each."""
-        a, b, c, d = self.rows
-        low, high = (b, c) if self.same else (a, d)
-        return self.same, _decimal(abs(self.determinant)), _decimal(low), _decimal(high)
+        return _decimals(self, getcontext().prec)
+
+
+@lru_cache(maxsize=1024)
+def _decimals(step: BinaryStep, _precision: int) -> tuple[bool, Decimal, Decimal, Decimal]:
+    """`BinaryStep.decimals`, once for each precision: an allowance is searched for step by step."""
+    a, b, c, d = step.rows
+    low, high = (b, c) if step.same else (a, d)
+    return step.same, _decimal(abs(step.determinant)), _decimal(low), _decimal(high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +186,8 @@ def stationary_losses(
     which is the supremum over all numbers. It takes a logarithmic number of operations.
     """
     spent = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), 2)
-    sides = np.array([_stationary_side(step, spent, count) for count in (before, after)])
+    found = {count: _stationary_side(step, spent, count) for count in {before, after}}
+    sides = np.array([found[before], found[after]])  # in a long chain they are the same
     upper, lower = _both_sides(spent + sides.sum(axis=0))
     return upper, lower
 

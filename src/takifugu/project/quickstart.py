@@ -1,0 +1,384 @@
+"""From a file to the plan of a first release: all that a project needs, with safe defaults.
+
+What is decided for somebody is said with the reason and how to change it; what only a person can
+know is an open point, and nothing is made while there is one. The rows are read for what the
+declaration makes public, for the check that they fit it, and, of the part that the prior is fitted
+on, for the fit. Nothing is charged and nothing is released.
+
+The project is made in a folder beside its place and moved there when it is whole.
+"""
+
+import math
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from takifugu._exact import exactly
+from takifugu.engines import (
+    Category,
+    DataCheck,
+    Declaration,
+    FitOptions,
+    Fitted,
+    check,
+    open_engine,
+)
+from takifugu.engines.declarations.label_lists import FROM_THE_FITTED_ROWS
+from takifugu.engines.declarations.open_points import OPEN, OpenPoint
+from takifugu.engines.draft_text import draft_text
+from takifugu.engines.drafting import Draft
+from takifugu.errors import TakifuguError, UnsoundRequest, pasted
+from takifugu.project.policy import InvalidProject
+from takifugu.project.project import Project, init_project, open_project
+from takifugu.project.quickstart_choices import (
+    Choice,
+    QuickstartOptions,
+    draft_choices,
+    label_choices,
+    secret_choices,
+)
+from takifugu.session import QueryOptions
+from takifugu.session.release_plan import Plan
+from takifugu.visible import visible
+
+SHARE = Fraction(1, 5)  # of the entities, or of the time, that the prior is fitted on
+ENTITIES = 25  # so many are shared out; of fewer the first part of their time is taken
+AT_LEAST = 5  # entities that a label needs to be listed
+STEPS = 1_000  # at least so many between the bounds of a column of numbers
+WITHIN = "secrets_within"  # an open point of its own
+VERDICTS = ("useful", "rough", "mostly noise")
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Quickstart:
+    """A project that is ready for its first release.
+
+    Attributes:
+        project: The project.
+        dataset: The name of its dataset.
+        choices: What was decided.
+        facts: The public facts of the table.
+        fitted: The prior, and how it was fitted.
+        plan: The plan of a first release. Nothing is charged.
+        guarantee: What is protected and what is not.
+        query: The query as arguments of a command.
+        advice: Why the answer will not be useful, and what would help; empty if it will be.
+    """
+
+    project: Project
+    dataset: str
+    choices: tuple[Choice, ...]
+    facts: DataCheck
+    fitted: Fitted
+    plan: Plan
+    guarantee: str
+    query: tuple[str, ...]
+    advice: str = ""
+
+    def command(self, verb: str) -> str:
+        """The command that plans or releases the query, ready to be pasted."""
+        folder = str(self.project.folder)
+        return " ".join(map(pasted, ("takifugu", verb, *self.query, "--project", folder)))
+
+
+def prepared(draft: Draft, options: QuickstartOptions) -> Draft:
+    """The draft with what a first release needs; open points that it has of its own are added.
+
+    Labels that nobody has listed are those of the rows that the prior is fitted on. Numbers are to
+    be there in every row, as the prior of numbers needs it.
+    """
+    draft = replace(draft, open=tuple(p for p in draft.open if p.key != WITHIN))
+    found = {
+        point.key.split(".", 1)[1].removesuffix(".values"): FROM_THE_FITTED_ROWS
+        for point in draft.open
+        if point.key.startswith("protected.") and point.key.endswith(".values")
+    }
+    several = len(draft.document["protected"]) > 1 and draft.answers.protected is None
+    if several and "order" in draft.document:
+        names = list(draft.document["protected"])
+        return _asking(
+            draft,
+            OpenPoint(
+                "protected",
+                f"several columns may be to protect: {', '.join(map(visible, names))}",
+                "the one that a first release is about; the others are then left out",
+                f"--protected {pasted(names[0])}",
+            ),
+            found,
+        )
+    if found:
+        kept = draft.answers.protected or tuple(draft.document["protected"])
+        draft = draft.answered(values=found, protected=kept)
+    numbers = _numbers(draft)
+    if not numbers:
+        return draft
+    protected = dict(draft.document["protected"])
+    for column in numbers:
+        protected[column] = _in_steps(protected[column], draft, column)
+    draft = replace(draft, document=dict(draft.document) | {"protected": protected})
+    if options.within is None:
+        (column, *_) = numbers
+        point = OpenPoint(
+            WITHIN,
+            f"how far apart two values of `{visible(column)}` may be that nobody shall tell apart",
+            "a distance in the units of the column: a larger one protects more and costs more",
+            "--secrets-within 1",
+        )
+        return replace(draft, open=(*draft.open, point))
+    return draft
+
+
+def _asking(draft: Draft, point: OpenPoint, found: Mapping[str, str]) -> Draft:
+    """The draft with one more open point, and without those that need no answer."""
+    points = [p for p in draft.open if p.key.removesuffix(".values") not in
+              {f"protected.{column}" for column in found}]  # fmt: skip
+    return replace(draft, open=(*points, point))
+
+
+def _numbers(draft: Draft) -> list[str]:
+    return [column for column, keys in draft.document["protected"].items() if "bounds" in keys]
+
+
+def _in_steps(keys: Mapping[str, Any], draft: Draft, column: str) -> dict[str, Any]:
+    """A column of numbers of which none is missing, in steps that are fine enough."""
+    found = dict(keys) | {"missing": "refuse"}
+    if keys["bounds"] == OPEN or "step" in keys or draft.schema.column(column).kind == "whole":
+        return found
+    low, high = (exactly(str(bound), "bounds") for bound in keys["bounds"])
+    digits = math.floor(math.log10(float(high - low) / STEPS))
+    step = min(Decimal(1).scaleb(digits), Decimal(1))
+    while any((end / Fraction(step)).denominator != 1 for end in (low, high)):
+        step = step.scaleb(-1)
+    return found | {"step": step}
+
+
+def quickstart(
+    draft: Draft,
+    folder: Path,
+    name: str,
+    *,
+    options: QuickstartOptions,
+    progress: Progress | None = None,
+) -> Quickstart:
+    """Make a project in a new folder, up to the plan of a first release.
+
+    Args:
+        draft: What the table is, without open points: see `prepared`.
+        folder: The folder, which must not exist.
+        name: What to call the dataset.
+        options: What somebody has said.
+        progress: Called with what is being done.
+    """
+    say = progress or _silent
+    refuse_existing(folder)
+    declaration = draft.declaration()
+    _refuse_mixed(declaration)
+    part = folder.parent / f".takifugu-{os.getpid()}-{uuid4().hex[:8]}.quickstart"
+    try:
+        part.mkdir()
+        (part / f"{name}.toml").write_text(draft_text(draft, part.absolute()), encoding="utf-8")
+        say("checking the rows")
+        project = init_project(part)
+        with open_engine(part / f"{name}.toml") as engine:
+            facts = check(engine)
+            declaration = engine.declaration
+            project = project.add_dataset(
+                name,
+                part / f"{name}.toml",
+                within=options.within,
+                pairs=options.pairs,
+                engine=engine,
+            )
+        fit, chosen = _fit_options(declaration, facts, options)
+        say("fitting the prior")
+        project, _, _, fitted = project.fit(name, fit, tested=True)
+        project.set_budget(name, options.budget)
+        say("planning")
+        query, plan, guarantee = _first_plan(project, name, declaration, options, progress)
+        advice = "" if _worth(plan) == 0 else _advice(project, name, fitted, progress)
+        part.rename(folder)
+    except BaseException:
+        with suppress(OSError):
+            shutil.rmtree(part)
+        raise
+    choices = (*draft_choices(draft), *label_choices(declaration, fitted, options), chosen)
+    choices += (
+        *secret_choices(declaration, options),
+        Choice(
+            "budget",
+            f"ε = {options.budget}",
+            "of everything that is ever released about these rows",
+            "--budget 2, or later `takifugu budget set`",
+        ),
+    )
+    return Quickstart(
+        open_project(folder), name, choices, facts, fitted, plan, guarantee, (name, *query), advice
+    )
+
+
+def refuse_existing(folder: Path) -> None:
+    """Raise unless the folder is new, and beside others that exist."""
+    if "\0" in str(folder) or not folder.name or not folder.parent.is_dir():
+        raise InvalidProject(
+            str(folder),
+            given="cannot be made",
+            needed="be a new folder in one that exists",
+            reason="folder",
+        )
+    if os.path.lexists(folder):
+        raise InvalidProject(
+            str(folder),
+            given="exists",
+            needed="be a new folder: --folder names another; a project that is there goes on with"
+            " `takifugu plan`",
+            reason="exists",
+        )
+
+
+def _silent(_: str) -> None:
+    return
+
+
+def _refuse_mixed(declaration: Declaration) -> None:
+    """Raise for columns that no prior of a quickstart is over."""
+    labels = [isinstance(column, Category) for column in declaration.protected]
+    if all(labels) or len(labels) == 1:
+        return
+    raise InvalidProject(
+        "protected",
+        given="names numbers beside other columns",
+        needed="be columns of labels, or one column of numbers; for more of them write the"
+        " declaration with `takifugu dataset new` and the prior yourself",
+        reason="mixed",
+    )
+
+
+def _fit_options(
+    declaration: Declaration, facts: DataCheck, options: QuickstartOptions
+) -> tuple[FitOptions, Choice]:
+    """What to fit and on which rows, and why."""
+    rows: dict[str, Any]
+    said = options.share is not None or options.first_days is not None
+    survey = declaration.order.absent
+    first = "days" if declaration.order.kind != "number" else "steps"
+    change = "" if said else "--share 1/4" + ("" if survey else f" or --first-{first} 30")
+    if said:
+        rows = {"share": options.share, "first_days": options.first_days}
+        why = "as given"
+    elif survey or facts.entities >= ENTITIES:
+        rows = {"share": SHARE}
+        why = f"of {facts.entities:,} entities a fifth is enough; releases use the others only"
+    else:
+        rows = {"first_days": _fifth(facts)}
+        why = (
+            f"{facts.entities:,} entities are too few to set some apart, so the first fifth of"
+            " their time is; releases use the rest only"
+        )
+    names = tuple(column.column for column in declaration.protected)
+    kind = "a Markov chain: a value depends on the one before it"
+    if not isinstance(declaration.protected[0], Category):
+        rows |= {"kind": "gaussian"}
+        kind = "a Gaussian process: how numbers close in time vary together"
+        if declaration.public:
+            rows |= {"profile": declaration.public[0].column}
+            kind += f", beside a mean for each {visible(declaration.public[0].column)}"
+    elif survey or facts.longest <= 1:
+        rows |= {"kind": "network"}
+        kind = "a network: how the columns of a row depend on each other"
+    elif len(names) > 1:
+        rows |= {"columns": names}
+        kind = "a Markov chain of the columns together: a row depends on the one before it"
+    if declaration.unfitted:
+        rows["at_least"] = _at_least(facts, options)
+    where = (
+        f"about {rows['share']} of the entities"
+        if rows.get("share") is not None
+        else f"the first {rows['first_days']} "
+        + ("days" if isinstance(facts.first, datetime) else f"steps of {declaration.order.column}")
+    )
+    return FitOptions(**rows), Choice("prior", f"{kind}, fitted on {where}", why, change)
+
+
+def _at_least(facts: DataCheck, options: QuickstartOptions) -> int:
+    return min(AT_LEAST, facts.entities) if options.at_least is None else options.at_least
+
+
+def _fifth(facts: DataCheck) -> int:
+    """The first fifth of the days, or of the steps, that the table spans."""
+    if isinstance(facts.first, datetime) and isinstance(facts.last, datetime):
+        return max(1, (facts.last.date() - facts.first.date()).days // SHARE.denominator)
+    first, last = facts.first, facts.last
+    if isinstance(first, float) and isinstance(last, float):
+        return max(1, int(last - first + 1) // SHARE.denominator)
+    return 1
+
+
+def _first_plan(
+    project: Project,
+    name: str,
+    declaration: Declaration,
+    options: QuickstartOptions,
+    progress: Progress | None,
+) -> tuple[tuple[str, ...], Plan, str]:
+    """The first query that is worth its price: half of the budget, or all of it."""
+    half = str(exactly(options.budget, "budget") / 2)
+    wishes: list[dict[str, Any]] = []
+    column = declaration.protected[0].column
+    for epsilon in (_decimal(half), options.budget):
+        kind = "histogram" if isinstance(declaration.protected[0], Category) else "mean"
+        wish: dict[str, Any] = {"kind": kind, "epsilon": epsilon}
+        if len(declaration.protected) > 1:
+            wish["column"] = column
+        if epsilon != options.budget:
+            wishes += [wish | {"by": (public.column,)} for public in declaration.public[:1]]
+        wishes.append(wish)
+    with project.session(name, progress=progress) as session:
+        best: tuple[dict[str, Any], Plan] | None = None
+        refused: UnsoundRequest | None = None
+        for wish in wishes:
+            try:
+                plan = session.plan(QueryOptions(**wish))
+            except UnsoundRequest as error:  # the prior leaves nothing of so small an ε
+                refused = error
+                continue
+            if best is None or _worth(plan) < _worth(best[1]):
+                best = wish, plan
+            if plan.usefulness.verdict == "useful":
+                break
+        if best is None:
+            raise refused or UnsoundRequest("nothing was planned", field="query")
+        wish, plan = best
+        return _arguments(wish), plan, session.guarantee()
+
+
+def _advice(project: Project, name: str, fitted: Fitted, progress: Progress | None) -> str:
+    """What makes the prior expensive, and what each remedy would gain; empty if that is unknown."""
+    with suppress(TakifuguError):
+        return project.advice(name, fitted, progress=progress).words
+    return ""
+
+
+def _worth(plan: Plan) -> int:
+    return VERDICTS.index(plan.usefulness.verdict)
+
+
+def _decimal(number: str) -> str:
+    """A fraction as the commands take it, rounded down where it must be."""
+    exact = exactly(number, "epsilon")
+    decimal = Decimal(exact.numerator) / Decimal(exact.denominator)
+    return str(exact) if Fraction(decimal) != exact else f"{decimal.normalize():f}"
+
+
+def _arguments(wish: Mapping[str, Any]) -> tuple[str, ...]:
+    column = ("--column", wish["column"]) if "column" in wish else ()
+    by = ("--by", *wish["by"]) if "by" in wish else ()
+    return (wish["kind"], *column, *by, "--epsilon", str(wish["epsilon"]))

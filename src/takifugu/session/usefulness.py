@@ -1,0 +1,268 @@
+"""Whether an answer will be worth having, in words, before it is paid for.
+
+The half width of the 95 % interval is compared with what the answer may be, as far as that is
+public (`takifugu.session.answer_scales`):
+
+* *mostly noise*: it is at least as wide as the range. Whatever possible number is published, its
+  interval then holds every possible answer, and excludes none.
+* *rough*: it is at least as large as what is expected: the interval around a count of the usual
+  size holds 0.
+* *useful*: otherwise.
+
+Of groups of different size the smallest decides, but for those that together hold less than 5 % of
+the rows: these are named. What would make the answer useful is computed by whoever plans it: the
+least ε, verified by planning with it, and how many times as many rows.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from math import floor, inf, isfinite
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+from takifugu.priors import Name
+from takifugu.session.answer_scales import AnswerScales
+from takifugu.visible import four_digits, visible
+
+FARTHEST = 10_000  # a per-entry loss beyond which none is looked for
+TWO_DIGITS = Context(prec=2, rounding=ROUND_CEILING)
+Verdict = Literal["useful", "rough", "mostly noise"]
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What would make an answer useful.
+
+    Attributes:
+        epsilon: A Pufferfish ε, verified and rounded up; None if none was found.
+        admitted: Whether the budget admits it now.
+        rows: How many times as many rows in each group would do at the same noise.
+    """
+
+    epsilon: Decimal | None
+    admitted: bool
+    rows: int
+
+    @property
+    def words(self) -> str:
+        """As the end of a sentence."""
+        more = "twice as many rows" if self.rows == 2 else f"{self.rows:,} times as many rows"
+        if self.epsilon is None:
+            return f"needs {more}: no ε makes it useful under this prior"
+        beyond = "" if self.admitted else ", more than the budget admits now,"
+        return f"needs ε ≥ {four_digits(self.epsilon, 'up')}{beyond} or {more}"
+
+
+@dataclass(frozen=True)
+class GroupAccuracy:
+    """The error of the answers of one group beside what they may be.
+
+    Attributes:
+        verdict: Whether they will be useful.
+        half_width: Half of the 95 % interval; of a quantile in ranks, of a ranking the lead that
+            is resolved.
+        low: The least possible answer.
+        high: The greatest.
+        size: The size that answers are expected to have; for numbers a part of their range.
+        rows: How many rows the group has.
+        group: Its keys by column; empty if there is one group.
+    """
+
+    verdict: Verdict
+    half_width: float
+    low: float
+    high: float
+    size: float
+    rows: int
+    group: Mapping[str, Name]
+
+    def describe(self) -> dict[str, Any]:
+        """Ready to be written as JSON."""
+        return {
+            "verdict": self.verdict,
+            "half_width": self.half_width,
+            "range": [self.low, self.high],
+            "size": self.size,
+            "rows": self.rows,
+            "group": dict(self.group),
+        }
+
+
+@dataclass(frozen=True)
+class Usefulness:
+    """Whether an answer will be worth having.
+
+    Attributes:
+        accuracy: The smallest group; or the one that decides, if small ones are worse.
+        one: What one of its answers is: "a count".
+        many: What several are called; empty for numbers of unknown size.
+        groups: How many groups there are.
+        alike: Whether all of them have the same number of rows.
+        worse: In how many small groups the answer is worse than in the one that decides.
+        worst: The smallest group, if it is worse; None otherwise.
+        remedy: What would make it useful; None if it is, or if that was not computed.
+    """
+
+    accuracy: GroupAccuracy
+    one: str
+    many: str
+    groups: int
+    alike: bool
+    worse: int = 0
+    worst: GroupAccuracy | None = None
+    remedy: Remedy | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """Useful, rough or mostly noise."""
+        return self.accuracy.verdict
+
+    @property
+    def needs_confirmation(self) -> bool:
+        """Whether it must be confirmed before it is charged: its noise exceeds its range."""
+        return self.verdict == "mostly noise"
+
+    @property
+    def words(self) -> str:
+        """One line."""
+        text = f"{self.verdict}: {self._error}{self._where}"
+        if self.worst is not None:
+            text += (
+                f"; {self.worst.verdict} in {self.worse:,} smaller"
+                f" {'group' if self.worse == 1 else 'groups'}, the smallest being"
+                f" {_named(self.worst)}"
+            )
+        return text if self.remedy is None else f"{text}; {self.remedy.words}"
+
+    @property
+    def _error(self) -> str:
+        found = self.accuracy
+        half, noise = four_digits(found.half_width, "up"), found.verdict == "mostly noise"
+        if self.one == "a rank":
+            return f"a rank within ±{half} of the requested one, among {found.rows:,} rows"
+        if self.one == "a lead":
+            if noise:
+                return f"only leads of {half} are resolved, among {found.rows:,} rows"
+            return f"leads of {half} are resolved, on counts around {_number(found.size)}"
+        within = f"about ±{half}" if found.half_width else "off by less than one unit"
+        if noise or not self.many:
+            return f"{within} on {self.one} between {_number(found.low)} and {_number(found.high)}"
+        return f"{within} on {self.many} around {_number(found.size)}"
+
+    @property
+    def _where(self) -> str:
+        if self.groups < 2:
+            return ""
+        named = _named(self.accuracy, rows=self.one not in ("a rank", "a lead"))
+        if self.alike:
+            return f" in each of {self.groups:,} groups"
+        if self.worst is not None:
+            return f" in {named}"
+        return f" in the smallest of {self.groups:,} groups ({named})"
+
+    def describe(self) -> dict[str, Any]:
+        """Ready to be written as JSON."""
+        remedy = self.remedy
+        return {
+            **self.accuracy.describe(),
+            "words": self.words,
+            "groups": self.groups,
+            "worse_groups": self.worse,
+            "worst": None if self.worst is None else self.worst.describe(),
+            "epsilon_needed": None if not remedy or not remedy.epsilon else str(remedy.epsilon),
+            "budget_admits_it": None if remedy is None else remedy.admitted,
+            "rows_factor": None if remedy is None else remedy.rows,
+        }
+
+
+def judged(scales: AnswerScales, error: Mapping[str, Any]) -> Usefulness:
+    """Whether answers with a predicted error will be useful."""
+    noise = float(error[scales.error])
+    found = _accuracy(scales, scales.deciding, noise)
+    smallest = _accuracy(scales, int(scales.by_size[0]), noise)
+    groups, alike = len(scales.rows), bool(np.all(scales.rows == scales.rows[0]))
+    if smallest.verdict == found.verdict:
+        return Usefulness(smallest, scales.one, scales.many, groups, alike)
+    halves = noise * scales.half_widths
+    limit = scales.size if found.verdict == "useful" else scales.high - scales.low
+    worse = int(np.count_nonzero(halves >= limit))
+    return Usefulness(found, scales.one, scales.many, groups, alike, worse, smallest)
+
+
+def most_noise(scales: AnswerScales) -> float:
+    """A predicted error below this is useful in the group that decides."""
+    at = scales.deciding
+    return float(scales.size[at] / scales.half_widths[at])
+
+
+def rows_factor(noise: float, most: float) -> int:
+    """How many times as many rows make an answer useful, at the same noise; rounded up.
+
+    Twice as many rows halve the error of a mean or a share and double the size of a count, a sum
+    or a rank: the error in parts of the size goes down as rows go up. ``most`` is `most_noise`.
+    """
+    times = noise / most if most > 0 else inf
+    if not isfinite(times):
+        return 10**15
+    least = floor(times * (1 + 1e-12)) + 1
+    step: int = 10 ** max(len(str(least)) - 2, 0)  # two digits
+    return -(-least // step) * step
+
+
+M = TypeVar("M")
+
+
+def least_useful(now: Fraction, useful: Callable[[Fraction], M | None]) -> M | None:
+    """What ``useful`` finds at the least amount, to one part in a hundred, at which it finds any.
+
+    The search goes up from ``now``, a positive amount that is not enough, and ends at `FARTHEST`.
+    """
+    low, high, best = now, 2 * now, None
+    while best is None:
+        if high > FARTHEST:
+            return None
+        best = useful(high)
+        if best is None:
+            low, high = high, 4 * high
+    while high - low > high / 100:
+        middle = (low + high) / 2
+        found = useful(middle)
+        low, high, best = (middle, high, best) if found is None else (low, middle, found)
+    return best
+
+
+def candidates_above(price: float) -> Iterator[Decimal]:
+    """Values of ε to try, from a price upwards: two digits, rounded up."""
+    if not 0 < price < inf:
+        return
+    for more in (1.0, 1.02, 1.1, 1.3, 2.0):
+        yield TWO_DIGITS.create_decimal_from_float(price * more)
+
+
+_RANKED: Mapping[Verdict, int] = {"useful": 0, "rough": 1, "mostly noise": 2}
+
+
+def _accuracy(scales: AnswerScales, group: int, noise: float) -> GroupAccuracy:
+    half = noise * float(scales.half_widths[group])
+    low, high = float(scales.low[group]), float(scales.high[group])
+    size = float(scales.size[group])
+    verdict: Verdict = "useful"
+    if not half < size:  # also true for NaN
+        verdict = "rough" if half < high - low else "mostly noise"
+    return GroupAccuracy(
+        verdict, half, low, high, size, int(scales.rows[group]), scales.name(group)
+    )
+
+
+def _named(accuracy: GroupAccuracy, *, rows: bool = True) -> str:
+    keys = ", ".join(visible(f"{column} {key}") for column, key in accuracy.group.items())
+    if not rows:
+        return keys
+    return f"{keys}, {'1 row' if accuracy.rows == 1 else f'{accuracy.rows:,} rows'}"
+
+
+def _number(value: float) -> str:
+    return f"{int(value):,}" if value.is_integer() and abs(value) < 1e15 else four_digits(value)
