@@ -97,6 +97,21 @@ def test_a_ledger_that_is_not_sound_gives_a_report_and_a_status(study: Path, do:
     assert "NOT sound" in (study / "report.html").read_text(encoding="utf-8")
 
 
+def test_a_dataset_without_a_prior_says_that_nothing_is_guaranteed(study: Path, do: Call) -> None:
+    text = (study / "stays.toml").read_text(encoding="utf-8")
+    known = 'values = ["home", "ward", "clinic"]\noutside = "refuse"'
+    assert known in text
+    fitted = text.replace(known, 'values = "from the fitted rows"')
+    (study / "other.toml").write_text(fitted, encoding="utf-8")
+    with (study / "takifugu.toml").open("a", encoding="utf-8") as policy:
+        policy.write('[dataset.other]\ndeclaration = "other.toml"\n')
+    assert do("report other").status == 0
+    said = Outline((study / "report.html").read_text(encoding="utf-8")).said
+    assert "no prior yet" in said and "Nothing was published from the dataset other" in said
+    assert "No lifetime budget is set" in said
+    assert "those of the rows that a prior is fitted on" in said
+
+
 def test_a_project_without_releases_or_budget_has_a_report(study: Path, do: Call) -> None:
     (study / "more").mkdir()
     assert do("init more").status == 0

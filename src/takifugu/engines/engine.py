@@ -289,7 +289,14 @@ class Engine:
             rows = ex.among(rows, column, tuple(codes[column].codes))
         counts = np.zeros([*map(len, keys), len(labels), len(labels)], dtype=np.int64)
         for before, here, *place, first, count, tie, gap in self._run(
-            ex.transitions(rows, self._declaration, column, codes[column], groups)
+            ex.transitions(
+                rows,
+                self._declaration,
+                column,
+                codes[column],
+                groups,
+                early=self._backend.finds_for_each_row,
+            )
         ):
             self.refuse_flags(tie, gap)
             arrived, left = (

@@ -5,7 +5,7 @@ NULL if it has none, only after the rows were counted by raw value: then the lis
 for each raw value and not once for each row. The places of a long list are found by `Lookup`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil, inf, nextafter
 from typing import Any
 
@@ -18,6 +18,7 @@ from takifugu.engines.relations import Column, Relation
 from takifugu.engines.scope import Share
 from takifugu.priors import Name
 
+FEW = 100  # labels of a list that is looked through for each row, and not for each group
 WIDEST = 2**63  # no whole number of a database is as large
 
 
@@ -143,21 +144,38 @@ def clamped(value: Column, amount: Amount, kind: Kind) -> tuple[Column, Column]:
 
 
 def transitions(
-    rows: Relation, declaration: Declaration, column: str, codes: Lookup, by: Mapping[str, Lookup]
+    rows: Relation,
+    declaration: Declaration,
+    column: str,
+    codes: Lookup,
+    by: Mapping[str, Lookup],
+    *,
+    early: bool = False,
 ) -> Relation:
     """Rows of: place before, place here, the place of each ``by``, first, count, ties, gaps.
 
     ``first`` is 1 if there was no row before. ``ties`` is 1 if rows of one entity share their whole
     place in the order; ``gaps`` if a row has no entity or no place. A step counts in the group of
-    the row that it leads to.
+    the row that it leads to. Rows are sorted for this: with ``early``, values of short lists become
+    places before that, which are less to move about than texts.
     """
-    flagged = _steps(rows, declaration, column, by)
-    groups = {f"by_{i}": lookup for i, lookup in enumerate(by.values())}
-    counted = flagged.group_by(["before", "here", *groups, "first"]).aggregate(
+    values = {"here": (rows[column], codes)}
+    values |= {f"by_{i}": (rows[name], look) for i, (name, look) in enumerate(by.items())}
+    looked = {name for name, (_, look) in values.items() if early and len(look.raw) <= FEW}
+    flagged = _steps(
+        rows,
+        declaration,
+        {
+            name: _place(value, look) if name in looked else value
+            for name, (value, look) in values.items()
+        },
+    )
+    later = {name: None if name in looked else look for name, (_, look) in values.items()}
+    groups = {"before": later["here"], **later}
+    counted = flagged.group_by([*groups, "first"]).aggregate(
         count=flagged.count(), tie=flagged.tie.max(), gap=flagged.gap.max()
     )
-    places = {"before": codes, "here": codes, **groups}
-    return by_place(counted, places, {"count": "sum", "tie": "max", "gap": "max"}, keep=("first",))
+    return by_place(counted, groups, {"count": "sum", "tie": "max", "gap": "max"}, keep=("first",))
 
 
 def changes(rows: Relation, entity: str, codes: Mapping[str, Lookup]) -> Relation:
@@ -202,35 +220,34 @@ def _key(value: Column, codes: Lookup) -> Column:
 
 def disorder(rows: Relation, declaration: Declaration) -> Relation:
     """One row of: whether rows tie, and whether one has no entity or no place."""
-    flagged = _steps(rows, declaration, declaration.entity, ())
+    flagged = _steps(rows, declaration, {})
     return flagged.aggregate(tie=flagged.tie.max(), gap=flagged.gap.max())
 
 
-def _steps(rows: Relation, declaration: Declaration, column: str, by: Iterable[str]) -> Relation:
-    """Each row beside the one before it: both values, and whether it is first, tied or astray."""
-    places = (declaration.order.column, *declaration.order.ties)
-    window = rel.Window(rows[declaration.entity], tuple(rows[name] for name in places))
-    gap = rows[declaration.entity].isnull()
-    for name in places:
-        gap = gap | rows[name].isnull()
-    groups = {f"by_{i}": rows[name] for i, name in enumerate(by)}
-    steps = rows.select(
-        here=rows[column],
-        before=rows[column].lag().over(window),
-        **groups,
-        gap=flag(gap),
-        **{f"place_{i}": rows[name] for i, name in enumerate(places)},
-        **{f"place_before_{i}": rows[name].lag().over(window) for i, name in enumerate(places)},
-    )
-    tie = steps.place_0 == steps.place_before_0
-    for i in range(1, len(places)):
-        tie = tie & (steps[f"place_{i}"] == steps[f"place_before_{i}"])
+def _steps(rows: Relation, declaration: Declaration, values: Mapping[str, Column]) -> Relation:
+    """Each row beside the one before it: its values, and whether it is first, tied or astray.
+
+    The value called ``here``, if there is one, also has the one ``before`` it.
+    """
+    entity, order = rows[declaration.entity], declaration.order
+    places = {f"place_{i}": rows[name] for i, name in enumerate((order.column, *order.ties))}
+    gap = entity.isnull()
+    for place in places.values():
+        gap = gap | place.isnull()
+    own = rows.select(who=entity, **values, **places, gap=flag(gap))
+    window = rel.Window(own.who, tuple(own[name] for name in places))
+    beside = {f"before_{name}": own[name].lag().over(window) for name in places}
+    if "here" in values:
+        beside["before"] = own.here.lag().over(window)
+    steps = own.select(*values, *places, "gap", **beside)
+    tie = steps.place_0 == steps.before_place_0
+    for name in list(places)[1:]:
+        tie = tie & (steps[name] == steps[f"before_{name}"])
     return steps.select(
-        "before",
-        "here",
-        *groups,
+        *values,
+        *(("before",) if "here" in values else ()),
         "gap",
-        first=flag(steps.place_before_0.isnull()),
+        first=flag(steps.before_place_0.isnull()),
         tie=flag(tie),
     )
 
@@ -275,12 +292,15 @@ def count(rows: Relation) -> Relation:
 
 def by_place(
     counted: Relation,
-    codes: Mapping[str, Lookup],
+    codes: Mapping[str, Lookup | None],
     measures: Mapping[str, str],
     *,
     keep: Sequence[str] = (),
 ) -> Relation:
-    """Groups by raw value become groups by the place of that value in its list."""
+    """Groups by raw value become groups by the place of that value in its list.
+
+    A column without a list holds places already.
+    """
     coded = counted.select(
         **{f"place_{i}": _place(counted[name], codes[name]) for i, name in enumerate(codes)},
         **{name: counted[name] for name in (*keep, *measures)},
@@ -297,12 +317,12 @@ def flag(condition: Column) -> Column:
     return rel.ifelse(condition, 1, 0)
 
 
-def _place(value: Column, codes: Lookup) -> Column:
+def _place(value: Column, codes: Lookup | None) -> Column:
     """Where a raw value stands in its list, if it has one there.
 
     A raw value of a long list stands for itself: looking each up in it would take too long.
     """
-    if codes.long:
+    if codes is None or codes.long:
         return value
     if not codes.raw:  # keys from the data, and there are none
         return rel.null("whole")

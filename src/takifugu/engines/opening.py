@@ -3,18 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from takifugu.engines.backends.backend import Backend
-from takifugu.engines.backends.duckdb_backend import FileBackend
-from takifugu.engines.backends.frames import Frame, FrameBackend
-from takifugu.engines.backends.postgres import PostgresBackend
-from takifugu.engines.backends.spark import SparkBackend
 from takifugu.engines.declarations.columns import SourceKind
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.declarations.declaration_files import read_declaration
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery
+
+if TYPE_CHECKING:
+    from takifugu.engines.backends.frames import Frame
 
 BackendName = Literal["duckdb", "postgres", "spark"]
 
@@ -26,7 +25,7 @@ def open_engine(
     session: Any = None,
     threads: int | None = None,
     memory: str | None = None,
-    frame: Frame | None = None,
+    frame: "Frame | None" = None,
 ) -> Engine:
     """Open a declared table, to be used in a ``with`` statement.
 
@@ -77,18 +76,26 @@ class OpenOptions:
 
 
 def _files(declaration: Declaration, options: OpenOptions) -> Backend:
+    from takifugu.engines.backends.duckdb_backend import FileBackend
+
     return FileBackend(declaration, threads=options.threads, memory=options.memory)
 
 
 def _frame(declaration: Declaration, options: OpenOptions) -> Backend:
+    from takifugu.engines.backends.frames import FrameBackend
+
     return FrameBackend(declaration, options.frame, threads=options.threads, memory=options.memory)
 
 
 def _postgres(declaration: Declaration, options: OpenOptions) -> Backend:  # noqa: ARG001
+    from takifugu.engines.backends.postgres import PostgresBackend
+
     return PostgresBackend(declaration)
 
 
 def _spark(declaration: Declaration, options: OpenOptions) -> Backend:
+    from takifugu.engines.backends.spark import SparkBackend
+
     return SparkBackend(declaration, session=options.session)
 
 

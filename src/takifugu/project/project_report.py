@@ -268,7 +268,6 @@ class _Gathered:
                 " prior of today."
             )
         query = body["query"]
-        about = query.get("column")
         ranked = query.get("name") == "top_k" and columns != ("number",)
         after = self.spent.get(event.seq)
         added = None if after is None else max(Fraction(after) - Fraction(before), Fraction(0))
@@ -287,8 +286,9 @@ class _Gathered:
             columns=columns,
             table=rows,
             by=tuple(query.get("by") or ()),
-            labels=(len(about) if isinstance(about, list) else 1) if ranked else 0,
+            ranked=ranked,
             notes=tuple(notes),
+            software=_versions(answer),
         )
 
     def _alone(self, body: Mapping[str, Any], shown: Mapping[str, Any]) -> float | None:
@@ -361,6 +361,14 @@ def _curve(found: LoadedDataset) -> InfluenceCurve | None:
     with suppress(TakifuguError):
         return translation.curve
     return None
+
+
+def _versions(answer: Any) -> str:
+    """The versions that drew an answer, as they were stored with it."""
+    found = answer.get("software") if isinstance(answer, Mapping) else None
+    if not isinstance(found, Mapping):
+        return ""
+    return ", ".join(f"{name} {number}" for name, number in found.items())
 
 
 def _error(body: Mapping[str, Any], shown: Mapping[str, Any]) -> str:

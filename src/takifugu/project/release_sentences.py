@@ -10,7 +10,7 @@ from takifugu.visible import four_digits
 KNOWN = frozenset({"name", "column", "by", "k", "values", "level", "every", "query", "weighted_by"})
 LISTED = frozenset({"weights"})  # too long for a sentence
 NOISE = "Random noise was added to each number before it was released"
-ORDER = "Random noise was added to each count, and only the order was released"
+ORDER = "Random noise was added to each count, and the largest were taken, in order"
 METHODS = {
     "integer-laplace": f"{NOISE} (integer Laplace noise).",
     "integer-gaussian": f"{NOISE} (integer Gaussian noise).",

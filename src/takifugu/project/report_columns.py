@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from takifugu.engines import Amount, Category, Declaration
+from takifugu.engines.declarations.label_lists import FittedLabels
 from takifugu.project.policy import DatasetPolicy, Pairs
 from takifugu.reports.report_values import ReportedColumn
 from takifugu.visible import four_digits, visible
@@ -47,6 +48,8 @@ def _values(column: Category | Amount) -> str:
     if isinstance(column, Amount):
         low, high, step = (four_digits(x) for x in (column.low, column.high, column.step))
         return f"a number from {low} to {high}, in steps of {step}"
+    if isinstance(column, FittedLabels):
+        return "those of the rows that a prior is fitted on; there is none yet"
     if column.values is None:
         return "as the table has them"
     listed = _some([str(key) for key in column.keys])

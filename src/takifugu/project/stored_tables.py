@@ -40,13 +40,17 @@ def stored_table(
     """The table of the answer to a charge, whose event has the body ``body``."""
     shown = answer.get("shown")
     if isinstance(shown, Mapping):
-        return StoredTable(tuple(shown["columns"]), tuple(map(tuple, shown["rows"])))
-    drawn = list(answer.get("drawn", ()))
+        notes = [_sentence(note) for note in shown.get("notes", ()) if note]
+        rows = tuple(map(tuple, shown["rows"]))
+        return StoredTable(tuple(shown["columns"]), rows, " ".join(notes))
+    drawn = _flat(answer.get("drawn", ()))
     axes = None
-    if body.get("declared") == declared(declaration):
+    if body.get("declared") == declared(declaration) and "leave_out" not in body["query"]:
         axes = _axes(body, declaration)
-    if axes is not None and body["query"]["name"] == "top_k":
+    if axes is not None and body["query"]["name"] == "top_k" and drawn == answer["drawn"]:
         return _ranking(body["query"], axes, drawn)
+    if body["query"]["name"] == "top_k":
+        axes = None
     if axes is None or prod(len(keys) for _, keys in axes) != len(drawn):
         return StoredTable(("number",), tuple((value,) for value in drawn), NO_NAMES)
     names = tuple(name for name, _ in axes)
@@ -61,6 +65,18 @@ def stored_table(
         for key, value in zip(keys, drawn, strict=True)
     )
     return StoredTable((*names, "estimate", "low", "high"), rows, AS_DRAWN)
+
+
+def _sentence(note: str) -> str:
+    """A note on a result, without what only analysts can make use of."""
+    for advice in ("; `raw`", "; give "):
+        note = note.partition(advice)[0]
+    return f"{note[0].upper()}{note[1:]}."
+
+
+def _flat(drawn: Sequence[Any]) -> list[Any]:
+    """One number after the other: rankings with counts have a list for each group."""
+    return [part for value in drawn for part in (value if isinstance(value, list) else [value])]
 
 
 Axes = list[tuple[str, Sequence[Any]]]

@@ -13,6 +13,7 @@ from takifugu.reports.html_page import (
     Part,
     Section,
 )
+from takifugu.reports.ranking_columns import ranking_places
 from takifugu.reports.report_sentences import moment
 from takifugu.reports.report_values import ReportedRelease
 from takifugu.reports.result_figure import result_figure
@@ -32,6 +33,7 @@ def release_section(release: ReportedRelease, number: int, mark: str) -> Section
         "ε on top": None if release.on_top is None else four_digits(release.on_top, "up"),
         "how it is protected": release.method,
         "predicted error": release.error,
+        "drawn by": release.software,
         "event": f"{release.seq}, hash {release.hash}",
     }
     parts: list[Part] = [
@@ -49,7 +51,7 @@ def release_section(release: ReportedRelease, number: int, mark: str) -> Section
 def figure_of(release: ReportedRelease, mark: str) -> Drawing | None:
     """Its numbers with their intervals; None for a ranking, whose table says it all."""
     numbers = _numbers(release)
-    if release.labels or numbers is None or not numbers:
+    if release.ranked or numbers is None or not numbers:
         return None
     figure = result_figure(
         release.columns,
@@ -91,39 +93,27 @@ def table_of(release: ReportedRelease) -> PageTable:
     """The table that was published; a ranking has a row for each group."""
     numbers = 0 if _numbers(release) is None else 3  # what comes before them names the row
     columns, rows = list(release.columns), [_line(row, numbers) for row in release.table]
-    if release.labels:
+    if release.ranked:
         columns, rows = ranking(release)
-    caption = (
-        "The same as a table." if not release.labels else "The ranking, a line for each group."
-    )
+    caption = "The same as a table."
+    if release.ranked:
+        caption = "The ranking, a line for each group."
+        if str(release.columns[-1]).startswith("probability"):
+            caption += " In brackets, where it is known: how likely the place is to be right."
     if len(rows) > MOST_ROWS:
         caption += f" The first {MOST_ROWS} of {len(rows):,} lines."
     return PageTable(columns, rows[:MOST_ROWS], caption)
 
 
 def ranking(release: ReportedRelease) -> tuple[list[str], list[list[Cell]]]:
-    """One row for each group and one column for each place.
-
-    What stands after the labels, such as a probability, follows the label in brackets.
-    """
-    depth, after = len(release.by), len(release.by) + 1
-    more = list(release.columns)[after + release.labels :]
-    groups: dict[tuple[Any, ...], list[str]] = {}
-    for row in release.table:
-        text = " × ".join(map(str, row[after : after + release.labels]))
-        extra = [
-            f"{name} {four_digits(value) if isinstance(value, float) else value}"
-            for name, value in zip(more, row[after + release.labels :], strict=True)
-            if value is not None
-        ]
-        words = f"{text} ({', '.join(extra)})" if extra else text
-        groups.setdefault(tuple(row[:depth]), []).append(words)
+    """One row for each group and one column for each place."""
+    public, groups = ranking_places(release.columns, release.table)
     places = max(map(len, groups.values()), default=0)
     lines: list[list[Cell]] = [
         [*map(str, group), *found, *[None] * (places - len(found))]
         for group, found in groups.items()
     ]
-    return [*release.by, *(f"place {place + 1}" for place in range(places))], lines
+    return [*public, *(f"place {place + 1}" for place in range(places))], lines
 
 
 def _line(row: Sequence[Any], numbers: int) -> list[Cell]:

@@ -60,8 +60,9 @@ class ReportedRelease:
         columns: The columns of the table that was published.
         table: Its rows.
         by: The public columns that come first.
-        labels: How many columns name the value, in a ranking; 0 for other queries.
+        ranked: Whether the table is a ranking.
         notes: What else to know, in sentences.
+        software: The versions that drew the answer, in words; empty if they were not recorded.
     """
 
     seq: int
@@ -78,8 +79,9 @@ class ReportedRelease:
     columns: Sequence[str] = ()
     table: Sequence[Sequence[Any]] = ()
     by: Sequence[str] = ()
-    labels: int = 0
+    ranked: bool = False
     notes: Sequence[str] = ()
+    software: str = ""
 
 
 @dataclass(frozen=True)

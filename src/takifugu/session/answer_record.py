@@ -35,6 +35,7 @@ def _shown(made: UnpricedPlan, answer: list[Any], engine: Engine) -> dict[str, A
     return {
         "columns": list(table.columns),
         "rows": [list(row) for row in table.rows],
+        "notes": list(table.notes),
         "error": _plain(made.error),
         "delta": str(made.delta),
         **made.reads.describe(),

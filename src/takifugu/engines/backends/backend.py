@@ -80,6 +80,8 @@ class Backend(Protocol):
         files: The files that the rows are in; none for a table of a server.
         finds_in_lists: Whether its SQL finds the place of a value in a list; if not, labels are
             looked up here.
+        finds_for_each_row: Whether it does so fast enough to look up each row's value in a short
+            list before rows are sorted.
         may_change: Whether others may write to the rows while they are read.
     """
 
@@ -88,6 +90,7 @@ class Backend(Protocol):
     kinds: Mapping[str, Kind]
     files: tuple[Path, ...] = ()
     finds_in_lists: bool = True
+    finds_for_each_row: bool = False
     may_change: bool = False
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:

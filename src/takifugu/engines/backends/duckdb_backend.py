@@ -57,6 +57,7 @@ class DuckDBBackend(Backend):
     """
 
     dialect = "duckdb"
+    finds_for_each_row = True  # of a column with a dictionary, DuckDB looks up its words only
     _unparsed: str | None = None  # SQL that counts the rows whose time is not in the format
     hashing = HashSQL("varchar", "CAST('0x' || {} AS bigint)", "epoch_us(CAST({} AS timestamp))")
 

@@ -29,8 +29,9 @@ from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
 from takifugu.translation.chain.adversary_witness import strongest_witness
+from takifugu.translation.chain.chain_entries import secret_entries
 from takifugu.translation.chain.chain_losses import chain_losses
-from takifugu.translation.chain.chain_transport import joined, secret_entries
+from takifugu.translation.chain.chain_transport import joined
 from takifugu.translation.chain.cost_levels import CostLevels
 from takifugu.translation.chain.entry_laws import (
     law_slack,

@@ -25,7 +25,7 @@ from takifugu.translation.chain.binary_closed_form import (
     binary_losses,
     stationary_losses,
 )
-from takifugu.translation.chain.chain_transport import secret_entries
+from takifugu.translation.chain.chain_entries import secret_entries
 from takifugu.translation.chain.group_step import pair_mask
 from takifugu.translation.entry_costs import EntryCosts
 

@@ -6,14 +6,15 @@ from functools import cached_property
 import numpy as np
 
 from takifugu._rounding import up
-from takifugu.errors import InvalidWorld, UnsoundRequest
-from takifugu.numeric import Booleans, Floats, Integers, frozen
+from takifugu.errors import UnsoundRequest
+from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import state_text
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
 from takifugu.translation.chain.block_steps import LONGEST, block_length, settle, walk_blocks
+from takifugu.translation.chain.chain_entries import secret_entries
 from takifugu.translation.chain.chain_losses import ChainLosses, HeldLaw, chain_losses
 from takifugu.translation.chain.chain_witness import MOST, Neighbourhood, best_product
 from takifugu.translation.chain.coalescing import StarSide
@@ -592,18 +593,6 @@ class ChainTransport(TransportBound):
     def _named(self, side: tuple[tuple[int, ...], tuple[int, ...]]) -> tuple[str, str]:
         states = self._chain.states
         return joined(states, side[0]), joined(states, side[1])
-
-
-def secret_entries(secrets: Secrets, length: int | None) -> Integers | None:
-    """The numbers of the entries that have secrets, rising; None if all have."""
-    if secrets.entries is None:
-        return None
-    for entry in secrets.entries:
-        if not isinstance(entry, int) or entry < 0 or (length is not None and entry >= length):
-            raise InvalidWorld(
-                "secrets", given=f"name the entry {entry!r}", needed="name entries of the chain"
-            )
-    return np.array(sorted(set(secrets.entries)), dtype=np.int64)
 
 
 def _members(side: tuple[int, ...], states: int) -> Booleans:

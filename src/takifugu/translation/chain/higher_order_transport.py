@@ -29,13 +29,13 @@ from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
+from takifugu.translation.chain.chain_entries import secret_entries
 from takifugu.translation.chain.chain_losses import chain_losses
 from takifugu.translation.chain.chain_transport import (
     TAIL,
     WALKED,
     around_entry,
     joined,
-    secret_entries,
 )
 from takifugu.translation.chain.chain_witness import Neighbourhood, best_product
 from takifugu.translation.chain.cost_levels import CostLevels

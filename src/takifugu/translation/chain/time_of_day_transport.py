@@ -31,7 +31,8 @@ from takifugu.priors.universe import Name
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
 from takifugu.translation.chain.binary_transport import BinaryTransport
-from takifugu.translation.chain.chain_transport import ChainTransport, secret_entries
+from takifugu.translation.chain.chain_entries import secret_entries
+from takifugu.translation.chain.chain_transport import ChainTransport
 from takifugu.translation.entry_costs import EntryCosts
 
 QUICK = 60_000  # hours × entries × states² up to which every hour is translated on its own
