@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from takifugu.engines import Category, DatabaseFailed, InvalidQuery, Source, open_engine
+from takifugu.engines import (
+    Category,
+    DatabaseFailed,
+    Declaration,
+    InvalidDeclaration,
+    InvalidQuery,
+    Order,
+    Source,
+    open_engine,
+)
 from takifugu.engines.backends.postgres import PostgresBackend
 from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
 from tests.contracts.engines import (
@@ -136,3 +145,37 @@ def test_labels_are_compared_letter_by_letter_whatever_the_collation(
     assert truth > 0
     with opened(stored) as engine:
         assert engine.histogram(["label"]).at("home") == truth
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_labels_are_found_whatever_the_encoding_of_the_database_is(
+    server: str, encoding: str
+) -> None:
+    """A client that takes on the server's would write another letter than it means."""
+    import psycopg
+
+    name = f"in_{encoding.lower()}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(
+            f"CREATE DATABASE {name} ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C'"
+            " TEMPLATE template0"
+        )
+    url = server.replace("/postgres?", f"/{name}?", 1)
+    with psycopg.connect(url, client_encoding="UTF8") as connection:
+        connection.execute("CREATE TABLE visits (who text, n bigint, label text)")
+        connection.execute("INSERT INTO visits VALUES ('p', 1, 'é'), ('p', 2, 'ü'), ('q', 3, 'a')")
+
+    def declared(*labels: str) -> Declaration:
+        return Declaration(
+            Source("postgres", table="visits", url=url),
+            "who",
+            Order("n", "number"),
+            (Category("label", labels, "drop"),),
+        )
+
+    with open_engine(declared("é", "ü", "a", "Ã©")) as engine:
+        assert engine.histogram(["label"]).counts.tolist() == [1, 1, 1, 0]
+        assert engine.entities(3) == {"p": 2, "q": 1}
+    if encoding == "LATIN1":  # before a query is paid for, which would fail
+        with raises(InvalidDeclaration, field="label", reason="encoding"):
+            open_engine(declared("é", "東京"))

@@ -9,10 +9,22 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 
-from takifugu.engines import Amount, Category, InvalidDeclaration, Scope, Share, Source
+from takifugu.engines import (
+    Amount,
+    Category,
+    DatabaseFailed,
+    Declaration,
+    InvalidDeclaration,
+    Order,
+    Scope,
+    Share,
+    Source,
+    open_engine,
+)
 from takifugu.engines.backends.spark import SparkBackend
 from takifugu.errors import TakifuguError
 from takifugu.ledger import open_ledger
@@ -125,6 +137,38 @@ def test_the_callers_session_keeps_its_settings(stored: Stored, session: Any) ->
     with opened(stored) as engine:
         assert engine.count() == 96
     assert session.conf.get("spark.sql.session.timeZone") == "America/New_York"
+
+
+def test_no_label_or_name_stands_for_a_variable(session: Any, tmp_path: Path) -> None:
+    """Spark puts the value of a variable of the machine, or of its settings, in its place."""
+    odd = ("${env:PATH}", "${spark.app.name}", "a${system:user.name}", "${hivevar:x}", "$$", "${")
+    path = tmp_path / "odd.parquet"
+    with duckdb.connect() as connection:
+        connection.execute('CREATE TABLE odd (who VARCHAR, n BIGINT, "${env:PATH}" VARCHAR)')
+        for number, label in enumerate(odd):
+            connection.execute("INSERT INTO odd VALUES ('p', ?, ?)", [number, label])
+        connection.execute(f"COPY odd TO '{path}' (FORMAT parquet)")
+    declaration = Declaration(
+        Source("parquet", path=str(path)),
+        "who",
+        Order("n", "number"),
+        (Category("${env:PATH}", odd, "drop"),),
+    )
+    with open_engine(declaration, backend="spark", session=session) as engine:
+        assert engine.histogram(["${env:PATH}"]).counts.tolist() == [1] * len(odd)
+        steps = engine.transitions("${env:PATH}")
+    with open_engine(declaration) as engine:
+        assert engine.transitions("${env:PATH}") == steps
+    assert session.conf.get("spark.sql.variable.substitute") == "true"
+
+
+def test_an_error_of_spark_is_logged_without_the_value(
+    stored: Stored, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with opened(stored) as engine, raises(DatabaseFailed) as refused:
+        engine._backend.rows("SELECT CAST('secret' || count(*) AS INT) AS found FROM data")
+    written = capfd.readouterr()
+    assert "secret" not in written.out + written.err + str(refused.value)
 
 
 def test_spark_reads_no_csv(stored: Stored, session: Any) -> None:

@@ -261,6 +261,38 @@ def test_a_ledger_is_not_carried_across_a_fork(path: Path) -> None:
         assert ledger.spent("ward", DOUBLING) == 0.5
 
 
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_of_another_encoding_keeps_every_letter_or_says_that_it_cannot(
+    server: postgres.Cluster, encoding: str
+) -> None:
+    import psycopg
+
+    name = f"in_{encoding.lower()}"
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(
+            f"CREATE DATABASE {name} ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C'"
+            " TEMPLATE template0"
+        )
+    with open_ledger(server.url.replace("/postgres?", f"/{name}?", 1)) as ledger:
+        ledger.set_budget("né", 2)
+        ledger.charge(charge("0.25", dataset="né"), DOUBLING)
+        assert ledger.spent("né", DOUBLING) == 0.5 and ledger.verify().sound
+        if encoding == "LATIN1":
+            with raises(LedgerUnwritable, reason="encoding"):
+                ledger.set_budget("東京", 2)
+            assert ledger.verify().sound
+
+
+def test_a_child_that_closes_a_ledger_leaves_it_open_for_its_parent(ledger: Ledger) -> None:
+    ledger.charge(charge("0.25"), DOUBLING)
+    child = os.fork()
+    if child == 0:
+        ledger.close()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert ledger.charge(charge("0.25"), DOUBLING).may_release and ledger.verify().sound
+
+
 def test_charges_from_many_threads_add_up(folder: Path, opened: Callable[..., Ledger]) -> None:
     from concurrent.futures import ThreadPoolExecutor
 

@@ -137,6 +137,17 @@ def test_a_spreadsheet_holds_text_as_text_and_what_it_is_about(tmp_path: Path) -
     assert facts["prior, fitted"] == "Fitted on the first 3 days."
 
 
+def test_a_spreadsheet_of_a_column_with_an_odd_name_can_be_opened(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl", reason="an extra: install takifugu[tables]")
+    odd = "pl\x02ace\x1b]]>"
+    made = some(columns=(odd, *NAMES[1:]))
+    asked = {**made.query, "query": {**made.query["query"], "column": odd}}
+    replace(made, query=asked).to_excel(tmp_path / "a.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "a.xlsx")
+    assert "pl\\u0002ace" in book.properties.title
+    assert book["result"]["A1"].value == "pl\\u0002ace\\u001b]]>"
+
+
 def test_a_spreadsheet_takes_no_more_rows_than_spreadsheets_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -218,7 +218,7 @@ def _excel(result: "Result") -> bytes:
         )
     (openpyxl,) = _modules(".xlsx")
     book = openpyxl.Workbook()
-    book.properties.title, book.properties.creator = result.title, "takifugu"
+    book.properties.title, book.properties.creator = visible(result.title), "takifugu"
     book.properties.created = book.properties.modified = _naive(result.at)
     sheet = book.active
     sheet.title = "result"

@@ -14,9 +14,9 @@ from takifugu.engines.backends.backend import (
     quoted_table,
     table_fingerprint,
 )
-from takifugu.engines.declarations.columns import NO_ORDER
+from takifugu.engines.declarations.columns import NO_ORDER, Category
 from takifugu.engines.declarations.declaration import Declaration
-from takifugu.engines.engine_errors import driver, without_values
+from takifugu.engines.engine_errors import InvalidDeclaration, driver, without_values
 
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(("int2", "int4", "int8"), "whole"),
@@ -65,9 +65,11 @@ class PostgresBackend(Backend):
             str(declaration.source.url),
             autocommit=True,
             options="-c default_transaction_read_only=on -c TimeZone=UTC",
+            client_encoding="UTF8",  # that of the text of queries, whatever the server keeps
         )
         try:
             self.kinds = declared_kinds(declaration, self._found(table))
+            self._refuse_letters(declaration)
         except BaseException:
             self.close()
             raise
@@ -80,6 +82,23 @@ class PostgresBackend(Backend):
             (table,),
         ).fetchall()
         return {name: KINDS.get(kind, "unknown") for name, kind in found}
+
+    def _refuse_letters(self, declaration: Declaration) -> None:
+        """Raise if a label has letters that the database cannot hold: each query would fail."""
+        import psycopg
+
+        for column in (*declaration.protected, *declaration.public):
+            listed = isinstance(column, Category) and column.values is not None
+            labels = "".join(map(str, column.codes())) if listed else ""  # type: ignore[union-attr]
+            try:
+                self._connection.execute("SELECT %s::text", (labels.replace("\0", ""),))
+            except psycopg.errors.UntranslatableCharacter:
+                raise InvalidDeclaration(
+                    column.column,
+                    given="has labels with letters that the database has no code for",
+                    needed="have labels in the encoding of the database",
+                    reason="encoding",
+                ) from None
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Run a query that returns aggregates."""

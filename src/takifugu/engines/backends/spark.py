@@ -1,6 +1,9 @@
 """Spark, through PySpark: tables of its catalogue, and Parquet files."""
 
+import logging
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -37,6 +40,9 @@ CASTS = {
 }
 
 
+LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")  # of PySpark, for errors
+
+
 class SparkBackend(Backend):
     """A session of its own beside the caller's, in UTC; it shares their catalogue and cluster."""
 
@@ -68,9 +74,10 @@ class SparkBackend(Backend):
         self.files = () if self._files is None else self._files.paths
         self.may_change = self._files is None
         advice = "see that the table is in the catalogue, or that the files are whole"
-        without_values(
-            lambda: self._open(declaration, session), self._place, doing="opened", advice=advice
-        )
+        with _unlogged():
+            without_values(
+                lambda: self._open(declaration, session), self._place, doing="opened", advice=advice
+            )
 
     def _open(self, declaration: Declaration, session: Any) -> None:
         from pyspark.sql import SparkSession, functions
@@ -79,6 +86,8 @@ class SparkBackend(Backend):
         self._session = base.newSession()
         self._session.conf.set("spark.sql.session.timeZone", "UTC")
         self._session.conf.set("spark.sql.ansi.enabled", "true")  # an overflow is an error
+        # otherwise a label such as ${env:HOME} stands for whatever that is on this machine
+        self._session.conf.set("spark.sql.variable.substitute", "false")
         frame = (
             self._session.table(str(declaration.source.table))
             if self._files is None
@@ -114,12 +123,13 @@ class SparkBackend(Backend):
         """Run a query that returns aggregates."""
         self.refuse_change()
         advice = "see that the cluster is up and that every value is of its column's kind"
-        return without_values(
-            lambda: [tuple(row) for row in self._session.sql(sql).collect()],
-            self._place,
-            doing="queried",
-            advice=advice,
-        )
+        with _unlogged():
+            return without_values(
+                lambda: [tuple(row) for row in self._session.sql(sql).collect()],
+                self._place,
+                doing="queried",
+                advice=advice,
+            )
 
     def fingerprint(self) -> DataFingerprint:
         """Every byte of files; of a table the number of rows and the kinds of the columns."""
@@ -135,6 +145,23 @@ class SparkBackend(Backend):
     def close(self) -> None:
         """Drop the view; the session's cluster belongs to the caller, and stays."""
         self._session.catalog.dropTempView(DATA)
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """PySpark logs the message of every error as it is raised, with the value that it is about."""
+    loggers = [logging.getLogger(name) for name in LOGGERS]
+    for logger in loggers:
+        logger.addFilter(_nothing)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(_nothing)
+
+
+def _nothing(_: logging.LogRecord) -> bool:
+    return False
 
 
 def _kind(kind: str) -> Kind:

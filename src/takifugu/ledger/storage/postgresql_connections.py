@@ -47,7 +47,9 @@ def open_postgresql(address: str, *, read_only: bool, wait: float) -> Connection
     kind = _timed(most)
 
     def connect() -> psycopg.Connection[Any]:
-        return kind.connect(address, autocommit=True, options=options, **network)
+        return kind.connect(
+            address, autocommit=True, options=options, client_encoding="UTF8", **network
+        )  # in that of the server, text could be bytes, or not be written at all
 
     begin = ("BEGIN ISOLATION LEVEL REPEATABLE READ", "BEGIN ISOLATION LEVEL READ COMMITTED")
     return Connections(connect, sqlite=False, errors=psycopg.Error, begin=begin, wait=most)

@@ -111,8 +111,8 @@ class Store:
 
     def close(self) -> None:
         """Close every connection, and leave nothing in the log beside the file."""
-        self._connections.close()
-        if os.getpid() == self._process:
+        if os.getpid() == self._process:  # a child of it would end them for its parent, too
+            self._connections.close()
             self.empty_log()
         if self.guard is not None and self.guard.witness is not None:
             self.guard.witness.close()
@@ -165,6 +165,7 @@ def _connections(address: Address, *, read_only: bool, wait: float) -> Connectio
 _BUSY = (LedgerUnavailable, "locked", "Others hold it locked; try again.")
 _FULL = (LedgerUnwritable, "full", "Make room, then try again.")
 _READ_ONLY = (LedgerUnwritable, "read-only", "Give this user the right to write it.")
+_ENCODING = (LedgerUnwritable, "encoding", "Use a database whose encoding is UTF8.")
 _BROKEN = (LedgerDamaged, "storage", "Run `takifugu ledger verify`, and restore a copy.")
 _SQLITE = {
     sqlite3.SQLITE_BUSY: _BUSY,
@@ -177,6 +178,7 @@ _SQLITE = {
     sqlite3.SQLITE_NOTADB: (NotALedger, "foreign", "Name the file of a ledger."),
 }
 _POSTGRESQL = {
+    "22P05": _ENCODING,
     "53": _FULL,
     "55P03": _BUSY,
     "57014": (LedgerUnavailable, "timeout", "It took too long; check the server, then try again."),
