@@ -13,11 +13,12 @@ import pytest
 from takifugu.errors import InvalidFile
 from takifugu.ledger import open_ledger
 from takifugu.priors import MarkovChain, write_prior
-from takifugu.project.batches import BatchRefused
+from takifugu.project.batches import BatchRefused, read_batch
 from takifugu.project.policy import InvalidProject
 from takifugu.project.project import init_project
 from takifugu.session.release_errors import MostlyNoise
 from tests.cli.running import Call, run, start
+from tests.raising import raises
 
 DECLARATION = """\
 [source]
@@ -285,3 +286,18 @@ def test_a_schedule_counts_as_its_dataset_does(study: Path, do: Call) -> None:
     done = do("schedule show")
     assert isinstance(done.error, InvalidFile) and done.error.field == "schedule, weekly, from"
     assert do("schedule show nightly").status == 2
+
+
+@pytest.mark.parametrize("other", ["places.csv", "b/../places.csv", "places.csv-metadata.json"])
+def test_two_releases_of_a_batch_never_have_one_file(tmp_path: Path, other: str) -> None:
+    (tmp_path / "b").mkdir()
+    path = tmp_path / "plans.toml"
+    path.write_text(BATCH.replace("late.json", other))
+    with raises(InvalidFile, reason="same file"):
+        read_batch(path)
+    path.write_text(BATCH)
+    assert [item.out for item in read_batch(path)] == [
+        tmp_path / "places.csv",
+        None,
+        tmp_path / "late.json",
+    ]

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from takifugu._atomic import read_whole
+from takifugu._atomic import read_whole, real_path
 from takifugu._toml import TomlSection, parse_toml
 from takifugu.engines.opening import BackendName
 from takifugu.errors import InvalidFile, Malformed, TakifuguError
@@ -24,7 +24,7 @@ from takifugu.project.query_sections import query_from
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_plan import Plan
 from takifugu.session.release_result import Result
-from takifugu.session.result_files import ResultFile
+from takifugu.session.result_files import ResultFile, files_of
 
 OWN_KEYS = ("name", "dataset", "analyst", "accept_noise", "out")
 
@@ -137,12 +137,16 @@ def _refuse_twice(items: Sequence[BatchItem], places: Sequence[str]) -> None:
     for item, place in zip(items, places, strict=True):
         if item.name in names:
             raise InvalidFile(place, given="is another release's", needed="be one of its own")
-        if item.out is not None and item.out in files:
+        written = set() if item.out is None else set(map(real_path, files_of(item.out)))
+        if written & files:  # however it is spelled: it would be taken for that of an earlier run
             raise InvalidFile(
-                place, given="has the file of another release", needed="have one of its own"
+                place,
+                given="has the file of another release",
+                needed="have one of its own",
+                reason="same file",
             )
         names.add(item.name)
-        files |= set() if item.out is None else {item.out}
+        files |= written
 
 
 class Batch(AbstractContextManager["Batch"]):

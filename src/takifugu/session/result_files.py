@@ -57,7 +57,7 @@ class ResultFile(AbstractContextManager["ResultFile"]):
         if suffix in NEEDS:
             _modules(suffix)
         self._field = field
-        self.beside = path.with_name(path.name + BESIDE) if suffix == ".csv" else None
+        self.beside = next(iter(files_of(path)[1:]), None)
         self._pending = PendingFile(path, field=field, refuse_existing=True)
         self._second: PendingFile | None = None
         if self.beside is not None:
@@ -105,6 +105,12 @@ def _left_behind(path: Path, beside: Path) -> bool:
         return bool(about["url"] == path.name and about["@context"][0] == CSVW)
     except (OSError, ValueError, KeyError, TypeError, IndexError):
         return False
+
+
+def files_of(path: Path) -> tuple[Path, ...]:
+    """The file of a result, and what is written beside it."""
+    table = path.suffix.lower() == ".csv"
+    return (path, path.with_name(path.name + BESIDE)) if table else (path,)
 
 
 def write_result(result: "Result", path: Path, suffix: str) -> None:

@@ -85,7 +85,10 @@ def release_batch(
                     echo(_line(part, result, out))
         except OSError as error:
             reason = (error.strerror or "cannot be written").lower()
-            raise Undelivered(str(error.filename or "a file"), reason) from None
+            named = (
+                error.filename2 or error.filename or "a file"
+            )  # of a link the second is the name
+            raise Undelivered(str(named), reason) from None
     if as_json:
         print_json({"releases": documents})
 
