@@ -5,7 +5,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from takifugu.reports.html_figures import drawing
-from takifugu.reports.html_page import FactList, Page, PageTable, Paragraphs, Part, Section
+from takifugu.reports.html_page import FactList, Page, PageTable, Part, Section, Verbatim
 from takifugu.visible import four_digits, visible
 
 if TYPE_CHECKING:
@@ -52,14 +52,14 @@ def result_page(result: "Result") -> Page:
         parts = [drawing(figure, name="result", caption=caption, alt=_alternative(result)), table]
     lead = (
         f"Released {result.at:%Y-%m-%d %H:%M} UTC, with noise that protects the people in the"
-        f" data.\n\n{_capital(result.price)}."
+        f" data.\n\n{_capital(result.price)}.\n\n{_capital(result.cost.odds_words)}."
     )
     return Page(
         title,
         lead,
         [
             Section("Result", parts),
-            Section("What is guaranteed", [Paragraphs(guarantee)]),
+            Section("What is guaranteed", [Verbatim(guarantee)]),
             Section("Where it came from", [FactList(facts)]),
         ],
     )

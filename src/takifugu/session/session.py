@@ -353,6 +353,11 @@ class Session(QueryPlanning):
                 f"accept_noise is a {type(accept_noise).__name__}; it must be true or false",
                 field="accept_noise",
             )
+        with self._doing("releasing"):
+            return self._released(plan, accept_noise)
+
+    def _released(self, plan: Plan, accept_noise: bool) -> Result:
+        """Charge a plan that was made anew, then draw, store and show its answer."""
         made = self._unpriced(plan.options)
         refuse_stale(plan, made)
         charge = replace(made.charge, key=plan.charge.key)
