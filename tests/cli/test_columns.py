@@ -119,7 +119,7 @@ def test_cross_tabulations_and_marginals(ask: Ask) -> None:
         ["place", "home"], ["place", "out"], ["health", "well"], ["health", "ill"],
     ]  # fmt: skip
     shown = ask("ledger", "show").out
-    assert "histogram of place, health" in shown and "marginals of place, health" in shown
+    assert "histogram of place × health" in shown and "marginals of place, health" in shown
     assert ask("ledger", "verify").status == 0
     refused = ask("plan", "survey", "transitions", "--column", "place", "--epsilon", "1")
     assert refused.status == 2 and "histogram" in refused.err

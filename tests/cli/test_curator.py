@@ -206,7 +206,7 @@ MISTAKES = [  # the command, its status, its error and the field that is at faul
     ("init sub --ledger postgresql://u:pw@h/d", 2, "InvalidProject", "ledger"),
     ("init stays.csv", 2, "InvalidProject", "stays.csv"),
     ("dataset add stays stays.toml", 2, "InvalidProject", "dataset"),
-    ("dataset add new stays.toml", 2, "InvalidProject", "dataset"),
+    ("dataset add new stays.toml", 3, "TwoBudgets", "dataset"),
     ("dataset add a/b stays.toml", 2, "InvalidProject", "dataset"),
     ("dataset add new nowhere.toml", 2, "InvalidFile", "nowhere.toml"),
     ("dataset add new stays.toml --about zone", 2, "UnsoundRequest", None),

@@ -105,7 +105,8 @@ def asked_words(body: Mapping[str, Any]) -> str:
     query = dict(body["query"])
     words = str(query.pop("name", None) or body["query_fingerprint"][:12])
     if about := query.get("column"):
-        words += f" of {' × '.join(map(str, about)) if isinstance(about, list) else about}"
+        between = ", " if words == "marginals" else " × "
+        words += f" of {between.join(map(str, about)) if isinstance(about, list) else about}"
     if query.get("by"):
         words += f" by {', '.join(map(str, query['by']))}"
     rest = {k: v for k, v in query.items() if k not in ("column", "by") and v not in (None, [], {})}

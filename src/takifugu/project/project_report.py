@@ -49,7 +49,7 @@ from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation
 
 DECISIONS = frozenset({"policy", "accepted", "budget", "partition", "cells", "separate", "loss"})
-SOFTWARE = ("opendp", "duckdb", "numpy", "scipy", "sqlalchemy")
+SOFTWARE = ("opendp", "duckdb", "numpy", "scipy")
 Progress = Callable[[str], None]
 
 
