@@ -36,6 +36,7 @@ where one class has several) exist on all of them.
 """
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from fractions import Fraction
 from shlex import quote
 
@@ -47,10 +48,18 @@ def pasted(name: str) -> str:
     return quote(name)
 
 
-def one_of(names: Iterable[object]) -> str:
-    """What a name must do: "be a", or "be one of a, b"."""
+def one_of(names: Iterable[object], given: object = None) -> str:
+    """What a name must do: "be a", or "be one of a, b"; which of them is nearest to ``given``.
+
+    >>> one_of(["union", "industry"], "unoin")
+    "be one of union, industry; the nearest is 'union'"
+    """
     listed = [str(name) for name in names]
-    return f"be {listed[0]}" if len(listed) == 1 else f"be one of {', '.join(listed)}"
+    if len(listed) == 1:
+        return f"be {listed[0]}"
+    near = [] if given is None else get_close_matches(str(given), listed, n=1, cutoff=0.5)
+    hint = f"; the nearest is {near[0]!r}" if near else ""
+    return f"be one of {', '.join(listed)}{hint}"
 
 
 class TakifuguError(Exception):

@@ -1,6 +1,7 @@
 """``count``: how many rows have one of some labels."""
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, ClassVar, Self
 
 from takifugu.costs import Cost
@@ -58,7 +59,9 @@ class CountQuery(NumberQuery):
             given = "are repeated"
         for value in self.values:
             if value not in known:
-                given = f"hold {value!r:.80}, which is not declared"
+                near = get_close_matches(str(value), map(str, keys), n=1, cutoff=0.5)
+                hint = f"; the nearest is {near[0]!r}" if near else ""
+                given = f"hold {value!r:.80}, which is not declared{hint}"
         if given:
             listed = ", ".join(map(str, keys[:MOST_LISTED]))
             more = ", … (the declaration has them all)" if len(keys) > MOST_LISTED else ""
