@@ -1,7 +1,7 @@
 """A figure of a released result: numbers with their intervals, or a ranking as a table."""
 
 from collections.abc import Sequence
-from math import ceil
+from math import ceil, inf
 from typing import TYPE_CHECKING, Any
 
 from takifugu.reports.html_style import BLUE, GREY
@@ -29,7 +29,7 @@ def result_figure(
     most_panels: int = MOST_PANELS,
     most_bars: int = MOST_BARS,
     across: int = 3,
-    tallest: float = 40.0,
+    tallest: float = inf,
 ) -> "Figure":
     """One panel for each group of ``by``; groups that do not fit are counted in the title.
 
@@ -47,9 +47,11 @@ def result_figure(
     shown = dict(list((_panels(rows, 0) if alone else panels).items())[:most_panels])
     wide, lines = min(len(shown), across), min(max(map(len, shown.values())), most_bars)
     each = 1.4 + 0.24 * (min(len(panels), most_bars) if ranked else lines)
-    high = min(ceil(len(shown) / wide), max(int((tallest - 0.7) / each), 1))
+    high = ceil(len(shown) / wide)
+    if each * high + 0.7 > tallest:
+        high = max(int((tallest - 0.7) / each), 1)
     shown = dict(list(shown.items())[: high * wide])
-    size = min(each * high + 0.7, tallest)
+    size = min(each * high + 0.7, tallest, 40.0)
     figure = Figure(figsize=(max(5.2 * wide, 6.4), size), layout="constrained")
     left_out = 0 if alone else len(panels) - len(shown)
     more = f" ({left_out} more groups are not shown)" if left_out else ""
