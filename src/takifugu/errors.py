@@ -36,7 +36,6 @@ where one class has several) exist on all of them.
 """
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from fractions import Fraction
 from shlex import quote
 
@@ -48,6 +47,14 @@ def pasted(name: str) -> str:
     return quote(name)
 
 
+def nearest(given: object, names: Iterable[object]) -> str | None:
+    """Which of the names was probably meant; None if none is near."""
+    from difflib import get_close_matches  # only for what has gone wrong
+
+    found = get_close_matches(str(given), [str(name) for name in names], n=1, cutoff=0.5)
+    return found[0] if found else None
+
+
 def one_of(names: Iterable[object], given: object = None) -> str:
     """What a name must do: "be a", or "be one of a, b"; which of them is nearest to ``given``.
 
@@ -57,8 +64,8 @@ def one_of(names: Iterable[object], given: object = None) -> str:
     listed = [str(name) for name in names]
     if len(listed) == 1:
         return f"be {listed[0]}"
-    near = [] if given is None else get_close_matches(str(given), listed, n=1, cutoff=0.5)
-    hint = f"; the nearest is {near[0]!r}" if near else ""
+    near = None if given is None else nearest(given, listed)
+    hint = f"; the nearest is {near!r}" if near else ""
     return f"be one of {', '.join(listed)}{hint}"
 
 

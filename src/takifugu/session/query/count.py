@@ -1,11 +1,11 @@
 """``count``: how many rows have one of some labels."""
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, ClassVar, Self
 
 from takifugu.costs import Cost
 from takifugu.engines import Declaration, Engine, InvalidQuery
+from takifugu.errors import nearest
 from takifugu.mechanisms import COUNT, Sensitivity
 from takifugu.numeric import Integers
 from takifugu.priors import Name
@@ -59,8 +59,8 @@ class CountQuery(NumberQuery):
             given = "are repeated"
         for value in self.values:
             if value not in known:
-                near = get_close_matches(str(value), map(str, keys), n=1, cutoff=0.5)
-                hint = f"; the nearest is {near[0]!r}" if near else ""
+                near = nearest(value, keys)
+                hint = f"; the nearest is {near!r}" if near else ""
                 given = f"hold {value!r:.80}, which is not declared{hint}"
         if given:
             listed = ", ".join(map(str, keys[:MOST_LISTED]))
