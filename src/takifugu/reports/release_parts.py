@@ -19,7 +19,7 @@ from takifugu.reports.report_values import ReportedRelease
 from takifugu.reports.result_figure import result_figure
 from takifugu.visible import four_digits
 
-MOST_ROWS = 200  # of a table in the report
+MOST_ROWS = 300  # of a table in the report
 MOST_PANELS, MOST_BARS, ACROSS = 6, 20, 2  # of a figure in the report
 TALLEST = 12.5  # inches of two panels side by side: on paper they are two thirds as large
 
