@@ -18,7 +18,7 @@ from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidQuery
 from takifugu.engines.fitted_part import ByEntity, FirstDays, Split, parts, rows_of
-from takifugu.engines.label_finding import find_labels
+from takifugu.engines.label_finding import AT_LEAST, FoundLabels, find_labels
 from takifugu.engines.label_lookup import refuse_many_labels
 from takifugu.engines.scope import EVERYTHING, Scope
 from takifugu.errors import one_of
@@ -60,7 +60,8 @@ class FitOptions:
         household: For households, the public column that groups entities.
         member: The public column that says who is which member; None if all count alike.
         at_least: Where labels are found on the fitted rows: how many entities a label needs, so
-            that fewer count as ``other``; None for 1.
+            that fewer count as ``other``; None for 1, or in a project for what the prior that is
+            replaced needed.
     """
 
     first_days: int | None = None
@@ -255,6 +256,7 @@ class Fitted:
         remaining: How many rows were kept apart, which is public; None if that was not counted.
         goodness: Whether it describes the rows that it was fitted on; None if not tested.
         size: How large the table is; None if that was not counted.
+        labels: The labels that were found on the same rows, of each column that declares none.
     """
 
     prior: Prior
@@ -266,6 +268,7 @@ class Fitted:
     remaining: int | None = None
     goodness: "GoodnessOfFit | None" = None
     size: FitSize | None = None
+    labels: tuple[FoundLabels, ...] = ()
 
     @property
     def statement(self) -> str:
@@ -297,13 +300,15 @@ def fit_prior(
     tested: bool = False,
     sized: bool = False,
     every_pair: bool = False,
+    at_least: int | None = None,
 ) -> Fitted:
     """The prior that ``options`` describe, and how it was fitted.
 
     ``columns`` is what it is about if the options name none; empty for the default of the kind.
     With ``tested`` its goodness of fit is counted too, which reads the fitted rows again; with
     ``sized`` how many people and rows there are. Fewer labels can be handled where ``every_pair``
-    of them is to be a secret pair.
+    of them is to be a secret pair. ``at_least`` is the rule for labels that are found on the
+    fitted rows, if the options have none.
     """
     kind = KINDS[str(options.kind)]
     chosen = options.columns or tuple(columns) or _default(kind, engine.declaration)
@@ -317,7 +322,14 @@ def fit_prior(
             needed="fit on fewer rows: on fewer first days than the table spans, or on a smaller"
             " share of the entities",
         )
-    found = find_labels(engine, chosen, train, options.at_least, every_pair=every_pair)
+    found = find_labels(
+        engine,
+        chosen,
+        train,
+        options.at_least,
+        every_pair=every_pair,
+        otherwise=AT_LEAST if at_least is None else at_least,
+    )
     engine = engine.with_labels({each.column: each.labels for each in found})
     for column in engine.declaration.protected:
         if column.column in chosen and isinstance(column, Category):
@@ -339,7 +351,10 @@ def fit_prior(
 
         goodness = goodness_of(engine, chosen, train, options, estimate)
     size = _size(engine, train) if sized else None
-    return Fitted(prior, estimate, rows, train, test, options.split, remaining, goodness, size)
+    return Fitted(
+        *(prior, estimate, rows, train, test, options.split, remaining, goodness, size),
+        labels=found,
+    )
 
 
 def _size(engine: Engine, train: Scope) -> FitSize:

@@ -83,7 +83,8 @@ def fit(
         int | None,
         typer.Option(
             help='Where the labels are found on the fitted rows (values = "from the fitted rows"):'
-            " keep those of at least N entities; fewer count as other. The list is published."
+            " keep those of at least N entities; fewer count as other. The list is published. By"
+            " default what the prior that is replaced needed, else 1."
         ),
     ] = None,
     other: Annotated[
@@ -289,6 +290,7 @@ def fit(
     )
     project = the_project(folder)
     _refuse_other_order(project, data, first_days, first_steps)
+    before = max((prior.at_least or 0 for prior in project.dataset(data).priors), default=0)
     with Spinner(f"counting the rows of {data}"):
         project, file, fitted, found = project.fit(
             data, options, replace=replace, keep=add, backend=backend, tested=goodness
@@ -309,6 +311,15 @@ def fit(
     for key, value in (("start", kept.start), ("known", kept.known)):
         if value is not None:
             echo(f'it keeps {key} = "{value}" of the prior that it replaces')
+    if found.labels and kept.at_least is not None and before:
+        many = "entity" if kept.at_least == 1 else "entities"
+        if at_least is None:
+            echo(f"it keeps at_least = {before} of the prior that it replaces")
+        elif at_least < before:
+            echo(
+                f"labels of at least {at_least} {many} are published now; the prior that it"
+                f" replaces needed {before}"
+            )
     if found.remaining is not None:
         echo(f"{found.remaining:,} rows remain to be released from")
     for said in _suits(found, suits):
