@@ -223,7 +223,8 @@ def fit(
     advice (null with --no-advice, or if it cannot be computed: epsilon, allowed per entry at it,
     pair: the secret pair that costs most, hardly_left: states and the probability of leaving them,
     remedies: kind, change, states, length, allowed and factor of each, tried and untried: how many
-    changes were computed and were not, rests_on: steps, people, rows, states hardly seen; words).
+    changes were computed and were not, rests_on: counted, unit, people, rows,
+    hardly_seen, never_left, and few_people: states that fewer than five people left; words).
     """
     csv_only = {"--state": state, "--entity": entity, "--out": out}
     if any(value is not None for value in csv_only.values()):
@@ -325,7 +326,7 @@ def fit(
     for said in _suits(found, suits):
         echo(said)
     for note in estimate.notes:
-        if suits is None or not estimate.rare or not note.startswith("hardly seen"):
+        if not estimate.rare or not note.startswith("hardly seen"):
             echo(f"note: {note}")
     for test in () if found.goodness is None else found.goodness.tests:
         echo(f"{test.verdict}: {test.sentence}")
@@ -340,7 +341,7 @@ def _suits(found: "Fitted", advice: "PriorAdvice | None") -> list[str]:
     from dataclasses import replace
 
     if found.estimate.unit == "steps":
-        return [found.estimate.rests[0] if advice is None else advice.words]
+        return [found.evidence.words if advice is None else advice.words]
     price = "" if advice is None else replace(advice, evidence=None).words
     return [line for line in (" ".join(found.estimate.rests), price) if line]
 
