@@ -84,7 +84,8 @@ class UnpricedPlan:
         """What the charge by value saves at this cost; None if values make no difference."""
         if cost.by_value is None or cost.without_values is None or self.otherwise is None:
             return None
-        less_noise = self.otherwise["deviation"] > self.error["deviation"] * (1 + 1e-9)
+        here, there = self.error["deviation"], self.otherwise["deviation"]
+        less_noise = there > here and four_digits(there) != four_digits(here)
         if not less_noise and four_digits(cost.without_values, "up") == four_digits(
             cost.alone, "up"
         ):
