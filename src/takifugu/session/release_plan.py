@@ -14,7 +14,7 @@ from takifugu.mechanisms import Mechanism
 from takifugu.session.protected_values import telling
 from takifugu.session.query.query import CONFIDENCE, Query
 from takifugu.session.query_options import QueryOptions
-from takifugu.session.release_cost import ReleaseCost
+from takifugu.session.release_cost import ReleaseCost, beside_what_is_left
 from takifugu.session.rows_read import RowsRead
 from takifugu.session.saving import Saving
 from takifugu.session.usefulness import Usefulness
@@ -182,6 +182,8 @@ def _accepted(cost: ReleaseCost, instead: Mapping[str, Any] | None) -> str:
     if not cost.most > 0:
         return "; nothing more is accepted on these rows. Have the owner raise the budget"
     text = f"; a release on these rows may cost at most {four_digits(cost.most, 'down')} alone"
+    if cost.own is None and cost.by_value is None and not cost.delta and not cost.before:
+        text += beside_what_is_left(cost.most, cost.left, cost.before)
     if instead is not None:
         text += f", with this error: {error_words(instead['error'])}"
     return text
