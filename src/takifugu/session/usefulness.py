@@ -171,7 +171,7 @@ class Usefulness:
         within = f"about ±{half}" if found.half_width else "off by less than one unit"
         if noise or not self.many:
             return f"{within} on {self.one} between {_number(found.low)} and {_number(found.high)}"
-        guessed = " if labels were equally common" if self.guessed else ""
+        guessed = " (if labels were equally common)" if self.guessed else ""
         return f"{within} on {self.many} around {_number(found.size)}{guessed}"
 
     @property
