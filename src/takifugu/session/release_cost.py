@@ -216,7 +216,7 @@ def _left(budget: Fraction, spent: float) -> float:
 
 
 def beside_what_is_left(most: Decimal, left: float, spent: float) -> str:
-    """Why a release may cost ``most`` alone where another amount is left; empty if it is the same.
+    """Why a release may cost ``most`` alone where another amount is left; empty if both agree.
 
     Nothing was spent: then the price of the largest loss that fits is below the budget. Otherwise
     two releases together may cost more or less than the sum of what they cost alone.
@@ -224,7 +224,8 @@ def beside_what_is_left(most: Decimal, left: float, spent: float) -> str:
     >>> beside_what_is_left(Decimal("0.4747"), 0.5, 0.0), beside_what_is_left(Decimal(2), 2.0, 0.0)
     (' (prices come in steps, and the next one is too much)', '')
     """
-    if not most > 0 or four_digits(most, "down") == four_digits(left, "down"):
+    low, high = sorted((Fraction(most), Fraction(left)))
+    if not most > 0 or APART * high <= low:
         return ""
     if spent == 0:
         return " (prices come in steps, and the next one is too much)"
