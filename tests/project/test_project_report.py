@@ -4,6 +4,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,18 @@ import pytest
 from takifugu.ledger.accounts.limits import spent_epsilon
 from takifugu.ledger.charge_values import loss_of
 from takifugu.losses import Total
+from takifugu.priors.provenance import FittedRows
 from takifugu.project.project import Project, open_project
 from takifugu.project.project_report import project_report
+from takifugu.project.release_sentences import ORDER_ONLY, WITH_COUNTS, method_of
+from takifugu.project.report_priors import NOT_PROTECTED, fitted_sentence, related_words
 from takifugu.project.stored_tables import AS_DRAWN, NO_NAMES, stored_table
 from takifugu.reports.pdf_file import pdf_of
+from takifugu.reports.release_parts import figure_of, table_of
 from takifugu.reports.report_page import report_page
 from takifugu.reports.report_values import PrivacyReport, ReportedDataset
+from takifugu.session.entries import Entries
+from takifugu.session.held_out import releasable_rows
 from takifugu.session.odds import odds_words
 from takifugu.visible import four_digits
 from tests.project.reported import PLACES, WARD, many
@@ -125,6 +132,75 @@ def test_the_summary_is_five_sentences_with_the_odds(report: PrivacyReport, html
         assert f"ε = {four_digits(budget.epsilon)}" in said
         assert f"{four_digits(budget.spent, 'up')} is spent" in said
         assert budget.left is not None and f"{four_digits(budget.left, 'down')} is left" in said
+
+
+def test_the_summary_says_how_many_the_rows_are_of_where_the_ledger_knows(
+    report: PrivacyReport, html: str
+) -> None:
+    assert named(report, "stays").size == (1200, 200)
+    assert named(report, "homes").size == (300, 60)
+    assert named(report, "ward").size is None  # nothing was released
+    lines = Outline(html).lists
+    assert "200 in all, with 1,200 rows" in " ".join(" ".join(lines["stays"]).split())
+    assert "in all" not in " ".join(lines["ward"])
+
+
+FITTED: dict[str, Any] = {"source": "csv stays.csv", "entity": "person", "order": "step"}
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ([], ()),
+        ([FittedRows(**FITTED, share=Fraction(1, 5), salt="0")], ("about 20 %", "other people")),
+        ([FittedRows(**FITTED, before=3)], ("before 3", "later rows only")),
+        (
+            [FittedRows(**FITTED, before=3, share=Fraction(1, 5), salt="0")],
+            ("about 20 %", "before 3", "the other people and later rows only"),
+        ),
+    ],
+)
+def test_whom_a_fitted_prior_leaves_out_is_said(
+    project: Project, rules: list[FittedRows], said: tuple[str, ...]
+) -> None:
+    declaration = project.load("stays").declaration
+    words = fitted_sentence(releasable_rows(rules, declaration, dataset="stays"))
+    assert all(part in words for part in said)
+    assert words.startswith(NOT_PROTECTED) if rules else words == ""
+    all_rows = releasable_rows([FittedRows(**FITTED)], declaration, dataset="stays", release=True)
+    assert "these rows too" in fitted_sentence(all_rows)
+
+
+def test_the_example_of_the_guarantee_suits_the_entries(report: PrivacyReport) -> None:
+    noon = {name: "noon" in named(report, name).related for name in ("stays", "survey", "ward")}
+    assert noon == {"stays": True, "survey": False, "ward": False}
+    read = {"a": Entries("sequence"), "b": Entries("entities")}
+    assert related_words(read) == "" and "noon" in related_words({"a": Entries("sequence")})
+
+
+def test_rankings_say_what_was_published_a_line_for_each_place(report: PrivacyReport) -> None:
+    (ranking,) = (one for one in named(report, "stays").releases if one.ranked)
+    assert "estimate" in ranking.columns and ranking.method.endswith(WITH_COUNTS)
+    without = method_of({"kind": "permute-and-flip"}, ranked=("rank", "place", "probability"))
+    assert without.endswith(ORDER_ONLY)
+    table = table_of(ranking)
+    assert list(table.columns) == list(ranking.columns) and len(table.rows) == 4
+    for row, published in zip(table.rows, ranking.table, strict=True):
+        assert list(row[-4:]) == list(published[-4:])
+        assert row[:3] == [str(key) for key in published[:3]]
+
+
+def test_figures_of_many_panels_are_no_higher_than_a_page(report: PrivacyReport) -> None:
+    first = named(report, "stays").releases[0]
+    rows = [(f"z{z}", f"place {p}", 5, 1, 9) for z in range(9) for p in range(30)]
+    made = figure_of(replace(first, table=rows), "many")
+    assert made is not None
+    high, wide = (
+        float(re.findall(rf'<svg [^>]*\b{side}="([0-9.]+)pt"', made.svg)[0])
+        for side in ("height", "width")
+    )
+    assert high / wide < 215 / 178  # millimetres of a page, without its margins
+    assert "more groups are not shown" in made.svg
 
 
 def test_headings_go_down_one_level_at_a_time_and_names_are_unique(html: str) -> None:
@@ -303,6 +379,12 @@ def test_the_page_itself_never_scrolls_sideways(browser: Any, file: str, width: 
     )
     assert width > 375 or wide  # at 375 some scroll: by keys too, and with a name
     assert all(one == [0, "auto", True] for one in wide)
+    hints = page.evaluate(  # said in words where a table is clearly wider than its box
+        "[...document.querySelectorAll('.sideways')].map(b => [b.scrollWidth / b.clientWidth,"
+        " parseFloat(getComputedStyle(b, '::before').height)])"
+    )
+    assert all(high > 0 for ratio, high in hints if ratio > 1.1)
+    assert width == 375 or not any(high for _, high in hints)
     page.close()
 
 

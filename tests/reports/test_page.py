@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 from takifugu.errors import InvalidFile
 from takifugu.influence import chain_curve
@@ -19,6 +20,7 @@ from takifugu.reports.html_page import (
     Page,
     PageTable,
     Paragraphs,
+    Part,
     Section,
     Verbatim,
     shown,
@@ -106,8 +108,42 @@ def test_numbers_stand_to_the_right_and_words_to_the_left() -> None:
 
 
 def test_long_tables_scroll_on_screens() -> None:
-    assert 'class="box tall"' in PageTable(["n"], [[k] for k in range(25)]).html()
+    assert 'class="box sideways tall"' in PageTable(["n"], [[k] for k in range(25)]).html()
     assert "tall" not in PageTable(["n"], [[k] for k in range(24)]).html()
+
+
+@pytest.mark.parametrize(("letters", "whole"), [(20, True), (200, False)])
+def test_words_of_a_table_are_broken_on_paper_only_where_they_must_be(
+    letters: int, whole: bool
+) -> None:
+    html = PageTable(["column", "what it is"], [["x" * letters, "several short words"]]).html()
+    assert f"--letters: {letters + 2 + len('several') + 2}" in html
+    assert ('<table class="whole">' in html) == whole
+
+
+def test_on_paper_a_figure_fits_the_page_and_headings_stay_with_what_follows() -> None:
+    weasyprint = pytest.importorskip("weasyprint")
+    figure = Figure(figsize=(10, 40))
+    figure.subplots()
+    line = Paragraphs("A line.")
+    for above in range(0, 40, 3):  # wherever the page ends
+        tall = drawing(figure, name="tall", caption="Caption", alt="In words")
+        parts: list[Part] = [
+            *[line] * above,
+            Paragraphs("In these words:", leads=True),
+            Verbatim("x\n" * 9),
+        ]
+        below = Section("Below", [], [Section("Deeper", [tall, line])])
+        html = Page("A title", "", [Section("One", parts, [below])]).html(paper=True)
+        for sheet in weasyprint.HTML(string=html).render().pages:
+            end = sheet._page_box.content_box_y() + sheet._page_box.height
+            boxes = [box for box in sheet._page_box.descendants() if box.element_tag]
+            drawn = [box for box in boxes if box.element_tag == "svg"]
+            assert all(box.position_y + box.height <= end for box in drawn)
+            within = [box for box in boxes if box.element_tag in ("h2", "h3", "h4", "p", "pre")]
+            last = max([*within, *drawn], key=lambda box: box.position_y)
+            assert last.element_tag in ("p", "pre", "svg")
+            assert "leads" not in last.element.get("class", "")
 
 
 @pytest.mark.parametrize(

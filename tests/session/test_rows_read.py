@@ -73,6 +73,10 @@ def test_rows_that_were_fitted_on_are_there_and_not_read(
         assert (plan.rows_read, plan.rows_there) == (read, len(ROWS))
         (why,) = plan.reads.others
         assert "a prior was fitted" in why and why in str(session.release(plan, accept_noise=True))
+        (stored,) = (event.body["answer"]["shown"] for event in ledger.history(kind="answer"))
+        assert (stored["rows_read"], stored["rows_there"]) == (read, len(ROWS))
+        assert stored["rows_others"] == [why]  # for readers of the ledger, who have no table
+        assert stored["entities_there"] == len({row[0] for row in ROWS})
 
 
 @pytest.mark.parametrize(("kind", "more"), KINDS)
@@ -137,9 +141,9 @@ def test_a_table_that_others_write_to_is_not_scanned_for_its_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with open_engine(declaration(tmp_path), threads=1) as engine:
-        assert engine.known_size() == (6, 4)
+        assert engine.known_size() == (6, 4, 2)
         monkeypatch.setattr(FileBackend, "may_change", True)
-        assert engine.known_size() == (6, 4)
+        assert engine.known_size() == (6, 4, 2)
         engine._facts.clear()
         assert engine.known_size() is None
 

@@ -37,7 +37,7 @@ from takifugu.priors import Name, Transitions
 
 MOST_CELLS = 2**24
 IN_ORDER = "in order"
-SIZE = "rows, and rows of an entity"
+SIZE = "rows, rows of an entity, and entities"
 
 
 class Engine:
@@ -157,8 +157,8 @@ class Engine:
         """How many rows have a place in the order that is not written in the declared format."""
         return self._backend.unparsed_times()
 
-    def known_size(self) -> tuple[int, int] | None:
-        """How many rows there are, and the most that an entity has: public, for messages.
+    def known_size(self) -> tuple[int, int, int] | None:
+        """How many rows there are, the most that an entity has, and how many entities: public.
 
         Counted once: of files it is remembered, and noted down for large ones. Of a table that
         others may write to, it is what `lengths` found last, and None if it was not asked for.
@@ -171,12 +171,13 @@ class Engine:
             return None
         note = self._backend.note(SIZE, source.kind, source.table, entity) if not found else None
         known = (note.read() or "").split() if note is not None else []
-        if len(known) == 2 and all(map(str.isdecimal, known)):
-            return int(known[0]), int(known[1])
+        if len(known) == 3 and all(map(str.isdecimal, known)):
+            return int(known[0]), int(known[1]), int(known[2])
         lengths = [(int(n), int(many)) for n, many, _ in found or self._public(expression)]
-        size = sum(n * many for n, many in lengths), max((n for n, _ in lengths), default=0)
+        longest = max((n for n, _ in lengths), default=0)
+        size = sum(n * many for n, many in lengths), longest, sum(many for _, many in lengths)
         if note is not None:
-            note.write(f"{size[0]} {size[1]}")
+            note.write(" ".join(map(str, size)))
         return size
 
     def entities(self, most: int) -> Mapping[Name, int]:

@@ -28,7 +28,7 @@ from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.project import Project
 from takifugu.project.release_sentences import method_of, question_of, rows_of_charge, title_of
 from takifugu.project.report_columns import reported_columns, secrets_sentence
-from takifugu.project.report_priors import reported_priors
+from takifugu.project.report_priors import fitted_sentence, related_words, reported_priors
 from takifugu.project.stored_tables import stored_table
 from takifugu.reports.report_values import (
     PrivacyReport,
@@ -39,7 +39,7 @@ from takifugu.reports.report_values import (
     ReportedRelease,
 )
 from takifugu.reports.spending_figure import BudgetEvent
-from takifugu.session.entries import stated_entries
+from takifugu.session.entries import Entries, stated_entries
 from takifugu.session.guarantee import guarantee
 from takifugu.session.odds import odds_words
 from takifugu.session.prior_checks import terms_of
@@ -168,19 +168,36 @@ class _Gathered:
             releases=tuple(self._releases()),
             decisions=tuple(self._decisions()),
             notes=self.notes,
+            size=self._size(),
+            fitted=fitted_sentence(found.releasable) if found.policy.priors else "",
+            related=related_words(self._entries()) if found.policy.priors else "",
         )
+
+    def _entries(self) -> dict[str, Entries]:
+        """What the entries of each prior are."""
+        found = self.found
+        return stated_entries(found.priors, found.over, entity=found.declaration.entity)
+
+    def _size(self) -> tuple[int, int] | None:
+        """The rows and the entities of the table, as the last answer that tells them has them."""
+        for event in reversed(self.events):
+            if event.kind == "answer" and isinstance(event.body["answer"], Mapping):
+                shown = event.body["answer"].get("shown") or {}
+                rows, entities = shown.get("rows_there"), shown.get("entities_there")
+                if isinstance(rows, int) and isinstance(entities, int):
+                    return rows, entities
+        return None
 
     def _guarantee(self) -> str:
         if self.view is None:
             return ""
         found = self.found
-        read = stated_entries(found.priors, found.over, entity=found.declaration.entity)
         whole = self.ledger.snapshot(found.name).whole
         return guarantee(
             found.declaration,
             found.translation,
             found.columns,
-            read,
+            self._entries(),
             epsilon=None if whole is None else whole.epsilon,
             delta=Fraction(0) if whole is None else whole.delta,
             statement=found.releasable.statement,
@@ -281,7 +298,7 @@ class _Gathered:
             analyst=body["analyst"],
             alone=self._alone(body, shown),
             on_top=None if added is None else float_up(added),
-            method=method_of(body["mechanism"]),
+            method=method_of(body["mechanism"], ranked=columns if ranked else ()),
             error=_error(body, shown),
             columns=columns,
             table=rows,

@@ -1,5 +1,6 @@
 """Charges of a ledger in plain sentences: what was asked, of which rows, how it is protected."""
 
+import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -11,6 +12,8 @@ KNOWN = frozenset({"name", "column", "by", "k", "values", "level", "every", "que
 LISTED = frozenset({"weights"})  # too long for a sentence
 NOISE = "Random noise was added to each number before it was released"
 ORDER = "Random noise was added to each count, and the largest were taken, in order"
+WITH_COUNTS = "The labels were published with these noisy counts and their intervals."
+ORDER_ONLY = "The labels were published in this order, and no counts."
 METHODS = {
     "integer-laplace": f"{NOISE} (integer Laplace noise).",
     "integer-gaussian": f"{NOISE} (integer Gaussian noise).",
@@ -108,7 +111,12 @@ def rows_of_charge(body: Mapping[str, Any], shown: Mapping[str, Any]) -> str:
         parts.append(window_words(window))
     if only := _only(body["groups"]):
         parts.append(only)
-    return ", ".join(parts) or "all that may be released"
+    words = ", ".join(parts) or "all that may be released"
+    others = shown.get("rows_others")
+    if isinstance(others, list) and others:
+        why = re.sub("`([^`]*)`", r"“\1”", " or ".join(map(str, others)))
+        words += f"; the others are {why}"
+    return words
 
 
 def _only(groups: Mapping[str, Any] | None) -> str:
@@ -119,10 +127,14 @@ def _only(groups: Mapping[str, Any] | None) -> str:
     return f"only {' × '.join(groups['columns'])} {few(keys)}"
 
 
-def method_of(mechanism: Mapping[str, Any]) -> str:
-    """How an answer was protected."""
+def method_of(mechanism: Mapping[str, Any], *, ranked: Sequence[str] = ()) -> str:
+    """How an answer was protected; of a ranking with the columns ``ranked``, what was published."""
     kind = str(mechanism.get("kind") or mechanism.get("name") or "unknown")
-    return METHODS.get(kind, f"By the mechanism {kind}.")
+    words = METHODS.get(kind, f"By the mechanism {kind}.")
+    if not ranked:
+        return words
+    counts = any(str(name).removesuffix(" (answer)") == "estimate" for name in ranked)
+    return f"{words} {WITH_COUNTS if counts else ORDER_ONLY}"
 
 
 def _columns(query: Mapping[str, Any]) -> str:

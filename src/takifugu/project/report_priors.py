@@ -11,7 +11,9 @@ from takifugu.priors.random_field import MarkovRandomField
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.policy import PriorPolicy
 from takifugu.reports.report_values import ReportedPrior
+from takifugu.session.entries import Entries
 from takifugu.session.guarantee import described
+from takifugu.session.held_out import ReleasableRows
 from takifugu.visible import four_digits
 
 OF_PEOPLE = frozenset({"entities", "entities × sequence"})  # readings whose entries are people
@@ -26,6 +28,15 @@ NAMES = {  # of facts, for people
     "known": "other rows that are known",
     "kernel": "kernel of the correlation",
 }
+SEQUENCES = frozenset({"sequence", "household", "entities × sequence"})
+RELATED = (  # by what the entries of all priors are
+    (SEQUENCES, "where somebody was at noon says where they were at eleven"),
+    (frozenset({"row"}), "one column of a row says something about another"),
+    (frozenset({"entities"}), "what holds for one person says something about those around them"),
+)
+NOT_PROTECTED = (
+    "The people whose rows the prior was fitted on are not protected from what the prior shows"
+)
 HOW = frozenset({"fitted", "entered", "written"})  # what a policy event records
 
 
@@ -44,6 +55,32 @@ def reported_priors(found: LoadedDataset, events: Sequence[Event]) -> tuple[Repo
             named=policy.over not in OF_PEOPLE and not isinstance(prior, Product),
         )
     return tuple(done.values())
+
+
+def related_words(read: Mapping[str, Entries]) -> str:
+    """An example of how one cell tells of another, by what the entries of the priors are."""
+    over = {one.over for one in read.values()}
+    return next((example for kinds, example in RELATED if over <= kinds), "")
+
+
+def fitted_sentence(releasable: ReleasableRows) -> str:
+    """Whom the guarantee leaves out because a prior was fitted on their rows; empty for nobody."""
+    if not releasable.statements:
+        return ""
+    if releasable.warning is not None:
+        return f"{NOT_PROTECTED}, and results are about these rows too."
+    which, others = [], []
+    if releasable.entities is not None:
+        share = four_digits(100 * releasable.entities.low)
+        which.append(f"of about {share} % of the people, whom a hash has chosen")
+        others.append("the other people")
+    if releasable.start is not None:
+        which.append(f"before {releasable.start}")
+        others.append("later rows")
+    return (
+        f"{NOT_PROTECTED}; these are the rows {' and those '.join(which)}, and results are about"
+        f" {' and '.join(others)} only."
+    )
 
 
 def _origin(policy: PriorPolicy, prior: Prior, events: Sequence[Event]) -> Iterator[str]:

@@ -18,18 +18,26 @@ from takifugu.visible import four_digits, visible
 Cell = str | int | float | None
 WIDTH = re.compile(r'<svg [^>]*?\bwidth="([0-9.]+(?:pt|px))"')
 TALL = 24  # rows; a longer table scrolls on a screen, and is whole on paper
+LINE = 80  # letters that a line of a table surely has room for on paper
 
 
 @dataclass(frozen=True)
 class Paragraphs:
-    """Paragraphs: an empty line begins a new one."""
+    """Paragraphs: an empty line begins a new one.
+
+    Attributes:
+        text: The paragraphs.
+        leads: Whether they lead to what comes next, and stay on one page with it.
+    """
 
     text: str
+    leads: bool = False
 
     def html(self) -> str:
         """The paragraphs."""
         parts = [part.strip() for part in re.split(r"\n\s*\n", self.text)]
-        return "".join(f"<p>{escape(part)}</p>\n" for part in parts if part)
+        kind = ' class="leads"' if self.leads else ""
+        return "".join(f"<p{kind}>{escape(part)}</p>\n" for part in parts if part)
 
 
 @dataclass(frozen=True)
@@ -157,10 +165,20 @@ class PageTable:
         )
         tall = " tall" if len(self.rows) > TALL else ""
         name = escape(self.caption or ", ".join(self.columns))
+        letters = self._letters()
+        whole = ' class="whole"' if letters <= LINE else ""
         return (
-            f'<div class="box{tall}" tabindex="0" role="group" aria-label="{name}"><table>\n'
+            f'<div class="box sideways{tall}" style="--letters: {letters}" tabindex="0"'
+            f' role="group" aria-label="{name}"><table{whole}>\n'
             f"{caption}<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n"
         )
+
+    def _letters(self) -> int:
+        """The letters that a line needs if no word is broken, with the space between columns."""
+        cells = (
+            [name, *(shown(row[k]) for row in self.rows)] for k, name in enumerate(self.columns)
+        )
+        return sum(2 + max(len(word) for cell in one for word in cell.split(" ")) for one in cells)
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,13 @@ dl.words dt { color: var(--ink); font-weight: 600; margin-top: 0.7rem; }
     linear-gradient(to left, var(--shade), transparent) right / 0.8rem 100% no-repeat scroll,
     linear-gradient(to top, var(--shade), transparent) bottom / 100% 0.8rem no-repeat scroll;
 }
+/* Said where a table is wider than its box: it needs at least so many letters in a line. */
+.sideways { container-type: inline-size; }
+.sideways::before {
+  content: "scroll sideways for more →"; display: block; position: sticky; left: 0; width: 100cqw;
+  height: 0; height: clamp(0px, (var(--letters) * 0.9ch - 100cqw) * 99, 1.5rem); overflow: hidden;
+  padding: 0 0.8rem; box-sizing: border-box; color: var(--link); font-size: 0.85rem;
+}
 .tall thead th { position: sticky; top: 0; background: var(--box); }
 table { border-collapse: collapse; width: 100%; font-size: 0.92rem; }
 caption { text-align: left; color: var(--soft); padding: 0.3rem 0.6rem; }
@@ -125,6 +132,9 @@ footer { margin-top: 3rem; color: var(--soft); font-size: 0.88rem; }
   dl { grid-template-columns: 1fr; }
   dd { margin-bottom: 0.5rem; }
   figure svg { max-width: none; width: calc(0.82 * var(--wide)); }
+  table { font-size: 0.85rem; }
+  th, td { padding: 0.28rem 0.4rem; }
+  td { min-width: 0; }
 }
 @page {
   size: A4; margin: 18mm 16mm 20mm;
@@ -144,15 +154,18 @@ footer { margin-top: 3rem; color: var(--soft); font-size: 0.88rem; }
   nav a { text-decoration: none; }
   pre { font-size: 0.8rem; }
   .box { background: none; overflow: visible; }
+  .sideways { container-type: normal; }
+  .sideways::before { display: none; }
   .tall { max-height: none; border: none; }
   .tall thead th { position: static; }
-  td { min-width: 0; overflow-wrap: anywhere; }
-  h2, h3, h4, caption { break-after: avoid; }
+  th, td { min-width: 0; overflow-wrap: anywhere; }
+  .whole th, .whole td { overflow-wrap: break-word; }
+  h2, h3, h4, caption, .leads { break-after: avoid; }
   h2 { margin-top: 1.6rem; }
   figure, tr, pre, .notice, dl.words dd { break-inside: avoid; }
   figcaption { break-before: avoid; }
   thead { display: table-header-group; }
-  figure svg { max-width: 100%; width: auto; }
+  figure svg { max-width: 100%; max-height: 215mm; width: auto; }
 }
 """
 )

@@ -8,6 +8,12 @@ from takifugu.visible import four_digits
 OURS = ("estimate", "low", "high", "probability")
 
 
+def ranking_numbers(columns: Sequence[str]) -> int:
+    """How many of the last columns of a ranking are numbers: all of `OURS`, the last, or none."""
+    tail = [name.removesuffix(" (answer)") for name in columns[-len(OURS) :]]
+    return len(OURS) if tuple(tail) == OURS else int(tail[-1] == OURS[-1])
+
+
 def ranking_places(
     columns: Sequence[str], rows: Sequence[Sequence[Any]]
 ) -> tuple[tuple[str, ...], dict[tuple[Any, ...], list[str]]]:
@@ -16,8 +22,7 @@ def ranking_places(
     The columns of a ranking are its public ones, ``rank``, the label of each column, and then the
     number of the label and the ``probability`` of the place, as far as they are known.
     """
-    tail = [name.removesuffix(" (answer)") for name in columns[-len(OURS) :]]
-    after = len(OURS) if tuple(tail) == OURS else int(tail[-1] == OURS[-1])
+    after = ranking_numbers(columns)
     rank = "rank (answer)" if "rank (answer)" in columns else "rank"
     place, end = list(columns).index(rank), len(columns) - after
     found: dict[tuple[Any, ...], list[str]] = {}

@@ -13,7 +13,7 @@ from takifugu.reports.html_page import (
     Part,
     Section,
 )
-from takifugu.reports.ranking_columns import ranking_places
+from takifugu.reports.ranking_columns import ranking_numbers
 from takifugu.reports.report_sentences import moment
 from takifugu.reports.report_values import ReportedRelease
 from takifugu.reports.result_figure import result_figure
@@ -21,6 +21,7 @@ from takifugu.visible import four_digits
 
 MOST_ROWS = 200  # of a table in the report
 MOST_PANELS, MOST_BARS, ACROSS = 6, 20, 2  # of a figure in the report
+TALLEST = 12.5  # inches of two panels side by side: on paper they are two thirds as large
 
 
 def release_section(release: ReportedRelease, number: int, mark: str) -> Section:
@@ -61,6 +62,7 @@ def figure_of(release: ReportedRelease, mark: str) -> Drawing | None:
         most_panels=MOST_PANELS,
         most_bars=MOST_BARS,
         across=ACROSS,
+        tallest=TALLEST,
     )
     most = max(numbers, key=lambda row: row[-3])
     named = " ".join(map(str, most[:-3])) or "all rows"
@@ -90,30 +92,18 @@ def _numbers(release: ReportedRelease) -> list[Sequence[Any]] | None:
 
 
 def table_of(release: ReportedRelease) -> PageTable:
-    """The table that was published; a ranking has a row for each group."""
+    """The table that was published; a ranking has a row for each place."""
     numbers = 0 if _numbers(release) is None else 3  # what comes before them names the row
-    columns, rows = list(release.columns), [_line(row, numbers) for row in release.table]
-    if release.ranked:
-        columns, rows = ranking(release)
     caption = "The same as a table."
     if release.ranked:
-        caption = "The ranking, a line for each group."
+        numbers = ranking_numbers(release.columns)
+        caption = "The ranking, one line for each place."
         if str(release.columns[-1]).startswith("probability"):
-            caption += " In brackets, where it is known: how likely the place is to be right."
+            caption += " The probability, where it is known, is that of the place being right."
+    rows = [_line(row, numbers) for row in release.table]
     if len(rows) > MOST_ROWS:
         caption += f" The first {MOST_ROWS} of {len(rows):,} lines."
-    return PageTable(columns, rows[:MOST_ROWS], caption)
-
-
-def ranking(release: ReportedRelease) -> tuple[list[str], list[list[Cell]]]:
-    """One row for each group and one column for each place."""
-    public, groups = ranking_places(release.columns, release.table)
-    places = max(map(len, groups.values()), default=0)
-    lines: list[list[Cell]] = [
-        [*map(str, group), *found, *[None] * (places - len(found))]
-        for group, found in groups.items()
-    ]
-    return [*public, *(f"place {place + 1}" for place in range(places))], lines
+    return PageTable(list(release.columns), rows[:MOST_ROWS], caption)
 
 
 def _line(row: Sequence[Any], numbers: int) -> list[Cell]:

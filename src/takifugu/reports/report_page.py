@@ -60,7 +60,7 @@ def report_page(report: PrivacyReport, *, title: str = "Privacy report", lead: s
 
 
 def _summary(report: PrivacyReport) -> tuple[list[Part], list[Section]]:
-    """Five sentences for each dataset."""
+    """A few sentences for each dataset."""
     first: list[Part] = []
     if not report.ledger.sound:
         first.append(
@@ -123,11 +123,12 @@ def _guarantee(dataset: ReportedDataset) -> Section:
             "There is no prior yet, so that nothing can be released and nothing is guaranteed."
         )
         return Section("The guarantee", [Paragraphs(missing)])
+    related = f": {dataset.related}" if dataset.related else ""
     parts: list[Part] = [
         Paragraphs(
             "Published statistics always tell something. The guarantee limits how much they tell"
-            " about any single cell, also through others that are related to it: where somebody was"
-            " at noon says where they were at eleven. It is stated for an adversary who already"
+            f" about any single cell, also through others that are related to it{related}. It is"
+            " stated for an adversary who already"
             " believes the prior below, sees everything that was published, and wants to know which"
             " of two values one protected cell holds. However they combine what was published, the"
             " odds between the two values change by a factor of at most e^ε.\n\n"
@@ -153,7 +154,7 @@ def _guarantee(dataset: ReportedDataset) -> Section:
             "What it does not cover: it says nothing about an adversary with another prior, about"
             " columns that are not protected, or about what somebody knew before."
         ),
-        Paragraphs("In the words that analysts see:"),
+        Paragraphs("In the words that analysts see:", leads=True),
         Verbatim(dataset.guarantee),
     ]
     return Section("The guarantee", parts)
@@ -314,7 +315,8 @@ def _ledger(ledger: ReportedLedger) -> Section:
         Paragraphs(
             "To verify it yourself, run this in the folder of the project. Keep the number and the"
             " hash of the last event: they also show whether an older copy of the ledger is put"
-            " back later."
+            " back later.",
+            leads=True,
         ),
         Verbatim(f"takifugu ledger verify --anchor {ledger.seq}:{ledger.hash}"),
     ]

@@ -30,10 +30,11 @@ def counted(many: int, word: str) -> str:
 
 
 def summary(dataset: ReportedDataset, ledger: ReportedLedger) -> list[str]:
-    """Five sentences: what is published, about whom, what it tells, the budget, the ledger."""
+    """What is published, about whom (and whom not), what it tells, the budget, the ledger."""
     return [
         _published(dataset),
         _about(dataset),
+        *([dataset.fitted] if dataset.fitted else []),
         _learned(dataset),
         _spent(dataset),
         _verified(ledger),
@@ -56,8 +57,13 @@ def _published(dataset: ReportedDataset) -> str:
 
 def _about(dataset: ReportedDataset) -> str:
     columns = _and([f"“{name}”" for name in dataset.protected])
+    many = ""
+    if dataset.size is not None:
+        rows, entities = dataset.size
+        many = f" ({entities:,} in all, with {counted(rows, 'row')})"
     return (
-        f"The rows belong to whoever the column “{dataset.entity}” names, and what is protected is"
+        f"The rows belong to whoever the column “{dataset.entity}” names{many}, and what is"
+        " protected is"
         f" the value of {columns} in each row; that a row exists, whose it is and its place in the"
         " order are taken as known."
     )

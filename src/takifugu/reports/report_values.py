@@ -135,6 +135,9 @@ class ReportedDataset:
         releases: In order.
         decisions: In order.
         notes: What to know first, in sentences: why nothing can be released, for one.
+        size: The rows and the entities of the table; None if they are not known.
+        fitted: Who is not protected since a prior was fitted on their rows; empty for nobody.
+        related: An example of how one cell tells of another, in a clause; may be empty.
     """
 
     name: str
@@ -151,6 +154,9 @@ class ReportedDataset:
     releases: Sequence[ReportedRelease] = ()
     decisions: Sequence[ReportedDecision] = ()
     notes: Sequence[str] = ()
+    size: tuple[int, int] | None = None
+    fitted: str = ""
+    related: str = ""
 
     @property
     def budget(self) -> ReportedBudget | None:

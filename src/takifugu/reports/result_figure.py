@@ -1,7 +1,7 @@
 """A figure of a released result: numbers with their intervals, or a ranking as a table."""
 
 from collections.abc import Sequence
-from math import ceil
+from math import ceil, inf
 from typing import TYPE_CHECKING, Any
 
 from takifugu.reports.html_style import BLUE, GREY
@@ -29,13 +29,15 @@ def result_figure(
     most_panels: int = MOST_PANELS,
     most_bars: int = MOST_BARS,
     across: int = 3,
+    tallest: float = inf,
 ) -> "Figure":
     """One panel for each group of ``by``; groups that do not fit are counted in the title.
 
     Groups that have one number each share a panel. A ranking (``ranked``) is one table, a line for
     each group, with the probability of each place where it is known. There are at most
     ``most_panels`` panels, ``across`` of them side by side, each of ``most_bars`` numbers: of more,
-    the largest.
+    the largest. Lines of panels are left out, too, that would make it higher than ``tallest``
+    inches.
     """
     from matplotlib.figure import Figure
 
@@ -44,9 +46,13 @@ def result_figure(
     depth = 0 if alone else len(by)
     shown = dict(list((_panels(rows, 0) if alone else panels).items())[:most_panels])
     wide, lines = min(len(shown), across), min(max(map(len, shown.values())), most_bars)
+    each = 1.4 + 0.24 * (min(len(panels), most_bars) if ranked else lines)
     high = ceil(len(shown) / wide)
-    size = (1.4 + 0.24 * (min(len(panels), most_bars) if ranked else lines)) * high + 0.7
-    figure = Figure(figsize=(max(5.2 * wide, 6.4), min(size, 40.0)), layout="constrained")
+    if each * high + 0.7 > tallest:
+        high = max(int((tallest - 0.7) / each), 1)
+    shown = dict(list(shown.items())[: high * wide])
+    size = min(each * high + 0.7, tallest, 40.0)
+    figure = Figure(figsize=(max(5.2 * wide, 6.4), size), layout="constrained")
     left_out = 0 if alone else len(panels) - len(shown)
     more = f" ({left_out} more groups are not shown)" if left_out else ""
     heading = f"{title}{more}\n{note}" if note else f"{title}{more}"

@@ -38,7 +38,7 @@ def _shown(made: UnpricedPlan, answer: list[Any], engine: Engine) -> dict[str, A
         "notes": list(table.notes),
         "error": _plain(made.error),
         "delta": str(made.delta),
-        **made.reads.describe(),
+        **made.reads.record(),
     }
 
 

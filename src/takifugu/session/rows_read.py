@@ -30,6 +30,7 @@ class RowsRead:
         longest: The most rows that an entity of the table has, of a query that counts rows; None
             if it is another, or if counting them would take one more scan of a table that others
             may write to.
+        entities: How many entities the table has, where that is known as ``longest`` is.
     """
 
     read: int
@@ -37,10 +38,19 @@ class RowsRead:
     others: tuple[str, ...] = ()
     entity: str = ""
     longest: int | None = None
+    entities: int | None = None
 
     def describe(self) -> dict[str, Any]:
         """Both numbers as JSON."""
         return {"rows_read": self.read, "rows_there": self.there}
+
+    def record(self) -> dict[str, Any]:
+        """The same with what else a reader of the ledger has to know, who has no table."""
+        return {
+            **self.describe(),
+            **({"rows_others": list(self.others)} if self.others else {}),
+            **({} if self.entities is None else {"entities_there": self.entities}),
+        }
 
     def of_table(self, rows: int | None) -> "RowsRead":
         """The same of a table of so many rows, where they are known from its fingerprint."""
@@ -75,7 +85,8 @@ def rows_read(
     size = engine.whole.known_size() if others or counts else None
     there = read if size is None or not others else max(read, size[0])
     longest = None if size is None or not counts else size[1]
-    return RowsRead(read, there, others, engine.declaration.entity, longest)
+    entities = None if size is None else size[2]
+    return RowsRead(read, there, others, engine.declaration.entity, longest, entities)
 
 
 def _others(
