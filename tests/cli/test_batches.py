@@ -150,6 +150,7 @@ def test_a_batch_with_noise_or_a_taken_file_charges_nothing(study: Path, do: Cal
         '"1/2"', '"0.001"'))  # fmt: skip
     done = do("release --file plans.toml")
     assert isinstance(done.error, MostlyNoise) and charges(study) == 0
+    assert done.error.name == "places" and "accept_noise = true" in str(done.error)
     (study / "plans.toml").write_text(BATCH)
     (study / "late.json").write_text("mine")
     done = do("release --file plans.toml")

@@ -202,6 +202,12 @@ def test_an_accuracy_that_costs_too_much_is_told_what_fits(study: Path, do: Call
     line = next(line for line in planned.out.splitlines() if line.startswith("costs"))
     typed = re.search(r"may cost at most (\S+) alone", line)
     assert typed is not None and "table" not in line
+    assert "from this release" not in planned.out and "from all that" in planned.out
+    show = do("budget show stays").out.splitlines()[0]
+    (whole,) = do("budget show stays --json").json()["budgets"]
+    assert whole["spent"] > 0
+    same = float(whole["most"]) == pytest.approx(whole["left"], rel=0.002)
+    assert ("(prices do not simply add up)" in show) == (not same)
     assert Fraction(typed[1]) <= Fraction(most["cost"]["most"])
     assert do(f"plan stays histogram --epsilon {typed[1]} --json").json()["cost"]["fits"]
     again = do(f"plan stays histogram --epsilon {most['instead']['epsilon']} --json").json()

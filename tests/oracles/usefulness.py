@@ -2,12 +2,22 @@
 
 from collections.abc import Sequence
 
+COUNTED = ("histogram", "count", "counts", "marginals", "transitions", "proportions")
 
-def of_a_group(half: float, low: float, high: float, size: float) -> str:
-    """A group: excludes nothing, is not told from nothing, or useful."""
-    if half >= high - low:
+
+def of_a_group(kind: str, half: float, low: float, high: float, size: float) -> str:
+    """A group: excludes nothing or drowns what is counted, is not told from nothing, or useful."""
+    if half >= high - low or (kind in COUNTED and half >= 5 * size):
         return "mostly noise"
     return "rough" if half >= size else "useful"
+
+
+def single_numbers_are_noise(kind: str, half: float, low: float, high: float, size: float) -> bool:
+    """Whether the words must say so: the noise is three times the size, or half of the range."""
+    found = of_a_group(kind, half, low, high, size)
+    if found == "rough":
+        return half >= 3 * size or half > (high - low) / 2
+    return found == "mostly noise"
 
 
 def scale(
@@ -40,4 +50,4 @@ def verdict(kind: str, noise: float, groups: Sequence[int], labels: int, **how: 
     while (out + left[0]) * 20 < sum(groups):
         out += left.pop(0)
     half = half_of_a_group(kind, noise, left[0])
-    return of_a_group(half, *scale(kind, left[0], labels, **how))
+    return of_a_group(kind, half, *scale(kind, left[0], labels, **how))

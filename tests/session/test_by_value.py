@@ -105,6 +105,9 @@ def test_a_plan_says_what_values_save(tmp_path: Path) -> None:
         assert less.alone == near.cost.alone < less.alone_without_values
         assert str(less).startswith("epsilon = ") and "histogram" in str(less)
         assert session.plan.histogram(epsilon=1).describe()["saving"] is None
+        hardly = replace(plan, otherwise={"deviation": plan.error["deviation"] * 1.000001})
+        assert hardly.saving(replace(plan.cost, without_values=plan.cost.alone)) is None
+        assert str(hardly.saving(plan.cost)).startswith("epsilon = ")  # no digit of the noise
 
 
 def test_an_error_costs_less(tmp_path: Path) -> None:

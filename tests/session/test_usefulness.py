@@ -81,6 +81,7 @@ def scales_of(kind: str, groups: list[int], labels: int, **how: float) -> Answer
     rows = np.array([n for n in groups if n], dtype=np.int64)
     ends = np.array([oracle.scale(kind, int(n), labels, **how) for n in rows])
     low, high, size = ends.T
+    noise = np.minimum(5 * size, high - low) if kind in oracle.COUNTED else high - low
     return AnswerScales(
         "a count",
         "counts",
@@ -88,6 +89,7 @@ def scales_of(kind: str, groups: list[int], labels: int, **how: float) -> Answer
         low,
         high,
         size,
+        noise,
         error="interval",
         per_row=kind in ("proportions", "mean"),
         name=lambda group: {"group": group},
@@ -104,6 +106,8 @@ def scales_of(kind: str, groups: list[int], labels: int, **how: float) -> Answer
 @example("proportions", [72, 150, 200, 180], 9, 125.0)  # the weekend: noise
 @example("histogram", [3, 1000, 1000], 2, 9.0)  # a small group that does not decide
 @example("histogram", [1], 1, 1.0)
+@example("histogram", [3000], 246, 175.0)  # below the range, and drowned
+@example("histogram", [90], 5, 65.0)  # rough, and hardly seen
 @example("histogram", [10**6], 1, 0.0)
 def test_verdicts_are_those_of_the_oracle(
     kind: str, groups: list[int], labels: int, half: float
@@ -113,7 +117,9 @@ def test_verdicts_are_those_of_the_oracle(
     found = judged(scales_of(kind, groups, labels), {"interval": predicted})
     assert found.verdict == oracle.verdict(kind, half, groups, labels)
     each = [
-        oracle.of_a_group(oracle.half_of_a_group(kind, half, n), *oracle.scale(kind, n, labels))
+        oracle.of_a_group(
+            kind, oracle.half_of_a_group(kind, half, n), *oracle.scale(kind, n, labels)
+        )
         for n in groups
         if n
     ]
@@ -125,6 +131,12 @@ def test_verdicts_are_those_of_the_oracle(
         held = sum(n for n, one in zip((n for n in groups if n), each, strict=True) if one in worse)
         assert held < ASIDE * sum(groups)
     assert found.words.startswith(f"{found.verdict}: ")
+    shown = found.accuracy
+    drowned = oracle.single_numbers_are_noise(
+        kind, shown.half_width, *oracle.scale(kind, shown.rows, labels)
+    )
+    assert found.describe()["single_numbers_are_noise"] == drowned
+    assert ("single numbers" in found.words) == (drowned and found.verdict == "rough")
     json.dumps(found.describe(), allow_nan=False)
 
 
@@ -138,6 +150,20 @@ def test_the_boundaries_are_the_range_and_the_size(half: float) -> None:
     assert judged(scales_of("histogram", [58], 2), {"interval": half}).verdict == (
         "useful" if half < 29 else "rough"
     )
+
+
+@pytest.mark.parametrize("times", [0.99, 1, 2.99, 3, 4.99, 5, 200])
+def test_counts_that_drown_in_noise_need_a_confirmation(times: float) -> None:
+    """Far below the range of 1,000 rows, for 100 labels; a ranking may have such leads."""
+    found = judged(scales_of("histogram", [1000], 100), {"interval": 10 * times})
+    verdicts = ("useful",) * (times < 1) + ("rough",) * (times < 5) + ("mostly noise",)
+    assert found.verdict == verdicts[0]
+    assert found.needs_confirmation == (times >= 5)
+    assert ("single numbers" in found.words) == (3 <= times < 5)
+    ranking = judged(scales_of("top_k", [1000], 100), {"interval": 10 * times})
+    assert ranking.needs_confirmation == (times >= 100)
+    wide = judged(scales_of("mean", [5], 1), {"interval": times / 5})
+    assert ("single numbers" in wide.words) == (wide.verdict == "rough" and times > 2.5)
 
 
 def test_an_error_that_is_no_number_is_noise() -> None:
@@ -318,6 +344,8 @@ def test_noise_is_charged_only_if_it_is_confirmed(tmp_path: Path, kind: str) -> 
             MostlyNoise,
             half_width=accuracy.half_width,
             range=(accuracy.low, accuracy.high),
+            size=accuracy.size,
+            name=None,
             epsilon_needed=remedy.epsilon,
             rows_factor=remedy.rows,
             reason="mostly-noise",

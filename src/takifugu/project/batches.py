@@ -22,6 +22,7 @@ from takifugu.project.policy_session import PolicySession
 from takifugu.project.project import Project
 from takifugu.project.query_sections import query_from
 from takifugu.session.query_options import QueryOptions
+from takifugu.session.release_errors import MostlyNoise
 from takifugu.session.release_plan import Plan
 from takifugu.session.release_result import Result
 from takifugu.session.result_files import ResultFile, files_of
@@ -244,7 +245,10 @@ class Batch(AbstractContextManager["Batch"]):
                 raise BatchRefused(part.item.name, part.item.dataset, place, len(self.items))
         for part in self.plans():
             if part.met is not None and not part.item.accept_noise:
-                self.session(part.item).refuse_noise(part.plan)
+                try:
+                    self.session(part.item).refuse_noise(part.plan)
+                except MostlyNoise as error:
+                    raise error.of(part.item.name) from None
 
     def release(self) -> Iterator[tuple[BatchPlan, Result, Path | None]]:
         """Release everything in order; what was released before is free and the same.

@@ -13,7 +13,7 @@ from takifugu.ledger import Ledger, Position, Reading
 from takifugu.ledger.accounts.limits import spent_epsilon
 from takifugu.ledger.entries_read import EPOCH
 from takifugu.losses import Metric, Pure
-from takifugu.session.release_cost import Prices
+from takifugu.session.release_cost import Prices, beside_what_is_left
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.rows.row_translation import RowTranslation
 
@@ -59,6 +59,18 @@ class BudgetStanding:
     history: tuple[Reading, ...] = ()
     stretches: tuple[StretchLoss, ...] = ()
     by_column: Mapping[str, float] | None = None
+
+    @property
+    def beside_what_is_left(self) -> str:
+        """Why the next release may cost less, or more, than what is left; empty if it may not.
+
+        The most that an analyst may spend is also limited by the budget of the whole.
+        """
+        if self.most is None or self.left is None or self.spent is None:
+            return ""
+        if self.analyst is not None and self.most < self.left:
+            return ""
+        return beside_what_is_left(self.most, self.left, self.spent)
 
 
 def budget_standings(

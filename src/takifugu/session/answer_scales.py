@@ -8,7 +8,9 @@ them follow, for each kind of query,
   between the declared bounds, a sum n times as far, the rank of a quantile from 0 to n;
 * the *size* that the error should stay below for the answer to say something: for counts and shares
   what each label would have if all had the same, n/L; for numbers, where nothing is known of their
-  size, a quarter of the range; for a quantile half of the way to the nearer end.
+  size, a quarter of the range; for a quantile half of the way to the nearer end;
+* the *noise* from which on it is not worth its price unless somebody says so: the range, and for
+  counts and shares already five times their size.
 
 No protected value is read here.
 """
@@ -31,6 +33,7 @@ from takifugu.session.query.sum_and_mean import SumQuery
 
 ASIDE = 0.05  # of the rows: the smallest groups that hold less together do not decide
 OF_A_RANGE = 4  # numbers are to be told to this part of their range
+DROWNED = 5  # times its size: an error of a count or a share that leaves next to nothing of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +47,13 @@ class AnswerScales:
         low: ``[group]``: the least possible answer.
         high: ``[group]``: the greatest.
         size: ``[group]``: an error below this leaves something to be told.
+        noise: ``[group]``: an error from this on is mostly noise; at most the range.
         error: Which number of a predicted error is compared with them: ``interval``, ``ranks`` of
             a quantile or ``gap`` of a ranking.
         per_row: Whether that number is about the smallest group, and is less in larger ones.
         name: The keys of the group with a number, by column.
+        guessed: Whether the size is that of labels that are equally common, and the answer is about
+            some of them only: others make up for nothing.
     """
 
     one: str
@@ -56,9 +62,11 @@ class AnswerScales:
     low: Floats
     high: Floats
     size: Floats
+    noise: Floats
     error: str
     per_row: bool
     name: Callable[[int], Mapping[str, Name]]
+    guessed: bool = False
 
     @property
     def half_widths(self) -> Floats:
@@ -93,6 +101,7 @@ def answer_scales(query: Query, engine: Engine) -> AnswerScales:
         return {column: keys[int(place)] for (column, keys), place in zip(axes, at, strict=True)}
 
     scales: dict[str, Any] = {"many": "", "error": "interval", "per_row": False, **found}
+    scales.setdefault("noise", scales["high"] - scales["low"])
     return AnswerScales(rows=rows, name=name, **scales)
 
 
@@ -105,8 +114,16 @@ def _counts(query: Query, engine: Engine, rows: Floats, filled: Integers) -> dic
         share = share**2
     elif query.kind == "count" and isinstance(query, CountQuery):  # of these labels together
         share *= len(query.values)
-    none = np.zeros(len(rows))
-    return {"one": "a count", "many": "counts", "low": none, "high": rows, "size": rows * share}
+    size = rows * share
+    return {
+        "one": "a count",
+        "many": "counts",
+        "low": np.zeros(len(rows)),
+        "high": rows,
+        "size": size,
+        "noise": np.minimum(DROWNED * size, rows),
+        "guessed": query.kind in ("count", "counts") and share < 1,
+    }
 
 
 def _shares(query: Query, engine: Engine, rows: Floats, filled: Integers) -> dict[str, Any]:
@@ -117,12 +134,15 @@ def _shares(query: Query, engine: Engine, rows: Floats, filled: Integers) -> dic
         "low": counted["low"],
         "high": np.ones(len(rows)),
         "size": counted["size"] / rows,
+        "noise": counted["noise"] / rows,
         "per_row": True,
     }
 
 
 def _ranking(query: Query, engine: Engine, rows: Floats, filled: Integers) -> dict[str, Any]:
-    return {**_counts(query, engine, rows, filled), "one": "a lead", "error": "gap"}
+    """A lead of many times the usual size may well be there: only the range is too much."""
+    counted = _counts(query, engine, rows, filled)
+    return {**counted, "one": "a lead", "error": "gap", "noise": rows}
 
 
 def _sums(query: SumQuery, engine: Engine, rows: Floats, filled: Integers) -> dict[str, Any]:

@@ -307,7 +307,7 @@ class QueryPlanning:
         return None, False
 
     def _refuse_noise(self, made: UnpricedPlan, quote: Quote) -> None:
-        """Raise if the noise of an answer exceeds its range."""
+        """Raise if an answer is mostly noise."""
         if not judged(answer_scales(made.query, self._engine), made.error).needs_confirmation:
             return
         found = self._usefulness(made, quote)
@@ -316,6 +316,7 @@ class QueryPlanning:
             found.words,
             half_width=accuracy.half_width,
             range=(accuracy.low, accuracy.high),
+            size=accuracy.size,
             epsilon_needed=None if remedy is None else remedy.epsilon,
             rows_factor=None if remedy is None else remedy.rows,
         )

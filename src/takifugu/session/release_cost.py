@@ -158,8 +158,13 @@ class ReleaseCost:
 
     @property
     def odds_words(self) -> str:
-        """What it means for one person: from this release, and from all that the budget admits."""
+        """What it means for one person: from this release, and from all that the budget admits.
+
+        Of a release that does not fit only the latter: it is not to be had.
+        """
         alone, all_of_it = odds(self.alone, self.delta), odds(self.budget, self.budget_delta)
+        if not self.fits:
+            return f"for one person: {all_of_it.words} from all that the budget admits"
         return (
             f"for one person: {alone.words} from this release; from all that the budget admits they"
             f" {all_of_it.outcome}"
@@ -208,6 +213,23 @@ def checked_delta(delta: Number) -> Fraction:
 def _left(budget: Fraction, spent: float) -> float:
     rest = max(budget - Fraction(spent), Fraction(0)) if spent < math.inf else Fraction(0)
     return float_down(rest)
+
+
+def beside_what_is_left(most: Decimal, left: float, spent: float) -> str:
+    """Why a release may cost ``most`` alone where another amount is left; empty if both agree.
+
+    Nothing was spent: then the price of the largest loss that fits is below the budget. Otherwise
+    two releases together may cost more or less than the sum of what they cost alone.
+
+    >>> beside_what_is_left(Decimal("0.4747"), 0.5, 0.0), beside_what_is_left(Decimal(2), 2.0, 0.0)
+    (' (prices come in steps, and the next one is too much)', '')
+    """
+    low, high = sorted((Fraction(most), Fraction(left)))
+    if not most > 0 or APART * high <= low:
+        return ""
+    if spent == 0:
+        return " (prices come in steps, and the next one is too much)"
+    return " (prices do not simply add up)"
 
 
 class Allowances(Protocol):

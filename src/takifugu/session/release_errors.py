@@ -3,7 +3,7 @@
 * BudgetExceeded
   x OverBudget       refused; says the largest Pufferfish ε that would still be accepted
 * TakifuguError
-  x MostlyNoise      the noise exceeds the range of the answer, and nobody confirmed it
+  x MostlyNoise      little but noise would be released, and nobody confirmed it
   x StalePlan        the plan is not what would be released now
   x ReleaseFailed    it was paid for and then something broke; nothing of it is shown
   x BudgetConflict   a session was given another budget than the dataset has
@@ -14,7 +14,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from takifugu.errors import BudgetExceeded, TakifuguError
-from takifugu.visible import four_digits
+from takifugu.visible import four_digits, visible
 
 
 class OverBudget(BudgetExceeded):
@@ -46,35 +46,57 @@ class OverBudget(BudgetExceeded):
 
 
 class MostlyNoise(TakifuguError):
-    """A release whose noise exceeds the range of its answer, without confirmation.
+    """A release of little but noise, without confirmation.
 
+    Its noise exceeds the range of the answer, or is many times what counts and shares usually are.
     Nothing was charged and nothing was read.
 
     Attributes:
         half_width: Half of the 95 % interval of an answer; of a quantile in ranks, of a ranking the
             lead that is resolved.
         range: The least and the greatest possible answer.
+        size: The size that answers are expected to have.
         epsilon_needed: A Pufferfish ε that makes the answer useful; None if none does.
         rows_factor: How many times as many rows make it useful at the same noise.
+        words: Whether it would be useful, in words.
+        name: Which one of a batch it is; None outside one.
     """
 
     def __init__(
         self,
         words: str,
         *,
+        name: str | None = None,
         half_width: float,
         range: tuple[float, float],
+        size: float,
         epsilon_needed: Decimal | None,
         rows_factor: int | None,
     ) -> None:
+        which, how = "", "--yes, or accept_noise=True in Python"
+        if name is not None:
+            which, how = f"{visible(repr(name))} would be ", "`accept_noise = true` in its section"
+            how += " [[release]], or --yes for all"
         super().__init__(
-            f"{words}. Nothing was charged. To release it all the same, confirm it: --yes, or"
-            " accept_noise=True in Python",
+            f"{which}{words}. Nothing was charged. To release it all the same, confirm it: {how}",
             field="accept_noise",
             reason="mostly-noise",
         )
-        self.half_width, self.range = half_width, range
+        self.words, self.name = words, name
+        self.half_width, self.range, self.size = half_width, range, size
         self.epsilon_needed, self.rows_factor = epsilon_needed, rows_factor
+
+    def of(self, name: str) -> "MostlyNoise":
+        """The same about the release with this name in a batch."""
+        return MostlyNoise(
+            self.words,
+            name=name,
+            half_width=self.half_width,
+            range=self.range,
+            size=self.size,
+            epsilon_needed=self.epsilon_needed,
+            rows_factor=self.rows_factor,
+        )
 
 
 class StalePlan(TakifuguError):

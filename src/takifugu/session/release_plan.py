@@ -14,7 +14,7 @@ from takifugu.mechanisms import Mechanism
 from takifugu.session.protected_values import telling
 from takifugu.session.query.query import CONFIDENCE, Query
 from takifugu.session.query_options import QueryOptions
-from takifugu.session.release_cost import ReleaseCost
+from takifugu.session.release_cost import ReleaseCost, beside_what_is_left
 from takifugu.session.rows_read import RowsRead
 from takifugu.session.saving import Saving
 from takifugu.session.usefulness import Usefulness
@@ -84,7 +84,8 @@ class UnpricedPlan:
         """What the charge by value saves at this cost; None if values make no difference."""
         if cost.by_value is None or cost.without_values is None or self.otherwise is None:
             return None
-        less_noise = self.otherwise["deviation"] > self.error["deviation"] * (1 + 1e-9)
+        here, there = self.error["deviation"], self.otherwise["deviation"]
+        less_noise = there > here and four_digits(there) != four_digits(here)
         if not less_noise and four_digits(cost.without_values, "up") == four_digits(
             cost.alone, "up"
         ):
@@ -181,6 +182,8 @@ def _accepted(cost: ReleaseCost, instead: Mapping[str, Any] | None) -> str:
     if not cost.most > 0:
         return "; nothing more is accepted on these rows. Have the owner raise the budget"
     text = f"; a release on these rows may cost at most {four_digits(cost.most, 'down')} alone"
+    if cost.own is None and cost.by_value is None and not cost.delta and not cost.before:
+        text += beside_what_is_left(cost.most, cost.left, cost.before)
     if instead is not None:
         text += f", with this error: {error_words(instead['error'])}"
     return text

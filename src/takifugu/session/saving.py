@@ -45,13 +45,10 @@ class Saving:
         """As one line."""
         other = self.alone_without_values
         price = four_digits(other, "up") if other < float("inf") else "infinity"
-        price = f"epsilon = {price}"
-        if self.noise_ratio > 1 + 1e-9:
-            gain = (
-                f"noise with standard deviation {four_digits(self.deviation)} instead of"
-                f" {four_digits(self.deviation_without_values)}"
-            )
-            price = f"; without values this noise would cost {price}"
+        here, there = four_digits(self.deviation), four_digits(self.deviation_without_values)
+        if self.noise_ratio > 1 and here != there:
+            gain = f"noise with standard deviation {here} instead of {there}"
+            cost = f"; without values this noise would cost epsilon = {price}"
         else:
-            gain, price = f"epsilon = {four_digits(self.alone, 'up')} instead of {price[10:]}", ""
-        return f"{gain}, because {self.because}{price}"
+            gain, cost = f"epsilon = {four_digits(self.alone, 'up')} instead of {price}", ""
+        return f"{gain}, because {self.because}{cost}"

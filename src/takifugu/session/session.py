@@ -306,7 +306,7 @@ class Session(QueryPlanning):
         return self._ledger.rehearse(charges)
 
     def refuse_noise(self, plan: Plan) -> None:
-        """Raise `MostlyNoise` if the noise of a plan exceeds the range of its answer."""
+        """Raise `MostlyNoise` if the answer of a plan is mostly noise."""
         if plan.needs_confirmation and not plan.stored:
             self._refuse_noise(plan, self._quote(plan, plan.charge))
 
@@ -334,7 +334,7 @@ class Session(QueryPlanning):
     def release(self, plan: Plan, *, accept_noise: bool = False) -> Result:
         """Pay for a plan, then answer it; for free if the same was answered before.
 
-        If the noise exceeds the range of the answer, it is mostly noise, and charged only with
+        An answer that is mostly noise (`takifugu.session.usefulness`) is charged only with
         ``accept_noise=True``: `MostlyNoise` otherwise.
 
         A plan is a value, and a value can be put together from parts of others. So it is made anew

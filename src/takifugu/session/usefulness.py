@@ -4,9 +4,12 @@ The half width of the 95 % interval is compared with what the answer may be, as 
 public (`takifugu.session.answer_scales`):
 
 * *mostly noise*: it is at least as wide as the range. Whatever possible number is published, its
-  interval then holds every possible answer, and excludes none.
+  interval then holds every possible answer, and excludes none. Of counts and shares also if it is
+  at least five times what is expected: only a label that is several times as common as the others
+  would then be told from one that nobody has.
 * *rough*: it is at least as large as what is expected: the interval around a count of the usual
-  size holds 0.
+  size holds 0. From three times that on, or half of the range, the words say that single numbers
+  will mostly be noise.
 * *useful*: otherwise.
 
 Of groups of different size the smallest decides, but for those that together hold less than 5 % of
@@ -28,7 +31,9 @@ from takifugu.session.answer_scales import AnswerScales
 from takifugu.visible import four_digits, visible
 
 FARTHEST = 10_000  # a per-entry loss beyond which none is looked for
+FAINT = 3  # times its size: an error beside which a number of that size is hardly seen
 TWO_DIGITS = Context(prec=2, rounding=ROUND_CEILING)
+NOISE = "single numbers will mostly be noise"
 Verdict = Literal["useful", "rough", "mostly noise"]
 
 
@@ -79,6 +84,12 @@ class GroupAccuracy:
     rows: int
     group: Mapping[str, Name]
 
+    @property
+    def faint(self) -> bool:
+        """Whether single numbers will mostly be noise, although their noise is below the limit."""
+        wide = self.half_width > (self.high - self.low) / 2
+        return self.verdict == "rough" and (wide or self.half_width >= FAINT * self.size)
+
     def describe(self) -> dict[str, Any]:
         """Ready to be written as JSON."""
         return {
@@ -86,6 +97,7 @@ class GroupAccuracy:
             "half_width": self.half_width,
             "range": [self.low, self.high],
             "size": self.size,
+            "single_numbers_are_noise": self.faint or self.verdict == "mostly noise",
             "rows": self.rows,
             "group": dict(self.group),
         }
@@ -103,6 +115,7 @@ class Usefulness:
         alike: Whether all of them have the same number of rows.
         worse: In how many small groups the answer is worse than in the one that decides.
         worst: The smallest group, if it is worse; None otherwise.
+        guessed: Whether the size is a guess: that of labels that are equally common.
         remedy: What would make it useful; None if it is, or if that was not computed.
     """
 
@@ -113,6 +126,7 @@ class Usefulness:
     alike: bool
     worse: int = 0
     worst: GroupAccuracy | None = None
+    guessed: bool = False
     remedy: Remedy | None = None
 
     @property
@@ -122,13 +136,17 @@ class Usefulness:
 
     @property
     def needs_confirmation(self) -> bool:
-        """Whether it must be confirmed before it is charged: its noise exceeds its range."""
+        """Whether it must be confirmed before it is charged: it is mostly noise."""
         return self.verdict == "mostly noise"
 
     @property
     def words(self) -> str:
         """One line."""
         text = f"{self.verdict}: {self._error}{self._where}"
+        if self.accuracy.faint:
+            there = " there" if self.groups > 1 and not self.alike else ""
+            ranked = self.one == "a lead"
+            text += f": {'places will mostly be left to chance' if ranked else NOISE}{there}"
         if self.worst is not None:
             text += (
                 f"; {self.worst.verdict} in {self.worse:,} smaller"
@@ -140,7 +158,10 @@ class Usefulness:
     @property
     def _error(self) -> str:
         found = self.accuracy
-        half, noise = four_digits(found.half_width, "up"), found.verdict == "mostly noise"
+        half, noise = (
+            four_digits(found.half_width, "up"),
+            not found.half_width < found.high - found.low,
+        )
         if self.one == "a rank":
             return f"a rank within ±{half} of the requested one, among {found.rows:,} rows"
         if self.one == "a lead":
@@ -150,7 +171,8 @@ class Usefulness:
         within = f"about ±{half}" if found.half_width else "off by less than one unit"
         if noise or not self.many:
             return f"{within} on {self.one} between {_number(found.low)} and {_number(found.high)}"
-        return f"{within} on {self.many} around {_number(found.size)}"
+        guessed = " (if labels were equally common)" if self.guessed else ""
+        return f"{within} on {self.many} around {_number(found.size)}{guessed}"
 
     @property
     def _where(self) -> str:
@@ -184,12 +206,13 @@ def judged(scales: AnswerScales, error: Mapping[str, Any]) -> Usefulness:
     found = _accuracy(scales, scales.deciding, noise)
     smallest = _accuracy(scales, int(scales.by_size[0]), noise)
     groups, alike = len(scales.rows), bool(np.all(scales.rows == scales.rows[0]))
+    about = scales.one, scales.many, groups, alike
     if smallest.verdict == found.verdict:
-        return Usefulness(smallest, scales.one, scales.many, groups, alike)
+        return Usefulness(smallest, *about, guessed=scales.guessed)
     halves = noise * scales.half_widths
-    limit = scales.size if found.verdict == "useful" else scales.high - scales.low
+    limit = scales.size if found.verdict == "useful" else scales.noise
     worse = int(np.count_nonzero(halves >= limit))
-    return Usefulness(found, scales.one, scales.many, groups, alike, worse, smallest)
+    return Usefulness(found, *about, worse, smallest, scales.guessed)
 
 
 def most_noise(scales: AnswerScales) -> float:
@@ -242,16 +265,13 @@ def candidates_above(price: float) -> Iterator[Decimal]:
         yield TWO_DIGITS.create_decimal_from_float(price * more)
 
 
-_RANKED: Mapping[Verdict, int] = {"useful": 0, "rough": 1, "mostly noise": 2}
-
-
 def _accuracy(scales: AnswerScales, group: int, noise: float) -> GroupAccuracy:
     half = noise * float(scales.half_widths[group])
     low, high = float(scales.low[group]), float(scales.high[group])
     size = float(scales.size[group])
     verdict: Verdict = "useful"
     if not half < size:  # also true for NaN
-        verdict = "rough" if half < high - low else "mostly noise"
+        verdict = "rough" if half < float(scales.noise[group]) else "mostly noise"
     return GroupAccuracy(
         verdict, half, low, high, size, int(scales.rows[group]), scales.name(group)
     )

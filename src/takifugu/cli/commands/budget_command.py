@@ -173,7 +173,7 @@ def _print(name: str, standing: "BudgetStanding", instants: bool) -> None:
     if standing.most is not None:
         parts.append(
             f"the next release on all rows may cost at most {four_digits(standing.most, 'down')}"
-            " alone"
+            f" alone{standing.beside_what_is_left}"
         )
     echo(f"{who}: {', '.join(parts)}")
     for column, loss in (standing.by_column or {}).items():

@@ -50,7 +50,8 @@ def run_plan(
 
     Keys of the JSON object: form, asked, dataset, query, window, groups, rows_read (of the
     rows_there in the table), usefulness (verdict: useful, rough or mostly noise; half_width of an
-    answer in the group that decides; range of the possible answers; their size; rows; group; words;
+    answer in the group that decides; range of the possible answers; their size;
+    single_numbers_are_noise; rows; group; words;
     groups; worse_groups and worst; epsilon_needed, budget_admits_it and rows_factor: what would
     make it useful, null if it is), mechanism, error, reason, cost (currency and per_entry: the DP
     loss that is charged; alone, at delta; before; after; marginal; budget; budget_delta; left;
