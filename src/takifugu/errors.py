@@ -47,10 +47,26 @@ def pasted(name: str) -> str:
     return quote(name)
 
 
-def one_of(names: Iterable[object]) -> str:
-    """What a name must do: "be a", or "be one of a, b"."""
+def nearest(given: object, names: Iterable[object]) -> str | None:
+    """Which of the names was probably meant; None if none is near."""
+    from difflib import get_close_matches  # only for what has gone wrong
+
+    found = get_close_matches(str(given), [str(name) for name in names], n=1, cutoff=0.5)
+    return found[0] if found else None
+
+
+def one_of(names: Iterable[object], given: object = None) -> str:
+    """What a name must do: "be a", or "be one of a, b"; which of them is nearest to ``given``.
+
+    >>> one_of(["union", "industry"], "unoin")
+    "be one of union, industry; the nearest is 'union'"
+    """
     listed = [str(name) for name in names]
-    return f"be {listed[0]}" if len(listed) == 1 else f"be one of {', '.join(listed)}"
+    if len(listed) == 1:
+        return f"be {listed[0]}"
+    near = None if given is None else nearest(given, listed)
+    hint = f"; the nearest is {near!r}" if near else ""
+    return f"be one of {', '.join(listed)}{hint}"
 
 
 class TakifuguError(Exception):

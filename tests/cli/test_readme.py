@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from datetime import date, timedelta
 from pathlib import Path
 
 from tests.visits import LABELS, write_visits
@@ -19,7 +20,8 @@ column = "person"
 
 [order]
 column = "day"
-kind = "number"
+kind = "time"
+zone = "UTC"
 ties = "refuse"
 
 [protected.place]
@@ -39,7 +41,8 @@ def test_the_main_job_of_the_readme_runs(tmp_path: Path) -> None:
     (study / "visits.toml").write_text(DECLARATION)
     places = ("home", "home", "work", "home", "ward", "home", "home", "work")
     rows = [
-        f"{person},{day},{places[(day * 5 + person * 3 + day // 7) % 8]},{('JP', 'MX')[person % 2]}"
+        f"{person},{date(2012, 4, 3) + timedelta(days=day)},"
+        f"{places[(day * 5 + person * 3 + day // 7) % 8]},{('JP', 'MX')[person % 2]}"
         for person in range(8)
         for day in range(500)
     ]

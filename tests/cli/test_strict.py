@@ -129,7 +129,7 @@ def test_no_is_no_and_an_interrupt_at_a_query_is_one(
         except KeyboardInterrupt:
             raise typer.Abort from None
 
-    monkeypatch.setattr("takifugu.cli.app", asked)
+    monkeypatch.setattr("takifugu.cli._called", lambda _: asked)
     done = call(tmp_path, monkeypatch, "init")
     assert done.status == (exit_status.STOPPED if interrupted else exit_status.MISTAKE)
     assert done.err == f"takifugu: {'stopped' if interrupted else 'nothing was changed'}\n"

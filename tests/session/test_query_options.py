@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -18,6 +19,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.session.query_options import KIND_OPTIONS, Kind, QueryOptions
 from takifugu.session.query_planner import KINDS, Planner
 from tests.raising import raises
+from tests.session.world import opened
 
 OWN: dict[str, dict[str, Any]] = {
     "count": {"values": ["a"]},
@@ -218,3 +220,16 @@ def test_options_that_are_no_object_and_columns_that_are_no_text_are_named() -> 
 
 def test_a_decimal_is_kept_by_its_digits() -> None:
     assert QueryOptions("histogram", epsilon=Decimal("0.1")).epsilon == "0.1"
+
+
+def test_a_misspelt_name_is_told_the_nearest_one(tmp_path: Path) -> None:
+    with opened(tmp_path) as (s, *_):
+        for ask, near in (
+            (lambda: s.plan.histogram("stat", epsilon=1), "state"),
+            (lambda: s.plan.histogram(by="zon", epsilon=1), "zone"),
+            (lambda: s.plan.count(["hom"], epsilon=1), "home"),
+            (lambda: QueryOptions("histogramm"), "histogram"),  # type: ignore[arg-type]
+        ):
+            with pytest.raises(InvalidQuery) as told:
+                ask()
+            assert near in str(told.value)

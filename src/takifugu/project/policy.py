@@ -186,7 +186,9 @@ def _schedules(top: TomlSection, datasets: Mapping[str, DatasetPolicy]) -> dict[
             raise InvalidProject(
                 named.section(name, None).at("dataset"),
                 given=f"is {schedule.dataset!r:.80}",
-                needed=one_of(datasets) if datasets else "be added first: there are no datasets",
+                needed=one_of(datasets, schedule.dataset)
+                if datasets
+                else "be added first: there are no datasets",
                 reason="unknown",
             )
     return found

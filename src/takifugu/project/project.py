@@ -148,7 +148,7 @@ class Project(PriorEntering):
         if name in self.policy.datasets:
             return self.policy.datasets[name]
         known = self.policy.datasets
-        needed = one_of(known) if known else "be added first: there are no datasets yet"
+        needed = one_of(known, name) if known else "be added first: there are no datasets yet"
         if not known:
             needed += " (`takifugu dataset add`)"
         raise InvalidProject(
@@ -261,7 +261,9 @@ class Project(PriorEntering):
         listed = self.dataset(name).analysts
         if listed and analyst not in listed:
             given = "nobody is named" if analyst is None else f"{analyst!r:.80} is not listed"
-            raise InvalidProject("analyst", given=given, needed=one_of(listed), reason="unlisted")
+            raise InvalidProject(
+                "analyst", given=given, needed=one_of(listed, analyst), reason="unlisted"
+            )
 
     def refuse_taken_name(self, name: str) -> None:
         """Raise unless a new dataset can have this name."""

@@ -172,8 +172,8 @@ def _groups(declaration: Declaration, where: Mapping[str, Sequence[Name]]) -> Gr
             raise InvalidQuery(
                 f"where, {column}",
                 given="is not a public column",
-                needed=f"{one_of(public) if public else 'be left out: no column is public'};"
-                " rows may not be chosen by what is protected",
+                needed=(one_of(public, column) if public else "be left out: no column is public")
+                + "; rows may not be chosen by what is protected",
             )
     many = prod(len(keys) for keys in where.values())
     if many > MOST_GROUPS:

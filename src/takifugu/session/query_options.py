@@ -156,7 +156,7 @@ class QueryOptions:
             raise InvalidQuery(
                 "kind",
                 given=f"is {kind!r:.80}",
-                needed=one_of(get_args(Kind)),
+                needed=one_of(get_args(Kind), kind),
             )
         if not isinstance(query, str | None):
             raise InvalidQuery("query", given="is not text", needed="name a declared linear query")
@@ -255,7 +255,7 @@ class QueryOptions:
                 raise InvalidQuery(
                     str(key)[:80],
                     given="is not an option of a query",
-                    needed=one_of(names),
+                    needed=one_of(names, key),
                 )
             if name in found:
                 raise InvalidQuery(name, given="is given twice", needed="be given once")

@@ -61,7 +61,7 @@ def query_of(
             raise InvalidQuery(
                 f"by, {name}",
                 given="is not a public column",
-                needed=one_of(public) if public else "be left out: no column is public",
+                needed=one_of(public, name) if public else "be left out: no column is public",
             )
     if len(set(options.by)) < len(options.by):
         raise InvalidQuery("by", given="repeats a column", needed="name each one once")
@@ -94,7 +94,9 @@ def _columns(
             raise InvalidQuery(
                 "query",
                 given=f"is {options.query!r:.80}",
-                needed=one_of(linear) if linear else "be declared in the policy, which has none",
+                needed=one_of(linear, options.query)
+                if linear
+                else "be declared in the policy, which has none",
             )
         given = linear[options.query].column
     if given is None and len(known) == 1:
@@ -113,8 +115,8 @@ def _columns(
         if column not in known:
             raise InvalidQuery(
                 column,
-                given="is not what the prior is about",
-                needed=f"{one_of(known)}; what it tells of them is in no prior of this session",
+                given="is not a column that the prior is about",
+                needed=f"{one_of(known, column)}: what another column tells is in no prior here",
             )
     if len(named) > 1 and not kind.several:
         can = [name for name, other in KINDS.items() if other.several]

@@ -341,6 +341,8 @@ def _refuse_other_order(
     if first_days is None and first_steps is None:
         return
     order = project.load(data).declaration.order
+    if order.absent:
+        return  # refused by the fit, which says that there is no order
     if first_days is not None and order.kind == "number":
         raise InvalidOption(
             "--first-days",

@@ -161,7 +161,9 @@ def _chosen(project: "Project", names: list[str] | None) -> "list[Schedule]":
     known = project.policy.schedules
     for name in names or ():
         if name not in known:
-            needed = one_of(known) if known else "be declared: [schedule.NAME] in takifugu.toml"
+            needed = (
+                one_of(known, name) if known else "be declared: [schedule.NAME] in takifugu.toml"
+            )
             raise InvalidOption("NAME", given=f"is {name!r:.80}", needed=needed)
     return [known[name] for name in names] if names else list(known.values())
 

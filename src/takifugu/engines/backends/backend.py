@@ -132,16 +132,16 @@ def declared_kinds(declaration: Declaration, found: Mapping[str, Kind]) -> dict[
         raise InvalidDeclaration(
             missing[0],
             given=f"is not a column of {declaration.source.place}",
-            needed=_listed(declaration, found),
+            needed=_listed(declaration, found, missing[0]),
         )
     return {name: found[name] for name in declaration.columns}
 
 
-def _listed(declaration: Declaration, found: Mapping[str, Kind]) -> str:
+def _listed(declaration: Declaration, found: Mapping[str, Kind], name: str) -> str:
     """The columns that there are; not of a CSV file, whose header may be a row of data."""
     if declaration.source.kind == "csv":
         return "be one, spelled as it is there"
-    return f"{one_of(found)}, spelled as it is there"
+    return f"{one_of(found, name)}, spelled as it is there"
 
 
 def quoted(name: str) -> str:

@@ -111,7 +111,7 @@ class Declaration(ByContent):
         raise InvalidQuery(
             name,
             given="is not a declared column of labels",
-            needed=one_of(labels) if labels else "be declared with labels",
+            needed=one_of(labels, name) if labels else "be declared with labels",
         )
 
     def amount(self, name: str) -> Amount:
@@ -123,7 +123,7 @@ class Declaration(ByContent):
         raise InvalidQuery(
             name,
             given="is not a declared column of numbers",
-            needed=one_of(amounts) if amounts else "be declared with bounds",
+            needed=one_of(amounts, name) if amounts else "be declared with bounds",
         )
 
     def guarantee(self) -> str:

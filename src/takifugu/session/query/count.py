@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Self
 
 from takifugu.costs import Cost
 from takifugu.engines import Declaration, Engine, InvalidQuery
+from takifugu.errors import nearest
 from takifugu.mechanisms import COUNT, Sensitivity
 from takifugu.numeric import Integers
 from takifugu.priors import Name
@@ -58,7 +59,9 @@ class CountQuery(NumberQuery):
             given = "are repeated"
         for value in self.values:
             if value not in known:
-                given = f"hold {value!r:.80}, which is not declared"
+                near = nearest(value, keys)
+                hint = f"; the nearest is {near!r}" if near else ""
+                given = f"hold {value!r:.80}, which is not declared{hint}"
         if given:
             listed = ", ".join(map(str, keys[:MOST_LISTED]))
             more = ", … (the declaration has them all)" if len(keys) > MOST_LISTED else ""

@@ -266,7 +266,7 @@ def labels_of(declaration: Declaration, kind: str, column: str) -> Category:
         raise InvalidQuery(
             column,
             given="is not a protected column of labels",
-            needed=one_of(known) if known else "be declared with labels",
+            needed=one_of(known, column) if known else "be declared with labels",
         )
     others = f", or {kind} of {' or '.join(known)}" if known else ""
     raise InvalidQuery(
@@ -287,7 +287,7 @@ def numbers_of(declaration: Declaration, kind: str, column: str) -> Amount:
         raise InvalidQuery(
             column,
             given="is not a protected column of numbers",
-            needed=one_of(known) if known else "be declared with bounds",
+            needed=one_of(known, column) if known else "be declared with bounds",
         )
     others = f", or {kind} of {' or '.join(known)}" if known else ""
     raise InvalidQuery(
