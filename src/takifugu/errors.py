@@ -267,18 +267,26 @@ class NotAccepted(LedgerError):
 
     Attributes:
         changed: What differs from what is in force: "prior", "secrets", "rules".
+        keys: Of the rules, which keys of the policy differ; empty if that is not known.
     """
 
-    def __init__(self, dataset: str, changed: tuple[str, ...]) -> None:
+    def __init__(self, dataset: str, changed: tuple[str, ...], keys: tuple[str, ...] = ()) -> None:
         self.changed = changed
+        self.keys = keys
         accept = f"have the owner run `takifugu prior accept {pasted(dataset)}`"
         words = {"prior": "another prior", "secrets": "other secrets"}
         terms = " and ".join(words[name] for name in changed if name in words)
         if not terms:
+            parts = (
+                "its column, what the entries of a prior are, or which rows of a fitted prior are"
+                " released from, differs"
+            )
+            if keys:
+                named = ", ".join(f"`{key}`" for key in keys)
+                parts = f"{named} of the policy {'differs' if len(keys) == 1 else 'differ'}"
             message = (
-                f"dataset {dataset!r}: its column, what the entries of a prior are, or which rows"
-                " of a fitted prior are released from, differs from what its owner accepted or"
-                f" earlier releases used; nothing was released. Restore the policy, or {accept}"
+                f"dataset {dataset!r}: {parts} from what its owner accepted or earlier releases"
+                f" used; nothing was released. Restore the policy, or {accept}"
             )
         else:
             message = (

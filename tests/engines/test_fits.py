@@ -314,3 +314,63 @@ def test_a_network_says_that_rows_are_not_independent() -> None:
         with declared(data, a=LABELS["a"], b=LABELS["b"]).open() as engine:
             notes = fit_prior(engine, (), FitOptions(kind="network")).estimate.notes
         assert any("not independent" in note for note in notes) == dependent
+
+
+def leaving(columns: Sequence[str], data: dict[str, list[Any]], first: int) -> dict[str, int]:
+    """How many people left each state, by going through the rows of each in turn."""
+    mine: dict[str, list[tuple[int, str]]] = {}
+    for i, who in enumerate(data["who"]):
+        if data["at"][i] < first:
+            state = "|".join(str(data[column][i]) for column in columns)
+            mine.setdefault(who, []).append((data["at"][i], state))
+    left: dict[str, set[str]] = {}
+    for who, path in mine.items():
+        for _, state in sorted(path)[:-1]:
+            left.setdefault(state, set()).add(who)
+    return {state: len(those) for state, those in left.items()}
+
+
+@pytest.mark.parametrize("kind", ["markov", "interval"])
+@pytest.mark.parametrize("seed", range(4))
+def test_states_that_few_people_left_are_told(kind: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    data = rows(120)
+    size = len(data["who"])
+    data["a"] = [f"a{i}" for i in rng.choice(3, size, p=[0.93, 0.05, 0.02])]
+    for columns in [("a",)] if kind == "interval" else [("a",), ("a", "b")]:
+        with declared(data).open() as engine:
+            options = FitOptions(kind=kind, columns=columns, first_days=9)
+            found = fit_prior(engine, (), options, sized=True)
+            unsized = fit_prior(engine, (), options)
+        truth = {s: n for s, n in leaving(columns, data, 9).items() if n < 5}
+        text = {str(state) for state, _ in found.estimate.few or ()}
+        assert len(text) == len(truth) > 0
+        assert sorted(n for _, n in found.estimate.few or ()) == sorted(truth.values())
+        if len(columns) == 1:
+            assert dict(found.estimate.few or ()) == truth
+        assert found.evidence.few == found.estimate.few
+        assert found.evidence.document()["few_people"] == dict(found.estimate.few or ())
+        assert f"{len(truth)} state" in found.evidence.words
+        assert unsized.estimate.few is None and "rest" not in unsized.evidence.few_words
+
+
+def test_people_count_once_for_values_that_count_as_one_and_whoever_only_ends_there_not() -> None:
+    data: dict[str, list[Any]] = {
+        "who": ["p", "p", "p", "q", "q", "r", "r"],
+        "at": [0, 1, 2, 0, 1, 0, 1],
+        "a": ["x", "y", None, "a0", "x", "a0", "a0"],
+    }
+    with declared(data, a={"values": ("a0", "other"), "outside": "other"}).open() as engine:
+        found = fit_prior(engine, ("a",), FitOptions(), sized=True)
+    assert dict(found.estimate.few or ()) == {"other": 1, "a0": 2}  # p left it by x and by y
+
+
+def test_people_who_left_a_range_of_numbers_are_counted() -> None:
+    data = rows(60)
+    data["kwh"] = [0.25] * 60
+    data["kwh"][3], data["kwh"][14] = 1.75, 1.0
+    cuts = (Fraction(0), Fraction(1, 2), Fraction(3, 2), Fraction(2))
+    with declared(data).open() as engine:
+        found = fit_prior(engine, ("kwh",), FitOptions(cuts=cuts), sized=True)
+    few = dict(found.estimate.few or ())
+    assert sorted(few.values()) == [1, 1] and len(few) == 2

@@ -180,3 +180,43 @@ def test_too_many_declared_labels_are_refused_when_the_dataset_is_added(tmp_path
         with raises(TooLarge, field="mood", reason="labels", size=many, limit=limit):
             project.add_dataset("many", tmp_path / "many.toml", pairs=pairs)
         assert "many" not in open_project(tmp_path).policy.datasets
+
+
+def test_a_refit_keeps_how_many_entities_a_label_needs(tmp_path: Path) -> None:
+    """One person alone is ever at the ministry: no refit may publish that without being told."""
+    project = study(tmp_path, "place")
+    data = tmp_path / "visits.csv"
+    data.write_text(data.read_text().replace("p3,0,out", "p3,0,ministry"))
+    assert "ministry" in data.read_text()
+    first = FitOptions(first_days=STEPS // 2, at_least=5)
+    project, _, prior, _ = project.fit("visits", first)
+    assert "ministry" not in prior.states
+    (entered,) = project.dataset("visits").priors
+    assert entered.at_least == 5
+
+    again, _, prior, found = project.fit("visits", FitOptions(first_days=25), replace=True)
+    assert "ministry" not in prior.states
+    assert "each of at least 5 entities" in found.statement
+    assert [each.at_least for each in found.labels] == [5]
+    assert again.dataset("visits").priors[0].at_least == 5
+    # a prior that is added has the labels of the first, and the rule stays with both
+    both, *_ = again.fit("visits", FitOptions(first_days=10), keep=True)
+    assert [one.at_least for one in both.dataset("visits").priors] == [5, 5]
+    third, _, prior, _ = both.fit("visits", FitOptions(share=Fraction(1, 2)), replace=True)
+    assert "ministry" not in prior.states
+    assert third.dataset("visits").priors[0].at_least == 5
+    # fewer by an explicit number only, and the statement says so
+    fewer = FitOptions(first_days=STEPS // 2, at_least=1)
+    told, _, prior, found = third.fit("visits", fewer, replace=True)
+    assert "ministry" in prior.states
+    assert "also those of one entity alone" in found.statement
+    assert told.dataset("visits").priors[0].at_least == 1
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "true", "2.5", '"5"'])
+def test_how_many_entities_a_label_needs_is_a_whole_number(tmp_path: Path, given: str) -> None:
+    project = study(tmp_path, "place")
+    section = f'[[dataset.visits.prior]]\nfile = "mine.json"\nat_least = {given}\n'
+    project.file.write_text(project.file.read_text() + section)
+    with raises(InvalidProject, reason="kind"):
+        open_project(project.file)

@@ -87,7 +87,10 @@ def test_the_owner_may_release_fitted_rows_and_every_guarantee_says_so(tmp_path:
     project, *_ = study(tmp_path).fit("stays", FitOptions(first_days=8))
     project.set_budget("stays", "5")
     project = add_line(project, "release_fitted_rows = true")
-    with raises(NotAccepted, dataset="stays", changed=("rules",)), project.session("stays"):
+    with (
+        raises(NotAccepted, changed=("rules",), keys=("release_fitted_rows",)),
+        project.session("stays"),
+    ):
         pass
     assert project.needs_acceptance("stays")
     project.accept_prior("stays", project.change("stays"))
@@ -95,6 +98,16 @@ def test_the_owner_may_release_fitted_rows_and_every_guarantee_says_so(tmp_path:
         assert session.plan.histogram(epsilon=1, window=(0, 5)).cost.fits
         assert session.releasable.warning is not None
         assert session.releasable.warning in " ".join(session.guarantee().split())
+
+
+def test_a_share_that_was_edited_is_named(tmp_path: Path) -> None:
+    project, *_ = study(tmp_path).fit("stays", FitOptions(share=Fraction(1, 3)))
+    project.set_budget("stays", "5")
+    text = project.file.read_text()
+    project.file.write_text(text.replace('share = "1/3"', 'share = "1/4"'))
+    edited = open_project(project.file)
+    with raises(NotAccepted, changed=("rules",), keys=("share",)), edited.session("stays"):
+        pass
 
 
 def test_a_prior_fitted_on_all_rows_comes_with_a_warning(tmp_path: Path) -> None:

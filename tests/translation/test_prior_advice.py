@@ -1,6 +1,7 @@
 """What is said of a prior is what the changed prior, built by other means, really allows."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -341,3 +342,19 @@ def test_a_translation_without_a_prior_still_says_what_to_do() -> None:
     curve = CurveTranslation(InfluenceCurve(np.array([1]), np.array([[2.0]]), None))
     words, needed = why_nothing(curve, 1.0)
     assert "larger epsilon" in words and needed is None
+
+
+def test_only_lengths_that_all_sequences_keep_to_are_offered_and_first() -> None:
+    chain = Transitions(COUNTS, STAGES).chain(unseen="uniform", tau=1e-5)
+    advice = advise(chain, lengths=(8,), seconds=PATIENT)
+    first, *others = advice.remedies
+    assert (first.kind, first.length) == ("length", 8)
+    assert all(remedy.kind != "length" for remedy in others)
+    assert others[0].allowed >= others[-1].allowed
+    bounded = Translation(replace(chain, length=8))
+    assert first.allowed == pytest.approx(float(bounded.to_dp(1)), rel=1e-9)
+    assert "--length 8" in advice.words
+    # a prior that is as short already, or shorter, is offered none
+    for own in (8, 5):
+        again = advise(replace(chain, length=own), lengths=(8,), seconds=PATIENT)
+        assert all(remedy.kind != "length" for remedy in again.remedies)

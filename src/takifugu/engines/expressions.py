@@ -184,7 +184,7 @@ def changes(rows: Relation, entity: str, codes: Mapping[str, Lookup]) -> Relatio
     each = rows.select(who=rows[entity], **raw).distinct()
     keyed = each.select(
         "who",
-        **{f"key_{i}": _key(each[f"raw_{i}"], look) for i, look in enumerate(codes.values())},
+        **{f"key_{i}": key_of(each[f"raw_{i}"], look) for i, look in enumerate(codes.values())},
     )
     ends = dict[str, Column]()
     for i in range(len(codes)):
@@ -202,7 +202,7 @@ def changes(rows: Relation, entity: str, codes: Mapping[str, Lookup]) -> Relatio
     return found.aggregate(**{name: found[name].max() for name in differ})
 
 
-def _key(value: Column, codes: Lookup) -> Column:
+def key_of(value: Column, codes: Lookup) -> Column:
     """One raw value for each key; missing for a value that has none."""
     if not codes.codes:
         return value

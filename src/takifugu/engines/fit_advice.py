@@ -24,28 +24,36 @@ def advice_of(
     Changed chains are those that a fit on changed labels would give, by the counts of this one.
     """
     estimate, size = fitted.estimate, fitted.size
-    steps, never = None, tuple[str, ...]()
-    chain = estimate.prior
+    steps, chain = None, estimate.prior
     if isinstance(chain, MarkovChain) and chain.homogeneous and estimate.counts is not None:
         steps = ChainSteps.of(chain, estimate.counts, estimate.tau)
+    return advise(
+        fitted.prior if translation is None else translation,
+        epsilon,
+        steps=steps,
+        evidence=evidence_of(fitted),
+        lengths=() if size is None else size.lengths,
+        progress=progress,
+    )
+
+
+def evidence_of(fitted: Fitted) -> FitEvidence:
+    """What a fit rests on: how much, of how many people, and which states on hardly anything."""
+    estimate, size, never = fitted.estimate, fitted.size, tuple[str, ...]()
+    chain = estimate.prior
+    if isinstance(chain, MarkovChain) and chain.homogeneous and estimate.counts is not None:
         stays = np.diag(estimate.counts)
         away = estimate.counts.sum(axis=1) - stays
         never = tuple(
             state_text(chain.states[k]) for k in np.flatnonzero((away == 0) & (stays > 0))
         )
-    evidence = FitEvidence(
+    return FitEvidence(
         estimate.counted,
         estimate.unit,
         None if size is None else size.people,
         None if size is None else size.rows,
         estimate.rare,
         never,
-    )
-    return advise(
-        fitted.prior if translation is None else translation,
-        epsilon,
-        steps=steps,
-        evidence=evidence,
-        lengths=() if size is None else size.lengths,
-        progress=progress,
+        estimate.few,
+        max((each.at_least for each in fitted.labels), default=None),
     )

@@ -8,7 +8,6 @@ and says what it rests on. A new kind is one module beside this one, and one ent
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import datetime
 from fractions import Fraction
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,8 +17,9 @@ from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidQuery
 from takifugu.engines.fitted_part import ByEntity, FirstDays, Split, parts, rows_of
-from takifugu.engines.label_finding import find_labels
+from takifugu.engines.label_finding import AT_LEAST, FoundLabels, find_labels
 from takifugu.engines.label_lookup import refuse_many_labels
+from takifugu.engines.run_counting import count_leavers
 from takifugu.engines.scope import EVERYTHING, Scope
 from takifugu.errors import one_of
 from takifugu.numeric import Integers
@@ -27,7 +27,7 @@ from takifugu.priors import FittedRows, Name, Prior
 
 if TYPE_CHECKING:
     from takifugu.engines.goodness import GoodnessOfFit
-    from takifugu.translation.prior_advice import PriorAdvice
+    from takifugu.translation.prior_advice import FitEvidence, PriorAdvice
     from takifugu.translation.protocol import LossTranslation
 
 
@@ -60,7 +60,8 @@ class FitOptions:
         household: For households, the public column that groups entities.
         member: The public column that says who is which member; None if all count alike.
         at_least: Where labels are found on the fitted rows: how many entities a label needs, so
-            that fewer count as ``other``; None for 1.
+            that fewer count as ``other``; None for 1, or in a project for what the prior that is
+            replaced needed.
     """
 
     first_days: int | None = None
@@ -135,6 +136,8 @@ class Estimate:
         counts: ``[x, y]``: the steps that a chain was fitted to; None for other kinds.
         tau: What their zeros were smoothed to; None if they were not.
         rare: The states that were left fewer than ten times, and how often, the rarest first.
+        few: The states that were left by fewer than five people (at least one), and by how many,
+            the fewest first; None if that was not counted.
     """
 
     prior: Prior
@@ -149,6 +152,7 @@ class Estimate:
     counts: Integers | None = field(default=None, repr=False, compare=False)
     tau: float | None = None
     rare: tuple[tuple[str, int], ...] = ()
+    few: tuple[tuple[str, int], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -159,24 +163,22 @@ class FitSize:
         people: How many entities the prior was fitted on.
         rows: How many rows these have there.
         longest: The most rows that an entity has in the whole table.
-        days: How many days the table spans; None if its order is a number.
     """
 
     people: int
     rows: int
     longest: int
-    days: int | None = None
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """Lengths of sequences that might suit: the longest, and those of about a day."""
-        parts = 10 if self.days is None else self.days
-        return tuple(dict.fromkeys((self.longest, -(-self.longest // parts))))
+        """Lengths that a prior may have: one that is shorter than a sequence does not fit."""
+        return (self.longest,)
 
 
 Fitter = Callable[[Engine, tuple[str, ...], Scope, FitOptions], Estimate]
 Default = Literal["the one", "labels", "numbers"]
 
+BY_STEP = ("markov", "interval")  # kinds whose counts are of steps from one row to the next
 COMMON = ("first_days", "share", "kind", "columns", "at_least")
 
 
@@ -255,6 +257,7 @@ class Fitted:
         remaining: How many rows were kept apart, which is public; None if that was not counted.
         goodness: Whether it describes the rows that it was fitted on; None if not tested.
         size: How large the table is; None if that was not counted.
+        labels: The labels that were found on the same rows, of each column that declares none.
     """
 
     prior: Prior
@@ -266,11 +269,19 @@ class Fitted:
     remaining: int | None = None
     goodness: "GoodnessOfFit | None" = None
     size: FitSize | None = None
+    labels: tuple[FoundLabels, ...] = ()
 
     @property
     def statement(self) -> str:
         """What readers of the policy should know about the fit."""
         return " ".join((self.rows.statement, *self.estimate.rests))
+
+    @property
+    def evidence(self) -> "FitEvidence":
+        """What it rests on."""
+        from takifugu.engines.fit_advice import evidence_of
+
+        return evidence_of(self)
 
     def advice(
         self,
@@ -297,13 +308,15 @@ def fit_prior(
     tested: bool = False,
     sized: bool = False,
     every_pair: bool = False,
+    at_least: int | None = None,
 ) -> Fitted:
     """The prior that ``options`` describe, and how it was fitted.
 
     ``columns`` is what it is about if the options name none; empty for the default of the kind.
     With ``tested`` its goodness of fit is counted too, which reads the fitted rows again; with
     ``sized`` how many people and rows there are. Fewer labels can be handled where ``every_pair``
-    of them is to be a secret pair.
+    of them is to be a secret pair. ``at_least`` is the rule for labels that are found on the
+    fitted rows, if the options have none.
     """
     kind = KINDS[str(options.kind)]
     chosen = options.columns or tuple(columns) or _default(kind, engine.declaration)
@@ -317,7 +330,14 @@ def fit_prior(
             needed="fit on fewer rows: on fewer first days than the table spans, or on a smaller"
             " share of the entities",
         )
-    found = find_labels(engine, chosen, train, options.at_least, every_pair=every_pair)
+    found = find_labels(
+        engine,
+        chosen,
+        train,
+        options.at_least,
+        every_pair=every_pair,
+        otherwise=AT_LEAST if at_least is None else at_least,
+    )
     engine = engine.with_labels({each.column: each.labels for each in found})
     for column in engine.declaration.protected:
         if column.column in chosen and isinstance(column, Category):
@@ -331,6 +351,10 @@ def fit_prior(
             rests=(*estimate.rests, *(each.statement for each in found)),
             facts=dict(estimate.facts) | facts,
         )
+    if sized and estimate.counts is not None and options.kind in BY_STEP:
+        from takifugu.engines.fit_report import with_few
+
+        estimate = with_few(estimate, count_leavers(engine, chosen, train, cuts=options.cuts))
     rows = rows_of(engine, train, options.split)
     prior = replace(estimate.prior, fitted_on=(rows,))
     goodness = None
@@ -339,18 +363,16 @@ def fit_prior(
 
         goodness = goodness_of(engine, chosen, train, options, estimate)
     size = _size(engine, train) if sized else None
-    return Fitted(prior, estimate, rows, train, test, options.split, remaining, goodness, size)
+    return Fitted(
+        *(prior, estimate, rows, train, test, options.split, remaining, goodness, size),
+        labels=found,
+    )
 
 
 def _size(engine: Engine, train: Scope) -> FitSize:
     fitted, whole = engine.lengths(train), engine.lengths()
-    days = None
-    if engine.declaration.order.kind != "number":
-        first, last = engine.span()
-        if isinstance(first, datetime) and isinstance(last, datetime):
-            days = (last.date() - first.date()).days + 1
     rows = int((fitted.lengths * fitted.entities).sum())
-    return FitSize(int(fitted.entities.sum()), rows, whole.longest, days)
+    return FitSize(int(fitted.entities.sum()), rows, whole.longest)
 
 
 def _default(kind: FitKind, declaration: Declaration) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """What a fitted prior rests on: in sentences for the policy and the owner, and for programs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,16 @@ def steps_estimate(
         counts=counts if before == 1 else None,
         tau=tau,
     )
+
+
+def with_few(estimate: Estimate, people: Integers) -> Estimate:
+    """The same, with the states that few people have left: ``people`` counts them for each."""
+    from takifugu.translation.prior_advice import FEW_PEOPLE as FEW
+
+    states = getattr(estimate.prior, "states", ())
+    low = [int(k) for k in np.argsort(people, kind="stable") if 0 < people[k] < FEW]
+    few = tuple((state_text(states[k]), int(people[k])) for k in low)
+    return replace(estimate, few=few, facts=dict(estimate.facts) | {"few_people": dict(few)})
 
 
 def _rare(states: Sequence[Any], left: Integers) -> str:

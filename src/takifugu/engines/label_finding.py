@@ -42,7 +42,9 @@ class FoundLabels:
     @property
     def statement(self) -> str:
         """What readers of the policy should know about the list."""
-        each = "" if self.at_least == 1 else f", each of at least {self.at_least} entities"
+        each = ", also those of one entity alone"
+        if self.at_least > 1:
+            each = f", each of at least {self.at_least} entities"
         rest = ""
         if self.left_out:
             labels = "label" if self.left_out == 1 else "labels"
@@ -70,10 +72,12 @@ def find_labels(
     at_least: int | None,
     *,
     every_pair: bool = False,
+    otherwise: int = AT_LEAST,
 ) -> tuple[FoundLabels, ...]:
     """The labels of those ``columns`` that have none yet, on the rows of ``scope``.
 
     ``every_pair``: whether which of any two labels a cell holds is to be kept secret.
+    ``otherwise``: how many entities a label needs if ``at_least`` is None.
     """
     wanted = [column for column in columns if column in engine.declaration.unfitted]
     if at_least is not None:
@@ -88,7 +92,7 @@ def find_labels(
                 needed=f'be left out, or declare values = "{FROM_THE_FITTED_ROWS}"',
                 reason="superfluous",
             )
-    least = AT_LEAST if at_least is None else at_least
+    least = otherwise if at_least is None else at_least
     found = tuple(_found(engine, column, scope, least) for column in wanted)
     for each in found:
         refuse_many_labels(each.column, len(each.labels) + 1, every_pair=every_pair, found=True)

@@ -61,6 +61,76 @@ def count_runs(
     by_hour: bool = False,
 ) -> RunCounts:
     """Count the runs of ``depth`` + 1 rows; the method `Engine.runs` says what they are."""
+    rows, keys, codes, values, missing, amount = _cells(
+        engine, columns, scope, cuts=cuts, by_hour=by_hour
+    )
+    shape = (*((rx.HOURS,) if by_hour else ()), *([prod(map(len, keys))] * (depth + 1)))
+    if prod(shape) > MOST_CELLS:
+        raise TooLarge(
+            f"{shape[-1]:,} states of {', '.join(columns)} make {prod(shape):,} runs of"
+            f" {depth + 1} rows; at most {MOST_CELLS:,} are counted at once: merge labels, or take"
+            " fewer columns or a lower order",
+            size=prod(shape),
+            limit=MOST_CELLS,
+        )
+    hour = _hour(engine, rows) if by_hour else None
+    expression = rx.runs(rows, engine.declaration, values, codes, depth, missing=missing, hour=hour)
+    counts = np.zeros(shape, dtype=np.int64)
+    for found in engine._run(expression):
+        *at, whole, count, tie, gap, absent, jump = found
+        engine.refuse_flags(tie, gap)
+        if jump:
+            raise not_hourly(engine.declaration.order)
+        of_day = at.pop() if by_hour else None
+        if not whole:  # every row is the last one of a run, so that refused values are noticed
+            at = at[-len(codes) :]
+        if amount is not None:  # any row of the run may have no number
+            hole = any(codes[amount.column].code(place) < 0 for place in at)
+            engine._refuse_missing(absent or hole, amount)
+        cell = _states(engine, codes, keys, at)
+        if whole and cell is not None:
+            counts[(*(() if of_day is None else (int(of_day),)), *cell)] += int(count)
+    counts.setflags(write=False)
+    return RunCounts(tuple(columns), tuple(keys), counts)
+
+
+def count_leavers(
+    engine: "Engine",
+    columns: Sequence[str],
+    scope: Scope,
+    *,
+    cuts: Sequence[Fraction] | None = None,
+) -> Integers:
+    """``[state]``: how many entities have a row in that state with another row after it.
+
+    So many people the row of a chain's matrix rests on. The states are those of `count_runs`.
+    """
+    rows, keys, codes, values, _, _ = _cells(engine, columns, scope, cuts=cuts)
+    people = np.zeros(prod(map(len, keys)), dtype=np.int64)
+    for *at, many in engine._run(rx.leavers(rows, engine.declaration, values, codes)):
+        cell = _states(engine, codes, keys, at)
+        if cell is not None:
+            people[cell] += int(many)
+    people.setflags(write=False)
+    return people
+
+
+def _cells(
+    engine: "Engine",
+    columns: Sequence[str],
+    scope: Scope,
+    *,
+    cuts: Sequence[Fraction] | None = None,
+    by_hour: bool = False,
+) -> tuple[
+    Relation,
+    list[tuple[Name, ...]],
+    dict[str, Lookup],
+    dict[str, Column],
+    Column | None,
+    Amount | None,
+]:
+    """The rows, and of each column keys, places and values; what is missing, and the numbers."""
     if not columns or len(set(columns)) < len(columns):
         raise InvalidQuery("columns", given="are none or repeat", needed="name each one once")
     rows = engine._within(scope)
@@ -99,34 +169,7 @@ def count_runs(
             _refuse_dropped(column, by_hour or len(columns) > 1)
             rows = ex.among(rows, column, tuple(codes[column].codes))
         values[column] = rows[column]
-    shape = (*((rx.HOURS,) if by_hour else ()), *([prod(map(len, keys))] * (depth + 1)))
-    if prod(shape) > MOST_CELLS:
-        raise TooLarge(
-            f"{shape[-1]:,} states of {', '.join(columns)} make {prod(shape):,} runs of"
-            f" {depth + 1} rows; at most {MOST_CELLS:,} are counted at once: merge labels, or take"
-            " fewer columns or a lower order",
-            size=prod(shape),
-            limit=MOST_CELLS,
-        )
-    hour = _hour(engine, rows) if by_hour else None
-    expression = rx.runs(rows, engine.declaration, values, codes, depth, missing=missing, hour=hour)
-    counts = np.zeros(shape, dtype=np.int64)
-    for found in engine._run(expression):
-        *at, whole, count, tie, gap, absent, jump = found
-        engine.refuse_flags(tie, gap)
-        if jump:
-            raise not_hourly(engine.declaration.order)
-        of_day = at.pop() if by_hour else None
-        if not whole:  # every row is the last one of a run, so that refused values are noticed
-            at = at[-len(codes) :]
-        if amount is not None:  # any row of the run may have no number
-            hole = any(codes[amount.column].code(place) < 0 for place in at)
-            engine._refuse_missing(absent or hole, amount)
-        cell = _states(engine, codes, keys, at)
-        if whole and cell is not None:
-            counts[(*(() if of_day is None else (int(of_day),)), *cell)] += int(count)
-    counts.setflags(write=False)
-    return RunCounts(tuple(columns), tuple(keys), counts)
+    return rows, keys, codes, values, missing, amount
 
 
 def refuse_irregular(engine: "Engine", scope: Scope) -> None:

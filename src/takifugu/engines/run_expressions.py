@@ -10,7 +10,7 @@ from takifugu.engines import relations as rel
 from takifugu.engines.backends.backend import Kind
 from takifugu.engines.declarations.columns import Amount, Order
 from takifugu.engines.declarations.declaration import Declaration
-from takifugu.engines.expressions import by_place, clamped, flag
+from takifugu.engines.expressions import by_place, clamped, flag, key_of
 from takifugu.engines.label_lookup import Lookup
 from takifugu.engines.relations import Column, Relation
 
@@ -112,6 +112,36 @@ def runs(
     looked = {name: per_row[place % len(per_row)] for place, name in enumerate(lagged)}
     how = {"count": "sum", "tie": "max", "gap": "max", "absent": "max", "jump": "max"}
     return by_place(counted, looked, how, keep=groups)
+
+
+def leavers(
+    rows: Relation,
+    declaration: Declaration,
+    values: Mapping[str, Column],
+    codes: Mapping[str, Lookup],
+) -> Relation:
+    """Rows of: places of the values of a row that another one follows; how many entities have it.
+
+    Values that count as one are one before entities are counted, so that nobody counts twice.
+    """
+    order = declaration.order
+    places = {f"at_{i}": rows[name] for i, name in enumerate((order.column, *order.ties))}
+    raw = [f"value_{i}" for i in range(len(values))]
+    here = rows.select(
+        who=rows[declaration.entity], **places, **dict(zip(raw, values.values(), strict=True))
+    )
+    window = rel.Window(here.who, tuple(here[name] for name in places))
+    beside = here.select(
+        "who",
+        followed=here.at_0.lag().over(window).notnull(),
+        **{name: here[name].lag().over(window) for name in raw},
+    )
+    left = beside.filter(beside.followed).select("who", *raw).distinct()
+    keyed = left.select(
+        "who", **{n: key_of(left[n], look) for n, look in zip(raw, codes.values(), strict=True)}
+    ).distinct()
+    counted = keyed.group_by(raw).aggregate(people=keyed.count())
+    return by_place(counted, dict(zip(raw, codes.values(), strict=True)), {"people": "sum"})
 
 
 def spacing(rows: Relation, declaration: Declaration, hour: Column) -> Relation:

@@ -155,9 +155,42 @@ class Snapshot:
             raise unknown_analyst(self.dataset, self.analyst, self.analysts)
         changed = self.changed(terms, rules)
         if changed:
-            raise NotAccepted(self.dataset, changed)
+            keys = differing(self.rules or {}, rules or {}) if "rules" in changed else ()
+            raise NotAccepted(self.dataset, changed, keys)
         if self.changes is not None:
             raise CellsChanged(self.dataset, self.changes)
+
+
+def differing(known: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[str, ...]:
+    """The keys in which two sets of rules differ; of fits that are told apart, keys of these.
+
+    >>> one = {"about": "place", "fits": [{"prior": "a1", "share": "1/5", "salt": "s"}]}
+    >>> differing(one, one | {"fits": [{"prior": "a1", "share": "1/3", "salt": "s"}]})
+    ('share',)
+    >>> differing(one, {"about": "mood", "fits": []})
+    ('about', 'fitted')
+    """
+    found = []
+    for key in sorted({*known, *given}):
+        before, now = known.get(key), given.get(key)
+        if before == now:
+            continue
+        fits = [_by_prior(before), _by_prior(now)] if key == "fits" else [None, None]
+        if fits[0] and fits[1] and fits[0].keys() == fits[1].keys():
+            pairs = [(old, fits[1][prior]) for prior, old in fits[0].items()]
+            parts = {k for old, new in pairs for k in {*old, *new} if old.get(k) != new.get(k)}
+            found += sorted(parts)
+        else:
+            found.append("fitted" if key == "fits" else key)
+    return tuple(found)
+
+
+def _by_prior(fits: Any) -> dict[str, Mapping[str, Any]] | None:
+    """Fits by the prior that they made; None if that does not tell them apart."""
+    if not isinstance(fits, list) or not all(isinstance(fit, Mapping) for fit in fits):
+        return None
+    found = {str(fit.get("prior")): fit for fit in fits}
+    return found if len(found) == len(fits) else None
 
 
 def read_snapshot(

@@ -20,7 +20,8 @@ from takifugu.fingerprint import ByContent
 KEY = "fitted_on"  # in documents
 PUBLIC = (
     "A fitted prior is part of the published policy: what it reveals about the rows it was "
-    "fitted on is not charged to the budget."
+    "fitted on is not charged to the budget. The people whose rows it was fitted on are not "
+    "protected from what the prior shows."
 )
 
 

@@ -82,13 +82,15 @@ class PriorEntering(ABC):
         the one that counts. Earlier priors are replaced or kept, as requested. With ``tested`` the
         fit knows whether the prior describes its rows.
 
-        Labels that are to be found on the fitted rows are found anew with ``replace``; a prior that
-        is added has those of the ones before it, and so counts as fitted on their rows too.
+        Labels that are to be found on the fitted rows are found anew with ``replace``, by the rule
+        of the prior before it unless the options have another; a prior that is added has those of
+        the ones before it, and so counts as fitted on their rows too.
         """
         policy = self._replaceable(name, replace=replace, keep=keep)
         found = self.load(name)
         declared = read_declaration(self.folder / policy.declaration)
         declaration = declared if replace else found.declaration
+        least = _least(policy)
         with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
             from takifugu.engines import fit_prior
 
@@ -99,6 +101,7 @@ class PriorEntering(ABC):
                 tested=tested,
                 sized=True,
                 every_pair=policy.pairs is None,
+                at_least=least,
             )
             if declared.unfitted and not declaration.unfitted:  # of the rows of another prior
                 rows = fitted_rows_of(found.priors.values())
@@ -106,6 +109,8 @@ class PriorEntering(ABC):
             prior = fitted.prior
             file = f"{name}.{prior.fingerprint[:12]}.prior.json"
             section = policy_of(file, prior, fitted, declaration)
+            if least is not None and declared.unfitted and not fitted.labels:  # a rule to keep
+                section["at_least"] = least
             section |= _adversary(policy) if replace else {}
 
             def fits(policy: Policy) -> None:
@@ -160,8 +165,10 @@ class PriorEntering(ABC):
         with open_engine(declared, backend=backend) as engine, self.ledger() as ledger:
             made = prior(engine.whole_entities)
             file = f"{name}.{made.fingerprint[:12]}.prior.json"
-            section = {"file": file, "fingerprint": made.fingerprint, "over": over}
+            section: dict[str, Any] = {"file": file, "fingerprint": made.fingerprint, "over": over}
             section |= _adversary(policy) if replace else {}
+            least = _least(policy)
+            section |= {} if least is None else {"at_least": least}
 
             def fits(policy: Policy) -> None:
                 type(self)(self.file, policy).load(name).refuse_unfit(engine)
@@ -236,6 +243,11 @@ def _adversary(policy: DatasetPolicy) -> dict[str, str]:
     start, known = next(iter(found), (None, None))
     stated = {"start": start, "known": known}
     return {key: value for key, value in stated.items() if value is not None}
+
+
+def _least(policy: DatasetPolicy) -> int | None:
+    """How many entities a label needs that a fit finds, by the priors there are; None: no rule."""
+    return max((prior.at_least for prior in policy.priors if prior.at_least), default=None)
 
 
 def _about(column: str | None, options: "FitOptions") -> tuple[str, ...]:

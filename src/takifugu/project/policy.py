@@ -64,6 +64,8 @@ class PriorPolicy:
         positions: With ``sequence``: its entries in order, unless they are called 0, 1, 2, …
         household: With ``household``: the public column that groups entities.
         member: With ``household``: the public column whose keys are the members of the prior.
+        at_least: How many entities a label needs that is found on the fitted rows, also when this
+            prior is replaced by a fitted one; None for no rule.
         start: Of a Markov chain: ``unknown`` or ``stationary``; None: as its file says.
         known: Of a Markov chain: ``any`` or ``none``, which entries are known; None: as its file.
     """
@@ -81,6 +83,7 @@ class PriorPolicy:
     known: str | None = None
     household: str | None = None
     member: str | None = None
+    at_least: int | None = None
 
 
 @dataclass(frozen=True)
@@ -275,7 +278,7 @@ def _linear(given: TomlSection) -> dict[str, "WeightedSum"]:
 
 _PRIOR_KEYS = (
     "file", "over", "positions", "fingerprint", "fitted", "released_from", "share", "salt",
-    "statement", "start", "known", "household", "member",
+    "statement", "start", "known", "household", "member", "at_least",
 )  # fmt: skip
 
 
@@ -361,7 +364,23 @@ def _prior(given: TomlSection) -> PriorPolicy:
         known=_choice(given, "known", KNOWN),
         household=given.optional("household"),
         member=given.optional("member"),
+        at_least=_at_least(given),
     )
+
+
+def _at_least(given: TomlSection) -> int | None:
+    least = given.content.get("at_least")
+    if least is None:
+        return None
+    if isinstance(least, bool) or not isinstance(least, int) or least < 1:
+        raise InvalidProject(
+            given.at("at_least"),
+            given=f"is {least!r:.40}",
+            needed="be a whole number, ≥ 1: how many entities a label needs that is found on the"
+            " fitted rows",
+            reason="kind",
+        )
+    return least
 
 
 def _choice(given: TomlSection, key: str, choices: tuple[str, ...]) -> str | None:

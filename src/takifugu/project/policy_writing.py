@@ -59,6 +59,7 @@ id = {id}  # its first event: no other ledger will do
 # member = "role"                      # of "household": the public column with the members
 # start = "unknown"                    # of a chain: whatever the first entry is thought to be
 # known = "any"                        # of a chain: against somebody who knows any other entries
+# at_least = 5                         # entities that a label needs which a fit finds
 #
 # [dataset.visits.linear.evening]      # a weighted sum that may be asked: `linear --query evening`
 # column = "kwh"                       # the protected numbers, each times the weight of its row
@@ -185,4 +186,6 @@ def policy_of(file: str, prior: Prior, found: "Fitted", declaration: Declaration
         case ByEntity(share, salt):
             section |= {"fitted": "share", "share": str(share), "salt": salt}
     over = {} if found.estimate.over is None else {"over": found.estimate.over}
-    return section | over | dict(found.estimate.stated) | {"statement": found.statement}
+    least = {"at_least": max(each.at_least for each in found.labels)} if found.labels else {}
+    stated = dict(found.estimate.stated) | {"statement": found.statement}
+    return section | over | least | stated

@@ -29,6 +29,7 @@ SLOW = 0.01  # a state that is left less often, in one step, is hardly ever left
 SHOWN = 3  # states, or remedies, that a paragraph lists
 MOST_NODES = 12  # of a network that is priced
 SECONDS = 4.0  # after which no further change of a prior of many states is tried
+FEW_PEOPLE = 5  # below which a row of a matrix shows what these did
 FEW = 12  # states; there are few changes of so few, each of them quick
 
 
@@ -43,6 +44,10 @@ class FitEvidence:
         rows: How many rows those have.
         rare: The states that were left fewer than ten times, and how often, the rarest first.
         unseen: The states that were never left for another one, in rows that have them.
+        few: The states that fewer than five people have left, and how many, the fewest first; None
+            if that was not counted.
+        at_least: How many people a label needed, where labels were found on the same rows; else
+            None.
     """
 
     counted: int
@@ -51,10 +56,12 @@ class FitEvidence:
     rows: int | None = None
     rare: tuple[tuple[str, int], ...] = ()
     unseen: tuple[str, ...] = ()
+    few: tuple[tuple[str, int], ...] | None = None
+    at_least: int | None = None
 
     @property
     def words(self) -> str:
-        """One sentence, or two."""
+        """One sentence, or up to three."""
         of = "" if self.people is None else f" of {self.people:,} people"
         rows = "" if self.rows is None or self.unit == "rows" else f" ({self.rows:,} rows)"
         said = f"It rests on {self.counted:,} {self.unit}{of}{rows}."
@@ -63,7 +70,27 @@ class FitEvidence:
             more = len(self.rare) - SHOWN
             named += [f"{more} more"] if more > 0 else []
             said += f" It hardly saw {', '.join(named)}."
-        return said
+        return f"{said} {self.few_words}" if self.few else said
+
+    @property
+    def few_words(self) -> str:
+        """The states that rest on few people, and what to do; empty if there are none."""
+        if not self.few:
+            return ""
+        named = [f"{_quoted(name)} ({people})" for name, people in self.few[:SHOWN]]
+        more = len(self.few) - SHOWN
+        named += [f"{more} more"] if more > 0 else []
+        many = "1 state rests" if len(self.few) == 1 else f"{len(self.few)} states rest"
+        rows = (
+            "its row of the matrix shows" if len(self.few) == 1 else "their rows of the matrix show"
+        )
+        remedy = "count rare labels as one (a map in the declaration)"
+        if self.at_least is not None:
+            remedy += f" or fit with --at-least {max(FEW_PEOPLE, self.at_least + 1)}"
+        return (
+            f"{many} on fewer than {FEW_PEOPLE} people: {', '.join(named)}; {rows} what these did,"
+            f" and it is published: {remedy}."
+        )
 
     def document(self) -> dict[str, Any]:
         """Ready to be written as JSON."""
@@ -74,6 +101,7 @@ class FitEvidence:
             "rows": self.rows,
             "hardly_seen": dict(self.rare),
             "never_left": list(self.unseen),
+            "few_people": None if self.few is None else dict(self.few),
         }
 
 
@@ -86,7 +114,8 @@ class PriorAdvice:
         allowed: What it allows each entry to lose, rounded down; None if it was not computed.
         pair: The secret pair that loses most; None if it is not known.
         slow: States that are hardly ever left, with the probability of leaving them in a step.
-        remedies: What would allow more, the most first; each is computed.
+        remedies: What would allow more, the most first, but a bound that all sequences keep to
+            before all; each is computed.
         tried: How many changes were computed.
         untried: How many more were left out, for the time they take.
         evidence: What the prior rests on; None if it was not fitted here.
@@ -196,7 +225,8 @@ def advise(
         steps: The counts that a chain was fitted to: changed chains are then those that a fit
             on changed labels would give. Without them they follow from the chain.
         evidence: What a fitted prior rests on.
-        lengths: Lengths of sequences to try; by default 100 and 10.
+        lengths: How long the longest sequence is, where that is known: a prior may be as short.
+            By default 100 and 10 are tried, which suit if no sequence is longer.
         seconds: Of the processor, after which no further change is tried; what was begun is
             finished. By default four, and five times that for few states.
         progress: Is told what is computed.

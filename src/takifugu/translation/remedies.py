@@ -114,7 +114,10 @@ def found_remedies(
     seconds: float,
     progress: Callable[[str], None],
 ) -> tuple[tuple[Remedy, ...], int, int]:
-    """What allows more than ``allowed``, the most first; how many changes were tried, and not."""
+    """What allows more than ``allowed``, the most first; how many changes were tried, and not.
+
+    ``lengths``, if any, are those of the table, so that all sequences fit: these come first.
+    """
     changes = list(_changes(translation, steps, sticky, rare, pair, lengths))
     found, tried, until = list[Remedy](), 0, process_time() + seconds
     for change in changes:
@@ -127,7 +130,8 @@ def found_remedies(
             continue
         factor = more / allowed if allowed else np.inf
         found.append(Remedy(change.kind, change.words, change.states, more, factor, change.length))
-    found.sort(key=lambda remedy: (-remedy.allowed, remedy.change))
+    first = "length" if lengths else None  # of the table: nothing is given up for it
+    found.sort(key=lambda remedy: (remedy.kind != first, -remedy.allowed, remedy.change))
     return tuple(found), tried, len(changes) - tried
 
 
@@ -160,7 +164,8 @@ def _changes(
         if steps.weighed:
             merges = list(_merges(translation, steps, weight))[:most_merges]
     pairs = list(_pairs(translation, prior, sticky, pair))
-    kinds = [drops, list(_lengths(translation, prior, lengths)), pairs, merges]
+    bounds = list(_lengths(translation, prior, lengths))
+    kinds = [bounds, drops, pairs, merges] if lengths else [drops, bounds, pairs, merges]
     for place in range(max(map(len, kinds), default=0)):  # the best of each kind first
         for listed in kinds:
             yield from listed[place : place + 1]
@@ -306,6 +311,7 @@ def _lengths(translation: Translation, prior: Prior, lengths: Sequence[int]) -> 
     if not whole or own == 0 or getattr(prior, "transition", np.zeros((1, 1))).ndim != 2:
         return
     size = len(getattr(prior, "states", ()))
+    last = "the longest here" if lengths else "if none is longer"
     for length in dict.fromkeys(lengths or LENGTHS):
         if length < 1 or (own is not None and length >= own):
             continue
@@ -315,7 +321,7 @@ def _lengths(translation: Translation, prior: Prior, lengths: Sequence[int]) -> 
             return _changed(translation, replace(prior, length=length), translation.secrets)  # type: ignore[call-arg]
 
         rows = "one row" if length == 1 else f"at most {length:,} rows"
-        said = f"sequences of {rows} each (--length {length})"
+        said = f"sequences of {rows} each, {last} (--length {length})"
         yield _Change("length", said, (), make, length, quick)
 
 

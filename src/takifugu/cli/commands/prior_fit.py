@@ -83,7 +83,8 @@ def fit(
         int | None,
         typer.Option(
             help='Where the labels are found on the fitted rows (values = "from the fitted rows"):'
-            " keep those of at least N entities; fewer count as other. The list is published."
+            " keep those of at least N entities; fewer count as other. The list is published. By"
+            " default what the prior that is replaced needed, else 1."
         ),
     ] = None,
     other: Annotated[
@@ -222,7 +223,8 @@ def fit(
     advice (null with --no-advice, or if it cannot be computed: epsilon, allowed per entry at it,
     pair: the secret pair that costs most, hardly_left: states and the probability of leaving them,
     remedies: kind, change, states, length, allowed and factor of each, tried and untried: how many
-    changes were computed and were not, rests_on: steps, people, rows, states hardly seen; words).
+    changes were computed and were not, rests_on: counted, unit, people, rows,
+    hardly_seen, never_left, and few_people: states that fewer than five people left; words).
     """
     csv_only = {"--state": state, "--entity": entity, "--out": out}
     if any(value is not None for value in csv_only.values()):
@@ -289,6 +291,7 @@ def fit(
     )
     project = the_project(folder)
     _refuse_other_order(project, data, first_days, first_steps)
+    before = max((prior.at_least or 0 for prior in project.dataset(data).priors), default=0)
     with Spinner(f"counting the rows of {data}"):
         project, file, fitted, found = project.fit(
             data, options, replace=replace, keep=add, backend=backend, tested=goodness
@@ -309,12 +312,21 @@ def fit(
     for key, value in (("start", kept.start), ("known", kept.known)):
         if value is not None:
             echo(f'it keeps {key} = "{value}" of the prior that it replaces')
+    if found.labels and kept.at_least is not None and before:
+        many = "entity" if kept.at_least == 1 else "entities"
+        if at_least is None:
+            echo(f"it keeps at_least = {before} of the prior that it replaces")
+        elif at_least < before:
+            echo(
+                f"labels of at least {at_least} {many} are published now; the prior that it"
+                f" replaces needed {before}"
+            )
     if found.remaining is not None:
         echo(f"{found.remaining:,} rows remain to be released from")
     for said in _suits(found, suits):
         echo(said)
     for note in estimate.notes:
-        if suits is None or not estimate.rare or not note.startswith("hardly seen"):
+        if not estimate.rare or not note.startswith("hardly seen"):
             echo(f"note: {note}")
     for test in () if found.goodness is None else found.goodness.tests:
         echo(f"{test.verdict}: {test.sentence}")
@@ -329,7 +341,7 @@ def _suits(found: "Fitted", advice: "PriorAdvice | None") -> list[str]:
     from dataclasses import replace
 
     if found.estimate.unit == "steps":
-        return [found.estimate.rests[0] if advice is None else advice.words]
+        return [found.evidence.words if advice is None else advice.words]
     price = "" if advice is None else replace(advice, evidence=None).words
     return [line for line in (" ".join(found.estimate.rests), price) if line]
 
