@@ -235,3 +235,35 @@ def test_sleep_is_mostly_noise_unless_unscored_epochs_need_not_be_hidden(
     stages = ",".join(f"{a}/{b}" for a, b in combinations("01234", 2))
     made = start(tmp_path, monkeypatch, f"sleep.parquet --folder some --pairs {stages} --json")
     assert made.json()["verdict"] == "useful"
+
+
+def test_listed_labels_are_all_there_are_unless_somebody_says_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visits(tmp_path)
+    listed = f"visits.csv --labels place={','.join(PLACES)} --public country"
+    ran = start(tmp_path, monkeypatch, listed)
+    assert ran.status == 2 and "--outside place=other" in ran.err and RARE not in ran.err
+    assert [path.name for path in tmp_path.iterdir()] == ["visits.csv"]
+    made = start(tmp_path, monkeypatch, f"{listed} --outside drop").out
+    assert "prior fit visits --share 1/5 --replace --project visits-project" in made
+    written = (tmp_path / "visits-project" / "visits.toml").read_text()
+    assert 'outside = "drop"' in written and 'path = "../visits.csv"' in written
+    tmp_path.joinpath("moved").mkdir()
+    for name in ("visits.csv", "visits-project"):
+        (tmp_path / name).rename(tmp_path / "moved" / name)
+    line = "plan visits histogram --epsilon 1/2 --project moved/visits-project"
+    assert call(tmp_path, monkeypatch, *line.split()).status == 0
+    ran = call(tmp_path, monkeypatch, *line.split(), "--by", "step")
+    assert ran.status == 2 and "--window" in ran.err
+
+
+def test_public_columns_come_as_a_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "clubs.csv"
+    rows = [f"{n // 8},{n % 8},{('no', 'yes')[n * n % 5 < 2]},a,b" for n in range(400)]
+    path.write_text("\n".join(["person,step,member,sex,city", *rows, ""]))
+    line = "clubs.csv --labels member=no,yes --public sex,city --json"
+    made = start(tmp_path, monkeypatch, line).json()
+    assert [c["value"] for c in made["choices"] if c["what"] == "public"] == ["sex", "city"]
+    declaration = read_declaration(tmp_path / "clubs-project" / "clubs.toml")
+    assert declaration.category("member").keys == ("no", "yes")

@@ -127,7 +127,7 @@ def test_numbers_that_cannot_be_fitted_are_refused(
     changes: dict[str, Mapping[str, Any]] = {
         "flat": {"weight": 1.0}, "none": {"weight": None}, "tied": {"at": FIRST},
     }  # fmt: skip
-    kinds = {"flat": (InvalidQuery, "constant"), "none": (InvalidDeclaration, ""),
+    kinds = {"flat": (InvalidQuery, "constant"), "none": (InvalidDeclaration, "missing"),
              "tied": (InvalidDeclaration, "ties")}  # fmt: skip
     for name, change in changes.items():
         table = [{**row, **(change if name != "none" or i == 9 else {})}

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from takifugu.engines import InvalidDeclaration, draft_of, open_engine
 from takifugu.engines.declarations.declaration_files import parse_declaration, read_declaration
 from takifugu.engines.declarations.open_points import OpenDeclaration
 from takifugu.engines.draft_guesses import guess_entity, guess_order, guess_protected, words_of
-from takifugu.engines.draft_text import draft_text
+from takifugu.engines.draft_text import draft_text, path_from
 from takifugu.engines.source_schema import SchemaColumn
 from takifugu.errors import InvalidFile
 from tests.raising import raises
@@ -272,14 +273,14 @@ def test_labels_of_a_pandas_category_are_left_open() -> None:
     )
     draft = draft_of(frame, order="when")
     assert [column.kind for column in draft.schema.columns] == [
-        "text", "time", "zoned", "text", "unknown"
+        "text", "time", "zoned", "text", "text"
     ]  # fmt: skip
     assert draft.document["order"] == {
         "column": "when", "kind": "time", "zone": "UTC", "ties": "refuse"
     }  # fmt: skip
     assert [point.key for point in draft.open] == ["protected.place.values"]
-    with raises(InvalidDeclaration, field="flag", reason="kind"):
-        draft_of(frame, protected=("flag",))
+    with raises(InvalidDeclaration, field="zoned", reason="kind"):
+        draft_of(frame, protected=("zoned",))
 
 
 def test_columns_of_a_frame_need_names_of_their_own() -> None:
@@ -381,3 +382,65 @@ def test_names_that_people_give(
 def test_words_of_a_name() -> None:
     assert words_of("userId") == words_of("user_ids") == words_of("User-ID") == ("user", "id")
     assert words_of("😀") == ()
+
+
+def test_booleans_have_two_labels_and_are_nobody(tmp_path: Path) -> None:
+    duckdb.sql(
+        "SELECT range % 9 AS person, range AS step, range % 2 = 0 AS member FROM range(90)"
+    ).write_parquet(str(tmp_path / "clubs.parquet"))
+    draft = draft_of(tmp_path / "clubs.parquet")
+    assert draft.open == () and draft.document["entity"] == {"column": "person"}
+    assert draft.document["protected"] == {
+        "member": {"values": ["false", "true"], "outside": "refuse"}
+    }
+    with open_engine(draft.declaration(tmp_path)) as engine:
+        assert engine.histogram(["member"]).counts.tolist() == [45, 45]
+
+
+def test_yes_and_no_of_a_csv_file_are_text(tmp_path: Path) -> None:
+    path = tmp_path / "clubs.csv"
+    path.write_text("person,step,member\n1,1,yes\n1,2,no\n2,1,no\n")
+    draft = draft_of(path)
+    assert draft.document["protected"] == {"member": {"values": "?", "outside": "other"}}
+    draft = draft.answered(values={"member": ["yes", "no"]}, outside={"": "refuse"})
+    assert draft.document["protected"]["member"]["outside"] == "refuse"
+    with open_engine(draft.declaration(tmp_path)) as engine:
+        assert engine.histogram(["member"]).counts.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("rules", [{"": "refuses"}, {"step": "drop"}, {"person": "other"}])
+def test_rules_that_no_column_follows_are_refused(tmp_path: Path, rules: dict[str, str]) -> None:
+    path = tmp_path / "clubs.csv"
+    path.write_text("person,step,member\n1,1,yes\n1,2,no\n2,1,no\n")
+    with raises(InvalidDeclaration, reason="outside"):
+        draft_of(path, values={"member": ["yes", "no"]}, outside=rules)
+
+
+def test_the_person_is_asked_for_by_a_number_of_people_not_of_rows(tmp_path: Path) -> None:
+    path = tmp_path / "wages.csv"
+    path.write_text("rownames,nr,year,trade\n1,13,1980,a\n2,13,1981,b\n")
+    (point,) = (point for point in draft_of(path).open if point.key == "entity.column")
+    assert point.option == "--entity nr" and "rownames" not in point.needed
+    assert "[public." not in draft_text(draft_of(path, protected=("trade",)), tmp_path)
+
+
+def test_the_order_is_not_declared_public_too(tmp_path: Path) -> None:
+    path = tmp_path / "wages.csv"
+    path.write_text("nr,year,trade\n13,1980,a\n13,1981,b\n")
+    draft = draft_of(path, entity="nr", order="year", public=("year",), values={"trade": ["a"]})
+    with raises(InvalidDeclaration, field="year", reason="order"):
+        draft.declaration(tmp_path)
+
+
+def test_paths_are_relative_where_a_project_is_moved_with_its_data(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "data").mkdir()
+    (tmp_path / "far" / "away").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "far" / "away")
+    project = tmp_path / "a" / "b"
+    for path, expected in (
+        ("a/b/x.csv", "x.csv"), ("a/x.csv", "../x.csv"), ("x.csv", "../../x.csv"),
+        ("a/data/x*.csv", "../data/x*.csv"), ("far/x.csv", str(tmp_path / "far" / "x.csv")),
+    ):  # fmt: skip
+        assert path_from(path, project, tmp_path) == expected
+    assert path_from("x.csv", tmp_path / "link", tmp_path) == str(tmp_path / "x.csv")

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from takifugu.engines.backends.duckdb_backend import BOOLEAN
 from takifugu.engines.source_schema import SchemaColumn
 
 
@@ -49,6 +50,7 @@ STRANGE = _words(
     "name email mail phone address comment note notes text description url lat lon latitude "
     "longitude lng geometry zip postcode file path"
 )
+ROWS = _words("row rowid rowname rownames rownum rownumber index idx line unnamed obs observation")
 KNOWN = PEOPLE | SENSITIVE | NUMBERS | GROUPS | CLOCKS | TIMES | IDENTIFIERS
 
 
@@ -76,7 +78,9 @@ def words_of(name: str) -> tuple[str, ...]:
 
 def guess_entity(columns: Sequence[SchemaColumn]) -> Guess:
     """The column that says whose row it is."""
-    scores = {c.name: _entity(c) for c in columns if c.kind in ("text", "whole")}
+    scores = {
+        c.name: _entity(c) for c in columns if c.kind in ("text", "whole") and c.type != BOOLEAN
+    }
     return _best(scores, "by its name, whose row it is", "no name of a column says whose row it is")
 
 
@@ -89,6 +93,25 @@ def _entity(column: SchemaColumn) -> int:
             5 if words[-1:] == ("id",) or len(words) == 1 else 4 if set(words) & IDENTIFIERS else 3
         )
     return 2 if len(words) == 1 and words[0] in ALONE else 0
+
+
+def likely_entities(columns: Sequence[SchemaColumn]) -> tuple[str, ...]:
+    """Columns that may say whose row it is, where no name says so: numbers of things, not of rows.
+
+    Those that are called a number of something come alone, if there are any.
+    """
+    free = [c for c in columns if c.kind in ("text", "whole") and c.type != BOOLEAN]
+    found = [c for c in free if not {*words_of(c.name)} & (ROWS | STRANGE | MOMENTS | TIMES)]
+    numbered = [c.name for c in found if {*words_of(c.name)} & IDENTIFIERS]
+    return tuple(numbered or (c.name for c in found))
+
+
+def likely_public(columns: Sequence[SchemaColumn]) -> tuple[str, ...]:
+    """Columns that everyone may know, perhaps: no numbers of people or of rows, groups first."""
+    free = [c for c in columns if c.kind in ("text", "whole")]
+    never = ROWS | STRANGE | IDENTIFIERS | PEOPLE
+    found = [c.name for c in free if not {*words_of(c.name)} & never]
+    return tuple(sorted(found, key=lambda name: not {*words_of(name)} & GROUPS))
 
 
 def guess_order(columns: Sequence[SchemaColumn], taken: str | None) -> Guess:
@@ -128,7 +151,7 @@ def guess_protected(columns: Sequence[SchemaColumn], taken: Sequence[str]) -> di
 
 def _label(column: SchemaColumn) -> int:
     words = set(words_of(column.name))
-    if column.categories is not None and not words & GROUPS:
+    if column.categories is not None and column.type != BOOLEAN and not words & GROUPS:
         return 2
     if words & IDENTIFIERS:
         return 0

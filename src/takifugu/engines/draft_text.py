@@ -8,6 +8,7 @@ from typing import Any
 
 from takifugu.engines.declarations.declaration_files import toml_value
 from takifugu.engines.declarations.open_points import OPEN
+from takifugu.engines.draft_guesses import likely_public
 from takifugu.engines.drafting import Draft
 from takifugu.engines.label_lookup import WORDS
 from takifugu.visible import visible
@@ -82,7 +83,7 @@ def _sections(draft: Draft, folder: Path, base: Path) -> Iterator[str]:
         yield from (f"title = {toml_value(document['title'])}", "")
     source = dict(document["source"])
     if "path" in source:
-        source["path"] = _moved(source["path"], folder, base)
+        source["path"] = path_from(source["path"], folder, base)
     yield from _section(draft, "source", source)
     for part in ("entity", "order"):
         if part in document:
@@ -137,16 +138,29 @@ def _rest(draft: Draft) -> Iterator[str]:
     yield "# and nothing is guaranteed about them."
     for column in draft.left_out:
         yield f"#   {visible(column.name)} ({WORDS[column.kind]})"
-    example = next((c for c in draft.left_out if c.kind in ("text", "whole")), None)
+    if draft.document["entity"]["column"] == OPEN:  # it may be among them
+        return
+    example = next(iter(likely_public(draft.left_out)), None)
     if example is not None:
         yield "# One that everyone may know can be made public, to count by it, for example"
-        yield f"# [public.{toml_value(example.name)}]"
+        yield f"# [public.{toml_value(example)}]"
         yield '# values = "from the data"'
     yield ""
 
 
-def _moved(path: str, folder: Path, base: Path) -> str:
-    """A path as it is from another folder: relative where it lies in it."""
+def path_from(path: str, folder: Path, base: Path) -> str:
+    """A path as it is from another folder: relative where the two may be moved together.
+
+    That is where it lies in the folder, beside it, or in a folder above it. One that a symbolic
+    link would lead elsewhere stays absolute.
+    """
     whole = Path(os.path.normpath(base.absolute() / path))
     target = Path(os.path.normpath(folder.absolute()))
-    return whole.relative_to(target).as_posix() if whole.is_relative_to(target) else str(whole)
+    near = whole.is_relative_to(target.parent) or target.is_relative_to(whole.parent)
+    if not near:
+        return str(whole)
+    relative = Path(os.path.relpath(whole, target))
+    real = Path(os.path.realpath(target))
+    back = Path(os.path.normpath(real / relative)).parent
+    same = os.path.realpath(back) == os.path.realpath(whole.parent)
+    return relative.as_posix() if same else str(whole)

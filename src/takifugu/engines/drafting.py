@@ -13,7 +13,6 @@ open points is refused. Columns that nobody chose are left out: they are not rea
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from takifugu.engines.backends.frames import Frame
 from takifugu.engines.declarations.columns import refuse_format
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.declarations.declaration_files import FROM_THE_DATA, declaration_of
+from takifugu.engines.declarations.label_lists import FROM_THE_FITTED_ROWS
 from takifugu.engines.declarations.open_points import OPEN, OpenPoint
 from takifugu.engines.draft_guesses import (
     UNIX,
@@ -29,11 +29,22 @@ from takifugu.engines.draft_guesses import (
     guess_entity,
     guess_order,
     guess_protected,
+    likely_entities,
     words_of,
+)
+from takifugu.engines.draft_values import (
+    EVERY,
+    OUTSIDE_WORDS,
+    outside_of,
+    plain,
+    refuse_outside,
+    step_of,
+    typed,
 )
 from takifugu.engines.engine_errors import InvalidDeclaration
 from takifugu.engines.source_schema import DATA, Schema, SchemaColumn, schema_of
 from takifugu.engines.time_formats import is_iso, possible_formats
+from takifugu.errors import pasted
 from takifugu.visible import visible
 
 NO_ORDER_ANSWER = ""  # the answer for a table with one row for each entity
@@ -41,6 +52,7 @@ FILLED = {  # what stands for an open point while the others are checked
     "column": "(to be named)", "decimal": None, "format": None, "ties": "refuse", "values": ["x"],
     "bounds": [0, 1],
 }  # fmt: skip
+FEW = 5  # columns that a question names
 OLD, NEW = 10**8, 10**11  # seconds since 1970: after 1973, before the year 5138
 
 
@@ -60,6 +72,9 @@ class Answers:
         public: The columns that anyone may know.
         values: By column the labels: a list, or what a declaration may say in place of one.
         bounds: By column of numbers the lower and the upper bound.
+        outside: By column what becomes of values that are not in its list; by "" that of all
+            protected columns of labels that have no rule of their own.
+        unlisted: The rule of lists that somebody has given without one.
         decimal: The mark of decimals of a CSV file.
         title: One line for people.
     """
@@ -74,6 +89,8 @@ class Answers:
     public: tuple[str, ...] = ()
     values: Mapping[str, Any] | None = None
     bounds: Mapping[str, Sequence[Any]] | None = None
+    outside: Mapping[str, str] | None = None
+    unlisted: str = "other"
     decimal: str | None = None
     title: str = ""
 
@@ -120,7 +137,7 @@ class Draft:
     def answered(self, **answers: Any) -> "Draft":
         """The draft with these answers too: the fields of `Answers`."""
         merged = dict(answers)
-        for key in ("values", "bounds"):
+        for key in ("values", "bounds", "outside"):
             if key in merged:
                 merged[key] = dict(getattr(self.answers, key) or {}) | dict(merged[key])
         return drafted(self.schema, replace(self.answers, **merged))
@@ -158,7 +175,7 @@ class Draft:
     def describe(self) -> dict[str, Any]:
         """The draft as JSON."""
         return {
-            "declaration": _plain(self.document),
+            "declaration": plain(self.document),
             "rows": self.rows,
             "open": [point.describe() for point in self.open],
             "decisions": [
@@ -196,6 +213,7 @@ def drafted(schema: Schema, answers: Answers) -> Draft:
     """The draft of a table whose columns are known."""
     said = [answers.entity, answers.order or None, *answers.public, *(answers.ties or ())]
     said += [*(answers.protected or ()), *(answers.values or {}), *(answers.bounds or {})]
+    said += [name for name in answers.outside or {} if name != EVERY]
     for name in said:
         if name is not None:
             schema.column(name)
@@ -207,6 +225,7 @@ def drafted(schema: Schema, answers: Answers) -> Draft:
     parts.order(entity)
     parts.protected()
     parts.public()
+    parts.rules()
     named = parts.named
     return Draft(
         schema,
@@ -264,12 +283,14 @@ class _Parts:
         column = said or guess.column
         self.document["entity"] = {"column": column or OPEN}
         if column is None:
+            likely = guess.others or likely_entities(self.schema.columns)
+            perhaps = f", perhaps {' or '.join(map(visible, likely[:FEW]))}" if likely else ""
             self.ask(
                 "entity.column",
                 f"whose row it is ({guess.reason})",
-                f"the column of the person or thing: column = {_example(guess, self.schema)!r}; if"
-                " each row is of another person, add a column that numbers them",
-                "--entity COLUMN",
+                f"the column of the person or thing{perhaps}; if each row is of another person, add"
+                " a column that numbers them",
+                f"--entity {pasted(likely[0])}" if len(likely) == 1 else "--entity COLUMN",
             )
         else:
             why = "as given" if said else guess.reason
@@ -422,16 +443,16 @@ class _Parts:
         bounds = (self.answers.bounds or {}).get(column.name)
         shown = visible(column.name)
         if bounds is not None:
-            step = _step(bounds, column)
+            step = step_of(bounds, column)
             if step != 1:
                 why = f"sums are made in steps of {step}"
                 self.decisions.append(Decision("protected", column.name, why))
             keys = {"bounds": list(bounds), "step": step, "missing": "refuse"}
             return {key: value for key, value in keys.items() if (key, value) != ("step", 1)}
         if values is not None:
-            return {"values": _typed(values, column), "outside": "other"}
+            return self._labels(column.name, typed(values, column), self.answers.unlisted)
         if column.categories is not None:
-            return {"values": list(column.categories), "outside": "refuse"}
+            return self._labels(column.name, list(column.categories), "refuse")
         if column.kind in ("whole", "real"):
             codes = "; or values = [0, 1, 2], outside = 'other' if its numbers are codes"
             self.ask(
@@ -441,7 +462,7 @@ class _Parts:
                 f"--bounds {shown}=0..100",
             )
             return {"bounds": OPEN, "missing": "refuse"}
-        if column.kind != "text":
+        if column.kind != "text" and self.schema.kind != "csv":
             raise InvalidDeclaration(
                 shown,
                 given=f"is of the type {column.type}",
@@ -457,49 +478,42 @@ class _Parts:
             f"protected.{column.name}.values",
             f"which labels `{shown}` can hold, by what is known without the data{derived}",
             "values = ['home', 'work'], or those of a codebook or of the rows that a prior is"
-            " fitted on (docs/how-to/datasets.md); all others then count as 'other'",
+            " fitted on (docs/how-to/datasets.md); all others count as 'other', unless outside is"
+            " 'refuse' or 'drop'",
             f"--labels {shown}=home,work",
         )
-        return {"values": OPEN, "outside": "other"}
+        return self._labels(column.name, OPEN, "other")
+
+    def _labels(self, column: str, values: Any, usual: str) -> dict[str, Any]:
+        """The keys of a column of labels; what becomes of other values is said."""
+        rules = self.answers.outside or {}
+        rule = outside_of(column, values, rules, usual)
+        said = column in rules or EVERY in rules
+        listed = values not in (OPEN, FROM_THE_FITTED_ROWS)
+        if listed and rule in OUTSIDE_WORDS and (said or self.answers.unlisted == "refuse"):
+            why = OUTSIDE_WORDS[rule]
+            self.decisions.append(Decision("protected", column, why, guessed=not said))
+        return {"values": values, "outside": rule}
 
     def public(self) -> None:
         for name in self.answers.public:
             self.decisions.append(Decision("public", name, "as given", guessed=False))
             values = (self.answers.values or {}).get(name, FROM_THE_DATA)
-            self.document.setdefault("public", {})[name] = {"values": values}
+            keys = {"values": values}
+            if name in (self.answers.outside or {}):
+                keys["outside"] = (self.answers.outside or {})[name]
+            self.document.setdefault("public", {})[name] = keys
+
+    def rules(self) -> None:
+        """Refuse rules that no column follows."""
+        protected = self.document["protected"]
+        labels = [column for column, keys in protected.items() if "values" in keys]
+        public = [c for c in self.document.get("public", ()) if c in (self.answers.outside or {})]
+        rules = {k: v for k, v in (self.answers.outside or {}).items() if k not in public}
+        if protected:
+            refuse_outside(rules, labels)
 
     def ask(
         self, key: str, question: str, needed: str, option: str, choices: tuple[str, ...] = ()
     ) -> None:
         self.open.append(OpenPoint(key, question, needed, option, choices))
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON has it."""
-    if isinstance(value, Mapping):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return float(value) if isinstance(value, Decimal) else value
-
-
-def _typed(values: Any, column: SchemaColumn) -> Any:
-    """Labels as the column has them: whole numbers where it holds those."""
-    if column.kind != "whole" or isinstance(values, str | Mapping):
-        return list(values) if isinstance(values, tuple) else values
-    whole = [int(v) for v in values if str(v).removeprefix("-").isdecimal()]
-    return whole if len(whole) == len(values) else list(values)
-
-
-def _step(bounds: Sequence[Any], column: SchemaColumn) -> int | Decimal:
-    """The unit of sums: 1, or for numbers with decimals at most a thousandth of their range."""
-    low, high = (Decimal(str(end)) for end in bounds)
-    digits = [-int(end.normalize().as_tuple().exponent) for end in (low, high)]
-    if column.kind == "real" and high > low:
-        digits.append(3 - (high - low).adjusted())
-    places = max(0, *digits)
-    return Decimal(1).scaleb(-places) if places else 1
-
-
-def _example(guess: Guess, schema: Schema) -> str:
-    return guess.others[0] if guess.others else schema.columns[0].name

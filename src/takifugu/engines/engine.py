@@ -119,7 +119,11 @@ class Engine:
             found = [value for (value,) in self._run(ex.distinct(self._rows, column))]
             if None in found and category.outside == "refuse":
                 raise InvalidDeclaration(
-                    column, given="has rows without a value", needed="have one, or drop those rows"
+                    column,
+                    given="has rows without a value",
+                    needed="have one in each row; or declare outside = 'drop', which leaves those"
+                    " rows out",
+                    reason="missing",
                 )
             self._keys[column] = tuple(sorted(value for value in found if value is not None))
         return self._keys[column]
@@ -387,7 +391,12 @@ class Engine:
     def _refuse_missing(self, missing: int | None, amount: Amount) -> None:
         if missing and amount.missing == "refuse":
             raise InvalidDeclaration(
-                amount.column, given="has missing values", needed="have none, as declared"
+                amount.column,
+                given="has missing values",
+                needed="have none, as declared: fill them in or take those rows out; or declare"
+                " missing = 'drop', or the number that they count as, where no Gaussian prior is"
+                " about it",
+                reason="missing",
             )
 
     def refuse_flags(self, tie: int | None, gap: int | None) -> None:
@@ -457,6 +466,7 @@ class Engine:
                     column,
                     given="has values outside its declared list, or missing",
                     needed="have none, as declared; or declare outside = 'other' or 'drop'",
+                    reason="outside",
                 )
         return None if OUTSIDE in cell else cell
 

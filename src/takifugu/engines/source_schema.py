@@ -3,7 +3,8 @@
 A draft of a declaration is made from these. What is public by every declaration may be read once it
 is known which column it is: how many rows there are, and the columns of the entity and of the
 order. Categories count as labels only where they are part of a type: an enum of DuckDB or of
-Polars. Those of a pandas categorical or of an Arrow dictionary may be whatever occurs in the data.
+Polars, or booleans. Those of a pandas categorical or of an Arrow dictionary may be whatever occurs
+in the data.
 """
 
 import os
@@ -15,7 +16,7 @@ from typing import Any
 
 from takifugu.engines.backends.backend import Kind, quoted
 from takifugu.engines.backends.csv_reading import STRICT, Run, dialect, literal, refuse_cut_rows
-from takifugu.engines.backends.duckdb_backend import SHUT, kind_of
+from takifugu.engines.backends.duckdb_backend import BOOLEAN, SHUT, kind_of
 from takifugu.engines.backends.frames import Frame, is_frame
 from takifugu.engines.backends.opened_files import compression, duckdb_name, found_files
 from takifugu.engines.csv_structure import csv_structure
@@ -29,6 +30,7 @@ SUFFIXES: dict[str, SourceKind] = {
 }  # fmt: skip
 DECIMAL = r"^[+-]?\d*,(\d{1,2}|\d{4,})$|^[+-]?0,"  # a comma that marks no thousands
 DATA = "columns_to_declare"
+TRUTHS = ("false", "true")  # the labels of a column of booleans, as a database writes them
 ENUMS = (b"_PL_ENUM_VALUES2", b"_PL_ENUM_VALUES")  # where Polars writes an enum in an Arrow schema
 
 
@@ -40,7 +42,7 @@ class SchemaColumn:
         name: Its name.
         kind: What it holds, as an engine reads it.
         type: The type, as the file or the frame has it.
-        categories: The labels of an enum type; None for any other.
+        categories: The labels of an enum type, or of booleans; None for any other.
         derived: Whether the type has categories that may come from the data.
     """
 
@@ -96,7 +98,9 @@ class Schema:
         chosen = list(dict.fromkeys(columns))
         with _database() as connection:
             if self._frame is not None:
-                connection.register("frame", _arrow_columns(self._frame, chosen))
+                connection.register(
+                    "frame", _arrow_columns(self._frame, chosen or [self.columns[0].name])
+                )
                 source = "frame"
             else:
                 source = _source(connection, self.kind, self._files, self.table, self.reading)
@@ -233,6 +237,8 @@ def _described(connection: Any, source: str) -> tuple[SchemaColumn, ...]:
                 f"SELECT enum_range(NULL::{type_})"  # a type as DuckDB wrote it
             ).fetchall()
             categories = tuple(listed[0][0])
+        elif str(type_) == BOOLEAN:
+            categories = TRUTHS
         columns.append(SchemaColumn(str(name), kind_of(str(type_)), str(type_)[:40], categories))
     return tuple(columns)
 
@@ -292,7 +298,16 @@ def _csv_columns(
             doing="read",
             advice="see that every row has as many fields as the first line",
         )
-    return tuple(SchemaColumn(name, kind_of(types[name]), types[name]) for name in header), decimal
+    return tuple(_csv_column(name, types[name]) for name in header), decimal
+
+
+def _csv_column(name: str, type_: str) -> SchemaColumn:
+    """A column of a CSV file: text, where DuckDB takes its words for something else.
+
+    Yes and no are read as they are written, not as booleans.
+    """
+    kind = kind_of(type_)
+    return SchemaColumn(name, "text" if kind == "unknown" else kind, type_)
 
 
 def _with_enums(columns: tuple[SchemaColumn, ...], file: Path) -> tuple[SchemaColumn, ...]:
@@ -372,6 +387,8 @@ def _typed(name: str, type_: str) -> SchemaColumn:
         kind = "text"
     elif low.startswith("dictionary"):
         kind = "text" if "string" in low or "utf8" in low else "unknown"
+    elif low.startswith("bool"):
+        return SchemaColumn(name, "text", BOOLEAN, TRUTHS)
     derived = low.startswith(("cat", "dictionary"))
     return SchemaColumn(name, kind, type_[:40], derived=derived)
 

@@ -68,6 +68,7 @@ class Quickstart:
         choices: What was decided.
         facts: The public facts of the table.
         fitted: The prior, and how it was fitted.
+        fit: What to fit and on which rows.
         plan: The plan of a first release. Nothing is charged.
         guarantee: What is protected and what is not.
         query: The query as arguments of a command.
@@ -79,6 +80,7 @@ class Quickstart:
     choices: tuple[Choice, ...]
     facts: DataCheck
     fitted: Fitted
+    fit: FitOptions
     plan: Plan
     guarantee: str
     query: tuple[str, ...]
@@ -88,6 +90,22 @@ class Quickstart:
         """The command that plans or releases the query, ready to be pasted."""
         folder = str(self.project.folder)
         return " ".join(map(pasted, ("takifugu", verb, *self.query, "--project", folder)))
+
+    def refit(self) -> str:
+        """The command that fits the same prior again, once the declaration was edited."""
+        fit, number = self.fit, not isinstance(self.facts.first, datetime)
+        said = {
+            "--kind": fit.kind if fit.kind != "markov" else None,
+            "--share": fit.share,
+            "--first-steps" if number else "--first-days": fit.first_days,
+            "--columns": ",".join(fit.columns) if fit.columns else None,
+            "--profile": fit.profile,
+            "--at-least": fit.at_least,
+        }
+        words = [word for key, value in said.items() if value is not None
+                 for word in (key, str(value))]  # fmt: skip
+        place = ("--replace", "--project", str(self.project.folder))
+        return " ".join(map(pasted, ("takifugu", "prior", "fit", self.dataset, *words, *place)))
 
 
 def prepared(draft: Draft, options: QuickstartOptions) -> Draft:
@@ -109,8 +127,9 @@ def prepared(draft: Draft, options: QuickstartOptions) -> Draft:
             draft,
             OpenPoint(
                 "protected",
-                f"several columns may be to protect: {', '.join(map(visible, names))}",
-                "the one that a first release is about; the others are then left out",
+                f"what is to be protected: perhaps {' or '.join(map(visible, names))}",
+                "one column, or several that are protected together, by commas; a column that is"
+                " not named is not read, and nothing is guaranteed about it",
                 f"--protected {pasted(names[0])}",
             ),
             found,
@@ -221,7 +240,16 @@ def quickstart(
         ),
     )
     return Quickstart(
-        open_project(folder), name, choices, facts, fitted, plan, guarantee, (name, *query), advice
+        open_project(folder),
+        name,
+        choices,
+        facts,
+        fitted,
+        fit,
+        plan,
+        guarantee,
+        (name, *query),
+        advice,
     )
 
 

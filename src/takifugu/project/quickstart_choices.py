@@ -7,7 +7,9 @@ from fractions import Fraction
 from takifugu._exact import Number
 from takifugu.engines import Category, Declaration, Fitted
 from takifugu.engines.declarations.label_lists import FROM_THE_FITTED_ROWS
-from takifugu.engines.draft_guesses import guess_protected
+from takifugu.engines.declarations.open_points import OPEN
+from takifugu.engines.draft_guesses import guess_protected, likely_public
+from takifugu.engines.draft_values import OUTSIDE_WORDS
 from takifugu.engines.drafting import Decision, Draft
 from takifugu.errors import pasted
 from takifugu.project.policy import Side
@@ -85,12 +87,16 @@ def draft_choices(draft: Draft) -> tuple[Choice, ...]:
     ]
     if draft.left_out:
         names = ", ".join(visible(column.name) for column in draft.left_out)
+        open_ = draft.document["entity"]["column"] == OPEN  # it may be among them
+        public = () if open_ else likely_public(draft.left_out)
         found.append(
             Choice(
                 "left out",
                 names,
                 "not read; nothing can be asked or is guaranteed about them",
-                "--public COLUMN to count by one that everyone may know",
+                f"--public {pasted(public[0])}, if everyone may know it, to count by it"
+                if public
+                else "",
             )
         )
     return tuple(found)
@@ -100,6 +106,10 @@ def _change(decision: Decision) -> str:
     """How to decide otherwise than a draft did."""
     if not decision.guessed or decision.part not in ("entity", "order", "protected"):
         return ""
+    if decision.reason in OUTSIDE_WORDS.values():
+        others = [f"--outside {rule}" for rule, words in OUTSIDE_WORDS.items()
+                  if words != decision.reason]  # fmt: skip
+        return " or ".join(others)
     if "steps of" in decision.reason:
         return "`step` in the declaration"
     if decision.part == "order" and "UTC" in decision.reason:

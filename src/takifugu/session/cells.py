@@ -25,6 +25,7 @@ from zoneinfo import ZoneInfo
 
 from takifugu._atomic import real_path
 from takifugu.engines import Amount, Category, Declaration, Engine, InvalidQuery, Order, Scope
+from takifugu.engines.declarations.declaration import ORDER_IS_PUBLIC
 from takifugu.engines.declarations.label_lists import FROM_THE_FITTED_ROWS, FittedLabels
 from takifugu.errors import TooLarge, one_of
 from takifugu.fingerprint import fingerprint
@@ -153,12 +154,21 @@ def rows_of(
     return Rows(scope, charged, _groups(declaration, kept))
 
 
+def refuse_order(field: str, column: str, declaration: Declaration) -> None:
+    """Raise if ``column`` is the order, which is asked about in other ways than a public column."""
+    if column == declaration.order.column:
+        raise InvalidQuery(
+            field, given="is the order", needed=f"be left out: {ORDER_IS_PUBLIC}", reason="order"
+        )
+
+
 def _groups(declaration: Declaration, where: Mapping[str, Sequence[Name]]) -> Groups | None:
     if not where:
         return None
     public = [column.column for column in declaration.public]
     for column in where:
         if column not in public:
+            refuse_order(f"where, {column}", column, declaration)
             raise InvalidQuery(
                 f"where, {column}",
                 given="is not a public column",

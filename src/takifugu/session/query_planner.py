@@ -9,7 +9,7 @@ from takifugu.priors import Name
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
-from takifugu.session.cells import Bound, rows_of
+from takifugu.session.cells import Bound, refuse_order, rows_of
 from takifugu.session.query.count import CountQuery
 from takifugu.session.query.counts import CountsQuery
 from takifugu.session.query.histogram import HistogramQuery
@@ -57,6 +57,7 @@ def query_of(
     public = [category.column for category in declaration.public]
     for name in options.by:
         if name not in public:
+            refuse_order(f"by, {name}", name, declaration)
             raise InvalidQuery(
                 f"by, {name}",
                 given="is not a public column",

@@ -55,20 +55,30 @@ def run_dataset_new(
         str | None, typer.Option(help="The zone of times that carry none, as Europe/Berlin.")
     ] = None,
     ties: Annotated[
-        list[str] | None, typer.Option(help="A public column that settles ties; repeatable.")
+        list[str] | None,
+        typer.Option(help="A public column that settles ties; a list by commas, repeatable."),
     ] = None,
     protected: Annotated[
-        list[str] | None, typer.Option(help="A column to protect; repeatable.")
+        list[str] | None, typer.Option(help="A column to protect; a list by commas, repeatable.")
     ] = None,
     public: Annotated[
         list[str] | None,
-        typer.Option(help="A column that everyone may know; repeatable. None is guessed."),
+        typer.Option(
+            help="Columns that everyone may know, as 'country,sex', repeatable. None is guessed."
+        ),
     ] = None,
     labels: Annotated[
         list[str] | None,
         typer.Option(
             help="COLUMN=home,work; COLUMN=codebook.csv (or codebook.csv:its column); or"
             " COLUMN=fitted: those of the rows that a prior is fitted on. Repeatable."
+        ),
+    ] = None,
+    outside: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What becomes of values that are not in a list, or missing: refuse, other or drop;"
+            " COLUMN=drop for one column. Repeatable; by default other."
         ),
     ] = None,
     bounds: Annotated[
@@ -110,13 +120,14 @@ def run_dataset_new(
         "order_kind": order_kind,
         "format": format_,
         "zone": zone,
-        "ties": tuple(ties) if ties else None,
-        "protected": tuple(protected) if protected else None,
-        "public": tuple(public or ()),
+        "ties": columns_said(ties),
+        "protected": columns_said(protected),
+        "public": columns_said(public) or (),
         "decimal": decimal,
         "title": title,
         "values": dict(labels_of(word, path.parent) for word in labels or ()),
         "bounds": dict(bounds_of(word) for word in bounds or ()),
+        "outside": dict(map(outside_said, outside or ())),
     }
     with Spinner(f"reading the columns of {visible(file)}"):
         draft = draft_of(
@@ -190,6 +201,23 @@ def _refuse_existing(path: Path) -> None:
         )
 
 
+def columns_said(given: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The columns of an option: each a name, names by commas, or a JSON list; None for none."""
+    return tuple(str(name) for text in given for name in listed(text)) if given else None
+
+
+def outside_said(text: str) -> tuple[str, str]:
+    """A column and what becomes of values outside its list; "" for every column."""
+    column, mark, rule = text.rpartition("=")
+    if rule not in ("refuse", "other", "drop") or (mark and not column):
+        raise InvalidOption(
+            "--outside",
+            given=f"is {text!r:.80}",
+            needed="be refuse, other or drop, for one column as place=drop",
+        )
+    return column, rule
+
+
 def labels_of(text: str, folder: Path) -> tuple[str, Any]:
     """A column and its labels, from ``COLUMN=…``; a codebook by its path from ``folder``."""
     column, mark, said = text.rpartition("=")
@@ -217,8 +245,9 @@ def labels_said(said: str, folder: Path) -> Any:
 
 
 def _from(path: Path, folder: Path) -> str:
-    whole, base = path.absolute(), folder.absolute()
-    return whole.relative_to(base).as_posix() if whole.is_relative_to(base) else str(whole)
+    from takifugu.engines.draft_text import path_from
+
+    return path_from(str(path), folder, Path.cwd())
 
 
 def bounds_of(text: str) -> tuple[str, list[Any]]:
@@ -270,7 +299,9 @@ def asked(draft: "Draft", folder: Path) -> "Draft":
 
 
 def _asked_public(draft: "Draft") -> "Draft":
-    free = [c.name for c in draft.left_out if c.kind in ("text", "whole")]
+    from takifugu.engines.draft_guesses import likely_public
+
+    free = likely_public(draft.left_out) if _entity_known(draft) else ()
     while free and not draft.answers.public:
         echo(
             f"\nLeft out, and not read: {', '.join(map(visible, free))}.\n  Name those that"
@@ -285,6 +316,10 @@ def _asked_public(draft: "Draft") -> "Draft":
         except Malformed as error:
             echo(f"  {error}", err=True)
     return draft
+
+
+def _entity_known(draft: "Draft") -> bool:
+    return all(point.key != "entity.column" for point in draft.open)
 
 
 def prompt(words: str) -> str:

@@ -9,8 +9,10 @@ import typer
 from takifugu.cli.commands.dataset_new import (
     asked,
     bounds_of,
+    columns_said,
     dataset_name,
     labels_of,
+    outside_said,
     prompt,
     separator_said,
 )
@@ -28,6 +30,7 @@ from takifugu.errors import TakifuguError, pasted
 from takifugu.visible import visible
 
 if TYPE_CHECKING:
+    from takifugu.engines import InvalidDeclaration
     from takifugu.engines.drafting import Draft
     from takifugu.project.quickstart import Quickstart
     from takifugu.project.quickstart_choices import Choice, QuickstartOptions
@@ -68,20 +71,30 @@ def run_quickstart(
         str | None, typer.Option(help="The zone of times that carry none, as Europe/Berlin.")
     ] = None,
     ties: Annotated[
-        list[str] | None, typer.Option(help="A public column that settles ties; repeatable.")
+        list[str] | None,
+        typer.Option(help="A public column that settles ties; a list by commas, repeatable."),
     ] = None,
     protected: Annotated[
-        list[str] | None, typer.Option(help="A column to protect; repeatable.")
+        list[str] | None, typer.Option(help="A column to protect; a list by commas, repeatable.")
     ] = None,
     public: Annotated[
         list[str] | None,
-        typer.Option(help="A column that everyone may know; repeatable. None is guessed."),
+        typer.Option(
+            help="Columns that everyone may know, as 'country,sex', repeatable. None is guessed."
+        ),
     ] = None,
     labels: Annotated[
         list[str] | None,
         typer.Option(
             help="COLUMN=home,work; or COLUMN=codebook.csv (or codebook.csv:its column); by default"
             " those of the rows that the prior is fitted on. Repeatable."
+        ),
+    ] = None,
+    outside: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What becomes of values that are not in a list, or missing: refuse, other or drop;"
+            " COLUMN=drop for one column. Repeatable; by default refuse."
         ),
     ] = None,
     bounds: Annotated[
@@ -132,6 +145,7 @@ def run_quickstart(
     --json` has it), verdict, advice (null if it will be useful), guarantee,
     release (the command), next.
     """
+    from takifugu.engines import InvalidDeclaration
     from takifugu.engines.drafting import NO_ORDER_ANSWER, draft_of
     from takifugu.project.policy import share_of
     from takifugu.project.quickstart import prepared, quickstart, refuse_existing
@@ -141,7 +155,8 @@ def run_quickstart(
         "--folder": folder, "--name": name, "--table": table, "--entity": entity,
         "--order": order, "--order-kind": order_kind, "--format": format_, "--zone": zone,
         "--ties": ties, "--protected": protected, "--public": public, "--labels": labels,
-        "--bounds": bounds, "--secrets-within": secrets_within, "--pairs": pairs, "--share": share,
+        "--outside": outside, "--bounds": bounds, "--secrets-within": secrets_within,
+        "--pairs": pairs, "--share": share,
         "--first-days": first_days, "--first-steps": first_steps, "--at-least": at_least,
         "--budget": None if budget == "1" else budget, "--separator": separator,
         "--encoding": encoding, "--decimal": decimal,
@@ -169,12 +184,14 @@ def run_quickstart(
         "order_kind": order_kind,
         "format": format_,
         "zone": zone,
-        "ties": tuple(ties) if ties else None,
-        "protected": tuple(protected) if protected else None,
-        "public": tuple(public or ()),
+        "ties": columns_said(ties),
+        "protected": columns_said(protected),
+        "public": columns_said(public) or (),
         "decimal": decimal,
         "values": dict(labels_of(word, target) for word in labels or ()),
         "bounds": dict(bounds_of(word) for word in bounds or ()),
+        "outside": dict(map(outside_said, outside or ())),
+        "unlisted": "refuse",
     }
     with Spinner(f"reading the columns of {visible(file)}"):
         draft = draft_of(
@@ -191,7 +208,10 @@ def run_quickstart(
         _stop(draft, _command(file, said), as_json=as_json)
     _refuse_other_order(draft, first_days, first_steps)
     with Spinner(f"making {target}") as spinner:
-        made = quickstart(draft, target, called, options=options, progress=spinner)
+        try:
+            made = quickstart(draft, target, called, options=options, progress=spinner)
+        except InvalidDeclaration as error:
+            raise _with_option(error, draft) from None
     if as_json:
         print_json(_document(made))
         return
@@ -213,6 +233,26 @@ def _refuse_other_order(draft: "Draft", first_days: int | None, first_steps: int
             given="is given, and the order is not a number",
             needed=f"be --first-days {first_steps}",
         )
+
+
+def _with_option(error: "InvalidDeclaration", draft: "Draft") -> "InvalidDeclaration":
+    """An error about values that are not listed, or missing, with the option that admits them."""
+    from takifugu.engines import InvalidDeclaration
+
+    column = str(error.field)
+    declared = {**draft.document["protected"], **draft.document.get("public", {})}
+    if error.reason not in ("outside", "missing") or column not in declared:
+        return error
+    if "bounds" in declared[column]:
+        needed = (
+            "have none: fill them in or take those rows out of the file, since the prior of numbers"
+            " needs one in every row (missing = 'drop' is for declarations with another prior)"
+        )
+    else:
+        rules = ("other", "drop") if error.reason == "outside" else ("drop",)
+        options = " or ".join(f"--outside {pasted(f'{column}={rule}')}" for rule in rules)
+        needed = f"have none; or come with {options} (`outside` in the declaration)"
+    return InvalidDeclaration(column, given=error.given, needed=needed, reason=error.reason)
 
 
 def _budget(text: str) -> str:
@@ -292,6 +332,7 @@ def _stop(draft: "Draft", command: str, *, as_json: bool) -> None:
         echo(_line(choice))
     for point in draft.open:
         echo(f"open       {point.question}\n{'':<11}needed: {point.needed}")
+        echo(f"{'':<11}option: {point.option}")
     raise InvalidOption(
         "FILE",
         given=f"leaves {len(draft.open)} open point{'s' if len(draft.open) > 1 else ''}",
@@ -310,9 +351,8 @@ def _print(made: "Quickstart") -> None:
     for test in () if made.fitted.goodness is None else made.fitted.goodness.tests:
         echo(f"{test.verdict}: {test.sentence}")
     folder = made.project.folder
-    echo(
-        f"\n{folder} was made: edit {folder / (made.dataset + '.toml')} and start again, or go on."
-    )
+    echo(f"\n{folder} was made. To change it, start again with other options in another --folder;")
+    echo(f"or edit {folder / (made.dataset + '.toml')} and fit again: {made.refit()}")
     echo("Nothing is charged yet. What a first release would be:\n")
     echo(f"{made.plan}\n")
     if made.plan.usefulness.verdict == "mostly noise":

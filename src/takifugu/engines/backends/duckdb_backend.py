@@ -39,6 +39,7 @@ from takifugu.visible import visible
 
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 WIDE = ("UBIGINT", "HUGEINT", "UHUGEINT")
+BOOLEAN = "BOOLEAN"  # read as the texts true and false
 SHUT = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -255,7 +256,7 @@ def found_kinds(described: Iterable[Sequence[Any]], order: Order) -> dict[str, F
     read = {name: FoundColumn(found, kind_of(found)) for name, found in columns.items()}
     if order.format is None or order.column not in read:
         return read
-    if read[order.column].kind != "text":
+    if read[order.column].kind != "text" or read[order.column].found == BOOLEAN:
         raise InvalidDeclaration(
             "order, format",
             given=f"is given, and `{visible(order.column)}` does not hold text",
@@ -281,7 +282,7 @@ def kind_of(kind: str) -> Kind:
         return "zoned"
     if kind == "DATE" or kind.startswith("TIMESTAMP"):
         return "time"
-    if kind in ("VARCHAR", "UUID") or kind.startswith("ENUM"):
+    if kind in ("VARCHAR", "UUID", BOOLEAN) or kind.startswith("ENUM"):
         return "text"
     return "unknown"
 

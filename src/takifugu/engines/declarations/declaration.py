@@ -15,6 +15,12 @@ from takifugu.errors import one_of
 from takifugu.fingerprint import ByContent
 from takifugu.priors import Name
 
+ORDER_IS_PUBLIC = (
+    "everyone may know the order already: --window A..B reads a part of it and a schedule each part"
+    " in turn; to count by its values, copy the column in the table under another name and make the"
+    " copy public"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Declaration(ByContent):
@@ -54,6 +60,13 @@ class Declaration(ByContent):
         for name in (self.entity, self.order.column, *self.described, *self.order.ties):
             again = name in seen and not (name in self.order.ties and name in self._open)
             if not name or again:
+                if name == self.order.column and name in self._open:
+                    raise InvalidDeclaration(
+                        name,
+                        given="is the order, and declared public too",
+                        needed=f"have one part to play: {ORDER_IS_PUBLIC}",
+                        reason="order",
+                    )
                 raise InvalidDeclaration(
                     name or "column", given="is declared twice", needed="have one part to play"
                 )
