@@ -4,10 +4,25 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu.cli.draft_options import (
+    DecimalMark,
+    EntityColumn,
+    FileEncoding,
+    InDuckDB,
+    NumberBounds,
+    OrderColumn,
+    OrderKind,
+    ProtectedColumns,
+    PublicColumns,
+    Separator,
+    TieColumns,
+    TimeFormat,
+    TimeZone,
+)
 from takifugu.cli.shared_options import AsJson, InvalidOption, Spinner, echo, listed, print_json
 from takifugu.cli.shell_completion import nearest_project
 from takifugu.errors import Malformed, pasted
@@ -33,40 +48,15 @@ def run_dataset_new(
     name: Annotated[
         str | None, typer.Option(help="What to call the dataset; by default as the file.")
     ] = None,
-    table: Annotated[str | None, typer.Option(help="Of a DuckDB file: the table.")] = None,
-    entity: Annotated[
-        str | None, typer.Option(help="The column that says whose row it is.")
-    ] = None,
-    order: Annotated[
-        str | None,
-        typer.Option(
-            help="The column that puts the rows of one in order; 'none' if each has one row."
-        ),
-    ] = None,
-    order_kind: Annotated[
-        Literal["time", "unix", "number"] | None,
-        typer.Option(help="Of the order: times, seconds since 1970, or other numbers."),
-    ] = None,
-    format_: Annotated[
-        str | None,
-        typer.Option("--format", help="How times are written, as '%d/%m/%Y %H:%M'."),
-    ] = None,
-    zone: Annotated[
-        str | None, typer.Option(help="The zone of times that carry none, as Europe/Berlin.")
-    ] = None,
-    ties: Annotated[
-        list[str] | None,
-        typer.Option(help="A public column that settles ties; a list by commas, repeatable."),
-    ] = None,
-    protected: Annotated[
-        list[str] | None, typer.Option(help="A column to protect; a list by commas, repeatable.")
-    ] = None,
-    public: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Columns that everyone may know, as 'country,sex', repeatable. None is guessed."
-        ),
-    ] = None,
+    table: InDuckDB = None,
+    entity: EntityColumn = None,
+    order: OrderColumn = None,
+    order_kind: OrderKind = None,
+    format_: TimeFormat = None,
+    zone: TimeZone = None,
+    ties: TieColumns = None,
+    protected: ProtectedColumns = None,
+    public: PublicColumns = None,
     labels: Annotated[
         list[str] | None,
         typer.Option(
@@ -81,20 +71,10 @@ def run_dataset_new(
             " COLUMN=drop for one column. Repeatable; by default other."
         ),
     ] = None,
-    bounds: Annotated[
-        list[str] | None,
-        typer.Option(help="COLUMN=0..100, the least and the largest number; repeatable."),
-    ] = None,
-    separator: Annotated[
-        str | None, typer.Option(help="Of a CSV file: ',', ';', '|' or tab; found if left out.")
-    ] = None,
-    encoding: Annotated[
-        Literal["utf-8", "latin-1"] | None,
-        typer.Option(help="Of a CSV file; found if left out."),
-    ] = None,
-    decimal: Annotated[
-        str | None, typer.Option(help="Of a CSV file: '.' or ',', the mark of decimals.")
-    ] = None,
+    bounds: NumberBounds = None,
+    separator: Separator = None,
+    encoding: FileEncoding = None,
+    decimal: DecimalMark = None,
     title: Annotated[str, typer.Option(help="One line for people.")] = "",
     as_json: AsJson = False,
 ) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,21 @@ from takifugu.cli.commands.dataset_new import (
     outside_said,
     prompt,
     separator_said,
+)
+from takifugu.cli.draft_options import (
+    DecimalMark,
+    EntityColumn,
+    FileEncoding,
+    InDuckDB,
+    NumberBounds,
+    OrderColumn,
+    OrderKind,
+    ProtectedColumns,
+    PublicColumns,
+    Separator,
+    TieColumns,
+    TimeFormat,
+    TimeZone,
 )
 from takifugu.cli.shared_options import (
     AsJson,
@@ -50,39 +65,15 @@ def run_quickstart(
     name: Annotated[
         str | None, typer.Option(help="What to call the dataset; by default as the file.")
     ] = None,
-    table: Annotated[str | None, typer.Option(help="Of a DuckDB file: the table.")] = None,
-    entity: Annotated[
-        str | None, typer.Option(help="The column that says whose row it is.")
-    ] = None,
-    order: Annotated[
-        str | None,
-        typer.Option(
-            help="The column that puts the rows of one in order; 'none' if each has one row."
-        ),
-    ] = None,
-    order_kind: Annotated[
-        Literal["time", "unix", "number"] | None,
-        typer.Option(help="Of the order: times, seconds since 1970, or other numbers."),
-    ] = None,
-    format_: Annotated[
-        str | None, typer.Option("--format", help="How times are written, as '%d/%m/%Y %H:%M'.")
-    ] = None,
-    zone: Annotated[
-        str | None, typer.Option(help="The zone of times that carry none, as Europe/Berlin.")
-    ] = None,
-    ties: Annotated[
-        list[str] | None,
-        typer.Option(help="A public column that settles ties; a list by commas, repeatable."),
-    ] = None,
-    protected: Annotated[
-        list[str] | None, typer.Option(help="A column to protect; a list by commas, repeatable.")
-    ] = None,
-    public: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Columns that everyone may know, as 'country,sex', repeatable. None is guessed."
-        ),
-    ] = None,
+    table: InDuckDB = None,
+    entity: EntityColumn = None,
+    order: OrderColumn = None,
+    order_kind: OrderKind = None,
+    format_: TimeFormat = None,
+    zone: TimeZone = None,
+    ties: TieColumns = None,
+    protected: ProtectedColumns = None,
+    public: PublicColumns = None,
     labels: Annotated[
         list[str] | None,
         typer.Option(
@@ -97,10 +88,7 @@ def run_quickstart(
             " COLUMN=drop for one column. Repeatable; by default refuse."
         ),
     ] = None,
-    bounds: Annotated[
-        list[str] | None,
-        typer.Option(help="COLUMN=0..100, the least and the largest number; repeatable."),
-    ] = None,
+    bounds: NumberBounds = None,
     secrets_within: Annotated[
         str | None,
         typer.Option(help="Of numbers: which of two values at most this far apart is secret."),
@@ -121,16 +109,9 @@ def run_quickstart(
         typer.Option(help="Labels of fewer entities count as other; by default 5."),
     ] = None,
     budget: Annotated[str, typer.Option(help="The lifetime budget, a Pufferfish ε.")] = "1",
-    separator: Annotated[
-        str | None, typer.Option(help="Of a CSV file: ',', ';', '|' or tab; found if left out.")
-    ] = None,
-    encoding: Annotated[
-        Literal["utf-8", "latin-1"] | None,
-        typer.Option(help="Of a CSV file; found if left out."),
-    ] = None,
-    decimal: Annotated[
-        str | None, typer.Option(help="Of a CSV file: '.' or ',', the mark of decimals.")
-    ] = None,
+    separator: Separator = None,
+    encoding: FileEncoding = None,
+    decimal: DecimalMark = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a project for FILE, up to the plan of a first release. Nothing is charged.
