@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import termios
@@ -213,6 +214,7 @@ def talk(
 
 def _control(terminal: int) -> None:
     """Make it the terminal of the process, so that Ctrl-C reaches it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell may have it ignored
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
 
 
