@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, Required, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 
 import numpy as np
 
@@ -22,14 +22,15 @@ from takifugu.engines.declarations.declaration_files import (
     read_declaration,
 )
 from takifugu.engines.declarations.label_lists import FROM_THE_FITTED_ROWS
-from takifugu.engines.draft_text import draft_call
-from takifugu.engines.drafting import Draft, draft_of
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidDeclaration
 from takifugu.engines.opening import BackendName, open_engine
 from takifugu.engines.source_schema import SUFFIXES
 from takifugu.errors import TakifuguError
 from takifugu.priors import Name
+
+if TYPE_CHECKING:
+    from takifugu.engines.drafting import Draft
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # a name that a project can use as well
 
@@ -216,7 +217,7 @@ class UnfinishedTable(InvalidDeclaration):
         self,
         missing: tuple[str, ...],
         call: str = "",
-        draft: Draft | None = None,
+        draft: "Draft | None" = None,
         trouble: str = "",
     ) -> None:
         self.missing, self.call, self.draft = missing, call, draft
@@ -251,8 +252,11 @@ def _missing(said: Mapping[str, Any], *, name: str | None) -> tuple[str, ...]:
 
 def _proposed(
     source: Any, said: Mapping[str, Any], name: str | None
-) -> tuple[str, Draft | None, str]:
+) -> "tuple[str, Draft | None, str]":
     """A call that says what is missing too, if the columns of the source can be read."""
+    from takifugu.engines.draft_text import draft_call
+    from takifugu.engines.drafting import draft_of
+
     protected = said["protected"]
     answers = {k: v for k, v in said.items() if v is not ... and v and k != "protected"}
     reading = {key: answers.pop(key) for key in ("separator", "encoding") if key in answers}
