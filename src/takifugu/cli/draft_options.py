@@ -4,6 +4,13 @@ from typing import Annotated, Literal
 
 import typer
 
+DataFile = Annotated[
+    str,
+    typer.Argument(help="A Parquet, CSV or DuckDB file, or a pattern such as 'part*.csv'."),
+]
+DatasetCalled = Annotated[
+    str | None, typer.Option(help="What to call the dataset; by default as the file.")
+]
 InDuckDB = Annotated[str | None, typer.Option(help="Of a DuckDB file: the table.")]
 EntityColumn = Annotated[str | None, typer.Option(help="The column that says whose row it is.")]
 OrderColumn = Annotated[

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from takifugu.cli.draft_options import (
+    DataFile,
+    DatasetCalled,
     DecimalMark,
     EntityColumn,
     FileEncoding,
@@ -38,16 +40,11 @@ SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": 
 
 
 def run_dataset_new(
-    file: Annotated[
-        str,
-        typer.Argument(help="A Parquet, CSV or DuckDB file, or a pattern such as 'part*.csv'."),
-    ],
+    file: DataFile,
     out: Annotated[
         Path | None, typer.Option(help="The declaration to write; by default NAME.toml, here.")
     ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="What to call the dataset; by default as the file.")
-    ] = None,
+    name: DatasetCalled = None,
     table: InDuckDB = None,
     entity: EntityColumn = None,
     order: OrderColumn = None,

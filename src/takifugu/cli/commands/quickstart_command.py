@@ -17,6 +17,8 @@ from takifugu.cli.commands.dataset_new import (
     separator_said,
 )
 from takifugu.cli.draft_options import (
+    DataFile,
+    DatasetCalled,
     DecimalMark,
     EntityColumn,
     FileEncoding,
@@ -54,17 +56,12 @@ OPEN_STATUS = 2
 
 
 def run_quickstart(
-    file: Annotated[
-        str,
-        typer.Argument(help="A Parquet, CSV or DuckDB file, or a pattern such as 'part*.csv'."),
-    ],
+    file: DataFile,
     folder: Annotated[
         Path | None,
         typer.Option(help="The folder to make; by default NAME-project, here. It must be new."),
     ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="What to call the dataset; by default as the file.")
-    ] = None,
+    name: DatasetCalled = None,
     table: InDuckDB = None,
     entity: EntityColumn = None,
     order: OrderColumn = None,
