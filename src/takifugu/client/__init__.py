@@ -1,0 +1,1 @@
+"""Ask a takifugu server as one asks a local session: `takifugu.connect`."""

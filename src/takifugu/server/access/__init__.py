@@ -1,0 +1,1 @@
+"""Who calls: tokens, browser sessions, rates, and requests forged by other pages."""

@@ -1,0 +1,1 @@
+"""The REST interface, /api/v1."""

@@ -1,0 +1,1 @@
+"""Running it: settings, limits, logs, metrics, health, checks."""

@@ -1,0 +1,1 @@
+"""What the server itself remembers: tokens, sign-ins, requests for approval, results."""

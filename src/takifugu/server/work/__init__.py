@@ -1,0 +1,1 @@
+"""Worker processes: sessions on datasets, in processes of their own."""
