@@ -8,7 +8,7 @@ from fastapi import Depends, FastAPI, Request
 
 from takifugu.server.api.openapi_document import openapi_document
 from takifugu.server.api.problem_responses import ProblemsOnly, add_handlers
-from takifugu.server.routers import routers
+from takifugu.server.routers import routers, routes
 from takifugu.server.services import Services
 
 Guard = Callable[[Request], Awaitable[Any]]
@@ -35,7 +35,7 @@ def create_app(services: Services, *, guard: Guard | None = None) -> FastAPI:
         dependencies=[Depends(guard)],
         generate_unique_id_function=lambda route: route.name,
     )
-    app.state.services = services
+    app.state.services, app.state.routes = services, routes()
     for router in routers():
         app.include_router(router)
     add_handlers(app)

@@ -69,7 +69,7 @@ def place_of(kind: str, cursor: str) -> int:
     try:
         text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         named, _, place = text.decode("ascii").partition(":")
-        if named == kind and place.isdecimal() and len(place) < 19:
+        if named == kind and place.isdecimal() and len(place) < 20:
             return int(place)
     except (ValueError, binascii.Error):
         pass
