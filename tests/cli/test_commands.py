@@ -64,8 +64,8 @@ def test_the_page_and_the_help_have_the_same_statuses(
 
 def test_statuses_are_those_of_real_errors() -> None:
     engines, policy = takifugu.engines.engine_errors, takifugu.project.policy
-    modules = (takifugu.errors, engines, policy, outputs, pdf_file, batches, schedules)
-    modules += (report_signature,)
+    files = (outputs, pdf_file, report_signature)
+    modules = (takifugu.errors, engines, policy, *files, batches, schedules)
     for name in exit_status.BY_NAME:
         kinds = [getattr(module, name) for module in modules if hasattr(module, name)]
         assert len(kinds) == 1 and issubclass(kinds[0], takifugu.errors.TakifuguError)
