@@ -1,11 +1,11 @@
 """The app: routes, who may call them, and problem documents for whatever goes wrong."""
 
 from collections.abc import Awaitable, Callable
-from importlib import import_module
 from typing import Any
 
 from fastapi import Depends, FastAPI, Request
 
+from takifugu.server.access.authentication import add_access, authorize
 from takifugu.server.api.openapi_document import openapi_document
 from takifugu.server.api.problem_responses import ProblemsOnly, add_handlers
 from takifugu.server.routers import routers, routes
@@ -14,7 +14,7 @@ from takifugu.server.services import Services
 Guard = Callable[[Request], Awaitable[Any]]
 
 
-def create_app(services: Services, *, guard: Guard | None = None) -> FastAPI:
+def create_app(services: Services, *, guard: Guard = authorize) -> FastAPI:
     """The app of a server.
 
     Args:
@@ -23,8 +23,6 @@ def create_app(services: Services, *, guard: Guard | None = None) -> FastAPI:
     """
     from takifugu import __version__
 
-    if guard is None:
-        guard = import_module("takifugu.server.access.authentication").authorize
     app = FastAPI(
         title="takifugu",
         version=__version__,
@@ -40,5 +38,6 @@ def create_app(services: Services, *, guard: Guard | None = None) -> FastAPI:
         app.include_router(router)
     add_handlers(app)
     app.add_middleware(ProblemsOnly)
+    add_access(app, services.settings)  # the outermost: whatever is answered has its headers
     app.openapi = lambda: openapi_document(app)  # type: ignore[method-assign]
     return app

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from fastapi import Request
 
+from takifugu.server.access.rate_limits import Limiter
 from takifugu.server.roles import Actor
 from takifugu.server.settings import ServerSettings
+from takifugu.server.state.server_state import ServerState
 
 if TYPE_CHECKING:
     from takifugu.ledger import Ledger
@@ -102,21 +104,24 @@ class Services:
         state: Tokens, sign-ins, requests for approval, results.
         pool: The worker processes.
         board: The jobs that run in them.
-        limiter: How often a token may call; None for no limit.
+        limiter: How often a token may call; by default as often as the settings say.
         metrics: What is counted for Prometheus; None for nothing.
     """
 
     project_file: Path
     settings: ServerSettings
-    state: Any
+    state: ServerState
     pool: TaskRunner
     board: JobStarter
-    limiter: Any = None
+    limiter: Limiter = None  # type: ignore[assignment]  # made from the settings
     metrics: Any = None
     _file: _ProjectFile = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_file", _ProjectFile(self.project_file))  # the one write
+        object.__setattr__(self, "_file", _ProjectFile(self.project_file))  # the two writes
+        if self.limiter is None:
+            limiter = Limiter.of(self.settings.rate, self.settings.burst)
+            object.__setattr__(self, "limiter", limiter)
 
     def project(self) -> "Project":
         """The project as its file has it now; from a thread, since it may read the file."""

@@ -196,8 +196,8 @@ async def _refuse_forged(request: Request) -> None:
             403,
             "forged",
             f"the form has no `{CSRF_FIELD}`, or that of another session; load the page again",
-            CSRF_FIELD,
-            "missing" if sent is None else "other session",
+            field=CSRF_FIELD,
+            reason="missing" if sent is None else "other session",
         )
 
 
