@@ -61,8 +61,8 @@ def open_ledger(
             a server in this user's state folder. It is made when it is first needed.
         witness: Where the last event is recorded a second time, so that an older copy is refused:
             a file, or the address of a database or a server. By default a file in the user's state
-            folder ($XDG_STATE_HOME, or ~/.local/state). False for nowhere: every event then says so, and
-            an older copy that is put back renews the budget unnoticed.
+            folder ($XDG_STATE_HOME, or ~/.local/state). False for nowhere: every event then says
+            so, and an older copy that is put back renews the budget unnoticed.
         inspect: Whether to open an older copy all the same, read-only.
     """
     store = Store(where, read_only=read_only or inspect, wait=wait)
