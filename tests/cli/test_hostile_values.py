@@ -32,6 +32,7 @@ VALID = {  # arguments by place, options by name: what the other values are whil
     "schedule show": ([], {}),
     "schedule run": ([], {}),
     "report": (["stays"], {"--out": "new.html"}),
+    "serve": ([], {"--port": "no number"}),
     "curve": (["a.json"], {}),
     "translate": (["a.json"], {"--dp": "0.1"}),
     "reassess": (["a.json"], {"--released": "0.1"}),
