@@ -33,6 +33,7 @@ from takifugu.translation.protocol import LossTranslation
 
 _COUNTED = chain.events_where("dataset = :named OR kind = 'loss'")
 MOST_EVENTS = 10_000  # of one page
+_STORED = chain.events_where("seq > :after", "ORDER BY seq LIMIT :most")
 EPSILON = Pure(0)  # a loss in ε, the currency that is meant by default
 
 
@@ -273,6 +274,12 @@ class LedgerViews(OpenStore):
             if not 0 < seq <= chain.head(connection).seq:
                 return None
             return chain.one(connection, seq)
+
+    def stored(self, after: int, most: int) -> tuple[tuple[int, str, str], ...]:
+        """The first events after a number, as they are stored: number, hash, text of the body."""
+        with self._store.unguarded() as connection:
+            rows = _STORED.all(connection, {"after": after, "most": most})
+        return tuple((row.seq, row.hash, row.body) for row in rows)
 
     def head(self) -> Anchor:
         """The last event, to be recorded elsewhere."""
