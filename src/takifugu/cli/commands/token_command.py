@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 app = StrictTyper(
     no_args_is_help=True, help="Tokens for `takifugu serve`: make, list and revoke them."
 )
+SHOWN = ("id", "name", "role")  # of a list, in columns
 
 
 @app.command("create")
@@ -60,14 +61,18 @@ def run_create(
     stored. Keys of the JSON object: secret (the token), id (what `token revoke` takes), name, role,
     made, made_by, expires (null for never).
     """
+    from datetime import UTC, datetime
+
     from takifugu.ledger.lifecycle import current_actor
     from takifugu.server.access.token_changes import make_token
     from takifugu.server.access.token_expiry import expiry_of
+    from takifugu.server.state.access_tokens import check_token_name
     from takifugu.server.state.server_state import open_state
 
+    check_token_name(name)
+    ends = expiry_of(expires, datetime.now(UTC))  # refused before anything is made
     project = the_project(folder)
     with open_state(project) as state:
-        ends = expiry_of(expires, state.now())
         made = make_token(project, state, name, role, ends, by=current_actor())
     record = made.record
     if as_json:
@@ -107,9 +112,13 @@ def run_list(
     if not rows:
         ended = " (some have ended: --all)" if found else ""
         echo(f"no tokens{ended}; `takifugu token create` makes one")
+    widths = [max((len(getattr(record, key)) for record in rows), default=0) for key in SHOWN]
     for record in rows:
+        who = "  ".join(
+            f"{getattr(record, key):<{width}}" for key, width in zip(SHOWN, widths, strict=True)
+        )
         used = "never used" if record.used is None else f"last used {_time(record.used)}"
-        echo(f"{record.id}  {record.name}  {record.role}  {_until(record)}, {used}")
+        echo(f"{who}  {_until(record)}, {used}")
 
 
 @app.command("revoke")
