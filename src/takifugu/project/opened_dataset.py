@@ -32,6 +32,10 @@ from takifugu.project.owner_changes import refuse_same_files
 from takifugu.project.policy import read_policy
 from takifugu.project.project_cache import MANY, Progress, keep_terms
 from takifugu.session.prior_checks import terms_of
+from takifugu.translation.accounting.tabled_translation import TabledTranslation
+from takifugu.translation.accounting.translation_table import TranslationTable
+from takifugu.translation.protocol import LossTranslation
+from takifugu.translation.translation import Translation
 
 if TYPE_CHECKING:
     from takifugu.project.policy_session import PolicySession
@@ -91,6 +95,7 @@ class OpenedDataset(AbstractContextManager["OpenedDataset"]):
     engine: Engine
     ledger: Ledger
     _shared: "PolicySession"
+    _table: TranslationTable | None
     _noted: _Noted
     _opened: ExitStack = field(repr=False)
 
@@ -109,6 +114,14 @@ class OpenedDataset(AbstractContextManager["OpenedDataset"]):
     def name(self) -> str:
         """What the project calls the dataset."""
         return self.loaded.name
+
+    @property
+    def view(self) -> LossTranslation:
+        """What losses mean in Pufferfish privacy, from the table where there is one."""
+        translation = self.loaded.translation
+        if self._table is None or not isinstance(translation, Translation):
+            return translation
+        return TabledTranslation(translation, self._table, least=0)
 
     @property
     def shared(self) -> "PolicySession":
@@ -212,7 +225,10 @@ def open_dataset(
         if not _is_current(project):
             files[project.file] = None  # it was replaced between being read and being noted
         noted = _Noted(files, rows, inode, budgets)
-        return OpenedDataset(project, found, engine, ledger, session, noted, opened.pop_all())
+        made = None if cached is None else cached.table
+        return OpenedDataset(
+            *(project, found, engine, ledger, session, made, noted), _opened=opened.pop_all()
+        )
     raise AssertionError("unreachable")
 
 

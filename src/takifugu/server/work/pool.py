@@ -137,9 +137,7 @@ class WorkPool:
             if stop is not None:
                 stop.cancel()
 
-    async def _assigned(
-        self, item: _Waiting, stop: "asyncio.Future[Any] | None"
-    ) -> WorkerProcess:
+    async def _assigned(self, item: _Waiting, stop: "asyncio.Future[Any] | None") -> WorkerProcess:
         """The worker that will do a task, once one is free for it."""
         waits = {item.started} if stop is None else {item.started, stop}
         try:
@@ -232,11 +230,10 @@ class WorkPool:
     def _is_short(self, task: Task, worker: WorkerProcess) -> bool:
         """Whether a task is expected to be short on a worker."""
         seconds = self._took.get((task.name, task.dataset))
-        if seconds is not None and task.dataset is not None:
-            if task.dataset not in worker.datasets:
-                opening = self._opening.get(task.dataset)
-                seconds = None if opening is None else seconds + opening
-        return seconds is not None and seconds < LONG
+        if seconds is None or task.dataset is None or task.dataset in worker.datasets:
+            return seconds is not None and seconds < LONG
+        opening = self._opening.get(task.dataset)
+        return opening is not None and seconds + opening < LONG
 
     def _long(self) -> int:
         """How many tasks are running that are long, or were expected to be."""
@@ -262,9 +259,9 @@ class WorkPool:
             worker.task, worker.since, worker.opening = item.task, monotonic(), 0.0
             item.started.set_result(worker)
         starting = any(not one.ready and not one.lost for one in self._workers)
-        if self._queue and not starting and len(self._workers) < self.settings.workers:
-            if not any(one.idle for one in self._workers):
-                self._start()
+        enough = starting or any(one.idle for one in self._workers)
+        if self._queue and not enough and len(self._workers) < self.settings.workers:
+            self._start()
 
     def _next(self, idle: list[WorkerProcess]) -> tuple[_Waiting, WorkerProcess] | None:
         """The next task that may have one of the idle workers, and which of them."""

@@ -23,7 +23,7 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from takifugu.server.work import plain_messages
 from takifugu.server.work.tasks import TASKS, Task
@@ -103,23 +103,29 @@ def _silence() -> None:
     """Keep values out of what is printed: an uncaught error gives its kind and place alone."""
     warnings.showwarning = _warned
 
-    def uncaught(kind: type[BaseException], error: BaseException, trace: Any) -> None:
-        print(f"a worker ended: {kind.__name__} at {_place(error)}", file=sys.stderr, flush=True)
+    def uncaught(kind: type[BaseException], error: BaseException | None, *_: Any) -> None:
+        sys.stderr.write(f"a worker ended: {kind.__name__} at {_place(error)}\n")
+        sys.stderr.flush()
 
     sys.excepthook = uncaught
-    threading.excepthook = lambda found: uncaught(
-        found.exc_type, found.exc_value or found.exc_type(), found.exc_traceback
-    )
+    threading.excepthook = lambda found: uncaught(found.exc_type, found.exc_value)
 
 
-def _warned(message: Warning | str, category: type[Warning], *_: Any) -> None:
+def _warned(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,  # noqa: ARG001 - of Python's own signature, as those below
+    lineno: int,  # noqa: ARG001
+    file: TextIO | None = None,  # noqa: ARG001
+    line: str | None = None,  # noqa: ARG001
+) -> None:
     """Log a warning: its words if they are takifugu's own, and its kind alone otherwise."""
     own = category.__module__.partition(".")[0] == "takifugu"
     log.warning("%s%s", category.__name__, f": {message}" if own else "")
 
 
-def _place(error: BaseException) -> str:
-    trace = error.__traceback__
+def _place(error: BaseException | None) -> str:
+    trace = None if error is None else error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     if trace is None:
@@ -133,7 +139,7 @@ def _done(host: WorkerHost, task: Task) -> bytes:
 
     try:
         return _ended(host, "result", TASKS[task.name](host, task))
-    except Exception as error:  # whatever it is, the one who waits is told as much as they may know
+    except Exception as error:  # noqa: BLE001 - whatever it is: told as far as they may know
         host.drop_after(task.dataset, error)
         return _ended(host, "problem", problem_of(error, task.actor.role))
 

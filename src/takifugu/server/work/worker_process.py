@@ -111,7 +111,8 @@ class WorkerProcess:
 
     async def _receive(self, progress: Progress | None) -> tuple[str, Any]:
         """The next message that is neither progress nor a record of the log."""
-        assert self._reader is not None
+        if self._reader is None:
+            raise WorkerGone
         try:
             while True:
                 kind, content = await plain_messages.receive_async(self._reader)
