@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from takifugu.server.roles import Role
 from takifugu.server.state.access_tokens import PREFIX, NewToken, TokenRecord
 from takifugu.server.state.server_state import ServerState
-from takifugu.server.state.state_store import StateConflict
+from takifugu.server.state.state_errors import StateConflict
 
 if TYPE_CHECKING:
     from takifugu.project.project import Project

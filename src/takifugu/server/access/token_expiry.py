@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, date, datetime, timedelta
 
-from takifugu.server.state.access_tokens import InvalidToken
+from takifugu.server.state.state_errors import InvalidToken
 
 DEFAULT = "90d"
 NEEDED = "be like 90d, 12h, 2027-06-30 (the day it no longer works, in UTC), or never"
