@@ -29,10 +29,10 @@ FILES: dict[str, Callable[["Result", str], bytes]] = {
 
 @task("result file")
 def result_file(_: WorkerHost, asked: Task) -> bytes:
-    """A result as a file: ``format``, ``document`` and the ``name`` of the file."""
+    """A result as a file: ``format``, ``document`` and the name of the ``file``."""
     options = asked.options
     result = result_from_document(options["document"])
-    return FILES[options["format"]](result, options["name"])
+    return FILES[options["format"]](result, options["file"])
 
 
 @task("figure")
