@@ -1,9 +1,6 @@
 """The app: routes, who may call them, and problem documents for whatever goes wrong."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
-
-from fastapi import Depends, FastAPI, Request
+from fastapi import Depends, FastAPI
 
 from takifugu.server.access.authentication import add_access, authorize
 from takifugu.server.api.openapi_document import openapi_document
@@ -11,16 +8,9 @@ from takifugu.server.api.problem_responses import ProblemsOnly, add_handlers
 from takifugu.server.routers import routers, routes
 from takifugu.server.services import Services
 
-Guard = Callable[[Request], Awaitable[Any]]
 
-
-def create_app(services: Services, *, guard: Guard = authorize) -> FastAPI:
-    """The app of a server.
-
-    Args:
-        services: What its routes share.
-        guard: What decides who may call which route; `authorize` unless a test has another.
-    """
+def create_app(services: Services) -> FastAPI:
+    """The app of a server, whose routes share ``services``."""
     from takifugu import __version__
 
     app = FastAPI(
@@ -30,7 +20,7 @@ def create_app(services: Services, *, guard: Guard = authorize) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        dependencies=[Depends(guard)],
+        dependencies=[Depends(authorize)],
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.services, app.state.routes = services, routes()
@@ -38,6 +28,6 @@ def create_app(services: Services, *, guard: Guard = authorize) -> FastAPI:
         app.include_router(router)
     add_handlers(app)
     app.add_middleware(ProblemsOnly)
-    add_access(app, services.settings)  # the outermost: whatever is answered has its headers
+    add_access(app, services.settings)
     app.openapi = lambda: openapi_document(app)  # type: ignore[method-assign]
     return app
