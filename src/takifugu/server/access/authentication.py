@@ -73,6 +73,7 @@ async def authorize(request: Request) -> None:
         raise signed_out(
             "nobody has signed in; send a token: `Authorization: Bearer tf_…`", reason="missing"
         )
+    request.state.actor = actor  # also of what is refused below: the log names them
     if seconds := services.limiter.tokens.take(actor.token):
         raise too_often(seconds, "this token calls too often")
     if actor.by_page:
@@ -84,7 +85,6 @@ async def authorize(request: Request) -> None:
         raise AccessRefused(
             403, "forbidden", f"this is not for the role {actor.role!r}", reason="role"
         )
-    request.state.actor = actor
 
 
 async def authenticate(request: Request, services: AccessServices) -> Actor | None:
