@@ -11,7 +11,13 @@ import numpy as np
 import pytest
 
 from takifugu.engines import DatabaseFailed
-from takifugu.errors import LedgerSetBack, UnknownAnalyst
+from takifugu.errors import (
+    LedgerSetBack,
+    LedgerUnavailable,
+    NotAccepted,
+    UnknownAnalyst,
+    UnsoundRequest,
+)
 from takifugu.ledger import open_ledger
 from takifugu.priors import write_prior
 from takifugu.project.opened_dataset import OpenedDataset, open_dataset
@@ -80,8 +86,6 @@ def test_a_session_of_an_opened_dataset_plans_as_one_of_its_own(
 
 
 def test_another_ledger_is_refused(opened: OpenedDataset, tmp_path: Path) -> None:
-    from takifugu.errors import UnsoundRequest
-
     with (
         open_ledger(tmp_path / "other.ledger", witness=False) as other,
         raises(UnsoundRequest, field="ledger"),
@@ -217,6 +221,8 @@ def test_a_ledger_that_is_replaced_by_an_older_copy_is_refused(
     for rest in ("-wal", "-shm"):
         Path(f"{project.ledger_place}{rest}").unlink(missing_ok=True)
     assert opened.stale()  # what it would write to has no name any more
+    with raises(LedgerUnavailable, reason="replaced"):
+        session.release(session.plan.histogram(by="zone", epsilon=2))
     with raises(LedgerSetBack, reason="older"):
         open_dataset(project, "stays")
 
@@ -246,7 +252,5 @@ def test_a_prior_that_is_replaced_must_be_accepted_first(project: Project) -> No
         other = replace(CHAIN, transition=np.full((3, 3), 1 / 3))
         write_prior(other, project.folder / "chain.json")
         assert opened.stale()
-    from takifugu.errors import NotAccepted
-
     with raises(NotAccepted, changed=("prior",)):
         open_dataset(project, "stays")
