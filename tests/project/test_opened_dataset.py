@@ -23,6 +23,7 @@ from takifugu.priors import write_prior
 from takifugu.project.opened_dataset import OpenedDataset, open_dataset
 from takifugu.project.policy import InvalidProject
 from takifugu.project.project import Project, open_project
+from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_errors import OverBudget
 from tests.raising import raises
 from tests.server.projects import CHAIN, small_project, stays, write_rows
@@ -59,7 +60,7 @@ def test_analysts_share_what_is_open_and_nothing_of_each_other(tmp_path: Path) -
             for event in opened.ledger.history("stays")
             if event.kind in ("charge", "reuse")
         ]
-        assert [analyst for analyst, _ in actors] == ["ana", "bo", "ana"]
+        assert actors == [("ana", "ana"), ("bo", "bo"), ("ana", "ana")]
         assert opened.ledger.verify().sound
 
 
@@ -76,12 +77,12 @@ def test_a_session_of_an_opened_dataset_plans_as_one_of_its_own(
 ) -> None:
     shared = opened.session("ana")
     with project.session("stays", "ana") as own:
-        for plan in (
-            lambda s: s.plan.histogram(by="zone", epsilon=1),
-            lambda s: s.plan.count(["ward"], within=10),
-            lambda s: s.plan.transitions(epsilon=2),
+        for options in (
+            QueryOptions("histogram", by="zone", epsilon=1),
+            QueryOptions("count", values=["ward"], within=10),
+            QueryOptions("transitions", epsilon=2),
         ):
-            assert plan(shared).describe() == plan(own).describe()
+            assert shared.plan(options).describe() == own.plan(options).describe()
         assert shared.guarantee() == own.guarantee() == opened.shared.guarantee()
 
 
