@@ -1,5 +1,6 @@
 """The outermost middleware: every request gets a number, a line in the log, and is counted."""
 
+import asyncio
 import json
 import logging
 import re
@@ -9,6 +10,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from takifugu.server.operation.refused_requests import refusal
 from takifugu.server.operation.server_log import current_request
 from takifugu.server.operation.server_metrics import NOBODY, OTHER, ServerMetrics
 
@@ -52,6 +54,12 @@ class RequestRecord:
         began = perf_counter()
         try:
             await self._app(scope, receive, sending)
+        except asyncio.CancelledError:  # the server stops, and has waited long enough
+            if not seen.status:
+                detail = "the server is stopping; ask again, with the same Idempotency-Key"
+                headers, body = refusal(503, "stopping", detail, headers=[("retry-after", "5")])
+                await sending({"type": "http.response.start", "status": 503, "headers": headers})
+                await sending({"type": "http.response.body", "body": body})
         finally:
             self._record(scope, seen, perf_counter() - began)
 

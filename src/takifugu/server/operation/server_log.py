@@ -25,7 +25,7 @@ PLACES = 12  # of a traceback, from the innermost outwards
 OWN = "takifugu"
 EXTRAS = (
     "reference", "error", "kind", "actor", "role", "method", "route", "status", "ms", "bytes",
-    "client", "address", "process",
+    "client", "address",
 )  # fmt: skip
 current_request: ContextVar[str] = ContextVar("current_request", default="")
 
@@ -86,9 +86,10 @@ def log_to_stderr() -> None:
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.raiseExceptions = False  # a stderr that is gone must not stop the server
-    for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [], True
+        logger.setLevel(logging.WARNING)
     warnings.showwarning = _warned
     sys.excepthook = _uncaught
     threading.excepthook = lambda found: _log_error("a thread ended", found.exc_value)
