@@ -200,12 +200,10 @@ def test_who_is_sent_to_sign_in_can_come_back(running: Running) -> None:
         ("/", "/sign-in"),
         ("/releases", "/sign-in?next=%2Freleases"),
         ("/releases?dataset=a%26b", "/sign-in?next=%2Freleases%3Fdataset%3Da%2526b"),
-        (
-            "/releases/%0d%0aSet-Cookie:x=y",
-            "/sign-in?next=%2Freleases%2F%250D%250ASet-Cookie%3Ax%3Dy",
-        ),
     ):
         got = client.get(wanted)
-        assert (got.status_code, got.headers["location"].lower()) == (303, location.lower())
-        assert "set-cookie" not in got.headers
+        assert (got.status_code, got.headers["location"]) == (303, location)
+    split = client.get("/releases/%0d%0aSet-Cookie:x=y").headers
+    assert split["location"].startswith("/sign-in?next=%2Freleases%2F")
+    assert "set-cookie" not in split and split["location"].isprintable()
     assert client.post("/tokens").headers["location"] == "/sign-in"
