@@ -134,9 +134,11 @@ class Exchange:
             try:
                 reply = self._once(method, path, body, headers or {})
             except LOST as error:
-                lost = error
                 self._refuse_hopeless(error)
-                wait = 0.0 if kept and not again else pause  # the server closed an idle connection
+                if kept and not again:  # the server closed an idle connection
+                    again = True
+                    continue
+                lost, wait = error, pause
             else:
                 if reply.status not in NOT_NOW or reply.problem in NEVER:
                     return self._checked(reply)

@@ -48,7 +48,7 @@ def answered(
         if ended is not None and ended.get("state") == "done":
             return 200, ended.get("result"), ""
         problem = None if ended is None else _problem(ended)
-        lost = problem is None or (isinstance(problem, ServerRefused) and problem.kind in AGAIN)
+        lost = problem is None or (isinstance(problem, ServerRefused) and problem.code in AGAIN)
         if problem is not None and (not lost or monotonic() + pause > until):
             raise problem
         if monotonic() + pause > until:
@@ -62,7 +62,7 @@ def answered(
 def _problem(ended: Mapping[str, Any]) -> TakifuguError:
     if ended.get("problem") is not None:
         return error_of(ended["problem"])
-    return ServerRefused("the job was cancelled", status=409, kind="cancelled", reason="cancelled")
+    return ServerRefused("the job was cancelled", status=409, code="cancelled", reason="cancelled")
 
 
 def _followed(exchange: Exchange, place: str, activity: Activity) -> Mapping[str, Any] | None:

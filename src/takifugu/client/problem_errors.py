@@ -12,6 +12,7 @@ from takifugu.client.remote_errors import ServerRefused
 from takifugu.engines import DriverMissing, InvalidQuery
 from takifugu.engines.engine_errors import DatabaseFailed
 from takifugu.errors import (
+    ApprovalRefused,
     BudgetExceeded,
     CellsChanged,
     InvalidCharge,
@@ -90,6 +91,7 @@ ERRORS: Mapping[type[TakifuguError], Mapping[str, Reader]] = {
         "known": listed(text),
         "similar": listed(text),
     },
+    ApprovalRefused: {**_LEDGER, "approval": _or_none(whole)},
     LedgerConflict: _LEDGER,
     LedgerUnavailable: _LEDGER,
     LedgerUnwritable: _LEDGER,
@@ -103,6 +105,7 @@ OPTIONAL: Mapping[str, Any] = {  # what a server leaves out for whom it is not
     "event": None,
     "dataset": "",
     "analyst": None,
+    "approval": None,
     "known": (),
     "similar": (),
     "keys": (),
@@ -124,7 +127,7 @@ def error_of(document: Any, *, status: int = 0, retry_after: float | None = None
     return ServerRefused(
         message,
         status=status or _status(document),
-        kind=name,
+        code=name,
         field=given,
         reason=reason,
         problem=found.given,
@@ -156,7 +159,7 @@ def _refused(document: Any, status: int, retry_after: float | None) -> ServerRef
     return ServerRefused(
         detail if isinstance(detail, str) else f"the server answered with status {status}",
         status=status or _status(document),
-        kind=str(known.get("type", "unknown"))[:200].removeprefix(TYPE),
+        code=str(known.get("type", "unknown"))[:200].removeprefix(TYPE),
         problem={str(key): value for key, value in known.items()},
         retry_after=retry_after,
     )

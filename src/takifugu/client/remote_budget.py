@@ -28,18 +28,19 @@ class RemoteBudget:
         epsilon: The Pufferfish ε of everything together; None if there is no budget yet.
         delta: The Pufferfish δ beside it.
         spent: The Pufferfish ε of all that was released, rounded up.
-        left: What is left, rounded down.
+        left: What is left, rounded down; None without a budget.
         most: A Pufferfish ε that a release on all rows may cost now, rounded down; None if that
             is not known.
         by_column: Where rows have several protected columns: what was spent on each.
         steps: When it was spent: the time, and what was spent then, of the latest charges.
-        own: The budget of the analyst who asks; None if they have none of their own.
+        own: The same of the analyst who asks; its ``epsilon`` is None if they have no budget of
+            their own. None if they never asked.
     """
 
     epsilon: Fraction | None
     delta: Fraction
     spent: float
-    left: float
+    left: float | None
     most: Decimal | None = None
     by_column: Mapping[str, float] | None = None
     steps: tuple[tuple[datetime, float], ...] = ()
@@ -82,7 +83,7 @@ def _budget(found: DocumentPart, own: RemoteBudget | None) -> RemoteBudget:
         epsilon=found.maybe("epsilon", fraction),
         delta=found.fraction("delta"),
         spent=found.number("spent"),
-        left=found.maybe("left", number) or 0.0,
+        left=found.maybe("left", number),
         most=found.maybe("most", decimal),
         by_column=found.maybe("by_column", by_name(number)),
         steps=tuple(

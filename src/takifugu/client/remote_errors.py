@@ -38,7 +38,7 @@ class ServerRefused(TakifuguError):
 
     Attributes:
         status: The status of the response: 401, 403, 404, 429, 500, ….
-        kind: The short name of the problem.
+        code: The short name of the problem, such as ``no-dataset``.
         problem: The problem document (RFC 9457), as it came.
         retry_after: After how many seconds to ask again; None if the server does not say.
     """
@@ -48,14 +48,14 @@ class ServerRefused(TakifuguError):
         message: str,
         *,
         status: int,
-        kind: str,
+        code: str,
         field: str = "",
         reason: str = "",
         problem: Mapping[str, Any] | None = None,
         retry_after: float | None = None,
     ) -> None:
         super().__init__(message, field=field, reason=reason)
-        self.status, self.kind = status, kind
+        self.status, self.code = status, code
         self.problem, self.retry_after = dict(problem or {}), retry_after
 
 

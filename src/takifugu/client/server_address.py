@@ -45,7 +45,8 @@ def read_address(url: str) -> ServerAddress:
         host, port = parts.hostname, parts.port
     except ValueError:
         raise _refused("is no address", "be one, as 'https://stats.example.org'") from None
-    if parts.scheme not in PORTS or not host or not url.isascii() or not url.isprintable():
+    plain = url.strip().isascii() and url.strip().isprintable() and " " not in url.strip()
+    if parts.scheme not in PORTS or not host or not plain:
         raise _refused(
             "has no scheme, no host, or letters that an address has not",
             "be an address, as 'https://stats.example.org' or 'http://127.0.0.1:8461'",
