@@ -43,6 +43,12 @@ SOON = timedelta(days=14)
 
 def check_server(file: Path, options: Mapping[str, Any]) -> list[Finding]:
     """All findings, in the order in which they matter."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LostWitness)  # which is a finding
+        return _found(file, options)
+
+
+def _found(file: Path, options: Mapping[str, Any]) -> list[Finding]:
     found = gathered("packages", _packages)
     projects: list[Project] = []
     found += gathered("project", lambda: _project(file, projects))
@@ -115,9 +121,10 @@ def _settings(
 
 def _ledger(project: Project) -> Iterator[Finding]:
     now = datetime.now(UTC)
-    with warnings.catch_warnings(record=True) as caught, project.ledger(read_only=True) as ledger:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LostWitness)
-        last = max((event.at for event in ledger.events(limit=1, before=END)), default=now)
+        with project.ledger(read_only=True) as ledger:
+            last = max((event.at for event in ledger.events(limit=1, before=END)), default=now)
     lost = [str(one.message) for one in caught if issubclass(one.category, LostWitness)]
     if lost:  # opened to be written, it would have a new witness already
         yield warning("witness", lost[0], "compare the head with what auditors have noted")
