@@ -21,12 +21,16 @@ from takifugu.errors import InvalidCharge, InvalidFile, NewerLedger
 from takifugu.ledger.storage.statement import insert
 from takifugu.ledger.storage.store import Store
 from takifugu.server.roles import ROLES, Role
-from takifugu.server.state.access_tokens import InvalidToken, TokenRecord
-from takifugu.server.state.approval_requests import Approval, ApprovalRequest, InvalidApproval
+from takifugu.server.state.access_tokens import TokenRecord
+from takifugu.server.state.approval_requests import Approval, ApprovalRequest
 from takifugu.server.state.browser_sessions import LONGEST, MOST
-from takifugu.server.state.kept_results import InvalidResult
 from takifugu.server.state.server_state import ServerState, state_at
-from takifugu.server.state.state_store import StateConflict
+from takifugu.server.state.state_errors import (
+    InvalidApproval,
+    InvalidResult,
+    InvalidToken,
+    StateConflict,
+)
 from takifugu.server.state.state_tables import STEPS
 from tests.raising import raises
 
@@ -408,6 +412,9 @@ def test_a_result_is_kept_once(state: ServerState, clock: Clock) -> None:
     assert (kept.charge, kept.dataset, kept.analyst) == (12, "ward", "ana")
     assert state.keep_result(12, "ward", "ana", {"rows": []}) == kept  # never a second answer
     assert state.result(13) is None
+    shared = state.keep_result(12, "ward", "bo", {"free": True})
+    assert state.result(12, "bo") == shared and state.result(12, "ana") == kept
+    assert state.result(12) == kept and state.result(12, "cy") is None
     assert state.keep_result(2**40, "ward", None, {}).analyst is None
     with raises(InvalidResult, field="document"):
         state.keep_result(14, "ward", "ana", {"x": float("inf")})

@@ -10,9 +10,14 @@ from fastapi import APIRouter
 from fastapi.routing import APIRoute
 
 ROUTERS: tuple[str, ...] = (
+    "takifugu.server.operation.probe_routes",
     "takifugu.server.api.openapi_routes",
     "takifugu.server.api.me_routes",
     "takifugu.server.api.description_routes",
+    "takifugu.server.api.token_routes",
+    "takifugu.server.api.query_routes",
+    "takifugu.server.api.release_routes",
+    "takifugu.server.api.job_routes",
 )
 
 
