@@ -82,7 +82,7 @@ ERRORS: Mapping[str, Shown] = {
     "LedgerError": Shown(503, "The ledger gave no receipt", _LEDGER, False),
     "DatabaseFailed": Shown(503, "The database gave up", ("doing", "trouble"), False),
     "DriverMissing": Shown(503, "A package is missing on the server", ("package", "extra"), False),
-    "TakifuguError": Shown(500, "Something is wrong on the server", (), False),
+    "TakifuguError": Shown(503, "Something is wrong on the server", (), False),
 }
 TROUBLE = "Something is wrong on the server"
 
@@ -170,15 +170,14 @@ def problem_of(error: BaseException, role: Role | None) -> dict[str, Any]:
     )
     if name == "UnknownAnalyst":
         detail = "analysts have budgets of their own on this dataset; ask its owner for one"
-    else:
-        detail = f"{TROUBLE} (reference {reference}); its owner finds the reference in the log"
+        return Problem(shown.status, name, detail, title=shown.title).document()
     return Problem(
-        shown.status,
-        "UnknownAnalyst" if name == "UnknownAnalyst" else "server",
-        detail,
-        title=shown.title if name == "UnknownAnalyst" else TROUBLE,
-        reason="" if name == "UnknownAnalyst" else "server",
-        extra={} if name == "UnknownAnalyst" else {"reference": reference},
+        max(shown.status, 503) if known else 500,
+        "server",
+        f"{TROUBLE} (reference {reference}); its owner finds the reference in the log",
+        title=TROUBLE,
+        reason="server",
+        extra={"reference": reference},
     ).document()
 
 
