@@ -16,6 +16,7 @@ ROUTERS: tuple[str, ...] = (
     "takifugu.server.api.query_routes",
     "takifugu.server.api.release_routes",
     "takifugu.server.api.job_routes",
+    "takifugu.server.api.token_routes",
 )
 
 
