@@ -57,7 +57,9 @@ ERRORS: Mapping[str, ShownError] = {
     "StateConflict": ShownError(409, "It was decided already, or is another's to decide"),
     # what the budget, the owner or the plan refuses: nothing was released
     "BudgetExceeded": ShownError(409, "The budget does not admit this", _BUDGET),
-    "OverBudget": ShownError(409, "The budget does not admit this release", (*_BUDGET, "alone", "most")),
+    "OverBudget": ShownError(
+        409, "The budget does not admit this release", (*_BUDGET, "alone", "most")
+    ),
     "MostlyNoise": ShownError(
         409,
         "The answer would be mostly noise",
@@ -73,17 +75,23 @@ ERRORS: Mapping[str, ShownError] = {
     ),
     "ApprovalRefused": ShownError(409, "The approval does not fit this release", _LEDGER),
     "LedgerConflict": ShownError(409, "The key was used for something else", _LEDGER),
-    "ReleaseFailed": ShownError(500, "It was charged, and its answer could not be made", ("trouble",)),
+    "ReleaseFailed": ShownError(
+        500, "It was charged, and its answer could not be made", ("trouble",)
+    ),
     # what only the owner can mend
     "CellsChanged": ShownError(409, "The declaration has changed", (*_LEDGER, "changes"), False),
-    "SameRows": ShownError(409, "Another dataset has the same rows", (*_LEDGER, "other", "same"), False),
+    "SameRows": ShownError(
+        409, "Another dataset has the same rows", (*_LEDGER, "other", "same"), False
+    ),
     "BudgetConflict": ShownError(409, "The dataset has another budget", ("dataset",), False),
     "Malformed": ShownError(409, "A file or a value has no meaning", _GIVEN, False),
     "LedgerUnavailable": ShownError(503, "The ledger cannot be reached", _LEDGER, False),
     "LedgerUnwritable": ShownError(503, "The ledger cannot be written", _LEDGER, False),
     "LedgerError": ShownError(503, "The ledger gave no receipt", _LEDGER, False),
     "DatabaseFailed": ShownError(503, "The database gave up", ("doing", "trouble"), False),
-    "DriverMissing": ShownError(503, "A package is missing on the server", ("package", "extra"), False),
+    "DriverMissing": ShownError(
+        503, "A package is missing on the server", ("package", "extra"), False
+    ),
     "TakifuguError": ShownError(503, "Something is wrong on the server", (), False),
 }
 TROUBLE = "Something is wrong on the server"
