@@ -28,6 +28,6 @@ def create_app(services: Services) -> FastAPI:
         app.include_router(router)
     add_handlers(app)
     app.add_middleware(ProblemsOnly)
-    add_access(app, services.settings)  # the outermost: whatever is answered has its headers
+    add_access(app, services.settings)
     app.openapi = lambda: openapi_document(app)  # type: ignore[method-assign]
     return app
