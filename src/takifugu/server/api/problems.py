@@ -73,7 +73,9 @@ ERRORS: Mapping[str, ShownError] = {
     "UnknownAnalyst": ShownError(
         403, "Analysts have budgets here, and you have none", (*_LEDGER, "analyst"), False
     ),
-    "ApprovalRefused": ShownError(409, "The approval does not fit this release", _LEDGER),
+    "ApprovalRefused": ShownError(
+        409, "The approval does not fit this release", (*_LEDGER, "approval")
+    ),
     "LedgerConflict": ShownError(409, "The key was used for something else", _LEDGER),
     "ReleaseFailed": ShownError(
         500, "It was charged, and its answer could not be made", ("trouble",)
