@@ -93,10 +93,8 @@ async def add_dataset(
     Nothing that is there is replaced. A budget is set, and a prior fitted, by requests of their
     own.
     """
-    given = body.model_dump(exclude={"name"})
-    return await run_as_job(
-        request, new_task(request, "add-dataset", None, name=body.name, given=given)
-    )
+    task = new_task(request, "add-dataset", None, given=body.model_dump())
+    return await run_as_job(request, task)
 
 
 @router.get(f"{API}/datasets/{{dataset}}/policy", response_model=dict[str, Any], responses=LATER)

@@ -46,10 +46,10 @@ def accept_change(host: WorkerHost, asked: Task) -> dict[str, Any]:
 
 @task("add-dataset")
 def add_dataset(host: WorkerHost, asked: Task) -> dict[str, Any]:
-    """Enter a dataset: options ``name`` and ``given``."""
+    """Enter a dataset: option ``given``, with its ``name``, ``declaration`` and the rest."""
     host.say("checking the data")
-    options = asked.options
-    return owner_decisions.add_dataset(_project(host, asked), options["name"], options["given"])
+    given = asked.options["given"]
+    return owner_decisions.add_dataset(_project(host, asked), given["name"], given)
 
 
 @task("fit-prior")
@@ -68,11 +68,11 @@ def verify_ledger(host: WorkerHost, asked: Task) -> dict[str, Any]:
 
 @task("report")
 def report(host: WorkerHost, asked: Task) -> dict[str, Any]:
-    """A report: options ``name`` of the file, ``datasets`` and the ``key`` file that signs it."""
+    """A report: options ``file``, ``datasets`` and, for a signature, ``signing_key``."""
     options = asked.options
     return report_file(
         host.project(),
-        options["name"],
+        options["file"],
         options["datasets"],
         signing_key=options.get("signing_key"),
         signer=asked.actor.name,
