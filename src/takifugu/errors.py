@@ -23,6 +23,7 @@
     x LedgerDamaged         its contents contradict one another
     x LedgerSetBack         it is an older copy, or another history, than its witness has seen
     x LedgerConflict        a key, a receipt or a name is used for two different things
+    x ApprovalRefused       the approval that a charge names does not allow it
     x CellsChanged          the declaration differs from the one that earlier charges used
     x SameRows              another dataset of the ledger has the same rows and its own budget
   x MostlyNoise, StalePlan, ReleaseFailed, BudgetConflict, SessionClosed (session)
@@ -324,6 +325,37 @@ class LedgerSetBack(LedgerError):
 
 class LedgerConflict(LedgerError):
     """A key, a receipt or a name is used for two different things."""
+
+
+class ApprovalRefused(LedgerError):
+    """The approval that a charge names does not allow it, or one that cannot be given.
+
+    Attributes:
+        approval: The number of the approval's event; None if there is none yet.
+    """
+
+    WHY = {  # noqa: RUF012
+        "missing": "is no approval of this ledger",
+        "refused": "refuses the request",
+        "dataset": "is of another dataset",
+        "analyst": "is of another analyst",
+        "question": "is of another query, or of other rows than the data has now",
+        "person": "was given by the person who asks; it needs a second one",
+        "terms": "was given before the owner accepted another prior, other secrets or rules",
+        "used": "was used by an earlier release",
+        "withdrawn": "was withdrawn",
+    }
+
+    def __init__(self, approval: int | None, reason: str, *, dataset: str) -> None:
+        self.approval = approval
+        named = "the approval" if approval is None else f"approval {approval}"
+        super().__init__(
+            f"{named} {self.WHY[reason]}; nothing was released. Have an owner approve the request",
+            reason=reason,
+            field="approval",
+            dataset=dataset,
+            event=approval,
+        )
 
 
 class CellsChanged(LedgerError):
