@@ -1,6 +1,7 @@
 """The app: routes, who may call them, and problem documents for whatever goes wrong."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from importlib import import_module
 from typing import Any
 
@@ -8,6 +9,7 @@ from fastapi import Depends, FastAPI, Request
 
 from takifugu.server.api.openapi_document import openapi_document
 from takifugu.server.api.problem_responses import ProblemsOnly, add_handlers
+from takifugu.server.approval_desk import ApprovalDesk
 from takifugu.server.routers import routers, routes
 from takifugu.server.services import Services
 
@@ -25,7 +27,17 @@ def create_app(services: Services, *, guard: Guard | None = None) -> FastAPI:
 
     if guard is None:
         guard = import_module("takifugu.server.access.authentication").authorize
+    desk = ApprovalDesk(services)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        if services.state is not None:
+            desk.start()
+        yield
+        await desk.close()
+
     app = FastAPI(
+        lifespan=lifespan,
         title="takifugu",
         version=__version__,
         openapi_url=None,  # a route of ours, which the table of rules knows
@@ -36,6 +48,7 @@ def create_app(services: Services, *, guard: Guard | None = None) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.services, app.state.routes = services, routes()
+    app.state.approvals = desk
     for router in routers():
         app.include_router(router)
     add_handlers(app)

@@ -13,6 +13,13 @@ ROUTERS: tuple[str, ...] = (
     "takifugu.server.api.openapi_routes",
     "takifugu.server.api.me_routes",
     "takifugu.server.api.description_routes",
+    "takifugu.server.api.approval_routes",
+    "takifugu.server.api.budget_routes",
+    "takifugu.server.api.dataset_routes",
+    "takifugu.server.api.prior_routes",
+    "takifugu.server.api.ledger_routes",
+    "takifugu.server.api.report_routes",
+    "takifugu.server.api.witness_routes",
 )
 
 

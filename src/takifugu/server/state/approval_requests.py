@@ -11,8 +11,7 @@ from datetime import datetime
 from typing import Any, Literal, get_args
 
 from takifugu.errors import Malformed, one_of
-from takifugu.ledger.canonical_text import check_name
-from takifugu.ledger.snapshot import folded
+from takifugu.ledger.canonical_text import check_name, folded
 from takifugu.ledger.storage.statement import Connection, Statement, insert
 from takifugu.server.state.state_store import (
     StateConflict,
@@ -105,6 +104,7 @@ _APPROVAL = f"SELECT {', '.join(_COLUMNS)} FROM {APPROVALS}"
 _ONE = Statement(f"{_APPROVAL} WHERE id = :id")
 _LOCKED = Statement(f"{_APPROVAL} WHERE id = :id", lock=True)
 _ASKED = Statement(f"{_APPROVAL} WHERE analyst = :analyst AND asked_under = :key")
+_DECIDED = Statement(f"{_APPROVAL} WHERE event = :event")
 _LAST = Statement(f"SELECT COALESCE(MAX(id), 0) AS last FROM {APPROVALS}")
 _ADD = insert(APPROVALS, *_COLUMNS)
 _MOVE = Statement(
@@ -158,6 +158,12 @@ class ApprovalTable(StateStore):
         """The request that an analyst made under a key."""
         with self._store.unguarded() as connection:
             row = _ASKED.one(connection, {"analyst": analyst, "key": key})
+        return None if row is None else _approval(row)
+
+    def approval_of_event(self, event: int) -> Approval | None:
+        """The request that an event of the ledger decided."""
+        with self._store.unguarded() as connection:
+            row = _DECIDED.one(connection, {"event": event})
         return None if row is None else _approval(row)
 
     def approvals(

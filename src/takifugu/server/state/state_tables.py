@@ -64,6 +64,7 @@ FIRST = (
         charge BIGINT,
         problem TEXT)""",
     f"CREATE UNIQUE INDEX takifugu_server_asked_once ON {APPROVALS} (analyst, asked_under)",
+    f"CREATE INDEX takifugu_server_approval_events ON {APPROVALS} (event)",
     f"CREATE INDEX takifugu_server_approval_states ON {APPROVALS} (state, id)",
     f"""CREATE TABLE {RESULTS} (
         charge BIGINT NOT NULL PRIMARY KEY,
