@@ -7,7 +7,8 @@
     x InvalidWorld          datasets, priors and secrets do not fit together
     x InvalidFile           a file cannot be read, or lacks what it must contain
     x InvalidCharge         a charge, a budget or an answer that a ledger cannot store
-    x InvalidDeclaration, InvalidQuery (engines), InvalidProject (project), InvalidOption (cli)
+    x InvalidDeclaration, InvalidQuery (engines), InvalidDocument (session),
+      InvalidProject (project), InvalidOption (cli)
   x UnsoundRequest          the requested number is one that no proof supports
   x TooLarge                the exact result is out of reach at this size; nothing is approximated
   x BudgetExceeded          the ledger refuses a charge; nothing was released

@@ -1,38 +1,27 @@
 """The app: routes, who may call them, and problem documents for whatever goes wrong."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib import import_module
-from typing import Any
 
-from fastapi import Depends, FastAPI, Request
+from fastapi import Depends, FastAPI
 
+from takifugu.server.access.authentication import add_access, authorize
 from takifugu.server.api.openapi_document import openapi_document
 from takifugu.server.api.problem_responses import ProblemsOnly, add_handlers
 from takifugu.server.approval_desk import ApprovalDesk
 from takifugu.server.routers import routers, routes
 from takifugu.server.services import Services
 
-Guard = Callable[[Request], Awaitable[Any]]
 
-
-def create_app(services: Services, *, guard: Guard | None = None) -> FastAPI:
-    """The app of a server.
-
-    Args:
-        services: What its routes share.
-        guard: What decides who may call which route; `authorize` unless a test has another.
-    """
+def create_app(services: Services) -> FastAPI:
+    """The app of a server, whose routes share ``services``."""
     from takifugu import __version__
 
-    if guard is None:
-        guard = import_module("takifugu.server.access.authentication").authorize
     desk = ApprovalDesk(services)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        if services.state is not None:
-            desk.start()
+        desk.start()
         yield
         await desk.close()
 
@@ -44,7 +33,7 @@ def create_app(services: Services, *, guard: Guard | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        dependencies=[Depends(guard)],
+        dependencies=[Depends(authorize)],
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.services, app.state.routes = services, routes()
@@ -53,5 +42,6 @@ def create_app(services: Services, *, guard: Guard | None = None) -> FastAPI:
         app.include_router(router)
     add_handlers(app)
     app.add_middleware(ProblemsOnly)
+    add_access(app, services.settings)
     app.openapi = lambda: openapi_document(app)  # type: ignore[method-assign]
     return app

@@ -102,11 +102,36 @@ def release_or_ask(
         )
     if known.state == "approved":
         return _finished(state, session, asked, plan, known)
+    if known.problem is not None:
+        raise Problem.of_document(known.problem)
+    if known.state in ("refused", "withdrawn"):
+        raise _declined(known)
     if known.state == "released" and known.charge is not None:
-        kept = state.result(known.charge)
+        kept = state.result(known.charge, asked.analyst)
         if kept is not None:
-            return {"charge": known.charge, "result": dict(kept.document)}
+            document = dict(kept.document)
+            return {"charge": document["provenance"]["charge"], "result": document}
     return {"approval": approval_document(known)}
+
+
+def _declined(known: Approval) -> Problem:
+    """What an analyst is told who asks again for what came to nothing."""
+    said = f": {known.note}" if known.note else ""
+    who = "the owner refused it" if known.state == "refused" else "it was withdrawn"
+    return Problem(
+        *(409, "ApprovalDeclined"),
+        f"request {known.id} came to nothing, {who}{said}; nothing was charged. Ask again with a new"
+        " idempotency key",
+        title="The release was not approved",
+        field="approval",
+        reason=known.state,
+        extra={
+            "request": known.id,
+            "dataset": known.request.dataset,
+            "state": known.state,
+            "note": known.note,
+        },
+    )
 
 
 def _request(
@@ -143,7 +168,7 @@ def _released(
         made, accept_noise=asked.accept_noise, key=asked.paid_under, approval=approval
     )
     document = found.document()
-    return {"charge": document["provenance"]["charge"]["seq"], "result": document}
+    return {"charge": document["provenance"]["charge"], "result": document}
 
 
 def _finished(
@@ -162,8 +187,9 @@ def _finished(
             raise
         state.finish_approval(known.id, problem=problem)
         raise Problem.of_document(problem) from error
-    state.keep_result(found["charge"], asked.dataset, asked.analyst, found["result"])
-    state.finish_approval(known.id, charge=found["charge"])
+    charge = found["charge"]["event"]
+    state.keep_result(charge, asked.dataset, asked.analyst, found["result"])
+    state.finish_approval(known.id, charge=charge)
     return found
 
 

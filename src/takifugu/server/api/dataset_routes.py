@@ -100,7 +100,7 @@ async def add_dataset(
 @router.get(f"{API}/datasets/{{dataset}}/policy", response_model=dict[str, Any], responses=LATER)
 async def policy(request: Request, dataset: DatasetName) -> Response:
     """The policy of a dataset with the files that it names."""
-    await find_dataset(services_of(request), actor_of(request), dataset)
+    find_dataset(services_of(request), actor_of(request), dataset)
     return await run_as_job(request, new_task(request, "policy", dataset))
 
 
@@ -109,7 +109,7 @@ async def policy(request: Request, dataset: DatasetName) -> Response:
 )
 async def policy_change(request: Request, dataset: DatasetName) -> Response:
     """What waits to be accepted: another policy or declaration, and what is spent under both."""
-    await find_dataset(services_of(request), actor_of(request), dataset)
+    find_dataset(services_of(request), actor_of(request), dataset)
     return await run_as_job(request, new_task(request, "policy-change", dataset))
 
 
@@ -123,6 +123,6 @@ async def accept_policy_change(
     request: Request, dataset: DatasetName, body: Annotated[Acceptance, body_of(Acceptance)]
 ) -> Response:
     """Accept a change as it was shown: an event of the ledger."""
-    await find_dataset(services_of(request), actor_of(request), dataset)
+    find_dataset(services_of(request), actor_of(request), dataset)
     options = body.model_dump()
     return await run_as_job(request, new_task(request, "accept-change", dataset, **options))

@@ -108,6 +108,6 @@ async def fit_prior(
     A fitted prior is part of the published policy: fit it on other rows than those to be released
     from. If the policy was in force already, nothing is released until the change is accepted.
     """
-    await find_dataset(services_of(request), actor_of(request), dataset)
+    find_dataset(services_of(request), actor_of(request), dataset)
     options = body.model_dump(exclude_defaults=True)
     return await run_as_job(request, new_task(request, "fit-prior", dataset, **options))

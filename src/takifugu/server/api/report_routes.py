@@ -63,7 +63,7 @@ async def report(
             reason="signing_key",
         )
     datasets = tuple(dict.fromkeys(dataset or ()))
-    known = await services.of_project(lambda project: set(project.policy.datasets))
+    known = set(services.project().policy.datasets)
     if not known.issuperset(datasets):
         raise Problem(404, "no-dataset", "there is no such dataset here", field="dataset")
     options: dict[str, Any] = {"file": name, "datasets": list(datasets)}

@@ -66,12 +66,14 @@ FIRST = (
     f"CREATE UNIQUE INDEX takifugu_server_asked_once ON {APPROVALS} (analyst, asked_under)",
     f"CREATE INDEX takifugu_server_approval_events ON {APPROVALS} (event)",
     f"CREATE INDEX takifugu_server_approval_states ON {APPROVALS} (state, id)",
+    # one for each analyst who was given the answer of a charge; analyst: empty for nobody by name
     f"""CREATE TABLE {RESULTS} (
-        charge BIGINT NOT NULL PRIMARY KEY,
+        charge BIGINT NOT NULL,
+        analyst TEXT NOT NULL,
         dataset TEXT NOT NULL,
-        analyst TEXT,
         document TEXT NOT NULL,
-        kept VARCHAR(40) NOT NULL)""",
+        kept VARCHAR(40) NOT NULL,
+        PRIMARY KEY (charge, analyst))""",
 )
 # heads of ledgers that others keep: who has recorded one, and when; and each time that an earlier
 # event was recorded in place of a later one, which only a loss of history explains

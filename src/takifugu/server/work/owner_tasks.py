@@ -87,14 +87,14 @@ def review_request(host: WorkerHost, asked: Task) -> dict[str, Any]:
     The plan is the one that the analyst would get; ``same`` says whether it still is the query
     that was asked for.
     """
-    from takifugu.server.work.query_tasks import plan_document
+    from takifugu.session.plan_documents import plan_to_document
     from takifugu.session.query_options import QueryOptions
 
     session = host.session(_dataset(asked), asked.options["analyst"], asked.actor.name)
     options = QueryOptions.from_document(asked.options["query"])
     made = session.plan(session.resolved(options))
     return {
-        "plan": plan_document(made),
+        "plan": plan_to_document(made),
         "same": made.charge.body()["question"] == asked.options["question"],
         "guarantee": session.guarantee(),
     }
