@@ -120,8 +120,8 @@ def _declined(known: Approval) -> Problem:
     who = "the owner refused it" if known.state == "refused" else "it was withdrawn"
     return Problem(
         *(409, "ApprovalDeclined"),
-        f"request {known.id} came to nothing, {who}{said}; nothing was charged. Ask again with a new"
-        " idempotency key",
+        f"request {known.id} came to nothing, {who}{said}; nothing was charged. Ask again with a"
+        " new idempotency key",
         title="The release was not approved",
         field="approval",
         reason=known.state,

@@ -10,10 +10,9 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from takifugu.server.access_rules import API
-from takifugu.server.api.description_routes import LATER
 from takifugu.server.api.pagination import Page, PageOption, cursor_after
 from takifugu.server.api.problem_responses import json_response
-from takifugu.server.api.running import new_task, run_as_job
+from takifugu.server.api.running import LATER, new_task, run_as_job
 from takifugu.server.services import Services, actor_of, services_of
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from takifugu.server.access_rules import API
 from takifugu.server.api.bodies import RequestBody, body_of, takes
-from takifugu.server.api.description_routes import LATER, DatasetName, find_dataset
-from takifugu.server.api.running import new_task, run_as_job
+from takifugu.server.api.description_routes import DatasetName, find_dataset
+from takifugu.server.api.running import LATER, new_task, run_as_job
 from takifugu.server.services import actor_of, services_of
 
 router = APIRouter(tags=["datasets"])
