@@ -1,0 +1,102 @@
+"""Tokens over HTTP, with the real app, its real access rules and a real project."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from takifugu.server.roles import Role
+from tests.server.api.serving import PEOPLE, Served, served
+from tests.server.projects import small_project
+
+TOKENS = "/api/v1/tokens"
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Served]:
+    """A server of its own for each test: tokens are counted."""
+    with served(small_project(tmp_path / "study")) as made:
+        yield made
+
+
+def events(running: Served) -> list[tuple[str, str, str]]:
+    """What the ledger says about tokens: how, whose, by whom."""
+    with running.services.project().ledger(read_only=True) as ledger:
+        found = [event.body for event in ledger.history(kind="access")]
+    return [(body["how"], body["name"], body["actor"]) for body in found]
+
+
+def test_an_owner_makes_lists_and_revokes_tokens(running: Served) -> None:
+    made = running.ask("olga", "POST", TOKENS, json={"name": "eve", "role": "analyst"})
+    assert made.status_code == 201 and made.headers["cache-control"] == "no-store"
+    secret, identity = made.json()["secret"], made.json()["id"]
+    hers = {"Authorization": f"Bearer {secret}"}
+    me = running.get(None, "/me", headers=hers)
+    assert me.json() == {"name": "eve", "role": "analyst", "token": identity}
+    listed = running.ask("olga", "GET", TOKENS)
+    assert [item["name"] for item in listed.json()["items"]] == [*PEOPLE, "eve"]
+    assert secret not in listed.text and "hash" not in listed.text
+    assert listed.json()["items"][-1]["used"] is not None
+    gone = running.ask("olga", "DELETE", f"{TOKENS}/{identity}")
+    assert gone.status_code == 200 and gone.json()["state"] == "revoked"
+    assert gone.json()["revoked_by"] == "olga"
+    assert running.get(None, "/me", headers=hers).status_code == 401
+    assert events(running) == [("made", "eve", "olga"), ("revoked", "eve", "olga")]
+
+
+def test_pages_of_tokens(running: Served) -> None:
+    names: list[str] = []
+    cursor = None
+    while True:
+        asked = {"limit": 3} | ({"cursor": cursor} if cursor else {})
+        page = running.ask("olga", "GET", TOKENS, params=asked)
+        names += [item["name"] for item in page.json()["items"]]
+        cursor = page.json()["next"]
+        if cursor is None:
+            break
+    assert names == [*PEOPLE]
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "reason"),
+    [
+        ({"name": "olga", "role": "analyst"}, "role", "two roles"),
+        ({"name": "OLGA", "role": "owner"}, "name", "spelling"),
+        ({"name": "a\r\nX: y", "role": "analyst"}, "name", "name"),
+        ({"name": "eve", "role": "analyst", "expires": "soon"}, "expires", "expires"),
+        ({"name": "eve", "role": "admin"}, "role", "literal_error"),
+        ({"name": "", "role": "analyst"}, "name", "string_too_short"),
+        ({"role": "analyst"}, "name", "missing"),
+    ],
+)
+def test_a_token_that_cannot_be_made_is_a_problem(
+    running: Served, body: dict[str, str], field: str, reason: str
+) -> None:
+    got = running.ask("olga", "POST", TOKENS, json=body)
+    found = got.json()
+    assert (got.status_code, found["field"], found["reason"]) == (422, field, reason)
+    assert events(running) == []
+
+
+@pytest.mark.parametrize("identity", ["beef", "..", "%00", "a%2Fb", "x" * 300])
+def test_an_unknown_token_is_not_there(running: Served, identity: str) -> None:
+    got = running.ask("olga", "DELETE", f"{TOKENS}/{identity}")
+    assert got.status_code in (404, 405)
+
+
+@pytest.mark.parametrize("role", ["analyst", "auditor", "witness"])
+def test_nobody_else_sees_or_changes_them(running: Served, role: Role) -> None:
+    state = running.services.state
+    secret = state.create_token("eve", role, None, "root").secret
+    hers = {"Authorization": f"Bearer {secret}"}
+    before = [record for record in state.tokens() if record.name != "eve"]
+    made = {"name": "x", "role": "owner"}
+    for method, path in (
+        ("GET", TOKENS),
+        ("POST", TOKENS),
+        ("DELETE", f"{TOKENS}/{before[0].id}"),
+    ):
+        got = running.ask(None, method, path, headers=hers, json=made)
+        assert got.status_code == 403
+    assert [record for record in state.tokens() if record.name != "eve"] == before
+    assert events(running) == []
