@@ -17,7 +17,7 @@ from takifugu.server.api.problems import Problem
 from takifugu.server.approvals import AskedRelease, adopt_decisions, decide, release_or_ask
 from takifugu.server.state.approval_requests import Approval
 from takifugu.server.state.server_state import ServerState, open_state
-from takifugu.server.state.state_store import StateConflict
+from takifugu.server.state.state_errors import StateConflict
 from takifugu.session.plan_documents import plan_to_document
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_errors import MostlyNoise
