@@ -92,7 +92,7 @@ def release_or_ask(
             if not asked.accept_noise:
                 session.refuse_noise(made)  # no owner is asked for what would be refused then
             request = _request(asked, made, needed.why, shown(made))
-        return {"approval": approval_document(state.ask_approval(request))}
+        return waiting_document(state.ask_approval(request))
     if (known.request.dataset, dict(known.request.options)) != (asked.dataset, dict(asked.options)):
         raise StateConflict(
             f"key {asked.key!r:.80} was used for another request; use a new one",
@@ -110,7 +110,7 @@ def release_or_ask(
         if kept is not None:
             document = dict(kept.document)
             return {"charge": document["provenance"]["charge"], "result": document}
-    return {"approval": approval_document(known)}
+    return waiting_document(known)
 
 
 def _declined(known: Approval) -> Problem:
@@ -281,6 +281,11 @@ def _every(state: ServerState, which: Literal["pending", "approved"]) -> list[Ap
 
 
 # --- what people see ---
+
+
+def waiting_document(approval: Approval) -> dict[str, Any]:
+    """What a release is answered with that waits for an owner."""
+    return {"kind": "approval", "approval": approval_document(approval)}
 
 
 def approval_document(approval: Approval) -> dict[str, Any]:

@@ -42,7 +42,8 @@ def plan(host: WorkerHost, asked: Task) -> dict[str, Any]:
     Options: ``query``, a document of `QueryOptions`; of an owner also ``analyst``.
     """
     session = _session(host, asked)
-    return {"plan": plan_to_document(_plan(session, asked))}
+    made = _plan(session, asked)
+    return {"plan": plan_to_document(made), "approval": session.approval_needed(made)}
 
 
 @task("release")
