@@ -124,6 +124,17 @@ def test_an_owner_with_the_name_of_the_analyst_is_refused(site: Served) -> None:
     assert site.services.state.approval(number).state == "pending"  # type: ignore[union-attr]
 
 
+def test_nothing_is_approved_for_somebody_without_a_token(site: Served) -> None:
+    number = ask(site)["approval"]["id"]
+    state = site.services.state
+    for token in state.tokens():
+        if token.name == "ana":
+            state.revoke_token(token.id, "test")
+    assert decide(site, number, status=409)["reason"] == "no token"
+    assert decide(site, number, "refused")["state"] == "refused"
+    assert not charges(site)
+
+
 def test_a_refusal_reaches_the_analyst(site: Served) -> None:
     number = ask(site)["approval"]["id"]
     assert decide(site, number, "refused")["state"] == "refused"
