@@ -61,7 +61,7 @@ class ApprovalDesk:
         """
         state = self._services.state
         if decision == "approved":
-            await asyncio.to_thread(self._refuse_gone, number)
+            await asyncio.to_thread(self._refuse_gone, number, actor)
         found = await self._of_ledger(
             lambda ledger: approvals.decide(state, ledger, number, decision, actor.name, note)
         )
@@ -69,10 +69,10 @@ class ApprovalDesk:
             self.follow(found)
         return found
 
-    def _refuse_gone(self, number: int) -> None:
+    def _refuse_gone(self, number: int, by: Actor) -> None:
         state = self._services.state
         known, now = state.approval(number), state.now()
-        if known is None or known.state != "pending":
+        if known is None or known.state != "pending" or by.name == known.request.analyst:
             return  # which is refused in its own words
         who = known.request.analyst
         live = (one for one in state.tokens() if one.role == "analyst" and one.live(now))
