@@ -50,7 +50,8 @@ class AskedRelease:
         dataset: The dataset.
         analyst: Who asks.
         key: The idempotency key of the request, of this analyst.
-        options: Everything that was asked with, as JSON: ``query``, ``accept_noise``, ``key``.
+        options: Everything that was asked with, as JSON: ``query``, ``accept_noise``, ``key``, and
+            ``plan``, the digest of the plan that was seen, if one was.
     """
 
     dataset: str
@@ -83,9 +84,14 @@ def release_or_ask(
     Returns:
         ``charge`` and ``result``; or ``approval``, the request and what became of it.
     """
+    from takifugu.session.plan_documents import digest
+    from takifugu.session.release_errors import StalePlan
+
     known = state.approval_asked(asked.analyst, asked.key)
     if known is None:
         made = plan()
+        if asked.options.get("plan") not in (None, digest(made)):
+            raise StalePlan(("plan",))
         try:
             return _released(session, asked, made, None)
         except ApprovalNeeded as needed:

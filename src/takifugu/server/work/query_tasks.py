@@ -50,9 +50,9 @@ def plan(host: WorkerHost, asked: Task) -> dict[str, Any]:
 def release(host: WorkerHost, asked: Task) -> dict[str, Any]:
     """Pay for a query and answer it; for free if it was answered before.
 
-    Options: ``query``; ``key``, which names the request; ``accept_noise``. Where the policy wants
-    an owner's approval, the request for it is stored, and released once it is approved: see
-    `takifugu.server.approvals`.
+    Options: ``query``; ``key``, which names the request; ``accept_noise``; ``plan``, the digest of
+    the plan that the one who asks has seen. Where the policy wants an owner's approval, the request
+    for it is stored, and released once it is approved: see `takifugu.server.approvals`.
     """
     if asked.actor.role != "analyst":
         raise Problem(403, "forbidden", "only analysts release; owners and auditors do not ask")
