@@ -115,7 +115,7 @@ def release_or_ask(
         kept = state.result(known.charge, asked.analyst)
         if kept is not None:
             document = dict(kept.document)
-            return {"charge": document["provenance"]["charge"], "result": document}
+            return {"charge": known.charge, "result": document}
     return waiting_document(known)
 
 
@@ -171,7 +171,7 @@ def _released(
 ) -> dict[str, Any]:
     found = session.release(made, accept_noise=asked.accept_noise, key=asked.key, approval=approval)
     document = found.document()
-    return {"charge": document["provenance"]["charge"], "result": document}
+    return {"charge": document["provenance"]["charge"]["event"], "result": document}
 
 
 def _finished(
@@ -190,9 +190,8 @@ def _finished(
             raise
         state.finish_approval(known.id, problem=problem)
         raise Problem.of_document(problem) from error
-    charge = found["charge"]["event"]
-    state.keep_result(charge, asked.dataset, asked.analyst, found["result"])
-    state.finish_approval(known.id, charge=charge)
+    state.keep_result(found["charge"], asked.dataset, asked.analyst, found["result"])
+    state.finish_approval(known.id, charge=found["charge"])
     return found
 
 
