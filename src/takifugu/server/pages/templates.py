@@ -1,0 +1,158 @@
+"""How pages are made: templates, what every page has, and how values look in them.
+
+Whatever a template prints is text of somebody until it is escaped: every value goes through
+`visible`, which shows marks that do not show, and through Jinja's escaping. A name that a page does
+not have is an error and not an empty place.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from takifugu.server.access_rules import BY_ROUTE, allowed
+from takifugu.visible import four_digits, visible
+
+if TYPE_CHECKING:
+    from takifugu.server.roles import Actor
+
+FOLDER = Path(__file__).parent
+MENU = (
+    ("/", "Datasets"),
+    ("/releases", "Releases"),
+    ("/approvals", "Approvals"),
+    ("/ledger", "Ledger"),
+    ("/reports", "Reports"),
+    ("/tokens", "Tokens"),
+)
+SHORT = 12  # digits of a hash that people read
+
+
+@dataclass(frozen=True)
+class Viewer:
+    """Who sees a page.
+
+    Attributes:
+        name: The name of their token.
+        role: What they may do.
+        csrf: What forms of theirs send along, so that no other site can send them.
+    """
+
+    name: str
+    role: str
+    csrf: str
+
+    @classmethod
+    def of(cls, actor: "Actor", csrf: str) -> "Viewer":
+        """The viewer of an actor who signed in."""
+        return cls(actor.name, actor.role, csrf)
+
+    def may(self, method: Literal["GET", "POST", "PUT", "DELETE"], path: str) -> bool:
+        """Whether the table of routes lets them call a route."""
+        return allowed(BY_ROUTE.get((method, path)), self.role)  # type: ignore[arg-type]
+
+
+def _shown(value: Any) -> Any:
+    """What a template prints: marks that do not show are written out."""
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return visible(value, keep="\n")
+
+
+def number(value: Any, rounded: Literal["nearest", "up", "down"] = "nearest") -> str:
+    """A number with four digits; exact ones come as text, and null is unknown."""
+    if value is None:
+        return "unknown"
+    exact = Fraction(value) if isinstance(value, str) else value
+    return four_digits(exact, rounded)
+
+
+def up(value: Any) -> str:
+    """A loss, rounded up."""
+    return number(value, "up")
+
+
+def down(value: Any) -> str:
+    """An allowance, rounded down."""
+    return number(value, "down")
+
+
+def cell(value: Any) -> str:
+    """A cell of a table of results."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.0f}" if abs(value) >= 1000 and isfinite(value) else four_digits(value)
+
+
+def when(value: Any) -> Markup:
+    """An instant as a time element, in UTC."""
+    if value is None:
+        return Markup("never")
+    at = datetime.fromisoformat(value) if isinstance(value, str) else value
+    at = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    words = f"{at:%Y-%m-%d %H:%M}"
+    return Markup('<time datetime="{}">{} UTC</time>').format(at.isoformat(), words)
+
+
+def part(value: Any, whole: Any) -> str:
+    """A share of a whole in percent, as an attribute of a drawing; from 0 to 100."""
+    if value is None or whole is None or not Fraction(whole) > 0:
+        return "0%"
+    if isinstance(value, float) and not isfinite(value):
+        return "100%"
+    share = min(max(Fraction(value) / Fraction(whole), Fraction(0)), Fraction(1))
+    return f"{float(100 * share):.2f}%"
+
+
+def paragraphs(text: str) -> list[str]:
+    """The paragraphs of plain text: lines are joined, blank lines part."""
+    return [" ".join(block.split()) for block in text.split("\n\n") if block.strip()]
+
+
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+    made.filters |= {
+        "number": number,
+        "up": up,
+        "down": down,
+        "cell": cell,
+        "when": when,
+        "part": part,
+        "paragraphs": paragraphs,
+        "short": lambda text: str(text)[:SHORT],
+        "kind": lambda name: str(name).replace("_", " "),
+    }
+    return made
+
+
+ENVIRONMENT = _environment()
+
+
+def page(name: str, viewer: Viewer | None, here: str, values: Mapping[str, Any]) -> str:
+    """A page as HTML.
+
+    Args:
+        name: The template.
+        viewer: Who sees it; None before signing in.
+        here: The entry of the menu that it belongs to.
+        values: What the template prints.
+    """
+    menu = [(path, title) for path, title in MENU if viewer and viewer.may("GET", path)]
+    return ENVIRONMENT.get_template(name).render(**values, viewer=viewer, here=here, menu=menu)
