@@ -173,9 +173,7 @@ def real_path(path: str | Path) -> Path:
 
 
 def read_whole(path: Path, *, field: str | None = None, needed: str = "be a text file") -> str:
-    """The text of a file or a pipe, in UTF-8; `InvalidFile` if it cannot be read to its end.
-
-    A pipe is read once it has a writer, so that a shell's ``<(command)`` may be given.
+    """All of a text file, in UTF-8; a pipe only if somebody writes to it.
 
     Args:
         path: The file.
@@ -183,16 +181,27 @@ def read_whole(path: Path, *, field: str | None = None, needed: str = "be a text
         needed: What an error says that it must be.
     """
     try:
-        return _content(path).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+        text = read_bytes(path, field=field, needed=needed).decode("utf-8")
+    except UnicodeDecodeError:
+        raise _unreadable(path, field, needed, "it is not UTF-8 text", "text") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_bytes(path: Path, *, field: str | None = None, needed: str = "be a file") -> bytes:
+    """All bytes of a file; the options are those of `read_whole`."""
+    try:
+        return _content(path)
     except FileNotFoundError:
         why, reason = "it does not exist", "missing"
-    except UnicodeDecodeError:
-        why, reason = "it is not UTF-8 text", "text"
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
         why = (getattr(error, "strerror", None) or "no file has such a name").lower()
         reason = "unreadable"
+    raise _unreadable(path, field, needed, why, reason)
+
+
+def _unreadable(path: Path, field: str | None, needed: str, why: str, reason: str) -> InvalidFile:
     named = "" if field is None else f"{path} "
-    raise InvalidFile(
+    return InvalidFile(
         field or str(path), given=f"{named}cannot be read ({why})", needed=needed, reason=reason
     )
 

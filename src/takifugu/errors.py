@@ -27,7 +27,8 @@
     x SameRows              another dataset of the ledger has the same rows and its own budget
   x MostlyNoise, StalePlan, ReleaseFailed, BudgetConflict, SessionClosed (session)
   x BatchRefused, ScheduleLocked (project)
-  x DatabaseFailed, DriverMissing (engines), PdfUnavailable (reports), Undelivered (cli)
+  x DatabaseFailed, DriverMissing (engines), Undelivered (cli)
+  x PdfUnavailable, SigningUnavailable, SignatureRefused (reports)
 
 A message says what was given, what is needed and what to do next. It may name parameters, columns
 and budgets; it never contains a value read from a protected table. Programs read the fields of an

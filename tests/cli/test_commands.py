@@ -14,7 +14,7 @@ from takifugu.cli import exit_status
 from takifugu.cli import output_files as outputs
 from takifugu.cli.command_reference import commands, rewritten, section
 from takifugu.project import batches, schedules
-from takifugu.reports import pdf_file
+from takifugu.reports import pdf_file, report_signature
 from tests.cli.running import call, run
 from tests.session.study import write_data
 
@@ -64,7 +64,8 @@ def test_the_page_and_the_help_have_the_same_statuses(
 
 def test_statuses_are_those_of_real_errors() -> None:
     engines, policy = takifugu.engines.engine_errors, takifugu.project.policy
-    modules = (takifugu.errors, engines, policy, outputs, pdf_file, batches, schedules)
+    files = (outputs, pdf_file, report_signature)
+    modules = (takifugu.errors, engines, policy, *files, batches, schedules)
     for name in exit_status.BY_NAME:
         kinds = [getattr(module, name) for module in modules if hasattr(module, name)]
         assert len(kinds) == 1 and issubclass(kinds[0], takifugu.errors.TakifuguError)
@@ -85,7 +86,10 @@ JSON = [
     "release stays histogram --epsilon 1 --json",
     "schedule show --json",
     "schedule run --json",
-    "report --json",
+    "report write --json",
+    "report key own.key --json",
+    "report sign report.html --key own.key --json",
+    "report verify report.html --key own.key.pub --json",
     "dataset accept stays --yes --json",
     "dataset show stays --json",
     "dataset check stays --json",

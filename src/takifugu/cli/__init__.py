@@ -19,6 +19,7 @@ from takifugu.cli.commands import budget_command as budget
 from takifugu.cli.commands import dataset_command as dataset
 from takifugu.cli.commands import ledger_command as ledger
 from takifugu.cli.commands import prior_command as prior
+from takifugu.cli.commands import report_command as report
 from takifugu.cli.commands import schedule_command as schedule
 from takifugu.cli.commands.check_command import run_check
 from takifugu.cli.commands.collapse_command import run_collapse
@@ -28,7 +29,6 @@ from takifugu.cli.commands.plan_command import run_plan
 from takifugu.cli.commands.quickstart_command import run_quickstart
 from takifugu.cli.commands.reassess_command import run_reassess
 from takifugu.cli.commands.release_command import run_release
-from takifugu.cli.commands.report_command import run_report
 from takifugu.cli.commands.reproduce_command import run_reproduce
 from takifugu.cli.commands.translate_command import run_translate
 from takifugu.cli.demo.demo_command import run_demo
@@ -90,7 +90,7 @@ app.add_typer(budget.app, name="budget")
 app.command("plan")(run_plan)
 app.command("release")(run_release)
 app.add_typer(schedule.app, name="schedule")
-app.command("report")(run_report)
+app.add_typer(report.app, name="report")
 app.add_typer(ledger.app, name="ledger")
 app.command("curve")(run_curve)
 app.command("translate")(run_translate)

@@ -8,7 +8,8 @@ STOPPED = 130  # 128 and the number of the signal, as shells have it
 
 MEANINGS = {
     DONE: "done",
-    FAILED: "a check failed: the ledger is not sound, or a mechanism leaks more than claimed",
+    FAILED: "a check failed: the ledger is not sound, a signature does not hold, or a mechanism"
+    " leaks more than claimed",
     MISTAKE: "invalid input, an answer of mostly noise that nobody confirmed, or you answered no;"
     " one line says what to do",
     REFUSED: "refused: by the budget, or until the owner decides; nothing was released",
@@ -32,6 +33,8 @@ BY_NAME = {
     "DatabaseFailed": STORAGE,
     "DriverMissing": STORAGE,
     "PdfUnavailable": STORAGE,
+    "SigningUnavailable": STORAGE,
+    "SignatureRefused": FAILED,
     "Undelivered": UNDELIVERED,
 }
 EPILOG = "\b\nExit status:\n" + "\n".join(

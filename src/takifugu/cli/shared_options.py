@@ -303,8 +303,8 @@ class StrictGroup(TyperGroup):
 class StrictTyper(typer.Typer):
     """A `typer.Typer` whose commands and groups are strict."""
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(cls=StrictGroup, **settings)
+    def __init__(self, *, group: type[StrictGroup] = StrictGroup, **settings: Any) -> None:
+        super().__init__(cls=group, **settings)
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
         """Register a command."""

@@ -31,6 +31,7 @@ from takifugu.losses import Loss, Pure
 from takifugu.translation.protocol import LossTranslation
 
 _COUNTED = chain.events_where("dataset = :named OR kind = 'loss'")
+_STORED = chain.events_where("seq > :after", "ORDER BY seq LIMIT :most")
 EPSILON = Pure(0)  # a loss in ε, the currency that is meant by default
 
 
@@ -214,6 +215,12 @@ class LedgerViews(OpenStore):
                 return
             with closing(chain.events_where(chosen).stream(connection, values)) as found:
                 yield from map(chain.read, found)
+
+    def stored(self, after: int, most: int) -> tuple[tuple[int, str, str], ...]:
+        """The first events after a number, as they are stored: number, hash, text of the body."""
+        with self._store.unguarded() as connection:
+            rows = _STORED.all(connection, {"after": after, "most": most})
+        return tuple((row.seq, row.hash, row.body) for row in rows)
 
     def head(self) -> Anchor:
         """The last event, to be recorded elsewhere."""

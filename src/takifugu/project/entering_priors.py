@@ -38,8 +38,8 @@ class PriorEntering(ABC):
     policy: Policy
 
     @abstractmethod
-    def __init__(self, file: Path, policy: Policy) -> None:
-        """A project file and its policy."""
+    def _under(self, policy: Policy) -> Self:
+        """The same project under another policy."""
 
     @property
     @abstractmethod
@@ -114,10 +114,10 @@ class PriorEntering(ABC):
             section |= _adversary(policy) if replace else {}
 
             def fits(policy: Policy) -> None:
-                _ = type(self)(self.file, policy).load(name).translation
+                _ = self._under(policy).load(name).translation
 
             path = self._write_prior(name, prior, section, replace=replace, check=fits)
-            made = type(self)(self.file, read_policy(self.file))
+            made = self._under(read_policy(self.file))
             how = "all-rows" if fitted.split is None else section["fitted"]
             replaced = replace and bool(policy.priors)
             made.record_policy(
@@ -171,10 +171,10 @@ class PriorEntering(ABC):
             section |= {} if least is None else {"at_least": least}
 
             def fits(policy: Policy) -> None:
-                type(self)(self.file, policy).load(name).refuse_unfit(engine)
+                self._under(policy).load(name).refuse_unfit(engine)
 
             path = self._write_prior(name, made, section, replace=replace, check=fits)
-            entered = type(self)(self.file, read_policy(self.file))
+            entered = self._under(read_policy(self.file))
             replaced = replace and bool(policy.priors)
             entered.record_policy(ledger, name, how="entered", files=[file], replaced=replaced)
             entered._remove_unused(policy, ledger)

@@ -7,11 +7,11 @@ with open_project("study").session("visits") as session:
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from os.path import relpath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from takifugu._atomic import real_path, whole_file
 from takifugu._exact import Number, exactly
@@ -133,10 +133,19 @@ class Project(PriorEntering):
     Attributes:
         file: The project file.
         policy: The policy when the file was opened.
+        actor: Who acts, as events of the ledger name them; None for the user of this process.
     """
 
     file: Path
     policy: Policy
+    actor: str | None = None
+
+    def acting(self, actor: str) -> Self:
+        """The same project, in which somebody else acts: their name is written in events."""
+        return replace(self, actor=actor)
+
+    def _under(self, policy: Policy) -> Self:
+        return replace(self, policy=policy)
 
     @property
     def folder(self) -> Path:
@@ -183,6 +192,7 @@ class Project(PriorEntering):
             read_only=read_only,
             inspect=inspect,
             witness=self.witness,
+            actor=self.actor,
         ) as ledger:
             if ledger.origin.hash != self.policy.ledger_id:
                 raise NotALedger(
@@ -446,10 +456,10 @@ class Project(PriorEntering):
 
             def fits(policy: Policy) -> None:
                 if priors:
-                    Project(self.file, policy).load(name).refuse_unfit(engine)
+                    self._under(policy).load(name).refuse_unfit(engine)
 
             write.add_dataset(self.file, name, values, check=fits)
-            made = open_project(self.file)
+            made = self._under(read_policy(self.file))
             if ledger is not None:
                 made.record_policy(
                     ledger, name, how="entered", files=[p["file"] for p in values["prior"]]
@@ -528,13 +538,13 @@ class Project(PriorEntering):
 
     def set_budget(
         self, name: str, epsilon: str, *, analyst: str | None = None, delta: str = "0"
-    ) -> None:
+    ) -> Event:
         """Set the budget of a dataset, or of one analyst on it."""
         self.dataset(name)
         if analyst is not None:
             self.refuse_unlisted(name, analyst)
         with self.ledger() as ledger:
-            ledger.set_budget(name, epsilon, analyst=analyst, delta=delta)
+            return ledger.set_budget(name, epsilon, analyst=analyst, delta=delta)
 
     def pending(self, name: str, *, backend: BackendName | None = None) -> CellChange:
         """How the declaration of a dataset differs from the one that was charged under."""

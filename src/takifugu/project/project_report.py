@@ -77,7 +77,7 @@ def project_report(
         for name in chosen:
             say(name)
             datasets.append(_Gathered.of(project, name, opened, events, progress).reported())
-        state = _ledger(checked, events, str(opened.name))
+        state = _ledger(checked, events, opened)
     return PrivacyReport(
         datasets=datasets,
         ledger=state,
@@ -87,7 +87,8 @@ def project_report(
     )
 
 
-def _ledger(checked: Report, events: Sequence[Event], place: str) -> ReportedLedger:
+def _ledger(checked: Report, events: Sequence[Event], ledger: Ledger) -> ReportedLedger:
+    place = str(ledger.name)
     return ReportedLedger(
         events=checked.events,
         seq=checked.head.seq,
@@ -95,6 +96,7 @@ def _ledger(checked: Report, events: Sequence[Event], place: str) -> ReportedLed
         at=events[-1].at,
         problems=[str(problem).replace(place, "the ledger") for problem in checked.problems],
         witness=None if checked.witness is None else checked.witness.seq,
+        origin=ledger.origin.hash,
     )
 
 

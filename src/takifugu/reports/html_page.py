@@ -7,7 +7,7 @@ scrolls in a box of its own, whose edges are shaded where there is more, and whi
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape as escape_html
 from pathlib import Path
 
@@ -253,12 +253,14 @@ class Page:
         lead: The first paragraphs.
         sections: In order; the page begins with a list of them.
         foot: A last line.
+        marks: Names and values for programs that read the file; nobody sees them.
     """
 
     title: str
     lead: str
     sections: Sequence[Section]
     foot: str = ""
+    marks: Mapping[str, str] = field(default_factory=dict)
 
     def html(self, *, paper: bool = False) -> str:
         """The whole file; with ``paper`` without what only a screen needs."""
@@ -271,13 +273,17 @@ class Page:
         foot = f"<footer>{escape(self.foot)}</footer>\n" if self.foot else ""
         skip = "" if paper else '<a class="skip" href="#main">Skip to the content</a>\n'
         main = body if paper else themed(body)
+        marks = "".join(
+            f'<meta name="{escape(name)}" content="{escape(value)}">\n'
+            for name, value in self.marks.items()
+        )
         return (
             "<!DOCTYPE html>\n"
             '<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta http-equiv="Content-Security-Policy" content="default-src \'none\';'
             " style-src 'unsafe-inline'\">\n"
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            '<meta name="color-scheme" content="light dark">\n'
+            f'<meta name="color-scheme" content="light dark">\n{marks}'
             f"<title>{escape(self.title)}</title>\n<style>\n{STYLE}</style>\n</head>\n"
             f"<body>\n{skip}<header>\n<h1>{escape(self.title)}</h1>\n"
             f"{Paragraphs(self.lead).html()}</header>\n"

@@ -42,12 +42,15 @@ def check_pdf() -> Any:
 
 
 def pdf_of(page: Page) -> bytes:
-    """The page as a PDF: the same page gives the same bytes. Nothing is fetched."""
+    """The page as a PDF: the same page gives the same bytes. Nothing is fetched.
+
+    The marks of the page are comments after its end, which readers of a PDF skip.
+    """
     weasyprint = check_pdf()
     with _quiet():
         document = weasyprint.HTML(string=page.html(paper=True), url_fetcher=_refuse)
         made: bytes = document.write_pdf(pdf_identifier=b"takifugu", full_fonts=False)
-    return made
+    return made + b"".join(f"%{mark}\n".encode("ascii") for mark in page.marks.values())
 
 
 def _refuse(url: str, *_: Any, **__: Any) -> Any:

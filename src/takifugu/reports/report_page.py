@@ -20,6 +20,7 @@ from takifugu.reports.html_page import (
 from takifugu.reports.influence_figures import curves_figure
 from takifugu.reports.prior_figures import prior_figures
 from takifugu.reports.release_parts import release_section
+from takifugu.reports.report_marks import LEDGER_MARK, ledger_mark
 from takifugu.reports.report_sentences import counted, moment, prior_means, summary, unbroken
 from takifugu.reports.report_values import (
     PrivacyReport,
@@ -56,7 +57,14 @@ def report_page(report: PrivacyReport, *, title: str = "Privacy report", lead: s
     ]
     words = "\n\n".join(part for part in (lead, f"{about}{some} {as_of}") if part)
     version = report.software.get("takifugu", "")
-    return Page(title, words, sections, foot=f"Made by takifugu {version}. {as_of}")
+    state = report.ledger
+    return Page(
+        title,
+        words,
+        sections,
+        foot=f"Made by takifugu {version}. {as_of}",
+        marks={LEDGER_MARK: ledger_mark(state.origin, state.seq, state.hash)},
+    )
 
 
 def _summary(report: PrivacyReport) -> tuple[list[Part], list[Section]]:

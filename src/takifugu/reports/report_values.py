@@ -175,6 +175,7 @@ class ReportedLedger:
         at: When it was written.
         problems: What a verification found wrong, in words; empty if it is sound.
         witness: The event that a witness in a second place has seen last; None if there is none.
+        origin: The hash of its first event, which no other ledger has.
     """
 
     events: int
@@ -183,6 +184,7 @@ class ReportedLedger:
     at: datetime
     problems: Sequence[str] = ()
     witness: int | None = None
+    origin: str = ""
 
     @property
     def sound(self) -> bool:

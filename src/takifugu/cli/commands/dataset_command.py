@@ -1,7 +1,6 @@
 """``takifugu dataset``: add datasets, show what is protected, check the data, accept changes."""
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -146,13 +145,14 @@ def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -
     priors).
     """
     from takifugu.engines import Amount, read_declaration
+    from takifugu.project.policy_facts import declaration_facts, policy_facts
 
     refuse_data_file(dataset)
     project = None if _is_file(dataset) else the_project(folder)
     found = read_declaration(dataset) if project is None else project.load(dataset).declaration
-    policy = {} if project is None else _policy(project, dataset)
+    policy = {} if project is None else policy_facts(project, dataset)
     if as_json:
-        print_json(_declared(found) | policy)
+        print_json(declaration_facts(found) | policy)
         return
     if found.title:
         echo(f"{found.title}\n")
@@ -335,55 +335,6 @@ def _confirm(question: str, *, yes: bool) -> None:
 def _is_file(dataset: str) -> bool:
     """Whether it is a declaration: names of datasets have no dot."""
     return "." in dataset or "/" in dataset or "\\" in dataset
-
-
-def _declared(found: "Declaration") -> dict[str, Any]:
-    return {
-        "title": found.title,
-        "fingerprint": found.fingerprint,
-        "source": found.source.place,
-        "entity": found.entity,
-        "order": [] if found.order.absent else [found.order.column, *found.order.ties],
-        "protected": [column.column for column in found.protected],
-        "public": [column.column for column in found.public],
-        "guarantee": found.guarantee(),
-    }
-
-
-def _policy(project: "Project", name: str) -> dict[str, Any]:
-    loaded = project.load(name)
-    policy, kept = loaded.policy, loaded.releasable
-    start, share = kept.start, kept.entities
-    return {
-        "dataset": name,
-        "about": loaded.about,
-        "priors": [prior.file for prior in policy.priors],
-        "columns": list(loaded.columns),
-        "over": [prior.over for prior in policy.priors],
-        "pairs": _pairs(policy.pairs),
-        "entries": policy.entries and list(policy.entries),
-        "secrets_within": None if policy.within is None else str(policy.within),
-        "uncertainty": policy.uncertainty,
-        "analysts": list(policy.analysts),
-        "linear": {
-            query: {
-                "column": one.column,
-                "by": one.by,
-                "weights": {str(key): str(weight) for key, weight in one.weights},
-            }
-            for query, one in policy.linear.items()
-        },
-        "released_from": start if start is None or isinstance(start, int) else start.isoformat(),
-        "released_share": None if share is None else str(share.high - share.low),
-        "fitted": list(kept.statements),
-    }
-
-
-def _pairs(pairs: Any) -> Any:
-    """Secret pairs as JSON, by column if the policy has them so."""
-    if isinstance(pairs, Mapping):
-        return {column: _pairs(kept) for column, kept in pairs.items()}
-    return pairs and [[list(left), list(right)] for left, right in pairs]
 
 
 def _facts(found: Any) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """``takifugu prior``: make, fit, smooth, show and accept priors."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,11 +23,9 @@ from takifugu.cli.shared_options import (
     the_project,
 )
 from takifugu.cli.shell_completion import complete_dataset
-from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
     from takifugu.priors import Prior
-    from takifugu.project.owner_changes import PolicyChange
 
 app = StrictTyper(no_args_is_help=True, help="Make, fit, smooth, show and accept priors.")
 
@@ -192,18 +189,19 @@ def accept(
     up), analysts (budget and spent_after of each who has one), event (its number, or null), actor.
     """
     from takifugu.cli.shared_options import show_warnings
+    from takifugu.project.policy_facts import change_facts, change_lines
 
     project = the_project(folder)
     with show_warnings(), Spinner("translating"):
         change = project.change(name)
-    facts = _change_facts(name, project.dataset(name).uncertainty, change)
+    facts = change_facts(name, project.dataset(name).uncertainty, change)
     if not change.needed:
         if as_json:
             print_json(facts)
         else:
             echo(f"{name}: its prior and secrets are in force; there is nothing to accept")
         return
-    lines = list(_change_lines(name, change, facts))
+    lines = list(change_lines(name, change, facts))
     seen = "; ".join(map(str.strip, lines))
     if not yes:
         if not sys.stdin.isatty():
@@ -221,51 +219,6 @@ def accept(
     else:
         echo("\n".join(lines))
         echo(f"accepted by {facts['actor']}: event {event.seq} of the ledger")
-
-
-def _change_facts(name: str, uncertainty: float, change: "PolicyChange") -> dict[str, Any]:
-    from takifugu.ledger.events.accepted_terms import decimal_up
-
-    seen = change.seen
-    return {
-        "dataset": name,
-        "accepted": False,
-        "prior": change.terms.prior,
-        "secrets": change.terms.secrets,
-        "uncertainty": uncertainty,
-        "budget": None if seen.epsilon is None else str(seen.epsilon),
-        "delta": str(seen.delta),
-        "spent_before": decimal_up(seen.before),
-        "spent_after": decimal_up(seen.after),
-        "analysts": {
-            who: {"budget": str(budget), "spent_after": decimal_up(spent)}
-            for who, (budget, spent) in change.analysts.items()
-        },
-        "event": None,
-        "actor": None,
-    }
-
-
-def _change_lines(name: str, change: "PolicyChange", facts: dict[str, Any]) -> Iterator[str]:
-    """What an owner must see: what is spent under both, and the budget."""
-    from takifugu.ledger.event_words import four_up
-
-    seen, old = change.seen, change.seen.old
-    parts = ["prior", "secrets"]
-    if old is not None:
-        parts = [part for part in parts if getattr(old, part) != getattr(change.terms, part)]
-    yield f"{name}: new {' and '.join(parts) or 'rows that are released from'}"
-    before = facts["spent_before"]
-    unknown = "unknown: the prior in force is no longer there"
-    yield f"  spent under the old: {unknown if before is None else four_up(before)}"
-    yield f"  spent under the new: {four_up(facts['spent_after'])}"
-    budget = "none" if seen.epsilon is None else four_digits(seen.epsilon)
-    yield f"  budget: {budget}"
-    if not seen.within:
-        yield "  That is more than the budget: nothing is released until it is raised."
-    for who, facts_of in facts["analysts"].items():
-        spent, own = four_up(facts_of["spent_after"]), four_digits(change.analysts[who][0])
-        yield f"  analyst {who}: {spent} spent under the new, of a budget of {own}"
 
 
 def _numbers(text: str, what: str) -> list[float]:

@@ -265,6 +265,7 @@ def fit(
     from takifugu.engines import FitOptions
     from takifugu.priors.network_structure import read_structure
     from takifugu.project.policy import share_of
+    from takifugu.project.policy_facts import fit_facts
 
     options = FitOptions(
         first_days=first_steps if first_days is None else first_days,
@@ -300,7 +301,7 @@ def fit(
         _draw(plot, f"{file.name}: {_size(fitted)}", found.goodness)
     suits = _advice(project, data, found) if advice else None
     if as_json:
-        facts = _facts(project, data, found) | {
+        facts = fit_facts(project, data, found) | {
             "advice": None if suits is None else suits.document()
         }
         print_json({"out": str(file)} | prior_facts(fitted) | facts)
@@ -382,25 +383,6 @@ def _advice(project: "Project", data: str, found: "Fitted") -> "PriorAdvice | No
     except TakifuguError as error:
         echo(f"takifugu: whether this prior suits was not computed: {error}", err=True)
         return None
-
-
-def _facts(project: "Project", data: str, found: "Fitted") -> dict[str, Any]:
-    entered = project.dataset(data).priors[-1]
-    start = entered.released_from
-    return {
-        "dataset": data,
-        "project": str(project.file),
-        "steps": found.estimate.counted,
-        "unit": found.estimate.unit,
-        "fitted": entered.fitted,
-        "share": entered.share and str(entered.share),
-        "released_from": start if start is None or isinstance(start, int) else str(start),
-        "statement": found.statement,
-        "notes": list(found.estimate.notes),
-        "remaining": found.remaining,
-        "rests_on": dict(found.estimate.facts),
-        "goodness": None if found.goodness is None else found.goodness.document(),
-    }
 
 
 def _draw(path: Path, title: str, goodness: "GoodnessOfFit") -> None:

@@ -1,14 +1,20 @@
-"""``takifugu report``: what a project publishes and protects, for a data protection officer."""
+"""``takifugu report``: what a project publishes and protects, for a data protection officer.
+
+``takifugu report`` alone, or with names of datasets, writes one: it is short for ``report write``.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu.cli.commands.report_signing import run_key, run_sign, run_verify
 from takifugu.cli.shared_options import (
     AsJson,
     InProject,
     Spinner,
+    StrictGroup,
+    StrictTyper,
     echo,
     print_json,
     show_warnings,
@@ -23,6 +29,25 @@ if TYPE_CHECKING:
 SUFFIXES = (".html", ".pdf")
 
 
+class ReportGroup(StrictGroup):
+    """A group whose first word may be left out: it is then ``write``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments, with ``write`` before them unless they name a command."""
+        if not args or (args[0] not in self.commands and args[0] != "--help"):
+            args = ["write", *args]
+        parsed: list[str] = super().parse_args(ctx, args)
+        return parsed
+
+
+app = StrictTyper(
+    help="Write a report on the project, sign it, verify one. Without a command: write.",
+    rich_markup_mode=None,
+    group=ReportGroup,
+)
+
+
+@app.command("write")
 def run_report(
     names: Annotated[
         list[str] | None,
@@ -102,3 +127,7 @@ def _facts(report: "PrivacyReport") -> dict[str, Any]:
         )
     head = {"seq": report.ledger.seq, "hash": report.ledger.hash}
     return {"datasets": datasets, "head": head, "sound": report.ledger.sound}
+
+
+for _name, _run in (("sign", run_sign), ("verify", run_verify), ("key", run_key)):
+    app.command(_name)(_run)

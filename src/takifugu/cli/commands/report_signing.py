@@ -1,0 +1,166 @@
+"""``takifugu report sign``, ``verify`` and ``key``: who stands for a report."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from takifugu.cli.shared_options import AsJson, echo, print_json
+from takifugu.errors import InvalidFile
+
+ReportFile = Annotated[
+    Path, typer.Argument(metavar="REPORT", help="A report, as `takifugu report` wrote it.")
+]
+NEEDED = "be a report: `takifugu report` writes one"
+SIGNATURE_HELP = "The signature; by default REPORT.sig."
+
+
+def run_sign(
+    report: ReportFile,
+    key: Annotated[
+        Path, typer.Option(help="Your signing key; `takifugu report key` makes one.")
+    ] = Path("report.key"),
+    signer: Annotated[
+        str | None, typer.Option(help="Who signs, for readers; by default your user name.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help=SIGNATURE_HELP)] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Sign REPORT: you state that this file, as of its event of the ledger, is the one you mean.
+
+    The signature is a text file that says what was signed. A passphrase is asked for if the key
+    has one. Keys of the JSON object: out, key (its name), signer, signed, sha256, ledger, seq,
+    hash.
+    """
+    from takifugu._atomic import read_bytes, write_whole
+    from takifugu.ledger.lifecycle import current_actor
+    from takifugu.reports.report_signature import sign_report, verify_report
+
+    place = _beside(report) if out is None else out
+    content = read_bytes(report, field="REPORT", needed=NEEDED)
+    private = _private_key(key)
+    signature = sign_report(content, private, signer=current_actor() if signer is None else signer)
+    statement = verify_report(content, signature, private.public_key())
+    write_whole(place, signature, field="--out", refuse_existing=True, fsync=True)
+    facts = _facts(statement, private.public_key())
+    if as_json:
+        print_json({"out": str(place)} | facts)
+    else:
+        echo(f"wrote {place}: signed by {facts['signer']} with key {facts['key']}", err=True)
+
+
+def run_verify(
+    report: ReportFile,
+    key: Annotated[
+        Path, typer.Option(help="The signer's public key, which you had from the signer.")
+    ],
+    signature: Annotated[Path | None, typer.Option(help=SIGNATURE_HELP)] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(help="An export of the ledger, which must hold the event of the report."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Verify that REPORT is what the holder of a key signed; and, with an export, its ledger.
+
+    The status is 1 if it is not. Needs nothing of the project. Keys of the JSON object: valid, key
+    (its name), signer, signed, sha256, ledger, seq, hash (the event it is as of), events (of the
+    export; null without one).
+    """
+    from takifugu._atomic import read_bytes
+    from takifugu.reports.report_signature import read_public_key, verify_report
+
+    content = read_bytes(report, field="REPORT", needed=NEEDED)
+    place = _beside(report) if signature is None else signature
+    needed = "be its signature: `takifugu report sign` writes one"
+    signed = read_bytes(place, field="--signature", needed=needed)
+    needed = "be a public key: `takifugu report key` writes it as FILE.pub"
+    public = read_public_key(read_bytes(key, field="--key", needed=needed))
+    statement = verify_report(content, signed, public)
+    events = None if ledger is None else _events(ledger, statement.head)
+    facts = _facts(statement, public)
+    if as_json:
+        print_json({"valid": True} | facts | {"events": events})
+        return
+    echo(f"valid: signed by {facts['signer']} at {facts['signed']} with key {facts['key']}")
+    if events is None:
+        echo(f"as of event {facts['seq']} of the ledger ({facts['hash'][:12]}): not compared")
+    else:
+        echo(f"as of event {facts['seq']} of the ledger, which the export of {events} events has")
+
+
+def run_key(
+    file: Annotated[
+        Path, typer.Argument(help="A new file for the key; FILE.pub is its public half.")
+    ],
+    passphrase: Annotated[
+        bool, typer.Option("--passphrase", help="Ask for a passphrase that locks the key.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a key to sign reports with: FILE, for you alone, and FILE.pub, for everybody else.
+
+    Keys of the JSON object: out, public, key (its name).
+    """
+    from takifugu.reports.report_signature import key_name, make_key, public_file
+
+    locked = None
+    if passphrase:
+        locked = typer.prompt("Passphrase", hide_input=True, confirmation_prompt=True, err=True)
+    made = make_key(file, passphrase=None if locked is None else locked.encode())
+    name = key_name(made.public_bytes_raw())
+    if as_json:
+        print_json({"out": str(file), "public": str(public_file(file)), "key": name})
+    else:
+        echo(f"wrote {file} (keep it to yourself) and {public_file(file)}: key {name}", err=True)
+
+
+def _beside(report: Path) -> Path:
+    from takifugu.reports.report_signature import SUFFIX
+
+    return Path(f"{report}{SUFFIX}")
+
+
+def _private_key(path: Path) -> Any:
+    """The signing key in a file; a passphrase is asked for on a terminal if it needs one."""
+    from takifugu._atomic import read_bytes
+    from takifugu.reports.report_signature import read_private_key
+
+    needed = "be a signing key: `takifugu report key FILE` makes one"
+    content = read_bytes(path, field="--key", needed=needed)
+    try:
+        return read_private_key(content)
+    except InvalidFile as error:
+        if error.reason != "passphrase" or not sys.stdin.isatty():
+            raise
+    answer = typer.prompt("Passphrase", hide_input=True, err=True)
+    return read_private_key(content, passphrase=answer.encode())
+
+
+def _events(export: Path, head: Any) -> int:
+    """How many events an export has that holds the event of a report."""
+    from takifugu.errors import LedgerDamaged
+    from takifugu.ledger.events.event_chain import Anchor
+    from takifugu.ledger.exported_events import check_export
+    from takifugu.reports.report_signature import SignatureRefused
+
+    anchors = [Anchor(1, head.origin), Anchor(head.seq, head.hash)]
+    try:
+        return check_export(export, anchors).events
+    except LedgerDamaged as error:
+        raise SignatureRefused(str(error), reason="ledger") from None
+
+
+def _facts(statement: Any, public: Any) -> dict[str, Any]:
+    from takifugu.reports.report_signature import key_name
+
+    return {
+        "key": key_name(public.public_bytes_raw()),
+        "signer": statement.signer,
+        "signed": statement.signed.isoformat(),
+        "sha256": statement.digest,
+        "ledger": statement.head.origin,
+        "seq": statement.head.seq,
+        "hash": statement.head.hash,
+    }

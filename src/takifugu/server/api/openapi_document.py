@@ -1,0 +1,125 @@
+"""The OpenAPI document: what FastAPI finds, and who may call what, the bodies and the problems."""
+
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic.json_schema import models_json_schema
+
+from takifugu.server.access_rules import API, BY_ROUTE, Rule
+from takifugu.server.api.bodies import BODIES
+from takifugu.server.api.problem_responses import ProblemDocument
+from takifugu.server.api.problems import MEDIA_TYPE
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+REF = "#/components/schemas/{model}"
+DESCRIPTION = """\
+Statistics of protected tables, released under Pufferfish privacy and paid from one ledger.
+
+A *plan* says what a release would cost and how good it would be; it spends nothing. A *release* is
+charged before it is drawn, and its result can be fetched again. What takes long is a *job*: the
+response is 202, and its `Location` is the job's.
+
+Every error is a problem document (RFC 9457) with the fields of the Python error of the same name.
+"""
+TAGS = {
+    "me": "Who calls.",
+    "datasets": "What can be asked, under which guarantee, from which budget.",
+    "plans": "What a release would cost, and how good its answer would be. Nothing is spent.",
+    "releases": "Charged, then drawn; and the results of earlier ones.",
+    "jobs": "What takes longer than a request: progress, results, cancelling.",
+    "approvals": "Releases that wait for an owner.",
+    "tokens": "Who may call.",
+    "ledger": "The record of every charge and every decision, and its verification.",
+    "reports": "What was released under which guarantee, for people.",
+    "witness": "The head of another server's ledger, remembered here.",
+}
+STATUSES = {
+    400: "The request is not what HTTP or JSON allow.",
+    401: "No token, or one that is unknown, expired or revoked.",
+    403: "The role of the token may not do this.",
+    404: "There is no such thing, or not for the caller.",
+    405: "The address does not answer this method.",
+    409: "The budget, the owner or the state of things refuses; nothing was released.",
+    413: "The body is too large.",
+    415: "The body is not JSON.",
+    422: "The request has no meaning: which field, what it is, what it must be.",
+    429: "Too many requests; `Retry-After` says when to go on.",
+    500: "Something is wrong on the server; the owner finds the reference in the log.",
+    503: "The ledger, the data or a worker cannot be reached now; nothing more was spent.",
+}
+
+
+def openapi_document(app: FastAPI) -> dict[str, Any]:
+    """The document, made once."""
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title,
+            version=app.version,
+            summary="Pufferfish privacy for correlated data.",
+            description=DESCRIPTION,
+            routes=app.routes,
+            tags=[{"name": name, "description": text} for name, text in TAGS.items()],
+        )
+        _components(document)
+        for path, methods in document["paths"].items():
+            for method, operation in methods.items():
+                _complete(operation, BY_ROUTE[method.upper(), path])
+        app.openapi_schema = document
+    return app.openapi_schema
+
+
+def _components(document: dict[str, Any]) -> None:
+    """The models that FastAPI does not know of, and how callers say who they are."""
+    models: list[type[BaseModel]] = [ProblemDocument, *BODIES.values()]
+    _, made = models_json_schema([(model, "validation") for model in models], ref_template=REF)
+    components = document.setdefault("components", {})
+    schemas = components.setdefault("schemas", {})
+    schemas.pop("HTTPValidationError", None)
+    schemas.pop("ValidationError", None)
+    schemas |= made["$defs"]
+    components["securitySchemes"] = {
+        "token": {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "A token that `takifugu token create` or an owner made.",
+        },
+        "session": {
+            "type": "apiKey",
+            "in": "cookie",
+            "name": "takifugu-session",
+            "description": "The session of a browser that has signed in. Requests that change"
+            " something also need the header `X-CSRF-Token`.",
+        },
+    }
+
+
+def _complete(operation: dict[str, Any], rule: Rule) -> None:
+    """Who may call an operation, and what can go wrong with it."""
+    responses = operation["responses"]
+    for status in [code for code in responses if code == "422"]:
+        if "HTTPValidationError" in str(responses[status]):
+            del responses[status]
+    possible = {404, 405, 429, 500, 503}
+    if not rule.anybody:
+        operation["security"] = [{"token": []}, {"session": []}]
+        possible |= {401, 403}
+        operation["description"] = (
+            f"{operation.get('description', '').rstrip()}\n\nRoles: {', '.join(rule.roles)}."
+        ).strip()
+    if operation.get("parameters"):
+        possible |= {422}
+    if "requestBody" in operation:
+        possible |= {400, 409, 413, 415, 422}
+    if rule.path.startswith(f"{API}/datasets/"):
+        possible |= {409}
+    for status in sorted(possible):
+        responses.setdefault(
+            str(status),
+            {
+                "description": STATUSES[status],
+                "content": {MEDIA_TYPE: {"schema": {"$ref": REF.format(model="ProblemDocument")}}},
+            },
+        )

@@ -1,0 +1,225 @@
+"""Errors as problem documents (RFC 9457), with the fields of the Python errors.
+
+One table says which errors there are, which status each has, and whether an analyst may read its
+message. What is not in it, or not for analysts, is a trouble of the server: they get a reference to
+the line in the owner's log, and no word of what happened.
+"""
+
+import dataclasses
+import logging
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from http import HTTPStatus
+from math import isfinite
+from typing import Any
+
+from takifugu.errors import TakifuguError
+from takifugu.server.roles import Role
+
+log = logging.getLogger("takifugu.server.problems")
+TYPE = "urn:takifugu:problem:"
+MEDIA_TYPE = "application/problem+json"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How an error is answered.
+
+    Attributes:
+        status: The status of the response.
+        title: What went wrong, the same for every error of the class.
+        fields: The fields of the error that the problem has too, beside ``field`` and ``reason``.
+        to_analysts: Whether an analyst may read its message and its fields: they hold the words of
+            the request, public names and budgets, and nothing of the server.
+    """
+
+    status: int
+    title: str
+    fields: tuple[str, ...] = ()
+    to_analysts: bool = True
+
+
+_GIVEN = ("given", "needed")
+_BUDGET = ("query", "dataset", "analyst", "currency", "needs", "left")
+_LEDGER = ("dataset", "event")
+ERRORS: Mapping[str, Shown] = {
+    # what was asked
+    "InvalidQuery": Shown(422, "The query has no meaning here", _GIVEN),
+    "UnsoundRequest": Shown(422, "No proof supports the requested number", _GIVEN),
+    "TooLarge": Shown(422, "The exact result is out of reach", ("size", "limit")),
+    "InvalidCharge": Shown(422, "The ledger cannot store this", _GIVEN),
+    # what the budget, the owner or the plan refuses: nothing was released
+    "BudgetExceeded": Shown(409, "The budget does not admit this", _BUDGET),
+    "OverBudget": Shown(409, "The budget does not admit this release", (*_BUDGET, "alone", "most")),
+    "MostlyNoise": Shown(
+        409,
+        "The answer would be mostly noise",
+        ("words", "half_width", "range", "size", "epsilon_needed", "rows_factor"),
+    ),
+    "StalePlan": Shown(409, "The plan is not what would be released now", ("differences",)),
+    "NoBudget": Shown(409, "The dataset has no budget", _LEDGER),
+    "NotAccepted": Shown(
+        409, "The owner has not accepted this policy", (*_LEDGER, "changed", "keys")
+    ),
+    "UnknownAnalyst": Shown(
+        403, "Analysts have budgets here, and you have none", (*_LEDGER, "analyst"), False
+    ),
+    "ApprovalRefused": Shown(409, "The approval does not fit this release", _LEDGER),
+    "LedgerConflict": Shown(409, "The key was used for something else", _LEDGER),
+    "ReleaseFailed": Shown(500, "It was charged, and its answer could not be made", ("trouble",)),
+    # what only the owner can mend
+    "CellsChanged": Shown(409, "The declaration has changed", (*_LEDGER, "changes"), False),
+    "SameRows": Shown(409, "Another dataset has the same rows", (*_LEDGER, "other", "same"), False),
+    "BudgetConflict": Shown(409, "The dataset has another budget", ("dataset",), False),
+    "Malformed": Shown(409, "A file or a value has no meaning", _GIVEN, False),
+    "LedgerUnavailable": Shown(503, "The ledger cannot be reached", _LEDGER, False),
+    "LedgerUnwritable": Shown(503, "The ledger cannot be written", _LEDGER, False),
+    "LedgerError": Shown(503, "The ledger gave no receipt", _LEDGER, False),
+    "DatabaseFailed": Shown(503, "The database gave up", ("doing", "trouble"), False),
+    "DriverMissing": Shown(503, "A package is missing on the server", ("package", "extra"), False),
+    "TakifuguError": Shown(500, "Something is wrong on the server", (), False),
+}
+TROUBLE = "Something is wrong on the server"
+
+
+@dataclass(eq=False)
+class Problem(Exception):
+    """A request that is answered with a problem document.
+
+    Attributes:
+        status: The status of the response.
+        kind: A short, stable name of the problem: the end of its ``type``.
+        detail: What was given, what is needed, what to do next.
+        title: What went wrong, the same for every problem of the kind; by default the words of the
+            status.
+        field: The parameter at fault; empty if no single one is.
+        reason: The cause, where a kind has several.
+        extra: More fields of the document.
+        headers: Headers of the response.
+    """
+
+    status: int
+    kind: str
+    detail: str
+    title: str = ""
+    field: str = ""
+    reason: str = ""
+    extra: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__init__(self.detail)
+
+    def document(self) -> dict[str, Any]:
+        """The problem as JSON."""
+        return {
+            "type": TYPE + self.kind,
+            "title": self.title or HTTPStatus(self.status).phrase,
+            "status": self.status,
+            "detail": self.detail,
+            "field": self.field,
+            "reason": self.reason,
+            **self.extra,
+        }
+
+    @classmethod
+    def of_document(cls, document: Mapping[str, Any]) -> "Problem":
+        """The problem that `document` or `problem_of` wrote, as from a worker."""
+        rest = dict(document)
+        return cls(
+            status=rest.pop("status"),
+            kind=rest.pop("type").removeprefix(TYPE),
+            detail=rest.pop("detail"),
+            title=rest.pop("title"),
+            field=rest.pop("field"),
+            reason=rest.pop("reason"),
+            extra=rest,
+        )
+
+
+def problem_of(error: BaseException, role: Role | None) -> dict[str, Any]:
+    """The problem document of an error, as the holder of ``role`` may read it.
+
+    Owners and auditors read every message that takifugu wrote: none holds a protected value. An
+    analyst reads those of the errors that are about their request. A message that takifugu did not
+    write may hold anything and is shown to nobody: the owner's log gets the kind of error and
+    where it was raised.
+    """
+    if isinstance(error, Problem):
+        return error.document()
+    known = isinstance(error, TakifuguError)
+    name, shown = _shown(error)
+    exact = name == type(error).__name__
+    if known and (role in ("owner", "auditor") or (exact and shown.to_analysts)):
+        return _told(error, shown)
+    reference = secrets.token_hex(6)
+    log.error(
+        "%s (reference %s): %s",
+        *(type(error).__name__, reference, str(error) if known else raised_at(error)),
+        extra={"reference": reference, "error": type(error).__name__},
+    )
+    if name == "UnknownAnalyst":
+        detail = "analysts have budgets of their own on this dataset; ask its owner for one"
+    else:
+        detail = f"{TROUBLE} (reference {reference}); its owner finds the reference in the log"
+    return Problem(
+        shown.status,
+        "UnknownAnalyst" if name == "UnknownAnalyst" else "server",
+        detail,
+        title=shown.title if name == "UnknownAnalyst" else TROUBLE,
+        reason="" if name == "UnknownAnalyst" else "server",
+        extra={} if name == "UnknownAnalyst" else {"reference": reference},
+    ).document()
+
+
+def _shown(error: BaseException) -> tuple[str, Shown]:
+    """The line of the table for an error: that of its class, or of the nearest one above it."""
+    for kind in type(error).__mro__:
+        if kind.__module__.startswith("takifugu.") and kind.__name__ in ERRORS:
+            return kind.__name__, ERRORS[kind.__name__]
+    return "", ERRORS["TakifuguError"]
+
+
+def _told(error: BaseException, shown: Shown) -> dict[str, Any]:
+    fields = {name: plain(getattr(error, name, None)) for name in shown.fields}
+    return Problem(
+        shown.status,
+        type(error).__name__,
+        str(error),
+        title=shown.title,
+        field=str(getattr(error, "field", "")),
+        reason=str(getattr(error, "reason", "")),
+        extra=fields,
+    ).document()
+
+
+def plain(value: Any) -> Any:
+    """A field of an error as JSON: exact numbers and infinite ones as text."""
+    if value is None or isinstance(value, bool | str | int):
+        return value
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
+    if isinstance(value, Fraction | Decimal):
+        return str(value)
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, Sequence | set | frozenset):
+        return [plain(part) for part in value]
+    return type(value).__name__
+
+
+def raised_at(error: BaseException) -> str:
+    """Where an error was raised: the module, function and line of the last frames, no values."""
+    places, trace = [], error.__traceback__
+    while trace is not None:
+        frame = trace.tb_frame
+        module = frame.f_globals.get("__name__", "?")
+        places.append(f"{module}.{frame.f_code.co_name}:{trace.tb_lineno}")
+        trace = trace.tb_next
+    return " < ".join(reversed(places[-4:])) or "nowhere"

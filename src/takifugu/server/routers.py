@@ -1,0 +1,27 @@
+"""The routers of the app: one line for each module, which has ``router = APIRouter()``.
+
+A module is named here and imported when the app is made. Every path of it stands in
+`takifugu.server.access_rules.RULES`.
+"""
+
+from importlib import import_module
+
+from fastapi import APIRouter
+from fastapi.routing import APIRoute
+
+ROUTERS: tuple[str, ...] = (
+    "takifugu.server.api.openapi_routes",
+    "takifugu.server.api.me_routes",
+    "takifugu.server.api.description_routes",
+)
+
+
+def routers() -> tuple[APIRouter, ...]:
+    """The router of every module in `ROUTERS`, in order."""
+    return tuple(import_module(module).router for module in ROUTERS)
+
+
+def routes() -> tuple[APIRoute, ...]:
+    """Every route of the routers, in order."""
+    found = (route for router in routers() for route in router.routes)
+    return tuple(route for route in found if isinstance(route, APIRoute))

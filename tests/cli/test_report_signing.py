@@ -1,0 +1,91 @@
+"""``takifugu report sign``, ``verify`` and ``key``: a report to stand for, and to check."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("cryptography")
+
+from takifugu.cli import exit_status
+from takifugu.errors import InvalidFile
+from takifugu.reports.report_signature import SignatureRefused
+from tests.cli.running import Call
+from tests.cli.test_report import ready
+
+__all__ = ["ready"]  # the fixture that `study` copies
+
+
+@pytest.fixture
+def signed(study: Path, do: Call) -> Path:
+    assert do("report").status == 0
+    assert do("report key own.key").status == 0
+    ran = do("report sign report.html --key own.key --signer Ana-Lyst")
+    assert ran.status == 0 and "Ana-Lyst" in ran.err
+    return study
+
+
+@pytest.mark.usefixtures("signed")
+def test_a_signed_report_is_verified_with_the_key_and_the_export(do: Call) -> None:
+    assert do("ledger export takifugu.ledger events.jsonl").status == 0
+    facts = do("report verify report.html --key own.key.pub --ledger events.jsonl --json").json()
+    head = do("ledger verify --json").json()["head"]
+    assert facts["valid"] is True and facts["signer"] == "Ana-Lyst"
+    assert (facts["seq"], facts["hash"]) == (head["seq"], head["hash"])
+    assert facts["events"] == head["seq"]
+
+
+@pytest.mark.usefixtures("signed")
+def test_it_stays_valid_while_the_ledger_goes_on(do: Call) -> None:
+    assert do("budget set stays 100").status == 0
+    assert do("ledger export takifugu.ledger events.jsonl").status == 0
+    ran = do("report verify report.html --key own.key.pub --ledger events.jsonl")
+    assert ran.status == 0 and "valid" in ran.out
+
+
+def test_a_changed_report_and_another_ledger_are_refused(
+    signed: Path, do: Call, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    assert do("init other").status == 0
+    assert do("ledger export other/takifugu.ledger events.jsonl").status == 0
+    ran = do("report verify report.html --key own.key.pub --ledger events.jsonl")
+    assert ran.status == exit_status.FAILED
+    assert isinstance(ran.error, SignatureRefused) and ran.error.reason == "ledger"
+    page = signed / "report.html"
+    page.write_text(page.read_text(encoding="utf-8").replace("ledger", "Ledger"), encoding="utf-8")
+    ran = do("report verify report.html --key own.key.pub")
+    assert ran.status == exit_status.FAILED
+    assert isinstance(ran.error, SignatureRefused) and ran.error.reason == "report"
+
+
+def test_a_signature_that_is_there_is_left_alone(signed: Path, do: Call) -> None:
+    before = (signed / "report.html.sig").read_bytes()
+    ran = do("report sign report.html --key own.key")
+    assert isinstance(ran.error, InvalidFile) and ran.error.field == "--out"
+    assert (signed / "report.html.sig").read_bytes() == before
+
+
+@pytest.mark.usefixtures("signed")
+def test_what_cannot_be_signed_is_named(do: Call) -> None:
+    for line, field in (
+        ("report sign nothing.html --key own.key", "REPORT"),
+        ("report sign stays.csv --key own.key", "report"),
+        ("report sign report.html --key nothing.key --out new.sig", "--key"),
+        ("report verify report.html --key nothing.pub", "--key"),
+        ("report verify report.html --key own.key", "key"),
+        ("report verify report.html --key own.key.pub --signature nothing", "--signature"),
+    ):
+        ran = do(line)
+        assert isinstance(ran.error, InvalidFile) and ran.error.field == field, line
+        assert ran.status == exit_status.MISTAKE
+
+
+def test_a_dataset_called_like_a_command_can_still_be_named(signed: Path, do: Call) -> None:
+    assert do("report write stays --out two.html").status == 0
+    assert do("report stays --out three.html").status == 0
+    assert (signed / "two.html").read_bytes() == (signed / "three.html").read_bytes()
+
+
+def test_help_names_the_commands(do: Call) -> None:
+    assert {"write", "sign", "verify", "key"} <= set(do("report --help").out.split())
