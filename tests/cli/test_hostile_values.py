@@ -31,6 +31,7 @@ VALID = {  # arguments by place, options by name: what the other values are whil
     "release": (["stays", "histogram"], {"--epsilon": "1"}),
     "schedule show": ([], {}),
     "schedule run": ([], {}),
+    "serve": ([], {"--port": "no number"}),
     "report write": (["stays"], {"--out": "new.html"}),
     "report sign": (["report.html"], {"--out": "new.sig"}),
     "report verify": (["report.html"], {"--key": "own.key.pub"}),

@@ -30,6 +30,7 @@ from takifugu.cli.commands.quickstart_command import run_quickstart
 from takifugu.cli.commands.reassess_command import run_reassess
 from takifugu.cli.commands.release_command import run_release
 from takifugu.cli.commands.reproduce_command import run_reproduce
+from takifugu.cli.commands.serve_command import run_serve
 from takifugu.cli.commands.translate_command import run_translate
 from takifugu.cli.demo.demo_command import run_demo
 from takifugu.cli.exit_status import EPILOG, MISTAKE, STOPPED, status_of
@@ -90,6 +91,7 @@ app.add_typer(budget.app, name="budget")
 app.command("plan")(run_plan)
 app.command("release")(run_release)
 app.add_typer(schedule.app, name="schedule")
+app.command("serve")(run_serve)
 app.add_typer(report.app, name="report")
 app.add_typer(ledger.app, name="ledger")
 app.command("curve")(run_curve)

@@ -60,12 +60,13 @@ def open_ledger(
         key: The file with the key of its marks; by default beside the file of the ledger, and for
             a server in this user's state folder. It is made when it is first needed.
         witness: Where the last event is recorded a second time, so that an older copy is refused:
-            a file, or the address of a database. By default a file in the user's state folder
-            ($XDG_STATE_HOME, or ~/.local/state). False for nowhere: every event then says so, and
-            an older copy that is put back renews the budget unnoticed.
+            a file, or the address of a database or a server. By default a file in the user's state
+            folder ($XDG_STATE_HOME, or ~/.local/state). False for nowhere: every event then says
+            so, and an older copy that is put back renews the budget unnoticed.
         inspect: Whether to open an older copy all the same, read-only.
     """
     store = Store(where, read_only=read_only or inspect, wait=wait)
+    noting: HeadWitness | None = None
     try:
         noting = open_witness(witness, wait)
         guard = Guard(noting, store.name, writes=not store.read_only, lenient=inspect)
@@ -73,6 +74,8 @@ def open_ledger(
         origin = prepare(store, now, create=create and not store.read_only, guard=guard)
     except BaseException:
         store.close()
+        if noting is not None:
+            noting.close()
         raise
     place = None if key is None else Path(key)
     who = current_actor() if actor is None else actor
@@ -159,11 +162,15 @@ def restore_ledger(
 
 
 def open_witness(where: str | Path | bool, wait: float = WAIT) -> HeadWitness | None:
-    """A file or database that remembers heads; the user's state folder if True; None if False."""
+    """What remembers heads: a file, a database or a server; True for the user's state folder."""
     if where is False:
         return None
     if where is True:
         return FileWitness(heads_folder(), folder=True)
+    if isinstance(where, str) and where.lower().startswith(("http://", "https://")):
+        from takifugu.ledger.witnesses.http_witness import HttpWitness
+
+        return HttpWitness(where, wait=wait)
     if isinstance(where, str) and "://" in where:
         return DatabaseWitness(Store(where, read_only=False, wait=wait))
     return FileWitness(Path(where), folder=False)

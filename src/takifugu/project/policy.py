@@ -131,6 +131,7 @@ class Policy:
         witness: Where its head is recorded, a path or an address; None: each user's state folder.
         datasets: The datasets by name.
         schedules: Rolling releases, by name.
+        server: The section ``[server]``, by key, as `takifugu.project.server_section` reads it.
     """
 
     ledger: str
@@ -138,6 +139,7 @@ class Policy:
     datasets: Mapping[str, DatasetPolicy]
     witness: str | None = None
     schedules: Mapping[str, "Schedule"] = field(default_factory=dict)
+    server: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_policy(path: Path) -> Policy:
@@ -165,14 +167,23 @@ def parse_policy(text: str) -> Policy:
             "file", given=error.given, needed=error.needed, reason="syntax"
         ) from None
     top = TomlSection(document, error=InvalidProject)
-    top.only(("ledger", "dataset", "schedule"))
+    top.only(("ledger", "dataset", "schedule", "server"))
     ledger = top.section("ledger", ("place", "id", "witness"))
     place, witness = ledger.text("place"), ledger.optional("witness")
     refuse_password(place, "ledger, place")
     refuse_password(witness or "", "ledger, witness")
     named = top.section("dataset", None) if "dataset" in document else TomlSection({})
     datasets = {name: _dataset(named, name) for name in named.content}
-    return Policy(place, ledger.text("id"), datasets, witness, _schedules(top, datasets))
+    schedules, server = _schedules(top, datasets), _server(top)
+    return Policy(place, ledger.text("id"), datasets, witness, schedules, server)
+
+
+def _server(top: TomlSection) -> Mapping[str, Any]:
+    if "server" not in top.content:
+        return {}
+    from takifugu.project.server_section import read_server_section
+
+    return read_server_section(top)
 
 
 def _schedules(top: TomlSection, datasets: Mapping[str, DatasetPolicy]) -> dict[str, "Schedule"]:

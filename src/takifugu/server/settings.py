@@ -19,8 +19,10 @@ class ServerSettings:
         workers: The most worker processes.
         worker_idle: After how long without work a worker ends.
         request_bytes: The largest body of a request.
-        request_time: How long a request may take to arrive.
+        header_bytes: The largest head of a request: its line and its headers.
+        request_time: How long a request may take to arrive, head and body.
         response_time: How long a client may take to read a part of a response.
+        keep_alive: How long a connection without a request stays open.
         work_time: How long a task may run before it is cancelled.
         wait: How long a request waits for a task before it is answered with a job.
         rate: Requests a minute for each token.
@@ -41,8 +43,10 @@ class ServerSettings:
     workers: int = 2
     worker_idle: float = 300.0
     request_bytes: int = 65_536
+    header_bytes: int = 16_384
     request_time: float = 15.0
     response_time: float = 30.0
+    keep_alive: float = 30.0
     work_time: float = 3_600.0
     wait: float = 10.0
     rate: int = 600

@@ -1,0 +1,117 @@
+"""Settings of a server: what ``[server]`` says, changed by the options of the command."""
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from takifugu._toml import TomlSection, parse_toml
+from takifugu.project.policy import InvalidProject, read_text
+from takifugu.project.project import Project
+from takifugu.project.server_section import READERS
+from takifugu.server.settings import ServerSettings
+
+FILES = ("certificate", "key", "signing_key")  # from the folder of the project
+FLAGS = {"proxies": "--proxy"}  # options that are called otherwise than their key
+
+
+class OptionSection(TomlSection):
+    """Options of a command, read as the section is, whose errors name the option."""
+
+    def at(self, key: str) -> str:
+        """The option of a key."""
+        return FLAGS.get(key, f"--{key}")
+
+
+def server_settings(
+    project: Project, options: Mapping[str, Any] | None = None, *, check: bool = True
+) -> ServerSettings:
+    """The settings of a project's server.
+
+    Args:
+        project: The project, whose file may have a section ``[server]``.
+        options: By key, what a command gives instead; None is not given. Files are from here.
+        check: Whether to refuse settings that contradict one another, or that would send tokens in
+            clear over a network.
+    """
+    values = dict(project.policy.server)
+    for key in FILES:
+        if key in values:
+            values[key] = project.folder / values[key]
+    given = {key: value for key, value in (options or {}).items() if value is not None}
+    _check_options(given)
+    settings = replace(ServerSettings(), **(values | given))
+    if check:
+        for error in faults(project, settings, given):
+            raise error
+    return settings
+
+
+def _check_options(given: Mapping[str, Any]) -> None:
+    plain = {"proxies": list, **dict.fromkeys(FILES, str)}
+    content = {key: plain[key](value) if key in plain else value for key, value in given.items()}
+    section = OptionSection(content, error=InvalidProject)
+    for key in content:
+        READERS[key](section, key)
+
+
+def faults(
+    project: Project, settings: ServerSettings, options: Mapping[str, Any]
+) -> list[InvalidProject]:
+    """Every contradiction in the settings, as the error that says what to do."""
+    where = _Where(project, options)
+    found = []
+    for key, other in (("certificate", "key"), ("key", "certificate")):
+        if getattr(settings, key) is not None and getattr(settings, other) is None:
+            needed = f"go with `{other}`, the file of the other half"
+            found.append(where.error(key, given="is alone", needed=needed, reason="alone"))
+    if settings.certificate is not None and (settings.origin or "").startswith("http://"):
+        given = f"is {settings.origin!r}, though there is a certificate"
+        needed = "begin with https://"
+        found.append(where.error("origin", given=given, needed=needed, reason="scheme"))
+    if exposed(settings):
+        found.append(
+            where.error(
+                "host",
+                given=f"is {settings.host!r:.80}, which others can reach, without TLS",
+                needed="be 127.0.0.1; or give `certificate` and `key`; or, behind a proxy that has"
+                " TLS, give its addresses as `proxies` and what browsers see as"
+                " `origin` = 'https://…'",
+                reason="exposed",
+            )
+        )
+    return found
+
+
+def exposed(settings: ServerSettings) -> bool:
+    """Whether tokens would cross a network in clear: no TLS here, and none declared in front."""
+    behind = bool(settings.proxies) and (settings.origin or "").startswith("https://")
+    return settings.certificate is None and not behind and not is_loopback(settings.host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is that of this machine alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class _Where:
+    """Says where a setting stands: as an option, or on which line of the project file."""
+
+    def __init__(self, project: Project, options: Mapping[str, Any]) -> None:
+        self._file, self._options = project.file, options
+
+    def error(self, key: str, *, given: str, needed: str, reason: str) -> InvalidProject:
+        if key in self._options:
+            field = FLAGS.get(key, f"--{key}")
+            return InvalidProject(field, given=given, needed=needed, reason=reason)
+        top = TomlSection(parse_toml(read_text(Path(self._file))))
+        place = top.section("server", None).at(key) if "server" in top.content else f"server, {key}"
+        if position := getattr(place, "position", ""):
+            given = f"{given} ({position})"
+        return InvalidProject(f"{self._file}: {place}", given=given, needed=needed, reason=reason)
