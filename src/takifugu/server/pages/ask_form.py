@@ -59,6 +59,7 @@ LABELS: Mapping[str, tuple[str, str]] = {
         "Show them so that those of a group add up to its rows. It costs nothing.",
     ),
 }
+OF_NUMBERS = ("sum", "mean", "quantile", "linear")
 MOST_BOXES = 60  # labels that are boxes to check; more are written, one on a line
 
 
@@ -105,24 +106,37 @@ class KindChoice:
 
 
 def kinds_of(description: Mapping[str, Any]) -> tuple[KindChoice, ...]:
-    """The kinds of query of a dataset, in the order of the description."""
+    """The kinds of query that the columns of a dataset have answers for.
+
+    Which kinds a prior serves is for the plan to say, with the reason.
+    """
+    asked = [one for one in description["protected"] if one["column"] in description["about"]]
+    labels = sum(one["kind"] == "label" for one in asked)
+    numbers = len(asked) - labels
     found = []
-    for kind in description["kinds"]:
-        title, words = KINDS.get(kind["name"], (kind["name"], ""))
-        without = kind.get("without", {})
+    for kind in description["queries"]:
+        name = kind["kind"]
+        needed = numbers if name in OF_NUMBERS else labels
+        if not needed or (name == "linear" and not description["linear"]):
+            continue
+        if name == "marginals" and labels < 2:
+            continue
+        title, words = KINDS.get(name, (name, ""))
         found.append(
-            KindChoice(
-                kind["name"], title, words, bool(kind.get("several")), "within" in without
-            )
+            KindChoice(name, title, words, bool(kind["several"]), "within" in kind["without"])
         )
     return tuple(found)
 
 
 def fields_of(description: Mapping[str, Any]) -> tuple[FormField, ...]:
     """The fields for options that only some kinds have, each once."""
-    kinds = description["kinds"]
+    shown = {kind.name for kind in kinds_of(description)}
+    kinds = [kind for kind in description["queries"] if kind["kind"] in shown]
     names = dict.fromkeys(
-        name for kind in kinds for name in (*kind["required"], *kind["optional"])
+        name
+        for kind in kinds
+        for name in (*kind["required"], *kind["optional"])
+        if name in LABELS
     )
     return tuple(_field(name, kinds, description) for name in names)
 
@@ -136,21 +150,25 @@ def _field(name: str, kinds: Iterable[Any], description: Mapping[str, Any]) -> F
         if not choices:
             read_as, hint = "lines", f"{hint} One on a line."
     if name == "query":
-        choices = tuple(map(str, description.get("linear", ())))
+        choices = tuple(map(str, description["linear"]))
     return FormField(
         name,
         label,
         hint,
         read_as,
         choices,
-        tuple(kind["name"] for kind in kinds if name in (*kind["required"], *kind["optional"])),
-        tuple(kind["name"] for kind in kinds if name in kind["required"]),
+        tuple(kind["kind"] for kind in kinds if name in (*kind["required"], *kind["optional"])),
+        tuple(kind["kind"] for kind in kinds if name in kind["required"]),
     )
 
 
 def _labels(description: Mapping[str, Any]) -> tuple[str, ...]:
     """The labels to choose from; none where there are several columns of them."""
-    found = [column["labels"] for column in description["protected"] if column.get("labels")]
+    found = [
+        column["labels"]
+        for column in description["protected"]
+        if column["kind"] == "label" and column["column"] in description["about"]
+    ]
     return tuple(map(str, found[0])) if len(found) == 1 else ()
 
 

@@ -36,8 +36,9 @@ function working(words) {
 
 async function ended(answer, controller) {
   // The document of a call that may have become a job.
-  if (answer.status !== 202 || !answer.document?.job) return answer.document;
-  const done = await finished(answer.document.job, {
+  const place = answer.headers.get("Location") ?? "";
+  if (answer.status !== 202 || !place.startsWith("/api/v1/jobs/")) return answer.document;
+  const done = await finished(answer.document.id, {
     progress: (words) => { if (running === controller) at("progress").textContent = words; },
     signal: controller.signal,
   });
@@ -60,12 +61,12 @@ async function plan() {
   running = controller;
   working("planning…");
   try {
-    const answer = await call("POST", `${api}/plans`, { body: options, signal: controller.signal });
-    const document = await ended(answer, controller);
+    const answer = await call("POST", `${api}/plans`, { body: { query: options }, signal: controller.signal });
+    const found = await ended(answer, controller);
     if (running !== controller) return;
-    planned = { options, plan: document };
+    planned = { options, found };
     markWrong(form, null, "");
-    show(document);
+    show(found);
   } catch (error) {
     if (error.name === "AbortError" || running !== controller) return;
     const problem = error instanceof Problem ? error.document : {};
@@ -77,7 +78,7 @@ async function plan() {
   }
 }
 
-function show(found) {
+function show({ plan: found, approval }) {
   const words = found.words;
   for (const name of ["cost", "adds", "left", "error", "odds", "useful", "verdict"]) {
     at(name).textContent = words[name];
@@ -88,13 +89,18 @@ function show(found) {
     item.textContent = note;
     return item;
   }));
+  at("own").textContent = words.own;
+  at("own").parentElement.hidden = !words.own;
   at("over-words").textContent = words.over;
   offer(at("use-most"), words.most, "the most that is accepted");
   gauge(found.cost);
-  const over = !found.cost.fits;
+  const over = !found.cost.fits && !found.stored;
   const noise = words.confirm;
   if (release) {
     at("release-price").textContent = found.stored ? ", free" : ` for ${words.cost}`;
+    at("waits").hidden = !approval;
+    at("waits-words").textContent = approval ?? "";
+    at("release-verb").textContent = approval ? "Ask for approval" : "Release";
     offer(at("use-needed"), words.needed, "which makes it useful");
     at("accept-noise").checked = false;
     ready();
@@ -135,7 +141,7 @@ function gauge(cost) {
 
 function ready() {
   // A release of mostly noise waits for its box to be checked.
-  const wait = planned?.plan.words.confirm && !at("accept-noise").checked;
+  const wait = planned?.found.plan.words.confirm && !at("accept-noise").checked;
   at("release-button").disabled = releasing || Boolean(wait);
 }
 
@@ -153,7 +159,7 @@ async function send(event) {
   event.preventDefault();
   if (releasing || !planned) return;
   releasing = true;
-  const { options, plan: shown } = planned;
+  const { options, found: shown } = planned;
   const controller = new AbortController();
   running = controller;
   ready();
@@ -173,7 +179,7 @@ async function send(event) {
   } catch (error) {
     for (const part of form.querySelectorAll("fieldset, select")) part.inert = false;
     releasing = false;
-    planned = { options, plan: shown };
+    planned = { options, found: shown };
     show(shown);
     if (error.name === "AbortError") {
       say("Cancelled. Look at Releases: if it was charged before, asking again gives the same answer.");
