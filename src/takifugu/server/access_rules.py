@@ -98,7 +98,12 @@ RULES: tuple[Rule, ...] = (
     *_rules("GET", CHECKING, "/ledger", "/reports"),
     *_rules("POST", CHECKING, "/ledger"),
 )
-BY_ROUTE = {(rule.method, rule.path): rule for rule in RULES}
+BY_ROUTE: dict[tuple[str, str], Rule] = {(rule.method, rule.path): rule for rule in RULES}
+
+
+def rule_of(method: str, path: str) -> Rule | None:
+    """The rule of a route, by its path as the route declares it; None if there is none."""
+    return BY_ROUTE.get((method, path))
 
 
 def allowed(rule: Rule | None, role: Role | None) -> bool:

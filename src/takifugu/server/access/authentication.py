@@ -1,0 +1,207 @@
+"""Who calls, and whether they may: before every route, by the table of rules.
+
+A program sends its token, ``Authorization: Bearer tf_…``; a browser a cookie, which it got for a
+token in the form of the sign-in page. Nothing else says who calls, and never the address: addresses
+are written to logs and histories, and shown to other sites.
+"""
+
+import asyncio
+import hmac
+import logging
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from takifugu.errors import LedgerError
+from takifugu.server.access.headers import SecurityHeaders
+from takifugu.server.access.rate_limits import Limiter, neighbourhood
+from takifugu.server.access.refusals import (
+    AccessRefused,
+    answer_refusal,
+    signed_out,
+    too_often,
+)
+from takifugu.server.access.request_origin import SAFE, refuse_embedded, refuse_foreign
+from takifugu.server.access.session_cookies import clear_cookie, sent_cookie, set_cookie
+from takifugu.server.access_rules import PEOPLE, allowed, rule_of
+from takifugu.server.roles import Actor
+from takifugu.server.settings import ServerSettings
+from takifugu.server.state.access_tokens import TokenRecord
+from takifugu.server.state.browser_sessions import BrowserSession
+from takifugu.server.state.server_state import ServerState
+
+log = logging.getLogger("takifugu.server.access")
+CSRF_HEADER, CSRF_FIELD = "X-CSRF-Token", "csrf"
+FORM = "application/x-www-form-urlencoded"
+Found = TypeVar("Found")
+
+
+class AccessServices(Protocol):
+    """What is needed of `takifugu.server.services.Services` here."""
+
+    @property
+    def settings(self) -> ServerSettings:
+        """How the server is set up."""
+
+    @property
+    def state(self) -> ServerState:
+        """Tokens and browser sessions."""
+
+    @property
+    def limiter(self) -> Limiter:
+        """How often each may call."""
+
+
+async def authorize(request: Request) -> None:
+    """The dependency of the whole app: raise `AccessRefused`, or set ``request.state.actor``.
+
+    ``request.state.session`` is the session of a browser; None if a token calls.
+    """
+    services: AccessServices = request.app.state.services
+    request.state.actor = request.state.session = None
+    rule = rule_of(request.method, getattr(request.scope.get("route"), "path", ""))
+    if rule is not None and rule.anybody:
+        if request.method not in SAFE:
+            refuse_foreign(request, services.settings)
+        return
+    actor = await authenticate(request, services)
+    if actor is None:
+        raise signed_out(
+            "nobody has signed in; send a token: `Authorization: Bearer tf_…`", reason="missing"
+        )
+    if seconds := services.limiter.tokens.take(actor.token):
+        raise too_often(seconds, "this token calls too often")
+    if actor.by_page:
+        refuse_embedded(request)
+        if request.method not in SAFE:
+            refuse_foreign(request, services.settings)
+            await _refuse_forged(request)
+    if not allowed(rule, actor.role):
+        raise AccessRefused(
+            403, "forbidden", f"this is not for the role {actor.role!r}", reason="role"
+        )
+    request.state.actor = actor
+
+
+async def authenticate(request: Request, services: AccessServices) -> Actor | None:
+    """Who calls; None if the request does not say, `AccessRefused` if it says it wrongly.
+
+    A token that is not valid is an error, also if there is a cookie. Where a browser session
+    calls, ``request.state.session`` has it.
+    """
+    headers = request.headers.getlist("authorization")
+    if headers:
+        record = await _of_header(headers, services)
+        if record is None:
+            raise _failed(request, services, "the token is unknown, has ended or was revoked")
+        by_page = False
+    else:
+        cookie = sent_cookie(request, services.settings)
+        if cookie is None:
+            return None
+        session = await _call(services.state, services.state.session_of, cookie)
+        if session is None:
+            return None  # it has ended: to sign in again is no mistake
+        request.state.session, record, by_page = session, session.token, True
+    await _note_use(services.state, record)
+    return Actor(record.name, record.role, record.id, by_page)
+
+
+async def sign_in(request: Request, secret: str) -> BrowserSession:
+    """A new session for a token that was pasted into the form; `AccessRefused` if it is not valid.
+
+    The session that the browser had before ends. Give the response its cookie with `keep_session`.
+    """
+    services: AccessServices = request.app.state.services
+    state, where = services.state, neighbourhood(_address(request))
+    if seconds := services.limiter.failures.wait(where):
+        raise too_often(seconds, "too many sign-ins have failed from this address")
+    record = await _call(state, state.token_of, secret.strip())
+    if record is None:
+        raise _failed(request, services, "the token is unknown, has ended or was revoked")
+    if record.role not in PEOPLE:
+        raise AccessRefused(
+            403, "forbidden", f"there are no pages for the role {record.role!r}", reason="role"
+        )
+    before = sent_cookie(request, services.settings)
+    if before is not None:
+        await asyncio.to_thread(state.end_session, before)
+    session = await asyncio.to_thread(state.begin_session, record)
+    await _note_use(state, record)
+    return session
+
+
+async def sign_out(request: Request, response: Response) -> None:
+    """End the session of the browser, here and there."""
+    services: AccessServices = request.app.state.services
+    cookie = sent_cookie(request, services.settings)
+    if cookie is not None:
+        await asyncio.to_thread(services.state.end_session, cookie)
+    clear_cookie(response, services.settings)
+
+
+def keep_session(request: Request, response: Response, session: BrowserSession) -> None:
+    """Give the response of a sign-in the cookie of its session."""
+    set_cookie(response, session, request.app.state.services.settings)
+
+
+async def _of_header(headers: list[str], services: AccessServices) -> TokenRecord | None:
+    scheme, _, secret = headers[0].strip().partition(" ")
+    if len(headers) > 1 or scheme.lower() != "bearer" or not secret.strip():
+        raise signed_out(
+            "`Authorization` is not understood; send it once: `Authorization: Bearer tf_…`",
+            reason="form",
+        )
+    return await _call(services.state, services.state.token_of, secret.strip())
+
+
+async def _call(state: ServerState, function: Callable[[str], Found], argument: str) -> Found:
+    """Look something up: at once in a file, in a thread where a database server is asked."""
+    if state.in_file:
+        return function(argument)
+    return await asyncio.to_thread(function, argument)
+
+
+async def _note_use(state: ServerState, record: TokenRecord) -> None:
+    if state.use_is_due(record):
+        try:
+            await asyncio.to_thread(state.note_use, record)
+        except LedgerError as error:  # who calls is known; that they did is not worth a refusal
+            log.warning("the last use of token %s was not written: %s", record.id, error.reason)
+
+
+def _failed(request: Request, services: AccessServices, detail: str) -> AccessRefused:
+    """A token that is not valid: refused, and counted by address."""
+    if seconds := services.limiter.failures.take(neighbourhood(_address(request))):
+        return too_often(seconds, f"{detail}, and too many from this address were not valid")
+    return signed_out(f"{detail}; ask an owner for another", reason="invalid")
+
+
+def _address(request: Request) -> str | None:
+    return None if request.client is None else request.client.host
+
+
+async def _refuse_forged(request: Request) -> None:
+    """Raise unless the request holds the token of its session's forms."""
+    session: BrowserSession = request.state.session
+    sent: Any = request.headers.get(CSRF_HEADER)
+    if sent is None:
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind == FORM:
+            sent = (await request.form()).get(CSRF_FIELD)
+    if not isinstance(sent, str) or not hmac.compare_digest(sent.encode(), session.csrf.encode()):
+        raise AccessRefused(
+            403,
+            "forged",
+            f"the form has no `{CSRF_FIELD}`, or that of another session; load the page again",
+            CSRF_FIELD,
+            "missing" if sent is None else "other session",
+        )
+
+
+def add_access(app: Any, settings: ServerSettings) -> None:
+    """Answer refusals, and add the headers: for an app whose dependency is `authorize`."""
+    app.add_exception_handler(AccessRefused, answer_refusal)
+    app.add_middleware(SecurityHeaders, settings=settings)

@@ -1,0 +1,131 @@
+"""What every response says to browsers, and what no request may have: a token in its address."""
+
+import re
+from collections.abc import Iterable
+from urllib.parse import unquote_to_bytes
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from takifugu.server.access.refusals import AccessRefused
+from takifugu.server.settings import ServerSettings
+
+CSP = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+    )
+)
+_OFF = ("camera", "microphone", "geolocation", "payment", "usb", "display-capture", "midi")
+ALWAYS: dict[str, str] = {
+    "Content-Security-Policy": CSP,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Permissions-Policy": ", ".join(f"{name}=()" for name in _OFF),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+}
+HSTS = "max-age=31536000"
+PUBLIC = ("/static/", "/favicon.ico")  # the same for everybody, so that browsers may keep it
+_TOKEN = re.compile(rb"tf_[A-Za-z0-9_-]{16,}")
+_NAMED = re.compile(
+    rb"(?:^|[&;])(?:access_?token|token|api_?key|auth|authorization|bearer|password|secret)=",
+    re.IGNORECASE,
+)
+_BREAKS = re.compile(rb"[\r\n\0]")
+_WITHOUT = "/(an address with a token)"
+
+
+class SecurityHeaders:
+    """The outermost middleware: headers of every response, and no token in an address.
+
+    Args:
+        app: What answers.
+        settings: How the server is set up.
+    """
+
+    def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
+        fixed = ALWAYS | ({"Strict-Transport-Security": HSTS} if settings.secure else {})
+        self._app = app
+        self._fixed = [(name.lower().encode(), value.encode()) for name, value in fixed.items()]
+        self._names = {name for name, _ in self._fixed}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if _has_token(scope):
+            scope["path"], scope["raw_path"] = _WITHOUT, _WITHOUT.encode()  # as logs will have it
+            scope["query_string"] = b""
+            await _token_refused().response()(scope, receive, self._sending(send, private=True))
+            return
+        private = not scope["path"].startswith(PUBLIC)
+        await self._app(scope, receive, self._sending(send, private=private))
+
+    def _sending(self, send: Send, *, private: bool) -> Send:
+        broken = False
+
+        async def sending(message: Message) -> None:
+            nonlocal broken
+            if message["type"] == "http.response.start":
+                headers = list(message.get("headers", ()))
+                if _split(headers):
+                    broken = True
+                    await self._send_broken(send)
+                    return
+                message = {**message, "headers": self._completed(headers, private=private)}
+            if not broken:
+                await send(message)
+
+        return sending
+
+    def _completed(
+        self, headers: list[tuple[bytes, bytes]], *, private: bool
+    ) -> list[tuple[bytes, bytes]]:
+        dropped = self._names | ({b"cache-control"} if private else set())
+        kept = [(name, value) for name, value in headers if name.lower() not in dropped]
+        stored = [(b"cache-control", b"no-store")] if private else []
+        return [*kept, *stored, *self._fixed]
+
+    async def _send_broken(self, send: Send) -> None:
+        """Answer instead of a response whose header would have been two."""
+        body = b'{"type":"urn:takifugu:problem:server","title":"Internal Server Error",'
+        body += b'"status":500,"detail":"a header could not be written","field":"","reason":""}'
+        headers = [
+            (b"content-type", b"application/problem+json"),
+            (b"content-length", str(len(body)).encode()),
+        ]
+        completed = self._completed(headers, private=True)
+        await send({"type": "http.response.start", "status": 500, "headers": completed})
+        await send({"type": "http.response.body", "body": body})
+
+
+def _split(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether a header holds a line break: what follows it would be a header of its own."""
+    return any(_BREAKS.search(name) or _BREAKS.search(value) for name, value in headers)
+
+
+def _has_token(scope: Scope) -> bool:
+    query: bytes = scope.get("query_string", b"")
+    path: bytes = scope.get("raw_path") or scope["path"].encode()
+    return bool(
+        _NAMED.search(query) or any(_TOKEN.search(unquote_to_bytes(part)) for part in (path, query))
+    )
+
+
+def _token_refused() -> AccessRefused:
+    return AccessRefused(
+        400,
+        "token-in-url",
+        "the address holds a token, or a parameter for one; send it as `Authorization: Bearer tf_…`"
+        " instead. If it was a token, revoke it: proxies and histories may have kept the address",
+        "Authorization",
+        "token in URL",
+    )

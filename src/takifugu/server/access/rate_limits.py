@@ -1,0 +1,90 @@
+"""How often a token may call, and how often an address may fail to sign in.
+
+Token buckets in the memory of one process, on a clock that is never set back. A token cannot be
+guessed however often one tries; the limit of failures keeps logs and the database from being filled
+by whoever tries.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address
+from threading import Lock
+
+FAILURES, FAILURES_A_MINUTE = 10, 2  # of one address: at once, and from then on
+MOST = 10_000  # buckets of a kind; those that were used longest ago are forgotten
+
+
+class Buckets:
+    """One bucket for each name: ``burst`` calls at once, then ``rate`` a minute."""
+
+    def __init__(self, rate: float, burst: int, clock: Callable[[], float]) -> None:
+        self._rate, self._burst, self._clock = rate / 60, float(max(1, burst)), clock
+        self._kept: OrderedDict[str, tuple[float, float]] = OrderedDict()  # what is left, and when
+        self._lock = Lock()
+
+    def take(self, name: str) -> float:
+        """Take one call out; 0, or how many seconds too soon it is (then nothing is taken)."""
+        with self._lock:
+            left, now = self._left(name)
+            if left >= 1:
+                self._keep(name, left - 1, now)
+                return 0.0
+            self._keep(name, left, now)
+            return self._until_one(left)
+
+    def wait(self, name: str) -> float:
+        """How many seconds until a call can be taken; nothing is taken."""
+        with self._lock:
+            left, _ = self._left(name)
+            return 0.0 if left >= 1 else self._until_one(left)
+
+    def _left(self, name: str) -> tuple[float, float]:
+        now = self._clock()
+        left, then = self._kept.get(name, (self._burst, now))
+        return min(self._burst, left + (now - then) * self._rate), now
+
+    def _until_one(self, left: float) -> float:
+        return (1 - left) / self._rate if self._rate > 0 else 60.0
+
+    def _keep(self, name: str, left: float, now: float) -> None:
+        self._kept[name] = (left, now)
+        self._kept.move_to_end(name)
+        while len(self._kept) > MOST:
+            self._kept.popitem(last=False)
+
+
+@dataclass(frozen=True)
+class Limiter:
+    """The limits of a server.
+
+    Attributes:
+        tokens: Calls by token.
+        failures: Failed sign-ins by address.
+    """
+
+    tokens: Buckets
+    failures: Buckets
+
+    @classmethod
+    def of(
+        cls, rate: float, burst: int, *, clock: Callable[[], float] = time.monotonic
+    ) -> "Limiter":
+        """Limits of ``rate`` calls a minute by token, ``burst`` of them at once."""
+        return cls(Buckets(rate, burst, clock), Buckets(FAILURES_A_MINUTE, FAILURES, clock))
+
+
+def neighbourhood(address: str | None) -> str:
+    """What counts as one address: of IPv6 the network that one household is given."""
+    if not address:
+        return "unknown"
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address[:100]
+    if isinstance(found, IPv6Address):
+        if found.ipv4_mapped is not None:
+            return str(found.ipv4_mapped)
+        return f"{found.exploded[:19]}::/64"
+    return str(found)

@@ -1,0 +1,283 @@
+"""Tokens: who holds them, what they may do, until when.
+
+A token is 32 random bytes; only its SHA-256 is stored, so that whoever reads the database cannot
+call with what they find. A slow hash is for secrets that can be guessed: these cannot.
+
+A token is looked up by its hash, by an index. How long that takes may tell how the hash compares
+with stored ones; but whoever sends a token cannot choose its hash, and bits of a stored hash do not
+lead back to a token. So the time tells nothing that helps to find one.
+"""
+
+import hmac
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from takifugu.errors import Malformed, one_of
+from takifugu.ledger.canonical_text import check_name, sha256
+from takifugu.ledger.snapshot import folded
+from takifugu.ledger.storage.statement import Connection, Statement, insert
+from takifugu.server.roles import ROLES, Role
+from takifugu.server.state.state_store import (
+    StateConflict,
+    StateStore,
+    moment_if_any,
+    moment_of,
+    stamp,
+)
+from takifugu.server.state.state_tables import SESSIONS, TOKENS
+
+PREFIX = "tf_"
+LONGEST_NAME = 100
+NOTED_EVERY = timedelta(minutes=1)  # the last use of a token is written at most this often
+LONGEST_SECRET = 200  # of what is worth hashing
+
+
+class InvalidToken(Malformed):
+    """A token cannot be made: its name, its role or its end.
+
+    Its reasons: ``name``, ``spelling`` (of a name that has a token), ``role``, ``two roles`` (the
+    name has a token of another role), ``expires``.
+    """
+
+
+@dataclass(frozen=True)
+class TokenRecord:
+    """What is known of a token: everything but the token.
+
+    Attributes:
+        id: Its public identity.
+        name: Whose it is: the actor of events, and the analyst of charges.
+        role: What they may do.
+        made: When it was made.
+        made_by: By whom.
+        expires: When it ends by itself; None for never.
+        revoked: When it was revoked; None if it was not.
+        revoked_by: By whom.
+        used: When it was last used, to a minute; None if never.
+    """
+
+    id: str
+    name: str
+    role: Role
+    made: datetime
+    made_by: str
+    expires: datetime | None = None
+    revoked: datetime | None = None
+    revoked_by: str | None = None
+    used: datetime | None = None
+
+    def live(self, now: datetime) -> bool:
+        """Whether it can be used."""
+        return self.revoked is None and (self.expires is None or now < self.expires)
+
+
+@dataclass(frozen=True)
+class NewToken:
+    """A token that was just made. The secret is shown once, and is stored nowhere."""
+
+    secret: str
+    record: TokenRecord
+
+    def __repr__(self) -> str:
+        """Without the secret: it must not get into a log."""
+        return f"NewToken(record={self.record!r})"
+
+
+_COLUMNS = ("id", "name", "role", "made", "made_by", "expires", "revoked", "revoked_by", "used")
+_TOKEN = f"SELECT {', '.join(_COLUMNS)}, hash FROM {TOKENS}"
+_BY_HASH = Statement(f"{_TOKEN} WHERE hash = :hash")
+_BY_ID = Statement(f"{_TOKEN} WHERE id = :id")
+_ALL = Statement(f"{_TOKEN} ORDER BY made, id")
+_SPELT = Statement(f"{_TOKEN} WHERE folded = :folded AND revoked IS NULL")
+_ADD = insert(TOKENS, *_COLUMNS, "hash", "folded")
+_REVOKE = Statement(
+    f"UPDATE {TOKENS} SET revoked = :at, revoked_by = :who WHERE id = :id AND revoked IS NULL"
+)
+_END_SESSIONS = Statement(f"DELETE FROM {SESSIONS} WHERE token = :id")
+_USED = Statement(f"UPDATE {TOKENS} SET used = :at WHERE id = :id AND (used IS NULL OR used < :at)")
+
+
+class TokenTable(StateStore):
+    """The tokens of a server."""
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._noted: dict[str, datetime] = {}
+
+    def create_token(
+        self,
+        name: str,
+        role: Role,
+        expires: datetime | None,
+        by: str,
+        *,
+        before: Callable[[TokenRecord], object] | None = None,
+    ) -> NewToken:
+        """Make a token.
+
+        One name has one role among the tokens that can be used, in one spelling: an analyst who
+        could also call as an owner would approve what they ask for.
+
+        Args:
+            name: Whose it is.
+            role: What they may do.
+            expires: When it ends by itself; None for never.
+            by: Who makes it.
+            before: Called with the record before the token can be used; if it raises, there is no
+                token. A token then never works without the ledger's event of it.
+        """
+        check_token_name(name)
+        check_name(by, "by")
+        if role not in ROLES:
+            raise InvalidToken(
+                "role", given=f"is {role!r:.80}", needed=one_of(ROLES, role), reason="role"
+            )
+        now = self.now()
+        if expires is not None and expires.tzinfo is None:
+            raise InvalidToken(
+                "expires", given="has no time zone", needed="have one", reason="expires"
+            )
+        if expires is not None and not now < expires:
+            raise InvalidToken(
+                "expires",
+                given=f"is {expires:%Y-%m-%d %H:%M} UTC, which has passed",
+                needed="be in the future",
+                reason="expires",
+            )
+        secret = PREFIX + secrets.token_urlsafe(32)
+        record = TokenRecord(secrets.token_hex(8), name, role, now, by, expires)
+        with self._alone() as connection:  # two at once must not have two roles
+            found = _SPELT.all(connection, {"folded": folded(name)})
+            _refuse_double(record, [one for one in map(token_record, found) if one.live(now)])
+            _ADD.run(connection, _values(record) | {"hash": sha256(secret)})
+            if before is not None:
+                before(record)
+        return NewToken(secret, record)
+
+    def token_of(self, secret: str) -> TokenRecord | None:
+        """The token that was sent; None if it is unknown, has ended or was revoked."""
+        if not secret.startswith(PREFIX) or len(secret) > LONGEST_SECRET or not secret.isascii():
+            return None
+        sent = sha256(secret)
+        with self._store.unguarded() as connection:
+            row = _BY_HASH.one(connection, {"hash": sent})
+        if row is None or not hmac.compare_digest(row.hash, sent):
+            return None
+        record = token_record(row)
+        return record if record.live(self.now()) else None
+
+    def token(self, identity: str) -> TokenRecord | None:
+        """The token of this public identity, whether it can be used or not."""
+        with self._store.unguarded() as connection:
+            row = _BY_ID.one(connection, {"id": identity})
+        return None if row is None else token_record(row)
+
+    def _live(self, connection: Connection, identity: str) -> TokenRecord | None:
+        """The token as it is now; None if it cannot be used."""
+        row = _BY_ID.one(connection, {"id": identity})
+        found = None if row is None else token_record(row)
+        return found if found is not None and found.live(self.now()) else None
+
+    def tokens(self) -> list[TokenRecord]:
+        """Every token that was ever made, the oldest first."""
+        with self._store.unguarded() as connection:
+            return [token_record(row) for row in _ALL.all(connection, {})]
+
+    def revoke_token(self, identity: str, by: str) -> TokenRecord:
+        """End a token, and the browser sessions that it began, at once.
+
+        A token that was revoked before stays as it was.
+        """
+        check_name(by, "by")
+        with self._store.writing() as connection:
+            values = {"id": identity, "at": stamp(self.now()), "who": by}
+            _REVOKE.run(connection, values)
+            _END_SESSIONS.run(connection, {"id": identity})
+            row = _BY_ID.one(connection, {"id": identity})
+            if row is None:
+                raise StateConflict(
+                    f"there is no token {identity!r:.80}; `takifugu token list` has them",
+                    field="token",
+                    reason="unknown",
+                )
+            return token_record(row)
+
+    def use_is_due(self, record: TokenRecord) -> bool:
+        """Whether the last use of a token is to be written now: once a minute is enough."""
+        noted = self._noted.get(record.id, record.used)
+        return noted is None or self.now() - noted >= NOTED_EVERY
+
+    def note_use(self, record: TokenRecord) -> None:
+        """Write that a token is used."""
+        now = self.now()
+        self._noted[record.id] = now
+        with self._store.writing() as connection:
+            _USED.run(connection, {"id": record.id, "at": stamp(now)})
+
+
+def check_token_name(name: object) -> None:
+    """Refuse a name that people could not tell from another, or that no header can carry."""
+    if (
+        not isinstance(name, str)
+        or not 0 < len(name) <= LONGEST_NAME
+        or name != name.strip()
+        or not name.isprintable()
+    ):
+        raise InvalidToken(
+            "name",
+            given=f"is {name!r:.80}",
+            needed=f"be 1 to {LONGEST_NAME} printable letters, without spaces around them",
+            reason="name",
+        )
+
+
+def _refuse_double(new: TokenRecord, live: list[TokenRecord]) -> None:
+    for known in live:
+        if known.name != new.name:
+            raise InvalidToken(
+                "name",
+                given=f"is {new.name!r:.80} and {known.name!r:.80} has a token",
+                needed="be spelt the same way, or be another name",
+                reason="spelling",
+            )
+        if known.role != new.role:
+            raise InvalidToken(
+                "role",
+                given=f"is {new.role} and {new.name!r:.80} has a token as {known.role}",
+                needed=f"be {known.role}, or revoke that token first ({known.id}): who asks must"
+                " not decide",
+                reason="two roles",
+            )
+
+
+def _values(record: TokenRecord) -> dict[str, Any]:
+    return {
+        "id": record.id,
+        "name": record.name,
+        "folded": folded(record.name),
+        "role": record.role,
+        "made": stamp(record.made),
+        "made_by": record.made_by,
+        "expires": None if record.expires is None else stamp(record.expires),
+        "revoked": None,
+        "revoked_by": None,
+        "used": None,
+    }
+
+
+def token_record(row: Any) -> TokenRecord:
+    """The token that a row describes."""
+    return TokenRecord(
+        row.id,
+        row.name,
+        row.role,
+        moment_of(row.made),
+        row.made_by,
+        moment_if_any(row.expires),
+        moment_if_any(row.revoked),
+        row.revoked_by,
+        moment_if_any(row.used),
+    )

@@ -1,0 +1,128 @@
+"""The tables of a server beside its ledger, and the named steps that made them.
+
+They hold who may call, what waits for an owner and the documents of results: nothing that a budget
+depends on. What was spent is in the ledger alone.
+"""
+
+from takifugu.errors import LedgerUnwritable, NewerLedger, NotALedger
+from takifugu.ledger.storage.schema import table_names
+from takifugu.ledger.storage.statement import Connection, Statement, insert
+from takifugu.ledger.storage.store import Store
+
+STEPS = "takifugu_server_migrations"
+TOKENS = "takifugu_server_tokens"
+SESSIONS = "takifugu_server_sessions"
+APPROVALS = "takifugu_server_approvals"
+RESULTS = "takifugu_server_results"
+
+# Times are texts of one length in UTC, so that their order is that of time.
+FIRST = (
+    # hash: SHA-256 of the token, which is stored nowhere; folded: the name without case, width and
+    # accents' form, by which two spellings of it are found
+    f"""CREATE TABLE {TOKENS} (
+        id VARCHAR(40) NOT NULL PRIMARY KEY,
+        hash VARCHAR(64) NOT NULL UNIQUE,
+        name TEXT NOT NULL,
+        folded TEXT NOT NULL,
+        role VARCHAR(20) NOT NULL,
+        made VARCHAR(40) NOT NULL,
+        made_by TEXT NOT NULL,
+        expires VARCHAR(40),
+        revoked VARCHAR(40),
+        revoked_by TEXT,
+        used VARCHAR(40))""",
+    f"CREATE INDEX takifugu_server_token_names ON {TOKENS} (folded)",
+    # hash: SHA-256 of what is in the cookie
+    f"""CREATE TABLE {SESSIONS} (
+        hash VARCHAR(64) NOT NULL PRIMARY KEY,
+        token VARCHAR(40) NOT NULL,
+        begun VARCHAR(40) NOT NULL,
+        ends VARCHAR(40) NOT NULL)""",
+    f"CREATE INDEX takifugu_server_sessions_of ON {SESSIONS} (token)",
+    # asked_under: the idempotency key of the request; options: the query, as JSON; event: of the
+    # ledger, the decision; charge: of the ledger, what was released
+    f"""CREATE TABLE {APPROVALS} (
+        id BIGINT NOT NULL PRIMARY KEY,
+        dataset TEXT NOT NULL,
+        analyst TEXT NOT NULL,
+        asked_under TEXT NOT NULL,
+        question TEXT NOT NULL,
+        words TEXT NOT NULL,
+        epsilon TEXT NOT NULL,
+        why TEXT NOT NULL,
+        options TEXT NOT NULL,
+        state VARCHAR(20) NOT NULL,
+        asked VARCHAR(40) NOT NULL,
+        decided VARCHAR(40),
+        decided_by TEXT,
+        note TEXT NOT NULL,
+        event BIGINT,
+        charge BIGINT)""",
+    f"CREATE UNIQUE INDEX takifugu_server_asked_once ON {APPROVALS} (analyst, asked_under)",
+    f"CREATE INDEX takifugu_server_approval_states ON {APPROVALS} (state, id)",
+    f"""CREATE TABLE {RESULTS} (
+        charge BIGINT NOT NULL PRIMARY KEY,
+        dataset TEXT NOT NULL,
+        analyst TEXT,
+        document TEXT NOT NULL,
+        kept VARCHAR(40) NOT NULL)""",
+)
+KNOWN: tuple[tuple[str, tuple[str, ...]], ...] = (("0001 tokens, approvals, results", FIRST),)
+
+_MADE = f"""CREATE TABLE {STEPS} (
+    place INTEGER NOT NULL PRIMARY KEY,
+    name VARCHAR(100) NOT NULL UNIQUE)"""
+_APPLIED = Statement(f"SELECT name FROM {STEPS} ORDER BY place")
+_DONE = insert(STEPS, "place", "name")
+
+
+def prepare_tables(store: Store, *, create: bool) -> bool:
+    """Make the tables or bring them up to date; False if there are none and none may be made."""
+    if store.is_new:
+        if not create:
+            return False
+        store.make_file()
+    else:
+        with store.unguarded() as connection:
+            done = _applied(connection, store)
+        if done == len(KNOWN):
+            return True
+        if done == 0 and not create:
+            return False
+    if store.read_only:
+        raise LedgerUnwritable(
+            f"{store.name!r} must be migrated; open it once with the right to write",
+            reason="migration",
+        )
+    with store.writing() as connection:
+        store.only_one(connection)  # others may have done so since: look again under the lock
+        done = _applied(connection, store)
+        if done == 0:
+            Statement(_MADE).run(connection, {})
+        for place, (name, statements) in enumerate(KNOWN[done:], start=done + 1):
+            for statement in statements:
+                Statement(statement).run(connection, {})
+            _DONE.run(connection, {"place": place, "name": name})
+    return True
+
+
+def _applied(connection: Connection, store: Store) -> int:
+    """How many of the known steps were made; 0 if there are no tables yet."""
+    names = table_names(connection)
+    if STEPS not in names:
+        if store.sqlite and names:
+            raise NotALedger(
+                f"{store.name!r} is a database of something else; nothing was written",
+                reason="foreign",
+            )
+        return 0
+    applied = [row.name for row in _APPLIED.all(connection, {})]
+    known = [name for name, _ in KNOWN]
+    if applied != known[: len(applied)]:
+        later = next((name for name in applied if name not in known), "another order of steps")
+        raise NewerLedger(
+            f"{store.name!r} was written by a later version of takifugu (it has {later!r});"
+            " update takifugu",
+            field=later,
+        )
+    return len(applied)

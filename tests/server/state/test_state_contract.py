@@ -1,0 +1,3 @@
+"""The contract of a server's state, on SQLite and on PostgreSQL (see the fixture ``place``)."""
+
+from tests.contracts.server_state import *  # noqa: F403
