@@ -80,16 +80,17 @@ def budget_standings(
     positions = [position for position in ledger.positions() if position.dataset == dataset]
     whole = next((p.epsilon for p in positions if p.analyst is None), None)
     ordered = sorted(positions, key=lambda position: position.analyst or "")
-    return tuple(_standing(ledger, position, whole, translation, last) for position in ordered)
+    return tuple(standing_of(ledger, position, whole, translation, last) for position in ordered)
 
 
-def _standing(
+def standing_of(
     ledger: Ledger,
     position: Position,
     whole: Fraction | None,
     view: LossTranslation | None,
     last: int,
 ) -> BudgetStanding:
+    """How one budget stands; ``whole`` is the ε of the budget of the dataset, if it has one."""
     dataset, analyst, budget = position.dataset, position.analyst, position.epsilon
     if view is None:
         return BudgetStanding(analyst, budget, position.delta)
@@ -101,7 +102,7 @@ def _standing(
         standings = ledger.standings(dataset, view, analyst=analyst)
         prices = Prices(dataset, view)
         most = min(prices.most(loss, Fraction(0), standings) for loss in _typical(view))
-    history = tuple(ledger.odometer(dataset, view, analyst=analyst, last=last))
+    history = tuple(ledger.odometer(dataset, view, analyst=analyst, last=last)) if last else ()
     stretches = tuple(
         StretchLoss(part.start, part.end, spent_epsilon(view, part.worst, budget, position.delta))
         for part in ledger.over_time(dataset, analyst=analyst)

@@ -4,16 +4,18 @@ A plan file is never trusted: its options are planned anew, and must come to the
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from takifugu._rounding import float_up
 from takifugu.costs import Cost
-from takifugu.errors import InvalidFile
-from takifugu.ledger import Quote
+from takifugu.errors import InvalidFile, UnsoundRequest
+from takifugu.ledger import Ledger, Quote
 from takifugu.losses import Total
 from takifugu.priors import Name
 from takifugu.priors.documents import read_json
@@ -46,6 +48,31 @@ class PolicySession(Session):
     def trust_table(self) -> None:
         """Read prices from the table of this session, which is known to be computed here."""
         self._trusted = True
+
+    def for_analyst(self, analyst: str | None, ledger: Ledger | None = None) -> Self:
+        """The same session for another analyst, if the ledger admits them: takes one read of it.
+
+        Table, translation and prices are shared, and the one who opened them closes them. Nothing
+        of what was checked when the session was opened depends on who asks, but for what the ledger
+        says of them, which is compared here.
+
+        Args:
+            analyst: Who asks; None for nobody by name.
+            ledger: The same ledger with another actor; by default with that of this session.
+        """
+        self._refuse_closed()
+        made = copy(self)
+        made._opened, made._owns = ExitStack(), False
+        made._analyst = analyst
+        if ledger is not None:
+            if ledger.origin != self._ledger.origin:
+                raise UnsoundRequest(
+                    f"{ledger.name!r} is not the ledger of this session; open one on it",
+                    field="ledger",
+                )
+            made._ledger = ledger
+        made._ledger.snapshot(made._dataset, analyst=analyst).refuse(made._terms, made._rules)
+        return made
 
     def _cost(self, made: UnpricedPlan, quote: Quote) -> ReleaseCost:
         """The cost of a plan, its price not below what the translation itself finds."""

@@ -29,7 +29,6 @@ from takifugu.project.owner_changes import (
     PolicyChange,
     cell_change,
     places,
-    refuse_same_files,
 )
 from takifugu.project.policy import (
     FILE,
@@ -44,7 +43,6 @@ from takifugu.project.policy import (
     refuse_password,
 )
 from takifugu.project.project_cache import (
-    MANY,
     CachedTable,
     Progress,
     keep_terms,
@@ -234,16 +232,21 @@ class Project(PriorEntering):
         time: by policy, because it is fast, for budgets beyond the table, or because the prior is
         about more than a column: a table knows one number for all of a row.
         """
-        found = self._cached_table(name, translation, ledger, progress)
+        found = self.cached_table(name, translation, ledger, progress)
         return None if found is None else found.table
 
-    def _cached_table(
+    def tabulates(self, name: str, translation: PriorTranslation) -> bool:
+        """Whether the translation of a dataset is cached as a table: by policy, or if it pays."""
+        if isinstance(translation, RowTranslation):
+            return False
+        by_policy = self.dataset(name).table
+        return pays(translation) if by_policy is None else by_policy
+
+    def cached_table(
         self, name: str, translation: PriorTranslation, ledger: Ledger, progress: Progress | None
     ) -> CachedTable | None:
-        if isinstance(translation, RowTranslation):
-            return None
-        by_policy = self.dataset(name).table
-        if not (pays(translation) if by_policy is None else by_policy):
+        """The table of `table`, and whether it was computed here."""
+        if isinstance(translation, RowTranslation) or not self.tabulates(name, translation):
             return None
         budgets = {
             position.epsilon
@@ -306,49 +309,20 @@ class Project(PriorEntering):
             table: Whether to use the cached translation table, which is made if there is none.
             progress: Called with what is being done; by default a notebook shows it.
         """
-        from takifugu.project.kept_allowances import KeptAllowances
-        from takifugu.project.policy_session import PolicySession
+        from takifugu.project.opened_dataset import open_dataset
 
         self.refuse_unlisted(name, analyst)
-        found = self.load(name)
-        translation, rules = found.translation, found.rules
-        with (
-            self.engine(found, backend=backend) as engine,
-            self.ledger() as ledger,
-            ExitStack() as opening,
-        ):
+        with ExitStack() as opening:
             if progress is None and in_notebook():
                 shown = Activity(f"opening {name}", screen(None))
                 progress = opening.enter_context(shown)
-            ledger.snapshot(name, analyst=analyst).refuse(terms_of(translation), rules)
-            keep_terms(self.folder, translation)
-            if len(self.policy.datasets) > 1:
-                refuse_same_files(self, found, ledger)
-            found.refuse_misfit(engine)  # before a table is made
-            cached = self._cached_table(name, translation, ledger, progress) if table else None
-            broad = max(prior.breadth for prior in translation.priors.values())
-            if progress is not None and cached is None and broad >= MANY:
-                progress(f"translating under a prior of {broad} entries or states")
-            session = PolicySession(
-                engine,
-                translation,
-                ledger=ledger,
-                dataset=name,
-                over=found.over,
-                release_fitted_rows=found.releases_fitted_rows,
-                rules=rules,
-                about=found.policy.about,
-                analyst=analyst,
-                translation_table=None if cached is None else cached.table,
-                home=self.folder,
-                linear=found.policy.linear,
+            opened = open_dataset(
+                self, name, analyst=analyst, backend=backend, table=table, progress=progress
             )
-            if cached is not None and cached.own:
-                session.trust_table()
-            if table:
-                session.keep_allowances(KeptAllowances(self.folder, name, translation))
-            opening.close()
-            yield session
+            with opened:
+                session = opened.session(analyst)
+                opening.close()
+                yield session
 
     def add_dataset(
         self,

@@ -1,0 +1,230 @@
+"""Jobs: tasks that were asked for, which people may watch, wait for and cancel.
+
+A job outlives the request that started it. It is kept in memory for a while after its end and is
+lost when the server stops: what was charged and released is in the ledger, and the same request
+with the same key finds it there.
+"""
+
+import asyncio
+import secrets
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, Literal
+
+from takifugu.server.roles import Actor
+from takifugu.server.work.pool import WorkPool
+from takifugu.server.work.tasks import Task
+from takifugu.server.work.work_errors import WorkCancelled, WorkFailed, work_problem
+
+JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
+ENDED: tuple[JobState, ...] = ("done", "failed", "cancelled")
+KEPT_LINES = 200  # of progress, for those who begin to watch later
+KEPT_TIME = 600.0  # seconds that a job is kept after its end
+KEPT_JOBS = 2_000  # that have ended
+MOST_WAITING = 50  # jobs of one person that have not ended
+
+
+@dataclass(frozen=True)
+class JobEvent:
+    """Something that happened to a job.
+
+    Attributes:
+        kind: "progress", or "end", which is the last.
+        text: The line of progress; at the end the state.
+    """
+
+    kind: Literal["progress", "end"]
+    text: str
+
+
+class Job:
+    """One task, from when it was asked for to its end.
+
+    Attributes:
+        id: What to ask for it by; cannot be guessed.
+        actor: Whose it is.
+        task: What is to be done.
+        state: Where it is.
+        result: What the worker returned, if it is done.
+        problem: Why there is no result, if it failed or was cancelled.
+    """
+
+    def __init__(self, actor: Actor, task: Task) -> None:
+        self.id = secrets.token_urlsafe(16)
+        self.actor, self.task = actor, task
+        self.state: JobState = "waiting"
+        self.result: Any = None
+        self.problem: dict[str, Any] | None = None
+        self.ended_at: float | None = None
+        self._lines = deque[tuple[int, str]](maxlen=KEPT_LINES)
+        self._number = 0
+        self._changed = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._cancelled = asyncio.Event()
+        self._started = asyncio.Event()
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen to it."""
+        return self.state in ENDED
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait for its end, for at most so long; whether it has ended."""
+        if not self.ended:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._ended.wait()
+        return self.ended
+
+    async def events(self) -> AsyncIterator[JobEvent]:
+        """The lines of progress so far, those that come, and then the end."""
+        seen = 0
+        while True:
+            changed = self._changed
+            for number, text in tuple(self._lines):
+                if number > seen:
+                    seen = number
+                    yield JobEvent("progress", text)
+            if self.ended:
+                yield JobEvent("end", self.state)
+                return
+            if changed is self._changed:
+                await changed.wait()
+
+    def cancel(self) -> None:
+        """Have it end, within a second if it runs; one that has ended stays as it is."""
+        self._cancelled.set()
+
+    def _progress(self, text: str) -> None:
+        if not self.ended:
+            self._number += 1
+            self._lines.append((self._number, text))
+            self._wake()
+
+    def _wake(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    async def _run(self, pool: WorkPool) -> None:
+        following = asyncio.ensure_future(self._follow())
+        try:
+            self.result = await pool.run(
+                self.task, self._progress, self._cancelled, started=self._started
+            )
+            self.state = "done"
+        except WorkCancelled as error:
+            self.state, self.problem = "cancelled", error.problem
+        except WorkFailed as error:
+            self.state, self.problem = "failed", error.problem
+        except BaseException:
+            self.state = "failed"
+            self.problem = work_problem(500, "The job ended", "the job could not be run")
+            raise
+        finally:
+            following.cancel()
+            self.ended_at = monotonic()
+            self._ended.set()
+            self._wake()
+
+    async def _follow(self) -> None:
+        await self._started.wait()
+        if self.state == "waiting":
+            self.state = "running"
+
+
+class JobBoard:
+    """The jobs of a server, in one event loop."""
+
+    def __init__(self, pool: WorkPool) -> None:
+        self._pool = pool
+        self._jobs = dict[str, Job]()
+        self._by_key = dict[tuple[str, str, str], Job]()
+        self._running = set[asyncio.Task[None]]()
+
+    def start(self, actor: Actor, task: Task) -> Job:
+        """Begin a job; the one that runs already, if it is the same request with the same key.
+
+        Raises:
+            WorkFailed: Another request of the same person with the same key is running (status
+                409), or too many requests of theirs are (429).
+        """
+        self._forget()
+        known = None if task.key is None else self._by_key.get((actor.name, task.name, task.key))
+        if known is not None and not known.ended:
+            if known.task.dataset == task.dataset and known.task.options == task.options:
+                return known
+            raise WorkFailed(
+                work_problem(
+                    409,
+                    "The key is in use",
+                    "another request with this idempotency key is running; use a new key for"
+                    " another request",
+                    kind="LedgerConflict",
+                    field="Idempotency-Key",
+                    reason="key",
+                )
+            )
+        theirs = sum(job.actor.name == actor.name and not job.ended for job in self._jobs.values())
+        if theirs >= MOST_WAITING:
+            raise WorkFailed(
+                work_problem(
+                    429,
+                    "Too many requests at once",
+                    f"{theirs} requests of {actor.name} have not ended yet; wait for one of them",
+                    kind="TooManyJobs",
+                    reason="jobs",
+                )
+            )
+        job = Job(actor, task)
+        self._jobs[job.id] = job
+        if task.key is not None:
+            self._by_key[actor.name, task.name, task.key] = job
+        running = asyncio.ensure_future(job._run(self._pool))
+        self._running.add(running)
+        running.add_done_callback(self._finished)
+        return job
+
+    def _finished(self, running: "asyncio.Task[None]") -> None:
+        self._running.discard(running)
+        if not running.cancelled():
+            running.exception()  # it is the job's problem already
+
+    def get(self, identity: str) -> Job | None:
+        """The job of that name, if it is known and was not forgotten."""
+        self._forget()
+        return self._jobs.get(identity)
+
+    def jobs(self) -> tuple[Job, ...]:
+        """Every job that is known, the oldest first."""
+        return tuple(self._jobs.values())
+
+    async def drain(self, seconds: float) -> bool:
+        """Wait until every job has ended, for at most so long; whether all have."""
+        if self._running:
+            await asyncio.wait(self._running, timeout=seconds)
+        return not self._running
+
+    def cancel_all(self) -> None:
+        """Cancel whatever has not ended: the server stops."""
+        for job in self._jobs.values():
+            if not job.ended:
+                job.cancel()
+
+    def _forget(self) -> None:
+        """Forget jobs that ended long ago, or that are too many; the oldest come first."""
+        now, excess = monotonic(), len(self._jobs) - KEPT_JOBS
+        for identity, job in list(self._jobs.items()):
+            old = job.ended_at is not None and now - job.ended_at > KEPT_TIME
+            if not (old or (excess > 0 and job.ended)):
+                if excess <= 0:
+                    break
+                continue
+            excess -= 1
+            del self._jobs[identity]
+            if job.task.key is not None:
+                place = job.actor.name, job.task.name, job.task.key
+                if self._by_key.get(place) is job:
+                    del self._by_key[place]

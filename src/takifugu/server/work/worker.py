@@ -1,0 +1,184 @@
+"""A worker: a process that does one task after another for the server that started it.
+
+It may be killed at any moment. An answer is sent only after the ledger has recorded it, so that a
+kill releases nothing that was not charged, and what was charged can be taken up again by its key.
+
+It ends with the server, however that ends: the kernel kills it when its parent dies (on Linux), and
+everywhere it ends when the other end of its pipe is closed. It belongs to no terminal, and ignores
+SIGINT and SIGTERM, which a terminal or systemd sends to all processes of a service: the server
+lets it finish, or kills it.
+"""
+
+import contextlib
+import ctypes
+import importlib
+import logging
+import os
+import queue
+import signal
+import socket
+import sys
+import threading
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from time import monotonic
+from typing import Any, NoReturn, TextIO
+
+from takifugu.server.work import plain_messages
+from takifugu.server.work.tasks import TASKS, Task
+from takifugu.server.work.worker_host import WorkerHost
+
+PR_SET_PDEATHSIG = 1
+FAREWELL = 1.0  # seconds to close files in when the server is gone
+STEP = 0.1  # seconds between two lines of progress
+log = logging.getLogger("takifugu.server.work")
+
+
+class _Pipe:
+    """The worker's end of the pipe; threads may share it."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._end, self._lock = end, threading.Lock()
+        self.incoming = end.makefile("rb")
+
+    def send(self, kind: str, content: Any) -> None:
+        self.send_packed(plain_messages.packed((kind, content)))
+
+    def send_packed(self, message: bytes) -> None:
+        with self._lock:
+            self._end.sendall(message)
+
+
+class _ToServer(logging.Handler):
+    """Sends records to the server's log, where they are written."""
+
+    def __init__(self, pipe: _Pipe) -> None:
+        super().__init__()
+        self._pipe = pipe
+
+    def emit(self, record: logging.LogRecord) -> None:
+        known = ("reference", "error")
+        extra = {name: str(getattr(record, name)) for name in known if hasattr(record, name)}
+        with contextlib.suppress(OSError):
+            content = (record.name, record.levelno, record.getMessage(), extra)
+            self._pipe.send("log", content)
+
+
+class _Progress:
+    """Lines of progress, at most one in every `STEP` seconds."""
+
+    def __init__(self, pipe: _Pipe) -> None:
+        self._pipe, self._last = pipe, 0.0
+
+    def __call__(self, text: str) -> None:
+        now = monotonic()
+        if now - self._last >= STEP:
+            self._last = now
+            self._pipe.send("progress", text)
+
+
+def end_with(parent: int) -> None:
+    """Have the kernel kill this process when the thread ends that started it; on Linux only."""
+    if not sys.platform.startswith("linux"):
+        return
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before the kernel was told
+        os._exit(1)
+
+
+def _read(pipe: _Pipe, tasks: "queue.SimpleQueue[Mapping[str, Any] | None]") -> None:
+    """Take messages as they come, until the server is gone."""
+    try:
+        while True:
+            tasks.put(plain_messages.receive(pipe.incoming))
+    except (EOFError, OSError):
+        tasks.put(None)
+    threading.Event().wait(FAREWELL)
+    os._exit(0)  # a task is running, for nobody
+
+
+def _silence() -> None:
+    """Keep values out of what is printed: an uncaught error gives its kind and place alone."""
+    warnings.showwarning = _warned
+
+    def uncaught(kind: type[BaseException], error: BaseException | None, *_: Any) -> None:
+        sys.stderr.write(f"a worker ended: {kind.__name__} at {_place(error)}\n")
+        sys.stderr.flush()
+
+    sys.excepthook = uncaught
+    threading.excepthook = lambda found: uncaught(found.exc_type, found.exc_value)
+
+
+def _warned(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,  # noqa: ARG001 - of Python's own signature, as those below
+    lineno: int,  # noqa: ARG001
+    file: TextIO | None = None,  # noqa: ARG001
+    line: str | None = None,  # noqa: ARG001
+) -> None:
+    """Log a warning: its words if they are takifugu's own, and its kind alone otherwise."""
+    own = category.__module__.partition(".")[0] == "takifugu"
+    log.warning("%s%s", category.__name__, f": {message}" if own else "")
+
+
+def _place(error: BaseException | None) -> str:
+    trace = None if error is None else error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return "an unknown place"
+    return f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
+
+
+def _done(host: WorkerHost, task: Task) -> bytes:
+    """The message that says how a task ended."""
+    from takifugu.server.api.problems import problem_of
+
+    try:
+        return _ended(host, "result", TASKS[task.name](host, task))
+    except Exception as error:  # noqa: BLE001 - whatever it is: told as far as they may know
+        host.drop_after(task.dataset, error)
+        return _ended(host, "problem", problem_of(error, task.actor.role))
+
+
+def _ended(host: WorkerHost, kind: str, content: Any) -> bytes:
+    facts = {"content": content, "open": host.datasets(), "opening": host.opening}
+    return plain_messages.packed((kind, facts))
+
+
+def serve(pipe: _Pipe, project_file: Path) -> None:
+    """Do tasks until the server is gone."""
+    tasks = queue.SimpleQueue[Mapping[str, Any] | None]()
+    threading.Thread(target=_read, args=(pipe, tasks), daemon=True).start()
+    progress = _Progress(pipe)
+    host = WorkerHost(project_file, progress)
+    pipe.send("ready", os.getpid())
+    while (message := tasks.get()) is not None:
+        host.opening = 0.0
+        pipe.send_packed(_done(host, Task.of(message)))
+    host.close()
+
+
+def main() -> NoReturn:
+    """``python -m takifugu.server.work.worker FD PARENT``; the server starts it, nobody else."""
+    handle, parent = int(sys.argv[1]), int(sys.argv[2])
+    for ignored in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ignored, signal.SIG_IGN)
+    end_with(parent)
+    _silence()
+    with socket.socket(fileno=handle) as end:
+        end.set_inheritable(False)
+        pipe = _Pipe(end)
+        begin = plain_messages.receive(pipe.incoming)
+        logging.basicConfig(level=logging.INFO, handlers=[_ToServer(pipe)])
+        for module in begin["modules"]:
+            importlib.import_module(module)
+        serve(pipe, Path(begin["project"]))
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""What a worker keeps between tasks: the project, and its datasets that are open."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from takifugu.engines import DatabaseFailed
+from takifugu.errors import LedgerDamaged, LedgerSetBack, NewerLedger, NotALedger, TakifuguError
+from takifugu.project.opened_dataset import Identity, OpenedDataset, identity, open_dataset
+from takifugu.project.project import Project, open_project
+
+if TYPE_CHECKING:
+    from takifugu.project.policy_session import PolicySession
+
+OPEN = 8  # datasets that a worker keeps open; the one that was not used for longest is closed
+BROKEN = (DatabaseFailed, LedgerDamaged, LedgerSetBack, NewerLedger, NotALedger)
+
+
+class WorkerHost:
+    """The state of one worker. Tasks run one after the other.
+
+    Attributes:
+        project_file: The project that is served.
+        say: Tells the one who waits what is being done.
+        opening: Seconds that the present task spent on opening datasets.
+    """
+
+    def __init__(self, project_file: Path, say: Callable[[str], None]) -> None:
+        self.project_file, self.say = project_file, say
+        self.opening = 0.0
+        self._project: Project | None = None
+        self._read: Identity = None
+        self._opened = OrderedDict[str, OpenedDataset]()
+
+    def project(self) -> Project:
+        """The project as its file is now; read again if the file changed."""
+        now = identity(self.project_file)
+        if self._project is None or now != self._read or now is None:
+            self._project, self._read = open_project(self.project_file), now
+        return self._project
+
+    def opened(self, name: str) -> OpenedDataset:
+        """A dataset, open; opened again if anything changed that was read then."""
+        known = self._opened.get(name)
+        if known is not None:
+            if not self._is_stale(known):
+                self._opened.move_to_end(name)
+                return known
+            self.drop(name)
+        began = monotonic()
+        try:
+            found = open_dataset(self.project(), name, progress=self.say)
+        finally:
+            self.opening += monotonic() - began
+        self._opened[name] = found
+        while len(self._opened) > OPEN:
+            self.drop(next(iter(self._opened)))
+        return found
+
+    @staticmethod
+    def _is_stale(known: OpenedDataset) -> bool:
+        try:
+            return known.stale()
+        except TakifuguError:  # a ledger that cannot be read, for one: opening it says why
+            return True
+
+    def session(self, name: str, analyst: str | None, actor: str) -> "PolicySession":
+        """The queries of an analyst on a dataset."""
+        return self.opened(name).session(analyst, actor=actor)
+
+    def drop(self, name: str) -> None:
+        """Close a dataset, if it is open."""
+        found = self._opened.pop(name, None)
+        if found is not None:
+            with suppress(Exception):  # what is given up may be broken already
+                found.close()
+
+    def drop_after(self, name: str | None, error: BaseException) -> None:
+        """Close a dataset after an error that an open table or ledger may be the cause of."""
+        harmless = isinstance(error, TakifuguError) and not isinstance(error, BROKEN)
+        if name is not None and not harmless:
+            self.drop(name)
+
+    def datasets(self) -> list[str]:
+        """The names of the datasets that are open."""
+        return list(self._opened)
+
+    def close(self) -> None:
+        """Close every dataset."""
+        for name in self.datasets():
+            self.drop(name)

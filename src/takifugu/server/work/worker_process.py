@@ -1,0 +1,157 @@
+"""A worker as the server sees it: a process, its pipe, and the one task that it is doing."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from takifugu.server.work import plain_messages
+from takifugu.server.work.plain_messages import NotPlain
+from takifugu.server.work.tasks import Task
+
+Progress = Callable[[str], None]
+
+
+class WorkerGone(Exception):
+    """The process ended."""
+
+
+class WorkerProcess:
+    """One worker. It is started and used by the event loop, in the loop's thread.
+
+    The thread matters: the kernel ends a worker with the thread that started it.
+
+    Attributes:
+        task: What it is doing; None if it is idle.
+        since: When it began that, or when it became idle.
+        ready: Whether it has started up.
+        datasets: Those that it has open.
+        opening: Seconds that the last task spent on opening datasets.
+        expected_long: Whether its task was expected to take long.
+        lost: Whether it is of no more use: killed, told to end, or gone.
+    """
+
+    def __init__(self, process: "subprocess.Popen[bytes]", end: socket.socket) -> None:
+        self._process, self._end = process, end
+        self._writer: asyncio.StreamWriter | None = None
+        self._reader: asyncio.StreamReader | None = None
+        self.task: Task | None = None
+        self.since = monotonic()
+        self.ready, self.lost = False, False
+        self.datasets = frozenset[str]()
+        self.opening = 0.0
+        self.expected_long = False
+
+    @classmethod
+    def start(cls, output: int) -> "WorkerProcess":
+        """Start a process; what it prints goes to the descriptor ``output``.
+
+        It has a session of its own, so that no terminal signals it and all that it starts can be
+        killed with it, and inherits nothing but its end of the pipe.
+        """
+        ours, theirs = socket.socketpair()
+        with theirs:
+            command = ("-P", "-m", "takifugu.server.work.worker")
+            process = subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
+                [sys.executable, *command, str(theirs.fileno()), str(os.getpid())],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+        ours.setblocking(False)
+        return cls(process, ours)
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
+    @property
+    def idle(self) -> bool:
+        """Whether it waits for a task."""
+        return self.ready and not self.lost and self.task is None
+
+    async def begin(self, project_file: Path, modules: Sequence[str]) -> None:
+        """Tell it what it is about, and wait until it is ready; `WorkerGone` if it cannot be."""
+        try:
+            self._reader, self._writer = await asyncio.open_connection(sock=self._end)
+        except (OSError, ValueError):  # killed meanwhile
+            self.kill()
+            raise WorkerGone from None
+        self._write({"project": str(project_file), "modules": list(modules)})
+        kind, _ = await self._receive(None)
+        self.ready = kind == "ready"
+        self.since = monotonic()
+
+    async def do(self, task: Task, progress: Progress | None) -> tuple[str, Any]:
+        """Have it do a task that it was assigned: ("result", value) or ("problem", document).
+
+        Raises:
+            WorkerGone: It ended before it was done.
+        """
+        self._write(task.message())
+        kind, facts = await self._receive(progress)
+        self.datasets, self.opening = frozenset(facts["open"]), float(facts["opening"])
+        return kind, facts["content"]
+
+    def _write(self, message: Any) -> None:
+        if self._writer is None:
+            raise WorkerGone
+        self._writer.write(plain_messages.packed(message))
+
+    async def _receive(self, progress: Progress | None) -> tuple[str, Any]:
+        """The next message that is neither progress nor a record of the log."""
+        if self._reader is None:
+            raise WorkerGone
+        try:
+            while True:
+                kind, content = await plain_messages.receive_async(self._reader)
+                if kind == "progress":
+                    if progress is not None:
+                        progress(content)
+                elif kind == "log":
+                    name, level, text, extra = content
+                    logging.getLogger(name).log(level, "%s", text, extra=extra)
+                else:
+                    return kind, content
+        except (EOFError, OSError, NotPlain):
+            self.kill()
+            raise WorkerGone from None
+
+    def kill(self) -> None:
+        """End it at once, with all that it started."""
+        self.lost = True
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        self._close()
+
+    def dismiss(self) -> None:
+        """Let it end by itself: it is idle, and closes what it has open."""
+        self.lost = True
+        self._close()
+
+    def _close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        else:
+            self._end.close()
+
+    async def ended(self, seconds: float) -> bool:
+        """Wait until the process is gone, and let the kernel forget it."""
+        limit = monotonic() + seconds
+        while self._process.poll() is None:
+            if monotonic() > limit:
+                return False
+            await asyncio.sleep(0.01)
+        return True
