@@ -22,15 +22,6 @@ router = APIRouter(tags=["datasets"])
 DatasetName = Annotated[
     str, Path(description="The name of a dataset, exactly.", examples=["visits"])
 ]
-LATER: dict[int | str, dict[str, Any]] = {
-    202: {
-        "model": JobView,
-        "description": "It takes longer: the job, whose address is in `Location`.",
-        "headers": {
-            "Location": {"description": "The address of the job.", "schema": {"type": "string"}}
-        },
-    }
-}
 
 
 class BudgetView(BaseModel):

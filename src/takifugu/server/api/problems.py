@@ -130,9 +130,10 @@ class Problem(Exception):
     def of_document(cls, document: Mapping[str, Any]) -> "Problem":
         """The problem that `document` or `problem_of` wrote, as from a worker."""
         rest = dict(document)
+        named = rest.pop("type")
         return cls(
             status=rest.pop("status"),
-            kind=rest.pop("type").removeprefix(TYPE),
+            kind=named.removeprefix(TYPE) if named.startswith(TYPE) else rest.get("reason", ""),
             detail=rest.pop("detail"),
             title=rest.pop("title"),
             field=rest.pop("field"),
