@@ -1,0 +1,80 @@
+"""Tasks of owners and auditors that a worker does: what opens tables, fits, verifies or renders."""
+
+from typing import Any
+
+from takifugu.project import Project
+from takifugu.server.work import owner_decisions
+from takifugu.server.work.ledger_documents import verification_document
+from takifugu.server.work.prior_fits import fit_prior_of
+from takifugu.server.work.report_files import report_file
+from takifugu.server.work.tasks import Task, task
+from takifugu.server.work.worker_host import WorkerHost
+
+
+def _project(host: WorkerHost, asked: Task) -> Project:
+    """The project, in which the caller acts: events of the ledger name them."""
+    return host.project().acting(asked.actor.name)
+
+
+def _dataset(asked: Task) -> str:
+    if asked.dataset is None:
+        raise ValueError(f"task {asked.name!r} is about a dataset")
+    return asked.dataset
+
+
+@task("policy")
+def policy(host: WorkerHost, asked: Task) -> dict[str, Any]:
+    """The policy of a dataset with its files."""
+    return owner_decisions.policy_document(_project(host, asked), _dataset(asked))
+
+
+@task("policy-change")
+def policy_change(host: WorkerHost, asked: Task) -> dict[str, Any]:
+    """What waits for the owner to accept it."""
+    host.say("translating what was spent")
+    return owner_decisions.review_change(_project(host, asked), _dataset(asked))
+
+
+@task("accept-change")
+def accept_change(host: WorkerHost, asked: Task) -> dict[str, Any]:
+    """Accept what was shown: options ``accept``, ``shown`` and ``unchanged``."""
+    host.say("translating what was spent")
+    return owner_decisions.accept_change(
+        _project(host, asked), _dataset(asked), **dict(asked.options)
+    )
+
+
+@task("add-dataset")
+def add_dataset(host: WorkerHost, asked: Task) -> dict[str, Any]:
+    """Enter a dataset: options ``name`` and ``given``."""
+    host.say("checking the data")
+    options = asked.options
+    return owner_decisions.add_dataset(_project(host, asked), options["name"], options["given"])
+
+
+@task("fit-prior")
+def fit_prior(host: WorkerHost, asked: Task) -> dict[str, Any]:
+    """Fit a prior and enter it; the options are those of the fit."""
+    return fit_prior_of(_project(host, asked), _dataset(asked), asked.options, host.say)
+
+
+@task("verify-ledger")
+def verify_ledger(host: WorkerHost, asked: Task) -> dict[str, Any]:
+    """Verify the ledger from its beginning; an older copy is inspected, too."""
+    host.say("verifying every event and every total")
+    with host.project().ledger(inspect=True) as ledger:
+        return verification_document(ledger, places=asked.actor.role == "owner")
+
+
+@task("report")
+def report(host: WorkerHost, asked: Task) -> dict[str, Any]:
+    """A report: options ``name`` of the file, ``datasets`` and the ``key`` file that signs it."""
+    options = asked.options
+    return report_file(
+        host.project(),
+        options["name"],
+        options["datasets"],
+        signing_key=options.get("signing_key"),
+        signer=asked.actor.name,
+        progress=host.say,
+    )
