@@ -7,7 +7,8 @@
     x InvalidWorld          datasets, priors and secrets do not fit together
     x InvalidFile           a file cannot be read, or lacks what it must contain
     x InvalidCharge         a charge, a budget or an answer that a ledger cannot store
-    x InvalidDeclaration, InvalidQuery (engines), InvalidProject (project), InvalidOption (cli)
+    x InvalidDeclaration, InvalidQuery (engines), InvalidDocument (session),
+      InvalidProject (project), InvalidOption (cli)
   x UnsoundRequest          the requested number is one that no proof supports
   x TooLarge                the exact result is out of reach at this size; nothing is approximated
   x BudgetExceeded          the ledger refuses a charge; nothing was released
@@ -23,6 +24,7 @@
     x LedgerDamaged         its contents contradict one another
     x LedgerSetBack         it is an older copy, or another history, than its witness has seen
     x LedgerConflict        a key, a receipt or a name is used for two different things
+    x ApprovalRefused       the approval that a charge names does not allow it
     x CellsChanged          the declaration differs from the one that earlier charges used
     x SameRows              another dataset of the ledger has the same rows and its own budget
   x MostlyNoise, StalePlan, ReleaseFailed, BudgetConflict, SessionClosed (session)
@@ -324,6 +326,37 @@ class LedgerSetBack(LedgerError):
 
 class LedgerConflict(LedgerError):
     """A key, a receipt or a name is used for two different things."""
+
+
+class ApprovalRefused(LedgerError):
+    """The approval that a charge names does not allow it, or one that cannot be given.
+
+    Attributes:
+        approval: The number of the approval's event; None if there is none yet.
+    """
+
+    WHY = {  # noqa: RUF012
+        "missing": "is no approval of this ledger",
+        "refused": "refuses the request",
+        "dataset": "is of another dataset",
+        "analyst": "is of another analyst",
+        "question": "is of another query, or of other rows than the data has now",
+        "person": "was given by the person who asks; it needs a second one",
+        "terms": "was given before the owner accepted another prior, other secrets or rules",
+        "used": "was used by an earlier release",
+        "withdrawn": "was withdrawn",
+    }
+
+    def __init__(self, approval: int | None, reason: str, *, dataset: str) -> None:
+        self.approval = approval
+        named = "the approval" if approval is None else f"approval {approval}"
+        super().__init__(
+            f"{named} {self.WHY[reason]}; nothing was released. Have an owner approve the request",
+            reason=reason,
+            field="approval",
+            dataset=dataset,
+            event=approval,
+        )
 
 
 class CellsChanged(LedgerError):

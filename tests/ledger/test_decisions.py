@@ -17,8 +17,9 @@ from takifugu.errors import (
     UnknownAnalyst,
 )
 from takifugu.ledger import Ledger, Snapshot, Terms
+from takifugu.ledger.canonical_text import folded
 from takifugu.ledger.events.accepted_terms import decimal_up
-from takifugu.ledger.snapshot import folded, similar_names
+from takifugu.ledger.snapshot import similar_names
 from tests.contracts.ledger import tamper
 from tests.ledger.charges import DOUBLING, IDENTITY, charge
 from tests.raising import raises

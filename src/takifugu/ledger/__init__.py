@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from takifugu.ledger.events.stored_answers import Answer
     from takifugu.ledger.ledger import Ledger
     from takifugu.ledger.lifecycle import accept_loss, open_ledger, restore_ledger
+    from takifugu.ledger.resumed_charges import EarlierCharge
     from takifugu.ledger.snapshot import Position, Quote, Snapshot
     from takifugu.ledger.views import Reading, Stretch
     from takifugu.ledger.witnesses.head_witness import LostWitness
@@ -42,6 +43,7 @@ else:
             "events.stored_answers": ("Answer",),
             "ledger": ("Ledger",),
             "lifecycle": ("accept_loss", "open_ledger", "restore_ledger"),
+            "resumed_charges": ("EarlierCharge",),
             "snapshot": ("Position", "Quote", "Snapshot"),
             "views": ("Reading", "Stretch"),
             "witnesses.head_witness": ("LostWitness",),
@@ -53,6 +55,7 @@ __all__ = [
     "Answer",
     "Cells",
     "Charge",
+    "EarlierCharge",
     "Event",
     "Groups",
     "Ledger",

@@ -5,6 +5,7 @@ Events are hashed, so one value has exactly one text.
 
 import hashlib
 import json
+import unicodedata
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +13,7 @@ from takifugu.errors import InvalidCharge
 
 MOST_BITS = 1100  # of the denominator of a loss: every float64 fits, and a check stays cheap
 MOST_LOSS = 2**64
+MOST_TEXT = 10_000  # letters of a text for people
 _ENCODER = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
 )
@@ -105,3 +107,22 @@ def check_name(value: object, name: str) -> None:
             name, given=f"is {value!r:.80}", needed="be a text of 1 to 500 letters", reason="name"
         )
     check_json(value, name)
+
+
+def check_text(value: object, name: str) -> None:
+    """Refuse what cannot be a line of text to be stored."""
+    if not isinstance(value, str) or len(value) > MOST_TEXT or "\0" in value:
+        raise InvalidCharge(
+            name,
+            given=f"is {value!r:.80}",
+            needed=f"be a text of at most {MOST_TEXT} letters",
+            reason="name",
+        )
+    check_json(value, name)
+
+
+def folded(name: str) -> str:
+    """A name without what eyes overlook: case, width, the form of accents, spaces."""
+    wide = unicodedata.normalize("NFKC", name).casefold()
+    kept = (c for c in wide if not c.isspace() and unicodedata.category(c) != "Cf")
+    return unicodedata.normalize("NFKC", "".join(kept))

@@ -76,6 +76,7 @@ class Charge:
             as JSON; None if the caller has no policy.
         sources: Keyed marks of where the rows are and what they hold; empty if known already.
         key: Identifies a retry of the same call; new for every charge.
+        approval: The number of the event that allows it, where a policy wants a second person.
     """
 
     dataset: str
@@ -94,12 +95,14 @@ class Charge:
     rules: Mapping[str, Any] | None = None
     sources: tuple[str, ...] = field(default=(), compare=False, repr=False)
     key: str = field(default_factory=lambda: uuid.uuid4().hex, compare=False)
+    approval: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("dataset", "data", "prior", "secrets", "translation", "key"):
             check_name(getattr(self, name), name)
         if self.analyst is not None:
             check_name(self.analyst, "analyst")
+        check_approval(self.approval)
         if not isinstance(self.cells, Cells):
             raise InvalidCharge(
                 "cells", given=f"is a {type(self.cells).__name__}", needed="be made by Cells.of"
@@ -129,6 +132,8 @@ class Charge:
         body["question"] = query_identity(body)
         if self.rules is not None:
             body["rules"] = json.loads(canonical_json(dict(self.rules), "rules"))
+        if self.approval is not None:
+            body["approval"] = self.approval
         return body
 
 
@@ -141,6 +146,8 @@ class Receipt:
         may_release: False if an earlier call with the same key may already have had a receipt:
             noise may have been drawn under it, and a second draw would be a second release. Charge
             again with a new key.
+        resumable: Whether several calls may have a receipt of the same charge; then only what
+            `Ledger.record_answer` returns may be shown: see `takifugu.ledger.resumed_charges`.
     """
 
     anchor: Anchor
@@ -149,6 +156,15 @@ class Receipt:
     analyst: str | None
     at: datetime
     may_release: bool
+    resumable: bool = False
+
+
+def check_approval(number: object) -> None:
+    """Refuse what cannot be the number of an event."""
+    if number is not None and (type(number) is not int or not 0 < number < 2**63):
+        raise InvalidCharge(
+            "approval", given=f"is {number!r:.40}", needed="be the number of an event"
+        )
 
 
 def query_identity(body: Mapping[str, Any]) -> str:

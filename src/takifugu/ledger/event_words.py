@@ -43,6 +43,17 @@ def _decision(body: Mapping[str, Any]) -> str | None:
             text = _policy(body)
         case "accepted":
             text = _accepted(body)
+        case "access":
+            text = f"token {body['token']} of {body['name']}, {body['role']}, {body['how']}"
+            if body["expires"] is not None and body["how"] == "made":
+                text += f", until {body['expires'][:16].replace('T', ' ')}"
+        case "approval":
+            to = f" to {body['analyst']}" if body["analyst"] else ""
+            cost = four_digits(Fraction(body["epsilon"]), "up")
+            text = (
+                f"release{to} from {body['dataset']} {body['decision']}: {body['words']};"
+                f" epsilon = {cost}"
+            )
         case _:
             return None
     return text + (f", by {body['actor']}" if body.get("actor") else "")
@@ -154,7 +165,11 @@ def _activity(body: Any) -> str:
         case "charge" | "reuse" as kind:
             to = f" to {body['analyst']}" if body["analyst"] else ""
             act = "released" if kind == "charge" else "released again"
-            return f"{act}{to} from {body['dataset']}: {query_words(body)}; {_loss(body['loss'])}"
+            by = f", approved in event {body['approval']}" if body.get("approval") else ""
+            words = f"{query_words(body)}; {_loss(body['loss'])}{by}"
+            return f"{act}{to} from {body['dataset']}: {words}"
+        case "abandoned":
+            return f"answer to event {body['charge']} abandoned"
         case "answer":
             return f"answer to event {body['charge']} stored"
         case "loss":

@@ -2,7 +2,8 @@
 
 `charge` is durable before it returns a receipt; noise is drawn after that; `record_answer` stores
 the answer beside its charge. A crash in between costs budget, never privacy: noise may have been
-drawn and seen, so a charge without an answer is spent, and the same query pays again.
+drawn and seen, so a charge without an answer is spent, and the same query pays again; unless the
+caller shows nothing before it is recorded, and says so: see `takifugu.ledger.resumed_charges`.
 
 Inside its transaction a charge finds the totals, compares them with the budgets and writes. The
 budget of the whole dataset bounds everybody's charges together; an analyst's own budget bounds that
@@ -20,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from takifugu.errors import (
+    ApprovalRefused,
     BudgetExceeded,
     CellsChanged,
-    LedgerConflict,
     NoBudget,
     SameRows,
     UnsoundRequest,
@@ -32,13 +33,20 @@ from takifugu.ledger.accounts.frontier import Frontier
 from takifugu.ledger.accounts.limits import Limit, Limits
 from takifugu.ledger.accounts.standings import Standing, amount, payers, paying
 from takifugu.ledger.charge_values import Charge, Receipt, loss_of
-from takifugu.ledger.events import accepted_terms, cell_naming, replay, stored_answers
+from takifugu.ledger.events import (
+    accepted_terms,
+    approved_requests,
+    cell_naming,
+    replay,
+    stored_answers,
+)
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.accepted_terms import Terms
 from takifugu.ledger.events.event_chain import Anchor, Event, Head
 from takifugu.ledger.events.stored_answers import Answer
 from takifugu.ledger.owner import OwnerDecisions
 from takifugu.ledger.rehearsal import Rehearsed, rehearse
+from takifugu.ledger.resumed_charges import RESUMABLE, EarlierCharge, may_resume, refuse_other
 from takifugu.ledger.snapshot import Quote, read_snapshot, refuse_unknown
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.schema import EVENTS
@@ -111,6 +119,7 @@ def enter_charge(
         raise NoBudget(dataset)
     snapshot = read_snapshot(connection, dataset, body["analyst"], charge.cells, found)
     snapshot.refuse(Terms(body["prior"], body["secrets"]), charge.rules)
+    approved_requests.refuse_unfit(connection, body)
     marks = unknown_marks(connection, charge)
     names = charged({**body, "kind": kind})
     books = [found.get(name) or whole.of(name) for name in names]
@@ -147,7 +156,7 @@ def enter_charge(
         unknown = (pair for pair, known in zip(judged, verdicts, strict=True) if known is None)
         return Untranslated(totals=tuple(unknown))
     if marks:
-        chain.append(connection, last, "source", marks, now)
+        chain.append(connection, last, "source", {**marks, "actor": body["actor"]}, now)
         last = chain.head(connection)
     for book, changed, known in entries:
         if not book.id:
@@ -218,32 +227,52 @@ class Ledger(OwnerDecisions, LedgerViews):
         with self._store.reading() as connection:
             return cell_naming.is_known(connection, dataset, data)
 
-    def charge(self, charge: Charge, translation: LossTranslation) -> Receipt:
+    def charge(
+        self, charge: Charge, translation: LossTranslation, *, resume: bool = False
+    ) -> Receipt:
         """Pay for a release before it happens. Durable once it returns; otherwise it raises.
 
         A call that raised anything but a refusal may or may not have been written: the same charge
         (same key) given to the same `Ledger` again is then not paid twice.
+
+        With ``resume`` the caller shows nothing but what `record_answer` returns. The same charge
+        may then be made again, by whatever process, until an answer is recorded: it is paid once
+        (`takifugu.ledger.resumed_charges` proves why that is enough).
         """
         body = charge.body()
         _same(charge, translation)
         attempt = uuid.uuid4().hex
+        entered = body | {"attempt": attempt} | ({RESUMABLE: True} if resume else {})
         try:
-            event, repeated = self._enter(
-                "charge", body | {"attempt": attempt}, translation, charge
-            )
-        except (BudgetExceeded, CellsChanged, SameRows):
+            event, repeated = self._enter("charge", entered, translation, charge)
+        except (ApprovalRefused, BudgetExceeded, CellsChanged, SameRows):
             raise
         except BaseException:
             self._lost.add(attempt)
             raise
-        return Receipt(
-            anchor=Anchor(event.seq, event.hash),
-            key=charge.key,
-            dataset=charge.dataset,
-            analyst=charge.analyst,
-            at=event.at,
-            may_release=not repeated or self._claim(event.body["attempt"]),
-        )
+        may_release = not repeated or self._claim(event.body["attempt"])
+        if repeated and resume:
+            with self._store.reading() as connection:
+                may_release = may_resume(connection, event)
+        return _receipt(event, may_release=may_release, resume=resume)
+
+    def earlier(self, charge: Charge) -> EarlierCharge | None:
+        """What an earlier call with the key of ``charge`` has left; None if there was none.
+
+        Raises:
+            LedgerConflict: The key was used for another charge.
+        """
+        body = charge.body()
+        with self._store.reading() as connection:
+            known = _BY_KEY.one(connection, {"which": charge.key})
+            if known is None:
+                return None
+            event = chain.one(connection, known.seq)
+            refuse_other(event, None, body)
+            paid = event.body["charge"] if event.kind == "reuse" else event.seq
+            answer = stored_answers.answer_of(connection, paid)
+            again = may_resume(connection, event)
+        return EarlierCharge(_receipt(event, may_release=again, resume=True), answer)
 
     def _claim(self, attempt: str) -> bool:
         """Whether a charge was written by a call of ours that gave no receipt; true only once."""
@@ -254,10 +283,21 @@ class Ledger(OwnerDecisions, LedgerViews):
         return True
 
     def record_answer(self, receipt: Receipt, answer: Any) -> Answer:
-        """Store what was released under ``receipt``, as JSON: the same query is then free."""
+        """Store what was released under ``receipt``, as JSON: the same query is then free.
+
+        Of a charge that may be resumed: the answer that is stored, which may be another attempt's.
+        Show that one, and no other.
+        """
         with self._store.writing() as connection:
             last = chain.head(connection, lock=True)
-            return stored_answers.store(connection, last, receipt, answer, self._time())
+            who, now = self._actor, self._time()
+            return stored_answers.store(connection, last, receipt, answer, who, now)
+
+    def abandon(self, receipt: Receipt) -> None:
+        """Never resume this charge: its answer was drawn and lost, by what may depend on it."""
+        with self._store.writing() as connection:
+            last = chain.head(connection, lock=True)
+            stored_answers.abandon(connection, last, receipt, self._actor, self._time())
 
     def lookup(self, charge: Charge) -> Answer | None:
         """The stored answer to the same query on the same data, if its analyst has paid for it.
@@ -300,19 +340,14 @@ class Ledger(OwnerDecisions, LedgerViews):
         have changed meanwhile are translated anew, so that no two charges pass on the same
         remainder; one that others overtook `ROUNDS` times is translated under the lock.
         """
+        body = body | {"actor": self._actor}
         for turn in itertools.count():
             with self._store.writing() as connection:
                 last = chain.head(connection, lock=True)
                 known = _BY_KEY.one(connection, {"which": body["key"]})
                 if known is not None:
                     event = chain.one(connection, known.seq)
-                    same = (event.body.get(k) == v for k, v in body.items() if k != "attempt")
-                    if event.kind != kind or not all(same):
-                        raise LedgerConflict(
-                            f"key {body['key']!r} was used for another charge; use a new key",
-                            reason="key",
-                            event=event.seq,
-                        )
+                    refuse_other(event, kind, body)
                     return event, True
                 now = self._time()
                 done = enter_charge(
@@ -346,6 +381,18 @@ class Ledger(OwnerDecisions, LedgerViews):
         """Compute every total again from the events: they must match the last event."""
         with self._store.writing() as connection:
             replay.rebuild(connection)
+
+
+def _receipt(event: Event, *, may_release: bool, resume: bool) -> Receipt:
+    return Receipt(
+        anchor=Anchor(event.seq, event.hash),
+        key=event.body["key"],
+        dataset=event.body["dataset"],
+        analyst=event.body["analyst"],
+        at=event.at,
+        may_release=may_release,
+        resumable=resume and event.body.get(RESUMABLE) is True,
+    )
 
 
 def _same(charge: Charge, translation: LossTranslation) -> None:

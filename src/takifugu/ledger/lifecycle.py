@@ -56,7 +56,7 @@ def open_ledger(
         read_only: Whether to refuse every attempt to write.
         wait: Seconds to wait while others hold the ledger locked.
         clock: The time that is written in events; their order never depends on it.
-        actor: Who makes an owner's decisions here; the user of this process by default.
+        actor: Who acts here: every event names them; the user of this process by default.
         key: The file with the key of its marks; by default beside the file of the ledger, and for
             a server in this user's state folder. It is made when it is first needed.
         witness: Where the last event is recorded a second time, so that an older copy is refused:
@@ -66,19 +66,21 @@ def open_ledger(
         inspect: Whether to open an older copy all the same, read-only.
     """
     store = Store(where, read_only=read_only or inspect, wait=wait)
+    who = current_actor() if actor is None else actor
     noting: HeadWitness | None = None
     try:
+        check_name(who, "actor")
         noting = open_witness(witness, wait)
         guard = Guard(noting, store.name, writes=not store.read_only, lenient=inspect)
         now = clock().astimezone(UTC)
-        origin = prepare(store, now, create=create and not store.read_only, guard=guard)
+        make = create and not store.read_only
+        origin = prepare(store, now, create=make, guard=guard, actor=who)
     except BaseException:
         store.close()
         if noting is not None:
             noting.close()
         raise
     place = None if key is None else Path(key)
-    who = current_actor() if actor is None else actor
     return Ledger(store, origin, clock=clock, actor=who, key=place)
 
 
@@ -126,7 +128,7 @@ def accept_loss(
         noting = open_witness(witness, wait)
         guard = Guard(noting, store.name, writes=True, lenient=True)
         now = clock().astimezone(UTC)
-        prepare(store, now, create=False, guard=guard, follow=False)
+        prepare(store, now, create=False, guard=guard, actor=who, follow=False)
         with store.writing() as connection:
             last = chain.head(connection, lock=True)
             content, books = lost_history.counted(

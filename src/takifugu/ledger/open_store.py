@@ -1,6 +1,7 @@
 """What every part of an open ledger shares: its storage, its clock, its actor and its key."""
 
 from collections.abc import Callable
+from copy import copy
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -46,6 +47,21 @@ class OpenStore:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def acting(self, actor: str) -> Self:
+        """The same open ledger, for another actor: events then name that one.
+
+        Both share their storage, so closing one closes the other.
+        """
+        check_name(actor, "actor")
+        other = copy(self)
+        other._actor = actor
+        return other
+
+    @property
+    def actor(self) -> str:
+        """Who acts here: every event that is written names them."""
+        return self._actor
 
     @property
     def name(self) -> str:

@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from takifugu._exact import Number, exactly
-from takifugu.errors import InvalidCharge, LedgerConflict
+from takifugu.errors import ApprovalRefused, InvalidCharge, LedgerConflict
 from takifugu.ledger.accounts.account import WHOLE, Book
-from takifugu.ledger.canonical_text import check_name, write_fraction
+from takifugu.ledger.canonical_text import check_name, check_text, write_fraction
 from takifugu.ledger.charge_values import Cells
 from takifugu.ledger.entries_read import Groups
-from takifugu.ledger.events import accepted_terms, cell_naming
+from takifugu.ledger.events import accepted_terms, approved_requests, cell_naming
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.accepted_terms import Review, Terms
 from takifugu.ledger.events.event_chain import Event
@@ -155,6 +156,95 @@ class OwnerDecisions(OpenStore):
             last = chain.head(connection, lock=True)
             return accepted_terms.enter_policy(
                 connection, last, dataset, terms, details, self._actor, self._time()
+            )
+
+    # --- who may ask, and what a second person allowed ---
+
+    def record_access(
+        self,
+        change: Literal["made", "revoked"],
+        *,
+        name: str,
+        role: str,
+        token: str,
+        expires: datetime | None = None,
+    ) -> Event:
+        """Write down that a token was made for ``name``, or revoked.
+
+        Args:
+            change: What happened.
+            name: Whose it is.
+            role: What it allows.
+            token: Its public id; never the secret, nor a hash of it.
+            expires: When it ends by itself; None for never.
+        """
+        if change not in ("made", "revoked"):
+            raise InvalidCharge("change", given=f"is {change!r:.40}", needed="be made or revoked")
+        for field, value in (("name", name), ("role", role), ("token", token)):
+            check_name(value, field)
+        content = {
+            "dataset": None,
+            "analyst": None,
+            "how": change,
+            "name": name,
+            "role": role,
+            "token": token,
+            "expires": None if expires is None else expires.isoformat(),
+        }
+        with self._deciding() as (_, append):
+            return append("access", content)
+
+    def approve(
+        self, *, dataset: str, analyst: str | None, question: str, words: str, epsilon: Number
+    ) -> Event:
+        """Allow one query of one analyst; its charge then names this event, once.
+
+        Args:
+            dataset: The dataset that it is about.
+            analyst: Who asks; None if no analyst is named.
+            question: What identifies the query: ``charge.body()["question"]``.
+            words: The query in words, as the owner saw it.
+            epsilon: What it costs alone, as the owner saw it: the Pufferfish ε.
+
+        Raises:
+            ApprovalRefused: The actor is the analyst: that is one person, not two.
+        """
+        return self._decide(approved_requests.APPROVED, dataset, analyst, question, words, epsilon)
+
+    def refuse_request(
+        self, *, dataset: str, analyst: str | None, question: str, words: str, epsilon: Number
+    ) -> Event:
+        """Refuse one query of one analyst; an approval of it that is not used yet is withdrawn."""
+        return self._decide(approved_requests.REFUSED, dataset, analyst, question, words, epsilon)
+
+    def _decide(
+        self,
+        decision: str,
+        dataset: str,
+        analyst: str | None,
+        question: str,
+        words: str,
+        epsilon: Number,
+    ) -> Event:
+        check_name(dataset, "dataset")
+        check_name(question, "question")
+        check_text(words, "words")
+        if analyst is not None:
+            check_name(analyst, "analyst")
+        approves = decision == approved_requests.APPROVED
+        if approves and approved_requests.same_person(self._actor, analyst):
+            raise ApprovalRefused(None, "person", dataset=dataset)
+        content: dict[str, Any] = {
+            "dataset": dataset,
+            "analyst": analyst,
+            "question": question,
+            "decision": decision,
+            "words": words,
+            "epsilon": write_fraction(exactly(epsilon, "epsilon"), "epsilon"),
+        }
+        with self._deciding() as (connection, append):
+            return append(
+                "approval", content | {"under": approved_requests.under(connection, dataset)}
             )
 
 

@@ -5,7 +5,6 @@ decides alone: a charge takes a snapshot of its own inside the transaction that 
 refuses by the same method. Where analysts have budgets of their own, only they may run queries.
 """
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -16,6 +15,7 @@ from takifugu.errors import CellsChanged, InvalidCharge, NotAccepted, UnknownAna
 from takifugu.ledger.accounts.account import WHOLE, Book
 from takifugu.ledger.accounts.frontier import Frontier
 from takifugu.ledger.accounts.standings import Standing
+from takifugu.ledger.canonical_text import folded
 from takifugu.ledger.charge_values import Cells
 from takifugu.ledger.events import accepted_terms, cell_naming
 from takifugu.ledger.events.accepted_terms import Terms
@@ -65,13 +65,6 @@ def refuse_second_spelling(connection: Connection, dataset: str, analyst: str) -
             given=f"is {analyst!r:.80} and {double[0]!r:.80} has an account already",
             needed="be spelt the same way: two spellings would have two budgets",
         )
-
-
-def folded(name: str) -> str:
-    """A name without what eyes overlook: case, width, the form of accents, spaces."""
-    wide = unicodedata.normalize("NFKC", name).casefold()
-    kept = (c for c in wide if not c.isspace() and unicodedata.category(c) != "Cf")
-    return unicodedata.normalize("NFKC", "".join(kept))
 
 
 def similar_names(name: str, names: Sequence[str]) -> tuple[str, ...]:

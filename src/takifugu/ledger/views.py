@@ -2,15 +2,16 @@
 
 import json
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from takifugu._atomic import whole_file
-from takifugu.errors import NoBudget
+from takifugu.errors import NoBudget, UnsoundRequest
 from takifugu.ledger.accounts.account import WHOLE, Book, Books, Touch, charged
 from takifugu.ledger.accounts.frontier import Frontier
 from takifugu.ledger.accounts.limits import Limits, spent_epsilon
@@ -31,6 +32,7 @@ from takifugu.losses import Loss, Pure
 from takifugu.translation.protocol import LossTranslation
 
 _COUNTED = chain.events_where("dataset = :named OR kind = 'loss'")
+MOST_EVENTS = 10_000  # of one page
 _STORED = chain.events_where("seq > :after", "ORDER BY seq LIMIT :most")
 EPSILON = Pure(0)  # a loss in ε, the currency that is meant by default
 
@@ -215,6 +217,63 @@ class LedgerViews(OpenStore):
                 return
             with closing(chain.events_where(chosen).stream(connection, values)) as found:
                 yield from map(chain.read, found)
+
+    def events(
+        self,
+        after: int = 0,
+        limit: int = 100,
+        kind: str | Sequence[str] | None = None,
+        dataset: str | None = None,
+        analyst: str | None = None,
+        *,
+        before: int | None = None,
+    ) -> tuple[Event, ...]:
+        """At most ``limit`` events after event ``after``, in order: one page of a list.
+
+        With ``before``, those nearest before that event, the latest first. The number of the last
+        event of a page asks for the next one.
+
+        Args:
+            after: Only events with a higher number.
+            limit: How many at most.
+            kind: Only events of this kind, or of one of these.
+            dataset: Only events of this dataset.
+            analyst: Only events of this analyst.
+            before: Only events with a lower number, in descending order.
+        """
+        if not (0 <= after < 2**63 and 0 < limit <= MOST_EVENTS and 0 < (before or 1) < 2**63):
+            raise UnsoundRequest(
+                f"a page has 1 to {MOST_EVENTS} events, after or before the number of one",
+                field="limit",
+                given=limit,
+                needed=MOST_EVENTS,
+            )
+        kinds = (kind,) if isinstance(kind, str) else tuple(kind or ())
+        values: dict[str, Any] = {"after": after, "most": limit}
+        chosen = ["seq > :after"]
+        for column, value in (("dataset", dataset), ("analyst", analyst)):
+            if value is not None:
+                values[column] = value
+                chosen.append(f"{column} = :{column}")
+        if kind is not None:
+            named = {f"kind_{place}": one for place, one in enumerate(kinds)}
+            values |= named
+            chosen.append(f"kind IN ({', '.join(f':{name}' for name in named) or 'NULL'})")
+        order = "ORDER BY seq LIMIT :most"
+        if before is not None:
+            values["before"] = before
+            chosen.append("seq < :before")
+            order = "ORDER BY seq DESC LIMIT :most"
+        page = chain.events_where(" AND ".join(chosen), order)
+        with self._store.unguarded() as connection:
+            return tuple(map(chain.read, page.all(connection, values)))
+
+    def event(self, seq: int) -> Event | None:
+        """One event, checked against the hash of the one before it; None if there is none."""
+        with self._store.unguarded() as connection:
+            if not 0 < seq <= chain.head(connection).seq:
+                return None
+            return chain.one(connection, seq)
 
     def stored(self, after: int, most: int) -> tuple[tuple[int, str, str], ...]:
         """The first events after a number, as they are stored: number, hash, text of the body."""

@@ -82,13 +82,18 @@ class PosteriorOdds:
     def describe(self) -> Mapping[str, Any]:
         """Ready to be written as JSON; null for an ε that is infinite."""
         return {
-            "epsilon": self.epsilon if self.epsilon < float("inf") else None,
+            "epsilon": or_null(self.epsilon),
             "delta": str(self.delta),
             "from": 0.5,
             "to_at_most": float_up(1 - Fraction(self.against)),
             "except_with_probability": self.beyond,
             "words": self.words,
         }
+
+
+def or_null(loss: float | None) -> float | None:
+    """A loss as JSON: null for what is infinite."""
+    return None if loss is None or loss == float("inf") else loss
 
 
 def odds(epsilon: float | Fraction | Decimal, delta: float | Fraction = 0) -> PosteriorOdds:

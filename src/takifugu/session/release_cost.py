@@ -14,7 +14,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Position, Standing
 from takifugu.losses import Concentrated, Metric, Pure, Total
 from takifugu.mechanisms.calibration import allowance, certify, no_allowance, target_of
-from takifugu.session.odds import odds
+from takifugu.session.odds import odds, or_null
 from takifugu.session.protected_values import WHOLLY
 from takifugu.translation.accounting.totals import rho_within, total_to_pufferfish
 from takifugu.translation.protocol import LossTranslation
@@ -54,8 +54,8 @@ class AnalystCost:
         return {
             "analyst": self.analyst,
             "budget": str(self.budget),
-            "before": self.before if self.before < math.inf else None,
-            "after": self.after,
+            "before": or_null(self.before),
+            "after": or_null(self.after),
             "left": self.left,
         }
 
@@ -104,8 +104,8 @@ class ReleaseCost:
     @property
     def marginal(self) -> float | None:
         """What it adds to all that was released before, rounded up; often less than alone."""
-        if self.after is None:
-            return None
+        if self.after is None or self.after == self.before:  # both may be infinite
+            return None if self.after is None else 0.0
         added = Fraction(self.after) - Fraction(self.before)
         return float_up(max(added, Fraction(0)))
 
@@ -176,9 +176,9 @@ class ReleaseCost:
             "currency": self.currency,
             "per_entry": str(self.per_entry),
             "delta": str(self.delta),
-            "alone": self.alone,
-            "before": self.before if self.before < math.inf else None,
-            "after": self.after,
+            "alone": or_null(self.alone),
+            "before": or_null(self.before),
+            "after": or_null(self.after),
             "marginal": self.marginal,
             "budget": str(self.budget),
             "budget_delta": str(self.budget_delta),
@@ -188,8 +188,8 @@ class ReleaseCost:
             "own": None if self.own is None else self.own.describe(),
             "reuse": self.reuse,
             "by_value": None if self.by_value is None else self.by_value.document(),
-            "without_values": self.without_values,
-            "by_column": None if self.by_column is None else dict(self.by_column),
+            "without_values": or_null(self.without_values),
+            "by_column": self.by_column and {n: or_null(v) for n, v in self.by_column.items()},
             "odds": {
                 "alone": odds(self.alone, self.delta).describe(),
                 "budget": odds(self.budget, self.budget_delta).describe(),

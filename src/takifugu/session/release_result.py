@@ -162,6 +162,7 @@ class Result:
             **self.query,
             "rows_read": self.rows_read,
             "rows_there": self.rows_there,
+            "reads": None if self.reads is None else self.reads.details(),
             "columns": list(self.columns),
             "rows": [list(row) for row in self.rows],
             "raw": None if self.raw is None else [list(row) for row in self.raw],

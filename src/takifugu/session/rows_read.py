@@ -44,6 +44,15 @@ class RowsRead:
         """Both numbers as JSON."""
         return {"rows_read": self.read, "rows_there": self.there}
 
+    def details(self) -> dict[str, Any]:
+        """All but the numbers of rows as JSON: what the words about them are made of."""
+        return {
+            "others": list(self.others),
+            "entity": self.entity,
+            "longest": self.longest,
+            "entities": self.entities,
+        }
+
     def record(self) -> dict[str, Any]:
         """The same with what else a reader of the ledger has to know, who has no table."""
         return {

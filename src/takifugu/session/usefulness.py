@@ -191,7 +191,11 @@ class Usefulness:
         return {
             **self.accuracy.describe(),
             "words": self.words,
+            "one": self.one,
+            "many": self.many,
+            "guessed": self.guessed,
             "groups": self.groups,
+            "alike": self.alike,
             "worse_groups": self.worse,
             "worst": None if self.worst is None else self.worst.describe(),
             "epsilon_needed": None if not remedy or not remedy.epsilon else str(remedy.epsilon),

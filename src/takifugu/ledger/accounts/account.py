@@ -247,6 +247,8 @@ class Books:
                             book.everywhere()
             case "created" | "policy" | "accepted" | "answer" | "totals" | "source" | "separate":
                 pass
+            case "access" | "approval" | "abandoned":
+                pass
             case kind:
                 raise LedgerDamaged(f"unknown kind of event {kind!r}", reason="unknown kind")
 

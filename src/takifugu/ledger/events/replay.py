@@ -5,11 +5,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from takifugu.errors import LedgerDamaged, TakifuguError
+from takifugu.errors import ApprovalRefused, LedgerDamaged, TakifuguError
 from takifugu.ledger.accounts.account import Books, contents
 from takifugu.ledger.canonical_text import canonical_json
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.accepted_terms import AcceptedTerms
+from takifugu.ledger.events.approved_requests import ApprovedRequests
 from takifugu.ledger.events.event_chain import COPIED, KINDS, ROOT, Anchor, Event
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.statement import Connection, Statement
@@ -24,8 +25,8 @@ class Problem:
 
     Attributes:
         reason: Its kind: "storage", "missing", "edited", "unreadable", "form", "kind", "filed",
-            "head", "anchor", "terms", "account", "budget", "shape", "totals", "segments", "more",
-            or the reason of a `LedgerSetBack`.
+            "head", "anchor", "terms", "approval", "account", "budget", "shape", "totals",
+            "segments", "more", or the reason of a `LedgerSetBack`.
         message: The same in words.
         event: The event concerned; None if no single one is.
     """
@@ -102,6 +103,7 @@ def verify(connection: Connection, anchor: Anchor | None, *, sqlite: bool) -> Re
         if found != "ok":
             problems.append(Problem("storage", f"the file is damaged: {found}"))
     books, decided, previous, count, last = Books(), AcceptedTerms(), ROOT, 0, 0
+    approved = ApprovedRequests()
     anchored = anchor is None
     for row in chain.rows(connection):
         count += 1
@@ -112,6 +114,12 @@ def verify(connection: Connection, anchor: Anchor | None, *, sqlite: bool) -> Re
             if not decided.allows(body):
                 message = f"event {row.seq} was charged under terms that were not accepted"
                 problems.append(Problem("terms", message, row.seq))
+            if unfit := approved.misfit(body):
+                message = (
+                    f"event {row.seq} names approval {body['approval']}, which"
+                    f" {ApprovalRefused.WHY[unfit]}"
+                )
+                problems.append(Problem("approval", message, row.seq))
         except (
             *(TakifuguError, KeyError, ValueError),
             *(TypeError, AttributeError, ZeroDivisionError),

@@ -47,6 +47,7 @@ _ANSWERS = (
 _ANSWERED_TO = Statement(f"{_ANSWERS} AND paid.analyst = :analyst ORDER BY sent.seq")
 _ANSWERED = Statement(f"{_ANSWERS} ORDER BY sent.seq")
 _ANSWER_OF = Statement(f"SELECT seq FROM {EVENTS} WHERE charge = :paid AND kind = 'answer'")
+_ABANDONED = Statement(f"SELECT seq FROM {EVENTS} WHERE charge = :paid AND kind = 'abandoned'")
 
 
 def find(connection: Connection, identity: str, analyst: str | None) -> Answer | None:
@@ -81,11 +82,66 @@ def read(connection: Connection, event: Event) -> Answer:
     return Answer(event.body["answer"], paid, own, event.at)
 
 
+def answer_of(connection: Connection, charge: int) -> Answer | None:
+    """The answer that was recorded under a charge; None if there is none."""
+    known = _ANSWER_OF.one(connection, {"paid": charge})
+    return None if known is None else read(connection, chain.one(connection, known.seq))
+
+
+def is_abandoned(connection: Connection, charge: int) -> bool:
+    """Whether the answer under a charge was lost in a way that may depend on it."""
+    return _ABANDONED.one(connection, {"paid": charge}) is not None
+
+
+def abandon(
+    connection: Connection, last: Head, receipt: Receipt, actor: str, now: datetime
+) -> None:
+    """Write that no answer is drawn under ``receipt`` any more, unless one is recorded."""
+    charge = _paid(connection, receipt)
+    if not receipt.resumable:
+        return  # nobody draws under it again
+    if answer_of(connection, charge.seq) is None and not is_abandoned(connection, charge.seq):
+        chain.append(connection, last, "abandoned", _filed(charge) | {"actor": actor}, now)
+
+
 def store(
-    connection: Connection, last: Head, receipt: Receipt, value: Any, now: datetime
+    connection: Connection, last: Head, receipt: Receipt, value: Any, actor: str, now: datetime
 ) -> Answer:
-    """Write the answer that was released under ``receipt``: one, and only one."""
+    """Write the answer that was released under ``receipt``: one, and only one.
+
+    Of a charge that may be resumed, whoever comes second gets the answer that is there.
+    """
     text = canonical_json(value, "answer")
+    charge = _paid(connection, receipt)
+    known = answer_of(connection, charge.seq)
+    if known is not None:
+        if not receipt.resumable and canonical_json(known.value, "answer") != text:
+            raise LedgerConflict(
+                f"charge {charge.seq} has another answer already; charge again",
+                reason="answer",
+                event=charge.seq,
+            )
+        return known
+    if receipt.resumable and is_abandoned(connection, charge.seq):
+        raise LedgerConflict(
+            f"charge {charge.seq} was abandoned; charge again with a new key",
+            reason="abandoned",
+            event=charge.seq,
+        )
+    content = _filed(charge) | {"answer": value, "actor": actor}
+    return read(connection, chain.append(connection, last, "answer", content, now))
+
+
+def _filed(charge: Event) -> dict[str, Any]:
+    return {
+        "charge": charge.seq,
+        "dataset": charge.body["dataset"],
+        "analyst": charge.body["analyst"],
+    }
+
+
+def _paid(connection: Connection, receipt: Receipt) -> Event:
+    """The charge of a receipt that gives the right to release."""
     charge = chain.one(connection, receipt.anchor.seq)
     if charge.kind != "charge" or charge.hash != receipt.anchor.hash:
         raise LedgerConflict(
@@ -98,20 +154,10 @@ def store(
             reason="receipt",
             event=charge.seq,
         )
-    known = _ANSWER_OF.one(connection, {"paid": charge.seq})
-    if known is not None:
-        answer = read(connection, chain.one(connection, known.seq))
-        if canonical_json(answer.value, "answer") != text:
-            raise LedgerConflict(
-                f"charge {charge.seq} has another answer already; charge again",
-                reason="answer",
-                event=charge.seq,
-            )
-        return answer
-    content: Mapping[str, Any] = {
-        "charge": charge.seq,
-        "dataset": charge.body["dataset"],
-        "analyst": charge.body["analyst"],
-        "answer": value,
-    }
-    return read(connection, chain.append(connection, last, "answer", content, now))
+    if receipt.resumable and charge.body.get("resumable") is not True:
+        raise LedgerConflict(
+            f"charge {charge.seq} was not made to be resumed; charge again with a new key",
+            reason="receipt",
+            event=charge.seq,
+        )
+    return charge

@@ -12,6 +12,7 @@ from takifugu.ledger.storage.schema import (
     BY_DATASET,
     LATER_INDEXES,
     MIGRATIONS,
+    PEOPLE_INDEXES,
     TOTALS,
     TRUTH,
     Migration,
@@ -47,6 +48,12 @@ def _costs(connection: Connection) -> None:
     """Charges may have costs from now on, which earlier versions cannot read: nothing to change."""
 
 
+def _people(connection: Connection) -> None:
+    """Actors, tokens, approvals and resumed charges, which earlier versions cannot read."""
+    for index in PEOPLE_INDEXES:
+        create_index(connection, index)
+
+
 _APPLIED = Statement(f"SELECT name FROM {MIGRATIONS} ORDER BY place")
 _DONE = insert(MIGRATIONS, "place", "name")
 DIGESTED = Migration("0003 digests of totals", _digests)
@@ -57,11 +64,18 @@ KNOWN = (
     Migration("0004 what names a cell", _naming),
     Migration("0005 events by dataset", _by_dataset),
     Migration("0006 costs by value", _costs),
+    Migration("0007 people who ask and approve", _people),
 )
 
 
 def prepare(
-    store: Store, now: datetime, *, create: bool, guard: Guard, follow: bool = True
+    store: Store,
+    now: datetime,
+    *,
+    create: bool,
+    guard: Guard,
+    actor: str | None = None,
+    follow: bool = True,
 ) -> Anchor:
     """Create the ledger if there is none and ``create`` allows it, or bring it up to date.
 
@@ -73,7 +87,7 @@ def prepare(
     """
     first = _up_to_date(store, create=create)
     if first is None:
-        first = _brought_up_to_date(store, now, guard)
+        first = _brought_up_to_date(store, now, guard, actor)
     store.empty_log()
     store.identity = guard.ledger = identity_in(first)
     last, noted = _compare(store, guard)
@@ -105,7 +119,7 @@ def _up_to_date(store: Store, *, create: bool) -> Event | None:
     return None
 
 
-def _brought_up_to_date(store: Store, now: datetime, guard: Guard) -> Event:
+def _brought_up_to_date(store: Store, now: datetime, guard: Guard, actor: str | None) -> Event:
     """Make or migrate the ledger; its first event."""
     if store.is_new:
         store.make_file()
@@ -118,7 +132,7 @@ def _brought_up_to_date(store: Store, now: datetime, guard: Guard) -> Event:
     with store.writing() as connection:
         store.only_one(connection)
         transaction_state(connection).unwitnessed = guard.witness is None
-        migrate(connection, store, now)
+        migrate(connection, store, now, actor)
         return chain.one(connection, 1)
 
 
@@ -131,9 +145,10 @@ def _compare(store: Store, guard: Guard) -> tuple[Anchor, Anchor | None]:
     return Anchor(last.seq, last.hash), noted
 
 
-def migrate(connection: Connection, store: Store, now: datetime) -> None:
+def migrate(connection: Connection, store: Store, now: datetime, actor: str | None) -> None:
     """Apply what is missing. Others may have done so since: look again under the lock."""
     done = _applied(connection, store)
+    signed = {} if actor is None else {"actor": actor}
     if done == 0:
         create_table(connection, MIGRATIONS)
     for place, migration in enumerate(KNOWN[done:], start=done + 1):
@@ -141,12 +156,14 @@ def migrate(connection: Connection, store: Store, now: datetime) -> None:
         _DONE.run(connection, {"place": place, "name": migration.name})
         if migration is TRUTH:
             last = chain.start(connection)
-            chain.append(connection, last, "created", {"ledger": uuid.uuid4().hex}, now)
+            content = {"ledger": uuid.uuid4().hex, **signed}
+            chain.append(connection, last, "created", content, now)
         if migration is DIGESTED:
             last = chain.head(connection, lock=True)
             known = chain.one(connection, last.seq).body.get("totals")
             if known is None:  # written before there were any
-                chain.append(connection, last, "totals", {"migration": migration.name}, now)
+                content = {"migration": migration.name, **signed}
+                chain.append(connection, last, "totals", content, now)
             elif known != chain.totals(connection).root:
                 raise LedgerDamaged(
                     f"the events of {store.name!r} do not add up; restore a copy", reason="totals"

@@ -93,6 +93,7 @@ TYPES = {
 }
 
 BY_DATASET = "takifugu_events_of"
+BY_ANALYST = "takifugu_of_analyst"
 INDEXES = {
     BY_DATASET: f"{EVENTS} (dataset, kind, seq)",
     "takifugu_of_dataset": f"{EVENTS} (dataset, seq)",  # finds what its cells are
@@ -100,13 +101,17 @@ INDEXES = {
     "takifugu_one_event_per_key": f'{EVENTS} ("key") WHERE "key" IS NOT NULL',
     "takifugu_questions": f"{EVENTS} (question) WHERE question IS NOT NULL",
     "takifugu_sources": f"{EVENTS} (seq) WHERE kind = 'source'",
+    BY_ANALYST: f"{EVENTS} (analyst, seq) WHERE analyst IS NOT NULL",  # of their own history
+    "takifugu_abandoned_once": f"{EVENTS} (charge) WHERE kind = 'abandoned'",
     "takifugu_account_names": f"{ACCOUNTS} (dataset, analyst)",
 }
 UNIQUE = (
     "takifugu_one_answer_per_charge",
     "takifugu_one_event_per_key",
     "takifugu_account_names",
+    "takifugu_abandoned_once",
 )
+PEOPLE_INDEXES = (BY_ANALYST, "takifugu_abandoned_once")
 LATER_INDEXES = ("takifugu_of_dataset", "takifugu_sources")  # that the first ledgers did not have
 
 

@@ -58,15 +58,13 @@ async def plan(
     Nothing protected is read either: plan as often as you like.
     """
     services, actor = services_of(request), actor_of(request)
-    await find_dataset(services, actor, dataset)
+    find_dataset(services, actor, dataset)
     if body.analyst is not None and actor.role == "analyst" and body.analyst != actor.name:
         raise Problem(
             403, "forbidden", "you plan in your own name; leave `analyst` out", field="analyst"
         )
     options = query_options(body.query)
-    task = new_task(
-        *(request, "plan", dataset), query=options.document(), analyst=body.analyst
-    )
+    task = new_task(*(request, "plan", dataset), query=options.document(), analyst=body.analyst)
     return await run_as_job(request, task)
 
 
@@ -103,7 +101,7 @@ async def release_query(
     `Location` is its address.
     """
     services, actor = services_of(request), actor_of(request)
-    await find_dataset(services, actor, dataset)
+    find_dataset(services, actor, dataset)
     key = checked_key(idempotency_key)
     options = query_options(body.query)
     job = begin_release(

@@ -34,9 +34,7 @@ router = APIRouter(tags=["releases"])
 LAST = 2**53  # above every event
 ChargeNumber = Annotated[
     int,
-    Path(
-        ge=1, le=LAST, description="The event of the ledger that paid for it.", examples=[12]
-    ),
+    Path(ge=1, le=LAST, description="The event of the ledger that paid for it.", examples=[12]),
 ]
 NOT_CHANGED: dict[int | str, dict[str, Any]] = {
     304: {"description": "The caller has it already, by `If-None-Match`."}
@@ -102,9 +100,7 @@ async def kept_result(services: Services, actor: Actor, charge: int) -> "KeptRes
     Raises:
         Problem: There is none, or not for them: 404 for both.
     """
-    found: KeptResult | None = await asyncio.to_thread(
-        services.state.result, charge, _own(actor)
-    )
+    found: KeptResult | None = await asyncio.to_thread(services.state.result, charge, _own(actor))
     if found is None:
         raise no_release()
     return found
@@ -191,15 +187,11 @@ FormatOption = Annotated[
                 if one.name not in ("json", "csv-metadata")
             }
             | {FORMATS["csv-metadata"].media_type: {"schema": {"type": "object"}}},
-            "headers": {
-                "ETag": {"schema": {"type": "string"}, "description": "Names this file."}
-            },
+            "headers": {"ETag": {"schema": {"type": "string"}, "description": "Names this file."}},
         },
     },
 )
-async def result(
-    request: Request, charge: ChargeNumber, format: FormatOption = None
-) -> Response:
+async def result(request: Request, charge: ChargeNumber, format: FormatOption = None) -> Response:
     """The result of a release, as JSON, CSV (and its metadata), Parquet, Arrow or Excel."""
     kept = await kept_result(services_of(request), actor_of(request), charge)
     form = chosen(request, format, FORMATS)
@@ -230,9 +222,7 @@ async def result(
                 one.media_type: {"schema": {"type": "string", "format": "binary"}}
                 for one in FIGURES.values()
             },
-            "headers": {
-                "ETag": {"schema": {"type": "string"}, "description": "Names this file."}
-            },
+            "headers": {"ETag": {"schema": {"type": "string"}, "description": "Names this file."}},
         },
     },
 )

@@ -42,9 +42,7 @@ FIGURES = {
 }
 
 
-def chosen(
-    request: Request, asked: str | None, formats: dict[str, ResultFormat]
-) -> ResultFormat:
+def chosen(request: Request, asked: str | None, formats: dict[str, ResultFormat]) -> ResultFormat:
     """The format that a request asks for; the first one if it does not care.
 
     Raises:
@@ -61,7 +59,10 @@ def chosen(
     if found is None:
         media = ", ".join(one.media_type for one in formats.values())
         raise Problem(
-            406, "not-acceptable", f"`Accept` names no format that there is: {media}", field="Accept"
+            406,
+            "not-acceptable",
+            f"`Accept` names no format that there is: {media}",
+            field="Accept",
         )
     return found
 

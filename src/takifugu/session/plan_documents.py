@@ -1,0 +1,301 @@
+"""Plans as JSON documents, to be sent to somebody else, and made into plans again there.
+
+`plan_to_document` writes all of a plan that is for whoever asked: what `Plan.describe` has, the
+words that print, and what is needed to make the plan again. The owner's marks stay behind: that of
+the data, the fingerprint of the declaration and what names its cells, the rules of the policy.
+`plan_from_document` gives a `Plan` that equals, prints and describes as the first one, with
+`ON_THE_SERVER` in place of those marks and a `DescribedMechanism` in place of the mechanism; it
+cannot be released here, because a session refuses a plan whose charge is not the one it would make.
+`public_form` is the same plan without the detour.
+
+Numbers are exact: `takifugu.session.document_reading` says how they are written.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from datetime import datetime
+from fractions import Fraction
+from itertools import product
+from math import prod
+from typing import Any
+
+from takifugu.engines import Scope
+from takifugu.errors import UnsoundRequest
+from takifugu.ledger import Cells, Charge, Groups, Window
+from takifugu.ledger.charge_values import loss_body, loss_of
+from takifugu.losses import Concentrated, Loss, Metric, Pure
+from takifugu.priors import Name
+from takifugu.session.cells import MOST_GROUPS, Rows
+from takifugu.session.described_mechanism import DescribedMechanism
+from takifugu.session.document_reading import (
+    DocumentPart,
+    InvalidDocument,
+    as_json,
+    by_name,
+    converted,
+    fraction,
+    json_object,
+    listed,
+    moment,
+    name,
+    predicted,
+    refuse_unshown,
+    text,
+    title,
+    truth,
+    whole,
+)
+from takifugu.session.price_documents import (
+    cost_from_document,
+    reads_from_document,
+    usefulness_from_document,
+    value_cost,
+)
+from takifugu.session.query.query import Query
+from takifugu.session.query_options import QueryOptions
+from takifugu.session.query_planner import KINDS
+from takifugu.session.release_plan import Plan
+
+ON_THE_SERVER = "on the server"  # stands for a mark that is the owner's
+FORM = "takifugu-plan-2"  # of what is sent; a plan file has another
+DERIVED = ("cells",)  # of a description: made from what is the owner's
+
+
+def public_form(plan: Plan) -> Plan:
+    """The plan as somebody sees it who is not the owner: without the marks of the data."""
+    charge = replace(
+        plan.charge,
+        data=ON_THE_SERVER,
+        cells=Cells.of({"kept": ON_THE_SERVER}),
+        declared="",
+        rules=None,
+        sources=(),
+    )
+    return replace(plan, charge=charge)
+
+
+def is_public_form(plan: Plan) -> bool:
+    """Whether a plan came from a server, and can be released by that server alone."""
+    return plan.charge.data == ON_THE_SERVER
+
+
+def plan_to_document(plan: Plan) -> dict[str, Any]:
+    """All of a plan that is for whoever asked, ready to be written as JSON."""
+    charge = plan.charge
+    described = {k: v for k, v in plan.describe().items() if k not in DERIVED}
+    found: dict[str, Any] = as_json(
+        {
+            "form": FORM,
+            **described,
+            "options": plan.options.document(),
+            "price": plan.price,
+            "needs_confirmation": plan.needs_confirmation,
+            "text": str(plan),
+            "reads": plan.reads.details(),
+            "analyst": charge.analyst,
+            "made": {
+                "query": _query_document(plan.query),
+                "delta": plan.delta,
+                "unit": plan.unit.document(),
+                "otherwise": plan.otherwise,
+                "loss": loss_body(charge.loss),
+                "prior": charge.prior,
+                "secrets": charge.secrets,
+                "translation": charge.translation,
+            },
+        }
+    )
+    return found
+
+
+def plan_from_document(document: Any, options: QueryOptions | None = None) -> Plan:
+    """The plan that `plan_to_document` wrote.
+
+    ``options`` are what was asked for, if that is known here: a document has a fraction and a day
+    as text, which mean the same and are not the same value. Others than those of the document are
+    refused.
+    """
+
+    def read(given: Any, _: str) -> Plan:
+        plan = _plan(DocumentPart.of(given), options)
+        refuse_unshown(lambda: (plan.describe(), str(plan)))
+        return plan
+
+    return converted(document, "document", read)
+
+
+def _plan(found: DocumentPart, options: QueryOptions | None) -> Plan:
+    if found.text("form") != FORM:
+        raise InvalidDocument(
+            "form",
+            given="is another one",
+            needed=f"be {FORM!r}: this version of takifugu reads no other",
+            reason="form",
+        )
+    made = found.part("made")
+    query = made.read("query", _query)
+    mechanism = found.read("mechanism", _mechanism)
+    charge = Charge(
+        dataset=found.read("dataset", title),
+        query=query.body(),
+        mechanism=mechanism.describe(),
+        loss=made.read("loss", _loss),
+        data=ON_THE_SERVER,
+        prior=made.read("prior", title),
+        secrets=made.read("secrets", title),
+        translation=made.read("translation", title),
+        cells=Cells.of({"kept": ON_THE_SERVER}),
+        window=query.rows.window,
+        groups=query.rows.groups,
+        analyst=found.maybe("analyst", title),
+    )
+    reads = reads_from_document(found)
+    if reads is None:
+        raise InvalidDocument("rows_read", given="is missing", needed="be given")
+    return Plan(
+        options=_options(found, options),
+        query=query,
+        mechanism=mechanism,
+        error=found.read("error", predicted),
+        reason=found.text("reason"),
+        delta=made.fraction("delta"),
+        unit=made.read("unit", value_cost),
+        otherwise=made.maybe("otherwise", predicted),
+        charge=charge,
+        reads=reads,
+        cost=found.read("cost", cost_from_document),
+        usefulness=found.read("usefulness", usefulness_from_document),
+        stored=found.truth("stored"),
+        instead=found.maybe("instead", _instead),
+        notes=found.texts("notes"),
+    )
+
+
+def _options(found: DocumentPart, known: QueryOptions | None) -> QueryOptions:
+    given = found.read("options", json_object)
+    if known is None:
+        return found.read("options", lambda value, _: QueryOptions.from_document(value))
+    if as_json(known.document()) != given:
+        raise InvalidDocument(
+            "options",
+            given="are not those that were asked for",
+            needed="be the same: this is the plan of another query",
+            reason="options",
+        )
+    return known
+
+
+def _instead(document: Any, path: str) -> dict[str, Any]:
+    found = DocumentPart.of(document, path)
+    found.decimal("epsilon")
+    return {"epsilon": found.text("epsilon"), "error": found.read("error", predicted)}
+
+
+def _mechanism(document: Any, path: str) -> DescribedMechanism:
+    found = DescribedMechanism(json_object(document, path))
+    part = DocumentPart.of(document, path)
+    part.text("kind")
+    if not isinstance(part.read("loss", _loss), Pure | Concentrated):
+        raise InvalidDocument(f"{path}, loss", given="is another", needed="be in ε or in ρ")
+    return found
+
+
+def _loss(document: Any, path: str) -> Loss:
+    part = DocumentPart.of(document, path)
+    part.text("currency")
+    for key in ("epsilon", "delta", "rho"):
+        if key in part.given:
+            part.fraction(key)
+    found = loss_of(part.given)
+    if isinstance(found, Metric):
+        value_cost(document["cost"], f"{path}, cost")
+    return found
+
+
+# --- queries ---
+
+Reader = Callable[[Any, str], Any]
+
+
+def _weights(value: Any, path: str) -> tuple[tuple[Name, Fraction], ...]:
+    pairs = listed(listed(lambda part, _: part))(value, path)
+    if not all(len(pair) == 2 for pair in pairs):
+        raise InvalidDocument(path, given="has no pairs", needed="list keys and weights")
+    return tuple((name(key, path), fraction(weight, path)) for key, weight in pairs)
+
+
+FIELDS: Mapping[str, Reader] = {
+    "column": text,
+    "by": listed(text),
+    "beside": listed(text),
+    "sum_to_one": truth,
+    "k": whole,
+    "leave_out": listed(name),
+    "values": listed(name),
+    "level": fraction,
+    "every": whole,
+    "name": text,
+    "weighted_by": text,
+    "weights": _weights,
+}  # registry: one line for each field of a kind of query
+
+
+def _query_document(query: Query) -> dict[str, Any]:
+    scope = query.rows.scope
+    if scope.entities is not None:
+        raise UnsoundRequest(
+            "a query about a share of the entities cannot be sent", field="entities"
+        )
+    own = {part.name: getattr(query, part.name) for part in fields(query) if part.name != "rows"}
+    return {
+        "kind": query.kind,
+        **own,
+        "rows": {
+            "start": _moment_document(scope.start),
+            "end": _moment_document(scope.end),
+            "where": {column: list(keys) for column, keys in scope.where.items()},
+        },
+    }
+
+
+def _query(document: Any, path: str) -> Query:
+    found = DocumentPart.of(document, path)
+    kind: Any = found.text("kind")
+    if kind not in KINDS:
+        raise InvalidDocument(
+            found.named("kind"), given="is unknown", needed=f"be one of {', '.join(KINDS)}"
+        )
+    cls = KINDS[kind]
+    own = {
+        part.name: found.read(part.name, FIELDS[part.name])
+        for part in fields(cls)
+        if part.name != "rows"
+    }
+    return cls(rows=found.read("rows", _rows), **own)
+
+
+def _rows(document: Any, path: str) -> Rows:
+    found = DocumentPart.of(document, path)
+    start, end = found.maybe("start", _placed), found.maybe("end", _placed)
+    where = found.read("where", by_name(listed(name)))
+    kept = {column: where[column] for column in sorted(where)}
+    if prod(map(len, kept.values())) > MOST_GROUPS:
+        raise InvalidDocument(
+            found.named("where"), given="names too many groups", needed=f"name up to {MOST_GROUPS}"
+        )
+    return Rows(
+        Scope(start=start, end=end, where=kept),
+        None if start is None and end is None else Window(start, end),
+        Groups(kept, product(*kept.values())) if kept else None,
+    )
+
+
+def _moment_document(placed: Any) -> Any:
+    """A bound: a whole step, or an instant."""
+    return {"instant": placed.isoformat()} if isinstance(placed, datetime) else placed
+
+
+def _placed(value: Any, path: str) -> int | datetime:
+    if isinstance(value, Mapping):
+        return DocumentPart.of(value, path).read("instant", moment)
+    return whole(value, path)
