@@ -16,6 +16,12 @@ ROUTERS: tuple[str, ...] = (
     "takifugu.server.api.query_routes",
     "takifugu.server.api.release_routes",
     "takifugu.server.api.job_routes",
+    "takifugu.server.pages.static_files",
+    "takifugu.server.pages.sign_in_pages",
+    "takifugu.server.pages.dataset_pages",
+    "takifugu.server.pages.ask_pages",
+    "takifugu.server.pages.release_pages",
+    "takifugu.server.pages.ledger_pages",
 )
 
 

@@ -28,7 +28,9 @@ def plan_words(plan: Plan) -> dict[str, Any]:
     over = not cost.fits and not plan.stored
     return {
         "title": f"{plan.query.kind.replace('_', ' ')} of {visible(plan.query.title)}",
-        "cost": "nothing" if plan.stored else cost.words.replace("epsilon", "ε").replace("delta", "δ"),
+        "cost": "nothing"
+        if plan.stored
+        else cost.words.replace("epsilon", "ε").replace("delta", "δ"),
         "adds": _adds(plan),
         "left": f"{four_digits(cost.left, 'down')} of {four_digits(cost.budget, 'down')}",
         "verdict": useful.verdict,

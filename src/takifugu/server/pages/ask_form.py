@@ -133,10 +133,7 @@ def fields_of(description: Mapping[str, Any]) -> tuple[FormField, ...]:
     shown = {kind.name for kind in kinds_of(description)}
     kinds = [kind for kind in description["queries"] if kind["kind"] in shown]
     names = dict.fromkeys(
-        name
-        for kind in kinds
-        for name in (*kind["required"], *kind["optional"])
-        if name in LABELS
+        name for kind in kinds for name in (*kind["required"], *kind["optional"]) if name in LABELS
     )
     return tuple(_field(name, kinds, description) for name in names)
 
@@ -172,9 +169,7 @@ def _labels(description: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(map(str, found[0])) if len(found) == 1 else ()
 
 
-def filled_in(
-    form: Sequence[tuple[str, str]], fields: Sequence[FormField]
-) -> dict[str, Any]:
+def filled_in(form: Sequence[tuple[str, str]], fields: Sequence[FormField]) -> dict[str, Any]:
     """What a form was filled in with, as a document of query options.
 
     A field that is empty is not given. What is no number is passed on as it is: whoever reads the

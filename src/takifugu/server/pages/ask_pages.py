@@ -147,4 +147,4 @@ def _bound_type(description: Mapping[str, Any]) -> str:
 
 
 def _midnight(value: Any) -> bool:
-    return isinstance(value, str) and value.partition("T")[2].startswith(("", "00:00:00"))
+    return isinstance(value, str) and value.partition("T")[2][:8] in ("", "00:00:00")

@@ -16,7 +16,7 @@ from takifugu.server.services import actor_of, services_of
 
 router = APIRouter(include_in_schema=False)
 PATIENCE = 3.0  # seconds that the list waits for datasets that are not open yet
-UNKNOWN = {"spent": None, "left": None, "analysts": [], "history": [], "most": None}
+UNKNOWN: Mapping[str, Any] = {"spent": None, "left": None, "analysts": [], "history": [], "most": None}
 
 
 @router.get("/")
@@ -24,7 +24,7 @@ async def datasets_page(request: Request) -> Response:
     """The datasets, each with its budget as a gauge."""
     paging = Paging(limit=MOST, cursor=request.query_params.get("cursor"))
     found = document_of(await api.datasets(request, paging))
-    policies = await services_of(request).of_project(lambda project: project.policy.datasets)
+    policies = services_of(request).project().policy.datasets
     cards = await asyncio.gather(*(_card(request, item) for item in found["items"]))
     for card in cards:
         card["askers"] = askers(policies[card["name"]].analysts)
@@ -107,7 +107,7 @@ async def budget_of(request: Request, dataset: str) -> Mapping[str, Any]:
 @router.get("/datasets/{dataset}/budget.svg")
 async def budget_picture(request: Request, dataset: str) -> Response:
     """The history of the budget as a picture."""
-    await api.find_dataset(services_of(request), actor_of(request), dataset)
+    api.find_dataset(services_of(request), actor_of(request), dataset)
     task = new_task(request, "budget-figure", dataset)
     return await run_as_job(
         request, task, lambda drawn: Response(drawn, media_type="image/svg+xml")

@@ -47,7 +47,7 @@ async def _show(request: Request, verified: Mapping[str, Any] | None = None) -> 
             order="newest",
         )
     )
-    datasets = await services_of(request).of_project(lambda project: list(project.policy.datasets))
+    datasets = list(services_of(request).project().policy.datasets)
     following = {**kept, "cursor": events["next"]} if events["next"] else None
     return shown(
         *(request, "ledger.html", "/ledger"),
@@ -83,7 +83,7 @@ def _verified(found: Mapping[str, Any]) -> dict[str, Any]:
 async def reports_page(request: Request) -> Response:
     """The reports, to view and to download."""
     services = services_of(request)
-    names = await services.of_project(lambda project: list(project.policy.datasets))
+    names = list(services.project().policy.datasets)
     signed = services.settings.signing_key is not None
     reports = [_report("All datasets", "What was released of every dataset.", (), signed)]
     if len(names) > 1:

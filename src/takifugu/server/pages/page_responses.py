@@ -19,7 +19,7 @@ from takifugu.server.services import actor_of
 STORED_BY_NOBODY = {"Cache-Control": "no-store"}
 
 
-class StillRunning(Exception):  # noqa: N818 - nothing is wrong
+class StillRunning(Exception):
     """Work for a page takes longer than a request waits; the page asks again by itself."""
 
 

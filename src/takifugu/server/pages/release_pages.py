@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request, Response
 from takifugu.server.api import release_routes as api
 from takifugu.server.api.pagination import Paging
 from takifugu.server.api.problems import Problem
+from takifugu.server.api.running import new_task, run_as_job
 from takifugu.server.pages.page_responses import document_of, shown
 from takifugu.server.pages.page_templates import up
 from takifugu.server.services import actor_of, services_of
@@ -63,14 +64,15 @@ async def release_page(request: Request, charge: str) -> Response:
     except Problem:
         known = document_of(await api.release(request, number))
         return shown(request, "release_unkept.html", "/releases", release=known)
-    return shown(
-        *(request, "release.html", "/releases"), charge=number, result=result_view(kept.document)
-    )
+    task = new_task(request, "result-words", None, document=dict(kept.document))
+    words = document_of(await run_as_job(request, task))
+    result = result_view(kept.document, words)
+    return shown(request, "release.html", "/releases", charge=number, result=result)
 
 
-def result_view(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A result as a page shows it."""
-    query, words = document["query"], document["words"]
+def result_view(document: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
+    """A result as a page shows it; ``words`` are those of the task ``result-words``."""
+    query = document["query"]
     columns = document["columns"]
     return {
         "title": words["title"],
@@ -79,7 +81,7 @@ def result_view(document: Mapping[str, Any]) -> dict[str, Any]:
         "caption": f"{words['facts']['expected error']}; low and high are 95 % intervals"
         if columns[-1] == "high"
         else words["facts"]["expected error"],
-        "alt": _alt(document, query),
+        "alt": _alt(document, query, words["title"]),
         "columns": [
             {"name": name, "number": _is_number(document["rows"], place)}
             for place, name in enumerate(columns)
@@ -98,8 +100,8 @@ def _is_number(rows: list[list[Any]], place: int) -> bool:
     )
 
 
-def _alt(document: Mapping[str, Any], query: Mapping[str, Any]) -> str:
+def _alt(document: Mapping[str, Any], query: Mapping[str, Any], title: str) -> str:
     rows, by = len(document["rows"]), query["by"]
     groups = f", for each {' and '.join(by)}" if by else ""
     kind = "A ranking" if query["name"] == "top_k" else "Points with intervals"
-    return f"{kind}: {rows:,} lines of {document['words']['title']}{groups}. The table has them."
+    return f"{kind}: {rows:,} lines of {title}{groups}. The table has them."

@@ -1,4 +1,4 @@
-"""Tasks of pages: the history of a budget as a picture."""
+"""Tasks of pages: the history of a budget as a picture, and results in words."""
 
 from datetime import datetime
 from fractions import Fraction
@@ -9,6 +9,7 @@ from takifugu.reports.standalone_svg import standalone_svg
 from takifugu.server.work.dataset_tasks import budget, dataset_of
 from takifugu.server.work.tasks import Task, task
 from takifugu.server.work.worker_host import WorkerHost
+from takifugu.session.result_documents import result_from_document
 from takifugu.visible import four_digits
 
 
@@ -20,14 +21,19 @@ def budget_figure(host: WorkerHost, asked: Task) -> bytes:
     budget.
     """
     opened = dataset_of(host, asked)
-    whole = next(
-        one for one in budget(host, asked)["budgets"] if one["analyst"] is None
-    )
+    whole = next(one for one in budget(host, asked)["budgets"] if one["analyst"] is None)
     events = _events(whole, opened)
     spent = four_digits(whole["spent"] or 0.0, "up")
     return standalone_svg(
         spending_figure(events), f"What was spent of the budget of {opened.name}: now {spent}"
     )
+
+
+@task("result-words")
+def result_words(_: WorkerHost, asked: Task) -> dict[str, Any]:
+    """What a result is, in words: its ``title``, and the ``facts`` about it by name."""
+    result = result_from_document(asked.options["document"])
+    return {"title": result.title, "facts": result.facts()}
 
 
 def _events(whole: dict[str, Any], opened: Any) -> list[BudgetEvent]:

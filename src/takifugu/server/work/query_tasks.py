@@ -17,6 +17,8 @@ from takifugu.server.roles import Actor
 from takifugu.server.work.dataset_tasks import dataset_of
 from takifugu.server.work.tasks import Task, task
 from takifugu.server.work.worker_host import WorkerHost
+from takifugu.session.plan_documents import plan_to_document
+from takifugu.session.plan_words import plan_words
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_plan import Plan
 
@@ -50,7 +52,7 @@ def _plan(session: PolicySession, asked: Task) -> Plan:
 
 def plan_document(made: Plan) -> dict[str, Any]:
     """A plan, as the one who asked for it may see it."""
-    return made.describe() | {"text": str(made)}
+    return plan_to_document(made) | {"words": plan_words(made)}
 
 
 @task("plan")
@@ -60,7 +62,7 @@ def plan(host: WorkerHost, asked: Task) -> dict[str, Any]:
     Options: ``query``, a document of `QueryOptions`; of an owner also ``analyst``.
     """
     session = _session(host, asked)
-    return plan_document(_plan(session, asked))
+    return {"plan": plan_document(_plan(session, asked)), "approval": None}
 
 
 @task("release")
