@@ -39,10 +39,10 @@ def plan_words(plan: Plan) -> dict[str, Any]:
         "error": error_words(plan.error),
         "odds": cost.odds_words.removeprefix("for one person: "),
         "notes": [
-            plan.price if plan.stored else "",
+            *([plan.price] if plan.stored else []),
             *plan.reads.lines,
             plan.reason,
-            "" if saved is None else f"saved: {visible(str(saved))}",
+            *([] if saved is None else [f"saved: {visible(str(saved))}"]),
             *plan.notes,
         ],
         "over": plan.price if over else "",

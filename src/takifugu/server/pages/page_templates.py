@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from takifugu.server.access_rules import BY_ROUTE, allowed
 from takifugu.visible import four_digits, visible
@@ -31,6 +31,7 @@ MENU = (
     ("/reports", "Reports"),
     ("/tokens", "Tokens"),
 )
+FILLED = 100  # letters that a line of a guarantee has at most
 SHORT = 12  # digits of a hash that people read
 
 
@@ -114,9 +115,43 @@ def part(value: Any, whole: Any) -> str:
     return f"{float(100 * share):.2f}%"
 
 
-def paragraphs(text: str) -> list[str]:
-    """The paragraphs of plain text: lines are joined, blank lines part."""
-    return [" ".join(block.split()) for block in text.split("\n\n") if block.strip()]
+def prose(text: str) -> list[list[Markup]]:
+    """A guarantee as blocks: a paragraph has one text, a list has several, of which the first leads.
+
+    Lines are joined where the next word had no room, at `FILLED` letters; a line that ends before
+    that ends its paragraph. Names in backticks become code.
+
+    >>> prose("Known:\\n  - that a row\\n    exists;\\n  - its `place`.\\nNothing else.")
+    [[Markup('Known:'), Markup('that a row exists;'), Markup('its <code>place</code>.')], \
+[Markup('Nothing else.')]]
+    """
+    blocks: list[list[str]] = []
+    last = ""
+    for line in text.splitlines():
+        words = line.strip()
+        if words.startswith("- ") and blocks:
+            blocks[-1].append(words.removeprefix("- "))
+        elif words and last and (line.startswith("    ") or _goes_on(last, words)):
+            blocks[-1][-1] += f" {words}"
+        elif words:
+            blocks.append([words])
+        last = line.rstrip()
+    return [[_with_code(one) for one in block] for block in blocks]
+
+
+def _goes_on(line: str, following: str) -> bool:
+    """Whether a line was broken for want of room, and not because something ends there."""
+    return len(line) + 1 + len(following.split()[0]) > FILLED
+
+
+def _with_code(text: str) -> Markup:
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(_shown(text))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(_shown(one)) if place % 2 else _shown(one)
+        for place, one in enumerate(parts)
+    )
 
 
 def _environment() -> Environment:
@@ -135,7 +170,7 @@ def _environment() -> Environment:
         "cell": cell,
         "when": when,
         "part": part,
-        "paragraphs": paragraphs,
+        "prose": prose,
         "short": lambda text: str(text)[:SHORT],
         "kind": lambda name: str(name).replace("_", " "),
     }

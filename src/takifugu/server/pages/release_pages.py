@@ -78,6 +78,7 @@ def result_view(document: Mapping[str, Any], words: Mapping[str, Any]) -> dict[s
         "title": words["title"],
         "asked": words["facts"]["query"],
         "dataset": document["dataset"],
+        "at": document["at"],
         "caption": f"{words['facts']['expected error']}; low and high are 95 % intervals"
         if columns[-1] == "high"
         else words["facts"]["expected error"],
