@@ -16,8 +16,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from takifugu.errors import Malformed, one_of
-from takifugu.ledger.canonical_text import check_name, sha256
-from takifugu.ledger.snapshot import folded
+from takifugu.ledger.canonical_text import check_name, folded, sha256
 from takifugu.ledger.storage.statement import Connection, Statement, insert
 from takifugu.server.roles import ROLES, Role
 from takifugu.server.state.state_store import (

@@ -11,8 +11,7 @@ from datetime import datetime
 from typing import Any, Literal, get_args
 
 from takifugu.errors import Malformed, one_of
-from takifugu.ledger.canonical_text import check_name
-from takifugu.ledger.snapshot import folded
+from takifugu.ledger.canonical_text import check_name, folded
 from takifugu.ledger.storage.statement import Connection, Statement, insert
 from takifugu.server.state.state_store import (
     StateConflict,
