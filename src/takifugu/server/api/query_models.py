@@ -6,10 +6,23 @@ and refused with the same errors; `QueryDocument` describes them.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field
 
-from takifugu.server.api.bodies import RequestBody
+from takifugu.server.api.bodies import RequestBody, described_as
 
+Kind = Literal[
+    "histogram",
+    "count",
+    "counts",
+    "top_k",
+    "sum",
+    "mean",
+    "quantile",
+    "proportions",
+    "transitions",
+    "marginals",
+    "linear",
+]
 Number = float | str
 Bound = int | str | None
 EXAMPLE = {"kind": "histogram", "by": ["zone"], "epsilon": "0.5"}
@@ -29,10 +42,7 @@ class QueryDocument(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    kind: Literal[
-        *("histogram", "count", "counts", "top_k", "sum", "mean", "quantile"),
-        *("proportions", "transitions", "marginals", "linear"),
-    ] = Field(description="The kind of query.", examples=["histogram"])
+    kind: Kind = Field(description="The kind of query.", examples=["histogram"])
     column: str | list[str] | None = Field(
         default=None,
         description="The protected column; by default the one that the prior is about. Some kinds"
@@ -100,14 +110,7 @@ class QueryDocument(BaseModel):
     )
 
 
-QUERY_SCHEMA = WithJsonSchema(
-    {
-        "$ref": "#/components/schemas/QueryDocument",
-        "description": "The query.",
-        "examples": [EXAMPLE],
-    }
-)
-QueryField = Annotated[dict[str, Any], QUERY_SCHEMA]
+QueryField = Annotated[dict[str, Any], described_as(QueryDocument, EXAMPLE)]
 
 
 class PlanRequest(RequestBody):
@@ -160,7 +163,12 @@ class PlanResponse(BaseModel):
     """A plan, and whether its release would wait for an owner."""
 
     plan: PlanDocument
+    words: dict[str, Any] = Field(
+        description="The plan in words and rounded numbers, each by itself, for a page: `cost`,"
+        " `adds`, `left`, `verdict`, `useful`, `error`, `odds`, `notes`, `over`, `most`, `needed`."
+    )
     approval: str | None = Field(
+        default=None,
         description="Why a release would wait for an owner's approval; null if it would not.",
         examples=["it is the first release of ana on stays"],
     )

@@ -117,7 +117,7 @@ def _kept(services: Services, job: Job) -> Outcome:
     charge = result["charge"]["event"]
     document = {"charge": charge, "result": result["result"]}
     try:
-        services.state.keep_result(charge, job.task.dataset, job.actor.name, result["result"])
+        services.state.keep_result(charge, str(job.task.dataset), job.actor.name, result["result"])
     except TakifuguError as error:  # it is in the ledger; the same request keeps it again
         log.error("the result of charge %d was not kept: %s", charge, type(error).__name__)
     return Outcome(201, document, f"{API}/releases/{charge}")

@@ -195,7 +195,7 @@ async def result(request: Request, charge: ChargeNumber, format: FormatOption = 
     """The result of a release, as JSON, CSV (and its metadata), Parquet, Arrow or Excel."""
     kept = await kept_result(services_of(request), actor_of(request), charge)
     form = chosen(request, format, FORMATS)
-    headers = _headers(request, kept, form)
+    headers = _headers(kept, form)
     if form.name == "csv":
         beside = f"{API}/releases/{charge}/result?format=csv-metadata"
         headers["Link"] = f'<{beside}>; rel="describedby"; type="application/csvm+json"'
@@ -203,10 +203,8 @@ async def result(request: Request, charge: ChargeNumber, format: FormatOption = 
         return Response(status_code=304, headers=headers)
     if form.name == "json":
         return _file(json_bytes(dict(kept.document)), form, headers)
-    name = f"{kept.dataset}-{charge}.csv"
-    task = new_task(
-        *(request, "result file", None), document=dict(kept.document), format=form.name, name=name
-    )
+    options = {"document": dict(kept.document), "format": form.name}
+    task = new_task(request, "result file", None, **options, file=f"{kept.dataset}-{charge}.csv")
     return await run_as_job(request, task, lambda made: _file(made, form, headers))
 
 
@@ -237,16 +235,14 @@ async def figure(
     """The figure of a release: its intervals, or a table for a ranking."""
     kept = await kept_result(services_of(request), actor_of(request), charge)
     form = chosen(request, format, FIGURES)
-    headers = _headers(request, kept, form, inline=True)
+    headers = _headers(kept, form, inline=True)
     if unchanged(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
     task = new_task(request, "figure", None, document=dict(kept.document), format=form.name)
     return await run_as_job(request, task, lambda made: _file(made, form, headers))
 
 
-def _headers(
-    request: Request, kept: "KeptResult", form: ResultFormat, *, inline: bool = False
-) -> dict[str, str]:
+def _headers(kept: "KeptResult", form: ResultFormat, *, inline: bool = False) -> dict[str, str]:
     from takifugu import __version__
 
     provenance: Mapping[str, Any] = kept.document.get("provenance") or {}

@@ -109,10 +109,11 @@ def unchanged(request: Request, tag: str) -> bool:
 
 
 def disposition(dataset: str, charge: int, ending: str, *, inline: bool = False) -> str:
-    """The header ``Content-Disposition``: a name of letters, digits, ``-`` and ``_`` alone.
+    r"""The header ``Content-Disposition``: a name of letters, digits, ``-`` and ``_`` alone.
 
-    >>> disposition('a"\\r\\nSet-Cookie: b', 12, ".csv")
+    >>> disposition('a"\r\nSet-Cookie: b', 12, ".csv")
     'attachment; filename="aSet-Cookieb-12.csv"'
     """
     kept = "".join(c for c in dataset if c.isascii() and (c.isalnum() or c in "-_"))[:80]
-    return f'{"inline" if inline else "attachment"}; filename="{kept or "result"}-{charge}{ending}"'
+    how = "inline" if inline else "attachment"
+    return f'{how}; filename="{kept or "result"}-{charge}{ending}"'

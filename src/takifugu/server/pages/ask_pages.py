@@ -86,7 +86,7 @@ async def _form(
         try:
             body = PlanRequest(query=options)
             found = document_of(await query_routes.plan(request, dataset, body))
-            words, approval = found["plan"]["words"], found["approval"] or ""
+            words, approval = found["words"], found.get("approval") or ""
             state = "over" if words["over"] else "noise" if words["confirm"] else "ready"
             said = f"Costs {words['cost']}; {words['verdict']}."
         except (Problem, TakifuguError) as error:

@@ -50,11 +50,6 @@ def _plan(session: PolicySession, asked: Task) -> Plan:
     return session.plan(session.resolved(options))
 
 
-def plan_document(made: Plan) -> dict[str, Any]:
-    """A plan, as the one who asked for it may see it."""
-    return plan_to_document(made) | {"words": plan_words(made)}
-
-
 @task("plan")
 def plan(host: WorkerHost, asked: Task) -> dict[str, Any]:
     """What a query would cost and how good its answer would be. Nothing is spent.
@@ -62,7 +57,8 @@ def plan(host: WorkerHost, asked: Task) -> dict[str, Any]:
     Options: ``query``, a document of `QueryOptions`; of an owner also ``analyst``.
     """
     session = _session(host, asked)
-    return {"plan": plan_document(_plan(session, asked)), "approval": None}
+    made = _plan(session, asked)
+    return {"plan": plan_to_document(made), "words": plan_words(made)}
 
 
 @task("release")

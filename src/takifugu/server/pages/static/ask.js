@@ -78,8 +78,7 @@ async function plan() {
   }
 }
 
-function show({ plan: found, approval }) {
-  const words = found.words;
+function show({ plan: found, words, approval }) {
   for (const name of ["cost", "adds", "left", "error", "odds", "useful", "verdict"]) {
     at(name).textContent = words[name];
   }
@@ -141,7 +140,7 @@ function gauge(cost) {
 
 function ready() {
   // A release of mostly noise waits for its box to be checked.
-  const wait = planned?.found.plan.words.confirm && !at("accept-noise").checked;
+  const wait = planned?.found.words.confirm && !at("accept-noise").checked;
   at("release-button").disabled = releasing || Boolean(wait);
 }
 
