@@ -16,7 +16,13 @@ from takifugu.server.services import actor_of, services_of
 
 router = APIRouter(include_in_schema=False)
 PATIENCE = 3.0  # seconds that the list waits for datasets that are not open yet
-UNKNOWN: Mapping[str, Any] = {"spent": None, "left": None, "analysts": [], "history": [], "most": None}
+UNKNOWN: Mapping[str, Any] = {
+    "spent": None,
+    "left": None,
+    "analysts": [],
+    "history": [],
+    "most": None,
+}
 
 
 @router.get("/")

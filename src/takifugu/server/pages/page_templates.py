@@ -116,7 +116,7 @@ def part(value: Any, whole: Any) -> str:
 
 
 def prose(text: str) -> list[list[Markup]]:
-    """A guarantee as blocks: a paragraph has one text, a list has several, of which the first leads.
+    """A guarantee as blocks: a paragraph is one text, a list several, of which the first leads.
 
     Lines are joined where the next word had no room, at `FILLED` letters; a line that ends before
     that ends its paragraph. Names in backticks become code.

@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from takifugu.reports.plot_files import as_written
 from takifugu.reports.standalone_svg import standalone_svg
