@@ -21,7 +21,15 @@ ROUTERS: tuple[str, ...] = (
     "takifugu.server.pages.dataset_pages",
     "takifugu.server.pages.ask_pages",
     "takifugu.server.pages.release_pages",
+    "takifugu.server.pages.approval_pages",
     "takifugu.server.pages.ledger_pages",
+    "takifugu.server.api.approval_routes",
+    "takifugu.server.api.budget_routes",
+    "takifugu.server.api.dataset_routes",
+    "takifugu.server.api.prior_routes",
+    "takifugu.server.api.ledger_routes",
+    "takifugu.server.api.report_routes",
+    "takifugu.server.api.witness_routes",
 )
 
 

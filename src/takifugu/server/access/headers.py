@@ -7,6 +7,7 @@ from urllib.parse import unquote_to_bytes
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from takifugu.server.access.refusals import AccessRefused
+from takifugu.server.access_rules import API
 from takifugu.server.settings import ServerSettings
 
 CSP = "; ".join(
@@ -32,6 +33,8 @@ ALWAYS: dict[str, str] = {
     "X-Frame-Options": "DENY",
 }
 HSTS = "max-age=31536000"
+OWN_POLICY = f"{API}/reports/"  # files that state which style sheets they have, by hash
+_POLICY = b"content-security-policy"
 PUBLIC = ("/static/", "/favicon.ico")  # the same for everybody, so that browsers may keep it
 _TOKEN = re.compile(rb"tf_[A-Za-z0-9_-]{16,}")
 _NAMED = re.compile(
@@ -66,10 +69,11 @@ class SecurityHeaders:
             scope["query_string"] = b""
             await _token_refused().response()(scope, receive, self._sending(send, private=True))
             return
-        private = not scope["path"].startswith(PUBLIC)
-        await self._app(scope, receive, self._sending(send, private=private))
+        private, own = not scope["path"].startswith(PUBLIC), scope["path"].startswith(OWN_POLICY)
+        sending = self._sending(send, private=private, own_policy=own)
+        await self._app(scope, receive, sending)
 
-    def _sending(self, send: Send, *, private: bool) -> Send:
+    def _sending(self, send: Send, *, private: bool, own_policy: bool = False) -> Send:
         broken = False
 
         async def sending(message: Message) -> None:
@@ -80,19 +84,22 @@ class SecurityHeaders:
                     broken = True
                     await self._send_broken(send)
                     return
-                message = {**message, "headers": self._completed(headers, private=private)}
+                completed = self._completed(headers, private=private, own_policy=own_policy)
+                message = {**message, "headers": completed}
             if not broken:
                 await send(message)
 
         return sending
 
     def _completed(
-        self, headers: list[tuple[bytes, bytes]], *, private: bool
+        self, headers: list[tuple[bytes, bytes]], *, private: bool, own_policy: bool = False
     ) -> list[tuple[bytes, bytes]]:
-        dropped = self._names | ({b"cache-control"} if private else set())
+        stated = {name.lower() for name, _ in headers}
+        names = self._names - ({_POLICY} & stated if own_policy else set())
+        dropped = names | ({b"cache-control"} if private else set())
         kept = [(name, value) for name, value in headers if name.lower() not in dropped]
         stored = [(b"cache-control", b"no-store")] if private else []
-        return [*kept, *stored, *self._fixed]
+        return [*kept, *stored, *((name, value) for name, value in self._fixed if name in names)]
 
     async def _send_broken(self, send: Send) -> None:
         """Answer instead of a response whose header would have been two."""

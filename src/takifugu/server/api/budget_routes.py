@@ -60,7 +60,7 @@ async def set_budget(
 ) -> Response:
     """Set the lifetime budget of a dataset, or of one analyst on it: an event of the ledger."""
     services, actor = services_of(request), actor_of(request)
-    await find_dataset(services, actor, dataset)
+    find_dataset(services, actor, dataset)
 
     def work() -> dict[str, object]:
         from takifugu.server.work import owner_decisions

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from takifugu.server.access_rules import API
 from takifugu.server.api.bodies import RequestBody, body_of, takes
-from takifugu.server.api.description_routes import LATER, DatasetName, find_dataset
-from takifugu.server.api.running import new_task, run_as_job
+from takifugu.server.api.description_routes import DatasetName, find_dataset
+from takifugu.server.api.running import LATER, new_task, run_as_job
 from takifugu.server.services import actor_of, services_of
 
 router = APIRouter(tags=["datasets"])
@@ -93,16 +93,14 @@ async def add_dataset(
     Nothing that is there is replaced. A budget is set, and a prior fitted, by requests of their
     own.
     """
-    given = body.model_dump(exclude={"name"})
-    return await run_as_job(
-        request, new_task(request, "add-dataset", None, name=body.name, given=given)
-    )
+    task = new_task(request, "add-dataset", None, given=body.model_dump())
+    return await run_as_job(request, task)
 
 
 @router.get(f"{API}/datasets/{{dataset}}/policy", response_model=dict[str, Any], responses=LATER)
 async def policy(request: Request, dataset: DatasetName) -> Response:
     """The policy of a dataset with the files that it names."""
-    await find_dataset(services_of(request), actor_of(request), dataset)
+    find_dataset(services_of(request), actor_of(request), dataset)
     return await run_as_job(request, new_task(request, "policy", dataset))
 
 
@@ -111,7 +109,7 @@ async def policy(request: Request, dataset: DatasetName) -> Response:
 )
 async def policy_change(request: Request, dataset: DatasetName) -> Response:
     """What waits to be accepted: another policy or declaration, and what is spent under both."""
-    await find_dataset(services_of(request), actor_of(request), dataset)
+    find_dataset(services_of(request), actor_of(request), dataset)
     return await run_as_job(request, new_task(request, "policy-change", dataset))
 
 
@@ -125,6 +123,6 @@ async def accept_policy_change(
     request: Request, dataset: DatasetName, body: Annotated[Acceptance, body_of(Acceptance)]
 ) -> Response:
     """Accept a change as it was shown: an event of the ledger."""
-    await find_dataset(services_of(request), actor_of(request), dataset)
+    find_dataset(services_of(request), actor_of(request), dataset)
     options = body.model_dump()
     return await run_as_job(request, new_task(request, "accept-change", dataset, **options))

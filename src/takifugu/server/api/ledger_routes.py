@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Query, Request, Response
@@ -9,10 +10,9 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from takifugu.server.access_rules import API
-from takifugu.server.api.description_routes import LATER
 from takifugu.server.api.pagination import Page, PageOption, cursor_after
 from takifugu.server.api.problem_responses import json_response
-from takifugu.server.api.running import new_task, run_as_job
+from takifugu.server.api.running import LATER, new_task, run_as_job
 from takifugu.server.services import Services, actor_of, services_of
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 router = APIRouter(tags=["ledger"])
 Found = TypeVar("Found")
+LAST = 2**53  # above every event
 PART = 1000  # events that an export reads at a time
 LINES = "application/x-ndjson"
 
@@ -80,14 +81,13 @@ async def ledger_events(
     from takifugu.server.work.ledger_documents import event_document
 
     newest, name = order == "newest", f"events-{order}"
-    after = paging.after(name)
-    place = {"before": after or None} if newest else {"after": after}
+    after = paging.after(name, LAST if newest else 0)
 
     def read(found: "Ledger") -> list[dict[str, Any]]:
-        if newest and not after:
-            place["before"] = found.head().seq + 1
-        given = {"kind": kind, "dataset": dataset, "analyst": analyst}
-        events = found.events(limit=paging.limit + 1, **given, **place)  # type: ignore[arg-type]
+        events = found.events(
+            *(0 if newest else after, paging.limit + 1, kind, dataset, analyst),
+            before=max(after, 1) if newest else None,
+        )
         return [event_document(event) for event in events]
 
     items = await _inspect(services_of(request), read)
@@ -115,9 +115,8 @@ async def ledger_export(request: Request) -> Response:
 
         after = 0
         while after < last:
-            part, after = await _inspect(
-                services, lambda found, start=after: export_part(found, start, last, PART)
-            )
+            read = partial(export_part, after=after, last=last, most=PART)
+            part, after = await _inspect(services, read)
             yield part
 
     name = 'attachment; filename="ledger.jsonl"'

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from takifugu.server.access_rules import API
 from takifugu.server.api.bodies import RequestBody, body_of, takes
-from takifugu.server.api.description_routes import LATER, DatasetName, find_dataset
-from takifugu.server.api.running import new_task, run_as_job
+from takifugu.server.api.description_routes import DatasetName, find_dataset
+from takifugu.server.api.running import LATER, new_task, run_as_job
 from takifugu.server.services import actor_of, services_of
 
 router = APIRouter(tags=["datasets"])
@@ -108,6 +108,6 @@ async def fit_prior(
     A fitted prior is part of the published policy: fit it on other rows than those to be released
     from. If the policy was in force already, nothing is released until the change is accepted.
     """
-    await find_dataset(services_of(request), actor_of(request), dataset)
+    find_dataset(services_of(request), actor_of(request), dataset)
     options = body.model_dump(exclude_defaults=True)
     return await run_as_job(request, new_task(request, "fit-prior", dataset, **options))

@@ -72,12 +72,9 @@ def begin_release(
     *,
     key: str,
     accept_noise: bool = False,
-    approval: int | None = None,
 ) -> ReleaseJob:
     """Start a release, or join the one that runs under the same key."""
     options = {"query": dict(query), "key": key, "accept_noise": accept_noise}
-    if approval is not None:
-        options["approval"] = approval
     job = services.board.start(actor, Task("release", dataset, actor, options))
     return release_of(services, job) or _begin(services, job)
 
@@ -112,8 +109,10 @@ async def _end(services: Services, job: Job) -> Outcome:
 
 
 def _kept(services: Services, job: Job) -> Outcome:
-    """Keep what was released, so that it can be fetched again."""
+    """Keep what was released, so that it can be fetched again; or say what it waits for."""
     result: Mapping[str, Any] = job.result
+    if "approval" in result:
+        return Outcome(202, result, f"{API}/approvals/{result['approval']['id']}")
     charge = result["charge"]["event"]
     document = {"charge": charge, "result": result["result"]}
     try:

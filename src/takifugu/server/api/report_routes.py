@@ -63,10 +63,10 @@ async def report(
             reason="signing_key",
         )
     datasets = tuple(dict.fromkeys(dataset or ()))
-    known = await services.of_project(lambda project: set(project.policy.datasets))
+    known = set(services.project().policy.datasets)
     if not known.issuperset(datasets):
         raise Problem(404, "no-dataset", "there is no such dataset here", field="dataset")
-    options: dict[str, Any] = {"name": name, "datasets": list(datasets)}
+    options: dict[str, Any] = {"file": name, "datasets": list(datasets)}
     if name.endswith(".sig"):
         options["signing_key"] = str(key)
     found = await services.pool.run(new_task(request, "report", None, **options))

@@ -3,15 +3,26 @@
 import asyncio
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 
+from takifugu.errors import TakifuguError
+from takifugu.server.api import budget_routes
+from takifugu.server.api import dataset_routes as owner
 from takifugu.server.api import description_routes as api
+from takifugu.server.api.bodies import validated
 from takifugu.server.api.pagination import MOST, Paging
-from takifugu.server.api.problems import Problem
+from takifugu.server.api.problems import Problem, problem_of
 from takifugu.server.api.running import finished, new_task, run_as_job
-from takifugu.server.pages.dataset_views import askers, budget_view, dataset_view
-from takifugu.server.pages.page_responses import document_of, shown
+from takifugu.server.pages.dataset_views import askers, budget_view, change_view, dataset_view
+from takifugu.server.pages.page_responses import (
+    document_of,
+    fields_of_form,
+    moved,
+    shown,
+    trouble_of,
+)
 from takifugu.server.services import actor_of, services_of
 
 router = APIRouter(include_in_schema=False)
@@ -22,6 +33,11 @@ UNKNOWN: Mapping[str, Any] = {
     "analysts": [],
     "history": [],
     "most": None,
+}
+DONE = {
+    "budget": "The budget is set.",
+    "policy": "The policy is accepted.",
+    "declaration": "The declaration is accepted.",
 }
 
 
@@ -83,6 +99,8 @@ async def show_dataset(
         budget_of(request, dataset),
     )
     change = None
+    if actor_of(request).role == "owner":
+        change = change_view(document_of(await owner.policy_change(request, dataset)))
     return shown(
         *(request, "dataset.html", "/"),
         status=status,
@@ -91,7 +109,7 @@ async def show_dataset(
         budget=budget,
         change=change,
         trouble=trouble,
-        done=None,
+        done=DONE.get(request.query_params.get("done", "")),
         given={"epsilon": "", "delta": "", "analyst": "", **(given or {})},
     )
 
@@ -117,4 +135,46 @@ async def budget_picture(request: Request, dataset: str) -> Response:
     task = new_task(request, "budget-figure", dataset)
     return await run_as_job(
         request, task, lambda drawn: Response(drawn, media_type="image/svg+xml")
+    )
+
+
+@router.post("/datasets/{dataset}/budget")
+async def budget_form(request: Request, dataset: str) -> Response:
+    """Set a budget."""
+    form = await fields_of_form(request)
+    given = {name: form.get(name, "").strip() for name in ("epsilon", "delta", "analyst")}
+    sent = {name: value for name, value in given.items() if value or name == "epsilon"}
+    try:
+        await budget_routes.set_budget(request, dataset, validated(budget_routes.NewBudget, sent))
+    except (Problem, TakifuguError) as error:
+        return await _refused(request, dataset, error, given)
+    return moved(address_of(dataset), done="budget")
+
+
+@router.post("/datasets/{dataset}/policy-change")
+async def policy_change_form(request: Request, dataset: str) -> Response:
+    """Accept a policy or a declaration that changed, as it was shown."""
+    form = await fields_of_form(request)
+    given = {name: form.get(name, "") for name in ("accept", "shown")}
+    try:
+        body = validated(owner.Acceptance, given)
+        document_of(await owner.accept_policy_change(request, dataset, body))
+    except (Problem, TakifuguError) as error:
+        return await _refused(request, dataset, error)
+    return moved(address_of(dataset), done=given["accept"])
+
+
+def address_of(dataset: str) -> str:
+    """The address of the page of a dataset."""
+    return f"/datasets/{quote(dataset, safe='')}"
+
+
+async def _refused(
+    request: Request, dataset: str, error: Exception, given: Mapping[str, str] | None = None
+) -> Response:
+    problem = problem_of(error, actor_of(request).role)
+    if problem["status"] == 404:
+        raise error
+    return await show_dataset(
+        request, dataset, trouble=trouble_of(problem), given=given, status=problem["status"]
     )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from takifugu.server.pages.page_templates import number
+from takifugu.server.pages.page_templates import number, up
 
 LONGEST_LIST = 400  # keys that a page writes out
 
@@ -119,3 +119,35 @@ def askers(analysts: Sequence[str]) -> str:
         shown = [*analysts[:2], f"{len(analysts) - 2} more"]
     words = " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
     return f"Only {words} may ask."
+
+
+def change_view(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What waits for the owner to accept it: another policy, another declaration."""
+    policy, declaration = document["policy"], document["declaration"]
+    found = []
+    if policy["needed"]:
+        found.append(
+            {
+                "accept": "policy",
+                "title": "The policy is not the one that was accepted",
+                "lines": policy["words"],
+                "spent": _spent(policy),
+                "shown": policy["shown"],
+            }
+        )
+    if declaration["needed"]:
+        found.append(
+            {
+                "accept": "declaration",
+                "title": "The declaration is not the one that was charged under",
+                "lines": declaration["changes"],
+                "spent": _spent(declaration),
+                "shown": declaration["shown"],
+            }
+        )
+    return found
+
+
+def _spent(change: Mapping[str, Any]) -> list[tuple[str, str]]:
+    pairs = (("spent until now", "spent_before"), ("spent once accepted", "spent_after"))
+    return [(words, f"ε = {up(change[name])}") for words, name in pairs if change[name] is not None]

@@ -46,10 +46,10 @@ def accept_change(host: WorkerHost, asked: Task) -> dict[str, Any]:
 
 @task("add-dataset")
 def add_dataset(host: WorkerHost, asked: Task) -> dict[str, Any]:
-    """Enter a dataset: options ``name`` and ``given``."""
+    """Enter a dataset: option ``given``, with its ``name``, ``declaration`` and the rest."""
     host.say("checking the data")
-    options = asked.options
-    return owner_decisions.add_dataset(_project(host, asked), options["name"], options["given"])
+    given = asked.options["given"]
+    return owner_decisions.add_dataset(_project(host, asked), given["name"], given)
 
 
 @task("fit-prior")
@@ -68,13 +68,33 @@ def verify_ledger(host: WorkerHost, asked: Task) -> dict[str, Any]:
 
 @task("report")
 def report(host: WorkerHost, asked: Task) -> dict[str, Any]:
-    """A report: options ``name`` of the file, ``datasets`` and the ``key`` file that signs it."""
+    """A report: options ``file``, ``datasets`` and, for a signature, ``signing_key``."""
     options = asked.options
     return report_file(
         host.project(),
-        options["name"],
+        options["file"],
         options["datasets"],
         signing_key=options.get("signing_key"),
         signer=asked.actor.name,
         progress=host.say,
     )
+
+
+@task("review-request")
+def review_request(host: WorkerHost, asked: Task) -> dict[str, Any]:
+    """A request for approval as it is now: options ``query``, ``analyst`` and ``question``.
+
+    The plan is the one that the analyst would get; ``same`` says whether it still is the query
+    that was asked for.
+    """
+    from takifugu.session.plan_documents import plan_to_document
+    from takifugu.session.query_options import QueryOptions
+
+    session = host.session(_dataset(asked), asked.options["analyst"], asked.actor.name)
+    options = QueryOptions.from_document(asked.options["query"])
+    made = session.plan(session.resolved(options))
+    return {
+        "plan": plan_to_document(made),
+        "same": made.charge.body()["question"] == asked.options["question"],
+        "guarantee": session.guarantee(),
+    }

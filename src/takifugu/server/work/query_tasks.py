@@ -7,12 +7,12 @@ the server was. The worker answers only when the answer is recorded beside its c
 
 import hashlib
 import json
-from dataclasses import replace
 from typing import Any
 
 from takifugu.errors import UnsoundRequest
 from takifugu.project.policy_session import PolicySession
 from takifugu.server.api.problems import Problem
+from takifugu.server.approvals import AskedRelease, release_or_ask
 from takifugu.server.roles import Actor
 from takifugu.server.work.dataset_tasks import dataset_of
 from takifugu.server.work.tasks import Task, task
@@ -65,16 +65,22 @@ def plan(host: WorkerHost, asked: Task) -> dict[str, Any]:
 def release(host: WorkerHost, asked: Task) -> dict[str, Any]:
     """Pay for a query and answer it; for free if it was answered before.
 
-    Options: ``query``; ``key``, which names the request; ``accept_noise``; ``approval``, the event
-    by which an owner approved it.
+    Options: ``query``; ``key``, which names the request; ``accept_noise``. Where the policy wants
+    an owner's approval, the request for it is stored, and released once it is approved: see
+    `takifugu.server.approvals`.
     """
     if asked.actor.role != "analyst":
         raise Problem(403, "forbidden", "only analysts release; owners and auditors do not ask")
     if asked.key is None:
         raise UnsoundRequest("a release needs a key that names the request", field="key")
     session = _session(host, asked)
-    made = _plan(session, asked)
-    keyed = replace(made, charge=replace(made.charge, key=ledger_key(asked.actor, asked.key)))
-    found = session.release(keyed, accept_noise=bool(asked.options.get("accept_noise", False)))
-    document = found.document()
-    return {"charge": document["provenance"]["charge"], "result": document}
+    wanted = AskedRelease(
+        dataset=str(asked.dataset),
+        analyst=asked.actor.name,
+        key=asked.key,
+        paid_under=ledger_key(asked.actor, asked.key),
+        options=dict(asked.options),
+    )
+    return release_or_ask(
+        *(host.state(), session, wanted), lambda: _plan(session, asked), plan_to_document
+    )

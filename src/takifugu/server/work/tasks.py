@@ -19,6 +19,7 @@ TASK_MODULES = (
     "takifugu.server.work.query_tasks",
     "takifugu.server.work.page_tasks",
     "takifugu.server.work.result_tasks",
+    "takifugu.server.work.owner_tasks",
 )
 
 

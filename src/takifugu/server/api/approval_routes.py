@@ -1,0 +1,182 @@
+"""Releases that wait for an owner: asked for by one person, decided by another."""
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import BaseModel, Field
+
+from takifugu.server.access_rules import API
+from takifugu.server.api.bodies import RequestBody, body_of, takes
+from takifugu.server.api.pagination import Page, PageOption, cursor_after
+from takifugu.server.api.problem_responses import json_response
+from takifugu.server.api.problems import Problem
+from takifugu.server.api.running import new_task
+from takifugu.server.approvals import approval_document
+from takifugu.server.roles import Actor
+from takifugu.server.services import Services, actor_of, services_of
+from takifugu.server.state.approval_requests import Approval
+from takifugu.server.state.state_store import StateConflict
+
+if TYPE_CHECKING:
+    from takifugu.server.approval_desk import ApprovalDesk
+
+router = APIRouter(tags=["approvals"])
+LAST = 2**53  # above every request
+STATES = Literal["pending", "approved", "refused", "withdrawn", "released", "failed"]
+RequestNumber = Annotated[
+    int, Path(ge=1, le=LAST, description="The number of the request.", examples=[3])
+]
+STATUS = {"unknown": 404, "decided": 409, "key": 409, "same person": 403, "another person": 403}
+
+
+class ApprovalView(BaseModel):
+    """A request for approval, and what became of it."""
+
+    id: int = Field(description="Its number.", examples=[3])
+    state: STATES = Field(
+        description="`pending`; then `approved`, `refused` or `withdrawn`; an approved one becomes"
+        " `released` or `failed` by itself."
+    )
+    dataset: str = Field(description="The dataset.", examples=["stays"])
+    analyst: str = Field(description="Who asks.", examples=["ana"])
+    words: str = Field(description="The query in words.", examples=["histogram of state by zone"])
+    epsilon: str = Field(
+        description="The Pufferfish ε that it costs alone, rounded up.", examples=["0.5"]
+    )
+    why: str = Field(description="Why it needs an owner.")
+    query: dict[str, Any] | None = Field(description="The query, as it was asked.")
+    accept_noise: bool = Field(description="Whether an answer that is mostly noise is wanted.")
+    plan: dict[str, Any] = Field(
+        description="Cost, expected error and budget, as the analyst saw them when they asked."
+    )
+    asked: str = Field(description="When it was asked.", examples=["2026-11-16T10:00:00+00:00"])
+    decided: str | None = Field(description="When it was decided or withdrawn.")
+    decided_by: str | None = Field(description="By whom.", examples=["olga"])
+    note: str = Field(description="What they wrote about it.")
+    event: int | None = Field(description="The event of the ledger with the decision.")
+    charge: int | None = Field(description="The event of the ledger that paid for the release.")
+    result: str | None = Field(description="Where its result is, once it is released.")
+    problem: dict[str, Any] | None = Field(
+        description="Why the approved release failed: a problem document."
+    )
+
+
+class ApprovalNow(ApprovalView):
+    """A request with what it would cost now, for the owner who decides."""
+
+    now: dict[str, Any] | None = Field(
+        default=None,
+        description="For an owner, while it is pending: the `plan` as it is now, `same` (whether"
+        " the request is still about the same rows and data; otherwise an approval would be void),"
+        " and the `guarantee`; or the `problem` that makes it impossible.",
+    )
+
+
+class NewDecision(RequestBody):
+    """A decision on a request."""
+
+    decision: Literal["approved", "refused"] = Field(description="What is decided.")
+    note: str = Field(
+        default="",
+        max_length=2000,
+        description="For the analyst to read.",
+        examples=["agreed with the ward"],
+    )
+
+
+def _desk(request: Request) -> "ApprovalDesk":
+    found: ApprovalDesk = request.app.state.approvals
+    return found
+
+
+async def _found(services: Services, actor: Actor, number: int) -> Approval:
+    """A request that the caller may see: analysts see their own."""
+    found: Approval | None = await asyncio.to_thread(services.state.approval, number)
+    if found is None or (actor.role == "analyst" and found.request.analyst != actor.name):
+        raise Problem(404, "no-request", "there is no such request here", field="request")
+    return found
+
+
+def _refused(error: StateConflict) -> Problem:
+    status = STATUS.get(error.reason, 409)
+    kind = "no-request" if status == 404 else "StateConflict"
+    return Problem(status, kind, str(error), field=error.field, reason=error.reason)
+
+
+@router.get(f"{API}/approvals", response_model=Page[ApprovalView])
+async def list_approvals(
+    request: Request,
+    paging: PageOption,
+    state: Annotated[STATES | None, Query(description="Only those in this state.")] = None,
+) -> Response:
+    """Requests for approval, the latest first: analysts see their own."""
+    services, actor = services_of(request), actor_of(request)
+    before = paging.after("approvals", LAST)
+    own = actor.name if actor.role == "analyst" else None
+    found: list[Approval] = await asyncio.to_thread(
+        services.state.approvals, state, own, before=before, limit=paging.limit + 1
+    )
+    page = found[: paging.limit]
+    more = cursor_after("approvals", page[-1].id) if len(found) > paging.limit else None
+    return json_response({"items": [approval_document(one) for one in page], "next": more})
+
+
+@router.get(f"{API}/approvals/{{request}}", response_model=ApprovalNow)
+async def show_approval(http: Request, request: RequestNumber) -> Response:
+    """A request; for an owner also what it would cost now, and under which guarantee."""
+    services, actor = services_of(http), actor_of(http)
+    found = await _found(services, actor, request)
+    now = None
+    if actor.role == "owner" and found.state == "pending":
+        now = await _now(http, services, found)
+    return json_response(approval_document(found) | {"now": now})
+
+
+async def _now(http: Request, services: Services, found: Approval) -> dict[str, Any]:
+    from takifugu.server.work.work_errors import WorkFailed
+
+    asked = found.request
+    task = new_task(
+        *(http, "review-request", asked.dataset),
+        query=asked.options.get("query"),
+        analyst=asked.analyst,
+        question=asked.question,
+    )
+    try:
+        document: dict[str, Any] = await services.pool.run(task)
+    except WorkFailed as error:
+        return {"plan": None, "same": None, "guarantee": None, "problem": error.problem}
+    return document | {"problem": None}
+
+
+@router.delete(f"{API}/approvals/{{request}}", response_model=ApprovalView)
+async def withdraw_approval(http: Request, request: RequestNumber) -> Response:
+    """Withdraw a request of one's own that waits."""
+    services, actor = services_of(http), actor_of(http)
+    await _found(services, actor, request)
+    try:
+        done = await asyncio.to_thread(services.state.decide, request, "withdrawn", actor.name)
+    except StateConflict as error:
+        raise _refused(error) from None
+    return json_response(approval_document(done))
+
+
+@router.post(
+    f"{API}/approvals/{{request}}/decision", response_model=ApprovalView, **takes(NewDecision)
+)
+async def decide_approval(
+    http: Request, request: RequestNumber, body: Annotated[NewDecision, body_of(NewDecision)]
+) -> Response:
+    """Approve or refuse a request of somebody else: an event of the ledger.
+
+    What is approved is released at once, under the name of the analyst and the key of their
+    request.
+    """
+    services, actor = services_of(http), actor_of(http)
+    await _found(services, actor, request)
+    try:
+        done = await _desk(http).decide(actor, request, body.decision, body.note)
+    except StateConflict as error:
+        raise _refused(error) from None
+    return json_response(approval_document(done))
