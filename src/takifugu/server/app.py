@@ -8,8 +8,8 @@ from fastapi import Depends, FastAPI
 from takifugu.server.access.authentication import add_access, authorize
 from takifugu.server.api.openapi_document import openapi_document
 from takifugu.server.api.problem_responses import ProblemsOnly, add_handlers
-from takifugu.server.pages.error_pages import add_pages
 from takifugu.server.approval_desk import ApprovalDesk
+from takifugu.server.pages.error_pages import add_pages
 from takifugu.server.routers import routers, routes
 from takifugu.server.services import Services
 

@@ -116,14 +116,13 @@ def part(value: Any, whole: Any) -> str:
 
 
 def prose(text: str) -> list[list[Markup]]:
-    """A guarantee as blocks: a paragraph is one text, a list several, of which the first leads.
+    r"""A guarantee as blocks: a paragraph is one text, a list several, of which the first leads.
 
     Lines are joined where the next word had no room, at `FILLED` letters; a line that ends before
     that ends its paragraph. Names in backticks become code.
 
-    >>> prose("Known:\\n  - that a row\\n    exists;\\n  - its `place`.\\nNothing else.")
-    [[Markup('Known:'), Markup('that a row exists;'), Markup('its <code>place</code>.')], \
-[Markup('Nothing else.')]]
+    >>> [list(map(str, block)) for block in prose("Known:\n  - that a row\n    is;\n  - `it`.\nNo.")]
+    [['Known:', 'that a row is;', '<code>it</code>.'], ['No.']]
     """
     blocks: list[list[str]] = []
     last = ""
