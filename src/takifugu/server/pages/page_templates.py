@@ -121,7 +121,7 @@ def prose(text: str) -> list[list[Markup]]:
     Lines are joined where the next word had no room, at `FILLED` letters; a line that ends before
     that ends its paragraph. Names in backticks become code.
 
-    >>> [list(map(str, block)) for block in prose("Known:\n  - that a row\n    is;\n  - `it`.\nNo.")]
+    >>> [list(map(str, one)) for one in prose("Known:\n  - that a row\n    is;\n  - `it`.\nNo.")]
     [['Known:', 'that a row is;', '<code>it</code>.'], ['No.']]
     """
     blocks: list[list[str]] = []
