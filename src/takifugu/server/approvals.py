@@ -29,7 +29,7 @@ from takifugu.server.access_rules import API
 from takifugu.server.api.problems import Problem, problem_of
 from takifugu.server.state.approval_requests import Approval, ApprovalRequest
 from takifugu.server.state.server_state import ServerState
-from takifugu.server.state.state_store import StateConflict
+from takifugu.server.state.state_errors import StateConflict
 
 if TYPE_CHECKING:
     from takifugu.ledger import Event, Ledger

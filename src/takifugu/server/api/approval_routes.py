@@ -16,7 +16,7 @@ from takifugu.server.approvals import approval_document
 from takifugu.server.roles import Actor
 from takifugu.server.services import Services, actor_of, services_of
 from takifugu.server.state.approval_requests import Approval
-from takifugu.server.state.state_store import StateConflict
+from takifugu.server.state.state_errors import StateConflict
 
 if TYPE_CHECKING:
     from takifugu.server.approval_desk import ApprovalDesk

@@ -16,7 +16,7 @@ from takifugu.server.api.bodies import RequestBody, body_of, takes
 from takifugu.server.api.problem_responses import json_response
 from takifugu.server.api.problems import Problem
 from takifugu.server.services import actor_of, services_of
-from takifugu.server.state.state_store import StateConflict
+from takifugu.server.state.state_errors import StateConflict
 
 router = APIRouter(tags=["witness"])
 log = logging.getLogger("takifugu.server.witness")

@@ -12,7 +12,8 @@ from typing import Any
 
 from takifugu.ledger.events.event_chain import Anchor
 from takifugu.ledger.storage.statement import Connection, Statement, insert, update
-from takifugu.server.state.state_store import StateConflict, StateStore, moment_of, stamp
+from takifugu.server.state.state_errors import StateConflict
+from takifugu.server.state.state_store import StateStore, moment_of, stamp
 from takifugu.server.state.state_tables import HEADS, RETURNS
 
 
