@@ -1,6 +1,5 @@
 """What a running server consists of, opened in order and closed in reverse."""
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -10,16 +9,13 @@ from typing import Any
 
 from starlette.types import ASGIApp
 
-from takifugu.project.project import open_project
-from takifugu.server.access.rate_limits import Limiter
 from takifugu.server.app import create_app
 from takifugu.server.operation.readiness import Readiness
 from takifugu.server.operation.request_limits import ForwardedHeaders, SmallBodies
 from takifugu.server.operation.request_record import RequestRecord
 from takifugu.server.operation.server_metrics import ServerMetrics
-from takifugu.server.services import Services
+from takifugu.server.services import Services, open_services
 from takifugu.server.settings import ServerSettings
-from takifugu.server.state.server_state import open_state
 from takifugu.server.work.jobs import JobBoard
 from takifugu.server.work.pool import WorkPool
 
@@ -55,24 +51,17 @@ async def opened_services(
     Then jobs that are running may end within what ``stop`` leaves them; the others are cancelled,
     and every worker ends.
     """
-    project = await asyncio.to_thread(open_project, project_file)
-    state = await asyncio.to_thread(open_state, project)
+    metrics = ServerMetrics()
+    services = open_services(project_file, settings, metrics=metrics)
+    metrics.watch(lambda: _gauges(services.pool, services.board))
     try:
-        pool = WorkPool(project_file, settings)
-        board = JobBoard(pool)
-        metrics = ServerMetrics()
-        metrics.watch(lambda: _gauges(pool, board))
-        limiter = Limiter.of(settings.rate, settings.burst)
-        try:
-            yield Services(project_file, settings, state, pool, board, limiter, metrics)
-        finally:
-            stop.begin()
-            if not await board.drain(stop.left):
-                log.warning("jobs that were running are cancelled")
-                board.cancel_all()
-            await pool.close()
+        yield services
     finally:
-        await asyncio.to_thread(state.close)
+        stop.begin()
+        if not await services.board.drain(stop.left):
+            log.warning("jobs that were running are cancelled")
+            services.board.cancel_all()
+        await services.close()
 
 
 def _gauges(pool: WorkPool, board: JobBoard) -> Iterable[tuple[str, str, str, float]]:

@@ -90,13 +90,9 @@ class StoppableServer(uvicorn.Server):
             for bound in sockets or []
         ]
         self.started = True
-        self._announce()
-
-    async def main_loop(self) -> None:
-        """Run until a signal comes, and look after slow clients until all are gone."""
         watch = watch_connections(self.server_state.connections, self._settings)
         self._watch = asyncio.ensure_future(watch)
-        await super().main_loop()
+        self._announce()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no more connections, wait for what is running, then cancel it."""
