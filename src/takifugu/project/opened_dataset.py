@@ -14,7 +14,6 @@ between is noticed too.
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack
-from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -136,7 +135,7 @@ class OpenedDataset(AbstractContextManager["OpenedDataset"]):
             actor: Who events of the ledger name; by default the user of this process.
         """
         self.project.refuse_unlisted(self.name, analyst)
-        ledger = self.ledger if actor is None else _acting(self.ledger, actor)
+        ledger = self.ledger if actor is None else self.ledger.acting(actor)
         return self._shared.for_analyst(analyst, ledger)
 
     def stale(self) -> bool:
@@ -241,13 +240,6 @@ def _first(ledger: Ledger, name: str, analyst: str | None) -> str | None:
     if analyst is not None:
         return analyst
     return next(iter(ledger.snapshot(name).analysts), None)
-
-
-def _acting(ledger: Ledger, actor: str) -> Ledger:
-    """The same ledger, whose events name another actor."""
-    made = copy(ledger)
-    made._actor = actor
-    return made
 
 
 def _is_current(project: "Project") -> bool:

@@ -214,9 +214,23 @@ class Translation(ByContent, LossTranslation):
     def to_pufferfish(self, dp: ArrayLike, method: Method = "best") -> Floats:
         """The Pufferfish loss of ``dp`` per entry, rounded up; infinite if the method has none."""
         spent = self._losses(dp, "dp")
-        values = {e: self.bound(e, method).value for e in distinct(spent).tolist()}
+        values = {e: self._value(e, method) for e in distinct(spent).tolist()}
         found: Floats = np.vectorize(values.__getitem__, otypes=[np.float64])(spent)
         return found[()]
+
+    def _value(self, dp: float, method: Method) -> float:
+        known = self._values.get((dp, method))
+        if known is None:
+            known = self.bound(dp, method).value
+            if len(self._values) >= KEPT:
+                self._values.clear()
+            self._values[dp, method] = known
+        return known
+
+    @cached_property
+    def _values(self) -> dict[tuple[float, Method], float]:
+        """A cache of more losses than `_bounds` has: a number each, and no array."""
+        return {}
 
     def to_dp(self, pufferfish: ArrayLike, method: Method = "best") -> Floats:
         """The largest loss per entry whose Pufferfish loss is ``pufferfish``, rounded down."""

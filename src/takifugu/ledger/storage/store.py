@@ -40,6 +40,7 @@ class Store:
         self.read_only, self._process = read_only, os.getpid()
         self._connections = _connections(address, read_only=read_only, wait=wait)
         self.guard: Guard | None = None  # none while a ledger is made, or inspected from outside
+        self._file: tuple[int, int] | None = None  # device and number, of one in a file
         self.identity = ""  # of the ledger, once it was opened
 
     @property
@@ -90,12 +91,38 @@ class Store:
 
     @contextlib.contextmanager
     def _transaction(self, *, reading: bool) -> Iterator[Connection]:
-        """A transaction; every failure of the database gets its name."""
+        """A transaction; every failure of the database gets its name.
+
+        A file that was removed or replaced is refused, also right after what was written to it: an
+        open connection goes on writing to the one that has no name any more, and what is written
+        there is lost. So no receipt is given for it.
+        """
+        self._refuse_replaced()
         try:
             with self._connections.transaction(reading=reading) as connection:
                 yield connection
         except self._connections.errors as error:
             raise _named(self.name, error) from error
+        if not reading:
+            self._refuse_replaced()
+
+    def _refuse_replaced(self) -> None:
+        """Raise if the file is not the one that was used first; of a server, never."""
+        if not self.sqlite:
+            return
+        try:
+            facts = os.stat(self.name)
+        except OSError:
+            facts = None
+        now = None if facts is None else (facts.st_dev, facts.st_ino)
+        if self._file is None:
+            self._file = now
+        elif now != self._file:
+            raise LedgerUnavailable(
+                f"ledger {self.name!r}: the file was replaced or removed since it was opened;"
+                " nothing was released. Open it again",
+                reason="replaced",
+            )
 
     def only_one(self, connection: Connection) -> None:
         """Keep others from making or migrating tables until the transaction ends."""

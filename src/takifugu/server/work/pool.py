@@ -1,7 +1,7 @@
 """The pool of workers: who gets one, for how long, and what happens when one is lost.
 
-Order. Everybody has a queue of their own, and whoever has the fewest tasks running is next; of
-these, who has waited longest. So one analyst with a hundred requests delays another by one.
+Order. Everybody has a queue of their own. Whoever has the fewest tasks running is next; of these,
+who was served least recently. So one analyst with a hundred requests delays another by one.
 
 Short tasks. A plan takes hundredths of a second, the first translation under a large prior minutes.
 Where there are two workers or more, long tasks never have all of them: one waits while the others
@@ -78,6 +78,7 @@ class WorkPool:
         self._workers: list[WorkerProcess] = []
         self._queue: list[_Waiting] = []
         self._numbers = count()
+        self._served = dict[str, int]()  # by person, when a task of theirs was last begun
         self._background = set[asyncio.Task[None]]()
         self._took = dict[tuple[str, str | None], float]()
         self._opening = dict[str, float]()
@@ -255,6 +256,7 @@ class WorkPool:
             self._queue.remove(item)
             if item.started.done():  # cancelled meanwhile
                 continue
+            self._served[item.who] = next(self._numbers)
             worker.expected_long = not self._is_short(item.task, worker)
             worker.task, worker.since, worker.opening = item.task, monotonic(), 0.0
             item.started.set_result(worker)
@@ -265,12 +267,18 @@ class WorkPool:
 
     def _next(self, idle: list[WorkerProcess]) -> tuple[_Waiting, WorkerProcess] | None:
         """The next task that may have one of the idle workers, and which of them."""
+        waiting = {item.who for item in self._queue}
         running = defaultdict[str, int](int)
         for one in self._workers:
             if one.task is not None:
                 running[one.task.actor.name] += 1
         only_short = self.settings.workers > 1 and self._long() >= self.settings.workers - 1
-        for item in sorted(self._queue, key=lambda one: (running[one.who], one.number)):
+        served = self._served = {who: self._served.get(who, -1) for who in running.keys() | waiting}
+
+        def turn(one: _Waiting) -> tuple[int, int, int]:
+            return running[one.who], served[one.who], one.number
+
+        for item in sorted(self._queue, key=turn):
             dataset = item.task.dataset
             worker = next((one for one in idle if dataset in one.datasets), idle[0])
             if not only_short or self._is_short(item.task, worker):

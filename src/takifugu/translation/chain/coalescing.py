@@ -350,8 +350,11 @@ def _held(row_at: Integers, cost_at: Integers) -> Booleans:
 
 def _share(work: Callable[[int, int], None], pairs: int, states: int) -> None:
     """Run ``work`` over the pairs, in threads when there is enough of it."""
+    if pairs * states * states < 3_000_000:
+        work(0, pairs)  # without asking how many processors there are, which takes longer
+        return
     workers = min(os.cpu_count() or 1, pairs)
-    if pairs * states * states < 3_000_000 or workers <= 1:
+    if workers <= 1:
         work(0, pairs)
         return
     cuts = np.linspace(0, pairs, min(8 * workers, pairs) + 1).astype(int)

@@ -1,0 +1,77 @@
+"""Tasks that tests give to real workers: they wait, speak, fail or die when they are told to."""
+
+import os
+import signal
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+from takifugu.errors import UnsoundRequest
+from takifugu.server.work.tasks import Task, task
+from takifugu.server.work.worker_host import WorkerHost
+
+
+@task("wait")
+def wait(_: WorkerHost, asked: Task) -> int:
+    """Make the file ``begun``, then wait until the file ``until`` is there."""
+    Path(asked.options["begun"]).touch()
+    while not Path(asked.options["until"]).exists():
+        time.sleep(0.005)
+    return os.getpid()
+
+
+@task("who")
+def who(_: WorkerHost, __: Task) -> dict[str, Any]:
+    """The process that it runs in, and what that has to do with others."""
+    ignored = [signal.getsignal(one) is signal.SIG_IGN for one in (signal.SIGINT, signal.SIGTERM)]
+    return {
+        "process": os.getpid(),
+        "group": os.getpgid(0),
+        "session": os.getsid(0),
+        "parent": os.getppid(),
+        "ignored": ignored,
+        "handles": sorted(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else [],
+    }
+
+
+@task("say")
+def say(host: WorkerHost, asked: Task) -> bytes:
+    """Tell each of ``lines``, and return bytes."""
+    for line in asked.options["lines"]:
+        host.say(line)
+        time.sleep(0.11)  # lines that come faster are left out
+    return b"said"
+
+
+@task("die")
+def die(_: WorkerHost, asked: Task) -> None:
+    """End the process in the middle of the task."""
+    if "unless" in asked.options and Path(asked.options["unless"]).exists():
+        return
+    if "unless" in asked.options:
+        Path(asked.options["unless"]).touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@task("fail")
+def fail(_: WorkerHost, asked: Task) -> None:
+    """Fail with a message that takifugu did not write, or with one that it did."""
+    if asked.options.get("own"):
+        raise UnsoundRequest("ask for less", field="epsilon", reason="too-much")
+    raise ValueError("the value of Ann is 42")
+
+
+@task("print")
+def print_and_warn(_: WorkerHost, __: Task) -> None:
+    """Print, and warn in words that are not takifugu's own."""
+    sys.stdout.write("printed\n")
+    sys.stdout.flush()
+    warnings.warn("the value of Ann is 42", RuntimeWarning, stacklevel=1)
+
+
+@task("odd")
+def odd(_: WorkerHost, __: Task) -> Any:
+    """Return what no message may hold."""
+    return Path()

@@ -1,0 +1,138 @@
+"""Jobs: watched, waited for, joined and cancelled."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from takifugu.server.work import jobs
+from takifugu.server.work.jobs import Job, JobBoard
+from takifugu.server.work.pool import WorkPool
+from takifugu.server.work.work_errors import WorkFailed
+from tests.raising import raises
+from tests.server.work.pools import ANA, BO, asked, there, waiting_for, with_pool
+
+PATIENCE = 120.0
+
+
+async def _seen(job: Job) -> list[tuple[str, str]]:
+    return [(event.kind, event.text) async for event in job.events()]
+
+
+def test_a_job_runs_to_its_end_and_can_be_watched_meanwhile_and_after(study: Path) -> None:
+    async def test(pool: WorkPool) -> None:
+        board = JobBoard(pool)
+        job = board.start(ANA, asked("say", lines=["one", "two"]))
+        assert job.state == "waiting" and not job.ended
+        expected = [("progress", "one"), ("progress", "two"), ("end", "done")]
+        assert await _seen(job) == expected
+        assert await _seen(job) == expected
+        assert await job.wait(0)
+        assert (job.state, job.result, job.problem) == ("done", b"said", None)
+        assert board.get(job.id) is job and board.get("another") is None
+
+    with_pool(study, test)
+
+
+def test_a_job_that_fails_has_its_problem(study: Path) -> None:
+    async def test(pool: WorkPool) -> None:
+        job = JobBoard(pool).start(ANA, asked("fail", own=True))
+        assert await _seen(job) == [("end", "failed")]
+        assert job.problem is not None and job.problem["reason"] == "too-much"
+        lost = JobBoard(pool).start(ANA, asked("die", key="k"))
+        assert await lost.wait(PATIENCE) and lost.state == "failed"
+        assert lost.problem is not None and lost.problem["reason"] == "worker-lost"
+
+    with_pool(study, test)
+
+
+def test_a_job_is_cancelled_whether_it_waits_or_runs(study: Path, tmp_path: Path) -> None:
+    async def test(pool: WorkPool) -> None:
+        board = JobBoard(pool)
+        first = board.start(ANA, waiting_for(tmp_path, "first"))
+        second = board.start(BO, waiting_for(tmp_path, "second"))
+        await there(tmp_path / "first.begun")
+        assert not await first.wait(0.001)
+        assert (first.state, second.state) == ("running", "waiting")
+        for job in (second, first):
+            job.cancel()
+            assert await job.wait(PATIENCE) and job.state == "cancelled"
+            assert job.problem is not None and job.problem["reason"] == "cancelled"
+        first.cancel()
+        assert first.state == "cancelled"
+        assert not (tmp_path / "second.begun").exists()
+
+    with_pool(study, test, workers=1)
+
+
+def test_the_same_key_joins_what_is_running_and_only_the_same_request(
+    study: Path, tmp_path: Path
+) -> None:
+    async def test(pool: WorkPool) -> None:
+        board = JobBoard(pool)
+        task = waiting_for(tmp_path, "one")
+        keyed = asked("wait", ANA, key="k", **task.options)
+        job = board.start(ANA, keyed)
+        assert board.start(ANA, keyed) is job
+        assert board.start(BO, asked("wait", BO, key="k", **task.options)) is not job
+        assert board.start(ANA, task) is not job  # without a key nothing is the same
+        with raises(WorkFailed, reason="key") as refused:
+            board.start(ANA, asked("wait", ANA, key="k", begun="x", until="y"))
+        assert refused.value.problem["status"] == 409
+        (tmp_path / "end").touch()
+        assert await job.wait(PATIENCE)
+        again = board.start(ANA, keyed)
+        assert again is not job  # it has ended: whether it is repeated is for the ledger to say
+        assert await board.drain(PATIENCE)
+
+    with_pool(study, test)
+
+
+def test_nobody_fills_the_queue(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "MOST_WAITING", 2)
+
+    async def test(pool: WorkPool) -> None:
+        board = JobBoard(pool)
+        for _ in range(2):
+            board.start(ANA, waiting_for(tmp_path, "one"))
+        with raises(WorkFailed, reason="jobs") as refused:
+            board.start(ANA, waiting_for(tmp_path, "one"))
+        assert refused.value.problem["status"] == 429
+        board.start(BO, waiting_for(tmp_path, "one"))
+        assert not await board.drain(0.01)
+        board.cancel_all()
+        assert await board.drain(PATIENCE)
+        assert {job.state for job in board.jobs()} == {"cancelled"}
+
+    with_pool(study, test, workers=1)
+
+
+def test_jobs_are_forgotten_after_their_end(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(pool: WorkPool) -> None:
+        board = JobBoard(pool)
+        first = board.start(ANA, asked("who", key="k"))
+        assert await first.wait(PATIENCE)
+        assert board.get(first.id) is first
+        monkeypatch.setattr(jobs, "KEPT_TIME", -1.0)
+        assert board.get(first.id) is None and board.jobs() == ()
+        monkeypatch.setattr(jobs, "KEPT_TIME", PATIENCE)
+        monkeypatch.setattr(jobs, "KEPT_JOBS", 1)
+        made = [board.start(ANA, asked("who")) for _ in range(3)]
+        for job in made:
+            assert await job.wait(PATIENCE)
+        assert board.get(made[-1].id) is made[-1] and board.jobs() == (made[-1],)
+
+    with_pool(study, test)
+
+
+def test_one_that_stops_watching_disturbs_nobody(study: Path) -> None:
+    async def test(pool: WorkPool) -> None:
+        job = JobBoard(pool).start(ANA, asked("say", lines=["one", "two", "three"]))
+        watching = asyncio.ensure_future(_seen(job))
+        await asyncio.sleep(0)
+        watching.cancel()
+        assert (await _seen(job))[-1] == ("end", "done")
+
+    with_pool(study, test)

@@ -1,0 +1,312 @@
+"""The pool, with real worker processes."""
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from time import sleep
+
+import pytest
+
+from takifugu.server.settings import ServerSettings
+from takifugu.server.work.pool import WorkPool
+from takifugu.server.work.work_errors import (
+    WorkCancelled,
+    WorkerLost,
+    WorkFailed,
+    WorkTimedOut,
+)
+from tests.raising import raises
+from tests.server.work.pools import ANA, BO, OWNER, asked, there, waiting_for, with_pool
+
+PATIENCE = 120  # seconds: a machine may be busy; only what hangs takes as long
+
+
+def _is_there(process: int) -> bool:
+    try:
+        status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
+    except OSError:
+        return False
+    return "State:\tZ" not in status  # nobody has asked how it ended
+
+
+async def _gone(process: int) -> None:
+    while _is_there(process):
+        await asyncio.sleep(0.01)
+
+
+def test_a_worker_belongs_to_the_server_and_to_no_terminal(study: Path) -> None:
+    async def test(pool: WorkPool) -> None:
+        found = await pool.run(asked("who"))
+        assert found["process"] == found["group"] == found["session"] != os.getpid()
+        assert found["parent"] == os.getpid()
+        assert found["ignored"] == [True, True]
+        assert pool.processes == (found["process"],)
+        assert len(found["handles"]) <= 8  # in, out, err, its pipe; what Python itself opens
+        for ignored in (signal.SIGINT, signal.SIGTERM):
+            os.kill(found["process"], ignored)
+        assert (await pool.run(asked("who")))["process"] == found["process"]
+
+    with_pool(study, test, workers=1)
+
+
+def test_bytes_come_back_and_lines_of_progress_on_the_way(study: Path) -> None:
+    async def test(pool: WorkPool) -> None:
+        lines = list[str]()
+        assert await pool.run(asked("say", lines=["one", "two"]), lines.append) == b"said"
+        assert lines == ["one", "two"]
+
+    with_pool(study, test)
+
+
+def test_an_error_comes_back_as_a_problem_without_words_that_are_not_ours(
+    study: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test(pool: WorkPool) -> None:
+        with raises(WorkFailed, field="epsilon", reason="too-much") as own:
+            await pool.run(asked("fail", own=True))
+        assert own.value.problem["status"] == 422
+        for actor in (ANA, OWNER):
+            with raises(WorkFailed, reason="server") as other:
+                await pool.run(asked("fail", actor))
+            assert "42" not in json.dumps(other.value.problem)
+        for name in ("odd", "no such task"):
+            with raises(WorkFailed, reason="server"):
+                await pool.run(asked(name))
+        assert (await pool.run(asked("who")))["process"] in pool.processes
+
+    with caplog.at_level(logging.INFO):
+        with_pool(study, test, workers=1)
+    assert "ValueError" in caplog.text and "42" not in caplog.text
+
+
+def test_what_a_worker_prints_goes_to_the_log_and_warnings_without_their_words(
+    study: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test(pool: WorkPool) -> None:
+        await pool.run(asked("print"))
+        while "printed" not in caplog.text:
+            await asyncio.sleep(0.01)
+
+    with caplog.at_level(logging.INFO):
+        with_pool(study, test)
+    assert "RuntimeWarning" in caplog.text and "42" not in caplog.text
+
+
+def test_a_worker_that_dies_is_replaced_and_its_task_is_lost(study: Path, tmp_path: Path) -> None:
+    async def test(pool: WorkPool) -> None:
+        for _ in range(2):
+            with raises(WorkerLost, reason="worker-lost") as lost:
+                await pool.run(asked("die", key="k"))
+            assert lost.value.problem["status"] == 503
+        assert (await pool.run(asked("who")))["parent"] == os.getpid()
+        again = asked("die", unless=str(tmp_path / "died"))
+        with raises(WorkerLost):
+            await pool.run(again)
+        assert await pool.run(again) is None
+        assert len(pool.processes) == 1
+
+    with_pool(study, test, workers=2)
+
+
+def test_a_task_that_waits_is_cancelled_without_any_worker_being_killed(
+    study: Path, tmp_path: Path
+) -> None:
+    async def test(pool: WorkPool) -> None:
+        first = asyncio.ensure_future(pool.run(waiting_for(tmp_path, "first")))
+        await there(tmp_path / "first.begun")
+        stop = asyncio.Event()
+        second = asyncio.ensure_future(pool.run(waiting_for(tmp_path, "second"), cancelled=stop))
+        third = asyncio.ensure_future(pool.run(waiting_for(tmp_path, "third")))
+        await asyncio.sleep(0)
+        assert pool.waiting == 2
+        stop.set()
+        with raises(WorkCancelled, reason="cancelled"):
+            await second
+        third.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await third
+        assert pool.waiting == 0 and pool.running == 1
+        (tmp_path / "end").touch()
+        assert await first in pool.processes
+        assert not (tmp_path / "second.begun").exists()
+        assert not (tmp_path / "third.begun").exists()
+
+    with_pool(study, test, workers=1)
+
+
+@pytest.mark.parametrize("by", ["event", "caller"])
+def test_a_task_that_runs_is_cancelled_by_killing_its_worker(
+    study: Path, tmp_path: Path, by: str
+) -> None:
+    async def test(pool: WorkPool) -> None:
+        stop = asyncio.Event()
+        running = asyncio.ensure_future(pool.run(waiting_for(tmp_path, "one"), cancelled=stop))
+        await there(tmp_path / "one.begun")
+        (process,) = pool.processes
+        if by == "event":
+            stop.set()
+            with raises(WorkCancelled):
+                await running
+        else:
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+        await _gone(process)
+        found = await pool.run(asked("who"))
+        assert found["process"] != process
+
+    with_pool(study, test, workers=1)
+
+
+def test_a_cancelled_task_that_ends_by_itself_keeps_its_worker(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("takifugu.server.work.pool.GRACE", PATIENCE)
+
+    async def test(pool: WorkPool) -> None:
+        stop = asyncio.Event()
+        task = waiting_for(tmp_path, "one")
+        running = asyncio.ensure_future(pool.run(task, cancelled=stop))
+        await there(tmp_path / "one.begun")
+        (process,) = pool.processes
+        (tmp_path / "end").touch()
+        stop.set()
+        with raises(WorkCancelled):
+            await running
+        assert (await pool.run(asked("who")))["process"] == process
+
+    with_pool(study, test, workers=1)
+
+
+def test_a_task_that_takes_too_long_is_ended(study: Path, tmp_path: Path) -> None:
+    async def test(pool: WorkPool) -> None:
+        with raises(WorkTimedOut, reason="work-time"):
+            await pool.run(waiting_for(tmp_path, "one"))
+        pool.settings = replace(pool.settings, work_time=PATIENCE)
+        (tmp_path / "end").touch()
+        assert await pool.run(waiting_for(tmp_path, "one")) in pool.processes
+
+    with_pool(study, test, workers=1, work_time=0.1)
+
+
+def test_long_tasks_never_have_all_workers(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("takifugu.server.work.pool.LONG", PATIENCE)  # the machine may be busy
+
+    async def test(pool: WorkPool) -> None:
+        await pool.run(asked("who"))  # known to be short from now on
+        long = [
+            asyncio.ensure_future(pool.run(waiting_for(tmp_path, f"long {n}", ANA)))
+            for n in range(3)
+        ]
+        await there(tmp_path / "long 0.begun")
+        for _ in range(5):
+            await pool.run(asked("who", BO))
+        assert pool.running == 1 and pool.waiting == 2
+        assert not (tmp_path / "long 1.begun").exists()
+        (tmp_path / "end").touch()
+        await asyncio.gather(*long)
+
+    with_pool(study, test, workers=2)
+
+
+def test_one_worker_serves_everybody_in_turn(study: Path, tmp_path: Path) -> None:
+    async def test(pool: WorkPool) -> None:
+        ended = list[str]()
+
+        async def one(task: object, name: str) -> None:
+            await pool.run(task)  # type: ignore[arg-type]
+            ended.append(name)
+
+        first = asyncio.ensure_future(pool.run(waiting_for(tmp_path, "first")))
+        await there(tmp_path / "first.begun")
+        mine = [asyncio.ensure_future(one(asked("who", ANA), "ana")) for _ in range(5)]
+        await asyncio.sleep(0)
+        others = [asyncio.ensure_future(one(asked("who", BO), "bo")) for _ in range(2)]
+        await asyncio.sleep(0)
+        (tmp_path / "end").touch()
+        await asyncio.gather(first, *mine, *others)
+        assert ended == ["bo", "ana", "bo", "ana", "ana", "ana", "ana"]
+
+    with_pool(study, test, workers=1)
+
+
+def test_a_worker_that_is_idle_ends_and_another_is_started_when_it_is_needed(study: Path) -> None:
+    async def test(pool: WorkPool) -> None:
+        process = (await pool.run(asked("who")))["process"]
+        await _gone(process)
+        while pool.processes:
+            await asyncio.sleep(0.01)
+        assert (await pool.run(asked("who")))["process"] != process
+
+    with_pool(study, test, worker_idle=0.05)
+
+
+def test_closing_ends_what_waits_and_what_runs(study: Path, tmp_path: Path) -> None:
+    async def test(pool: WorkPool) -> None:
+        tasks = [waiting_for(tmp_path, "one"), waiting_for(tmp_path, "two")]
+        running = [asyncio.ensure_future(pool.run(task)) for task in tasks]
+        await there(tmp_path / "one.begun")
+        (process,) = pool.processes
+        await pool.close()
+        assert not _is_there(process)
+        for future in running:
+            with pytest.raises(WorkFailed):
+                await future
+        with raises(WorkCancelled):
+            await pool.run(asked("who"))
+
+    with_pool(study, test, workers=1)
+
+
+def test_workers_that_cannot_be_started_are_a_problem_and_no_endless_wait(study: Path) -> None:
+    async def run() -> None:
+        pool = WorkPool(study, ServerSettings(), modules=("tests.server.work.no_such_module",))
+        with raises(WorkerLost):
+            await pool.run(asked("who"))
+        await pool.close()
+
+    asyncio.run(run())
+
+
+SERVER = """
+import asyncio, sys
+from pathlib import Path
+from tests.server.work.pools import pool_of, waiting_for, there
+
+async def run(project, folder):
+    async with pool_of(project, workers=2) as pool:
+        task = asyncio.ensure_future(pool.run(waiting_for(folder, "one")))
+        await there(folder / "one.begun")
+        print(*pool.processes, flush=True)
+        await task
+
+asyncio.run(run(Path(sys.argv[1]), Path(sys.argv[2])))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks processes up in /proc")
+def test_workers_end_with_a_server_that_is_killed(study: Path, tmp_path: Path) -> None:
+    server = subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
+        [sys.executable, "-c", SERVER, str(study), str(tmp_path)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with server:
+        assert server.stdout is not None
+        workers = [int(word) for word in server.stdout.readline().split()]
+        assert workers and all(map(_is_there, workers))
+        server.send_signal(signal.SIGKILL)
+        server.wait()
+        for _ in range(PATIENCE * 100):
+            if not any(map(_is_there, workers)):
+                break
+            sleep(0.01)
+    assert not any(map(_is_there, workers))
