@@ -1,5 +1,7 @@
 """Requests that are refused before a route sees them."""
 
+from urllib.parse import quote
+
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -24,8 +26,15 @@ async def answer_refusal(request: Request, error: Exception) -> Response:
     if not isinstance(error, AccessRefused):
         raise error
     if error.status == 401 and error.reason == "missing" and for_people(request.url.path):
-        return RedirectResponse(SIGN_IN, 303, {"Cache-Control": "no-store"})
+        return RedirectResponse(_sign_in(request), 303, {"Cache-Control": "no-store"})
     return error.response()
+
+
+def _sign_in(request: Request) -> str:
+    """The page for signing in, which leads to the page that was asked for."""
+    url = request.url
+    wanted = f"{url.path}?{url.query}" if url.query else url.path
+    return SIGN_IN if request.method != "GET" or wanted == "/" else f"{SIGN_IN}?next={quote(wanted)}"
 
 
 def for_people(path: str) -> bool:
