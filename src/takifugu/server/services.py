@@ -65,7 +65,7 @@ class Services:
     state: ServerState
     pool: WorkPool
     board: JobBoard
-    limiter: Limiter = None  # type: ignore[assignment]  # made from the settings
+    limiter: Limiter
     metrics: Any = None
     releases: "MutableMapping[Job, ReleaseJob]" = field(
         default_factory=WeakKeyDictionary, repr=False, compare=False
@@ -73,10 +73,7 @@ class Services:
     _file: _ProjectFile = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_file", _ProjectFile(self.project_file))  # the two writes
-        if self.limiter is None:
-            limiter = Limiter.of(self.settings.rate, self.settings.burst)
-            object.__setattr__(self, "limiter", limiter)
+        object.__setattr__(self, "_file", _ProjectFile(self.project_file))  # the one write
 
     def project(self) -> "Project":
         """The project as its file has it now."""

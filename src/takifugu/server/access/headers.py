@@ -7,7 +7,6 @@ from urllib.parse import unquote_to_bytes
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from takifugu.server.access.refusals import AccessRefused
-from takifugu.server.access_rules import API
 from takifugu.server.settings import ServerSettings
 
 CSP = "; ".join(
@@ -33,8 +32,6 @@ ALWAYS: dict[str, str] = {
     "X-Frame-Options": "DENY",
 }
 HSTS = "max-age=31536000"
-OWN_POLICY = f"{API}/reports/"  # files that state which style sheets they have, by hash
-_POLICY = b"content-security-policy"
 PUBLIC = ("/static/", "/favicon.ico")  # the same for everybody, so that browsers may keep it
 _TOKEN = re.compile(rb"tf_[A-Za-z0-9_-]{16,}")
 _NAMED = re.compile(
@@ -42,6 +39,7 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 _BREAKS = re.compile(rb"[\r\n\0]")
+_OF_A_DOCUMENT = ("sandbox", "style-src", "style-src-elem", "style-src-attr", "img-src")
 _WITHOUT = "/(an address with a token)"
 
 
@@ -69,11 +67,10 @@ class SecurityHeaders:
             scope["query_string"] = b""
             await _token_refused().response()(scope, receive, self._sending(send, private=True))
             return
-        private, own = not scope["path"].startswith(PUBLIC), scope["path"].startswith(OWN_POLICY)
-        sending = self._sending(send, private=private, own_policy=own)
-        await self._app(scope, receive, sending)
+        private = not scope["path"].startswith(PUBLIC)
+        await self._app(scope, receive, self._sending(send, private=private))
 
-    def _sending(self, send: Send, *, private: bool, own_policy: bool = False) -> Send:
+    def _sending(self, send: Send, *, private: bool) -> Send:
         broken = False
 
         async def sending(message: Message) -> None:
@@ -84,22 +81,24 @@ class SecurityHeaders:
                     broken = True
                     await self._send_broken(send)
                     return
-                completed = self._completed(headers, private=private, own_policy=own_policy)
-                message = {**message, "headers": completed}
+                message = {**message, "headers": self._completed(headers, private=private)}
             if not broken:
                 await send(message)
 
         return sending
 
     def _completed(
-        self, headers: list[tuple[bytes, bytes]], *, private: bool, own_policy: bool = False
+        self, headers: list[tuple[bytes, bytes]], *, private: bool
     ) -> list[tuple[bytes, bytes]]:
-        stated = {name.lower() for name, _ in headers}
-        names = self._names - ({_POLICY} & stated if own_policy else set())
-        dropped = names | ({b"cache-control"} if private else set())
+        own = [value for name, value in headers if name.lower() == b"content-security-policy"]
+        fixed = self._fixed
+        if len(own) == 1 and _shut(own[0].decode("latin-1")):
+            changed = {b"content-security-policy": own[0]}
+            fixed = [(name, changed.get(name, value)) for name, value in fixed]
+        dropped = self._names | ({b"cache-control"} if private else set())
         kept = [(name, value) for name, value in headers if name.lower() not in dropped]
         stored = [(b"cache-control", b"no-store")] if private else []
-        return [*kept, *stored, *((name, value) for name, value in self._fixed if name in names)]
+        return [*kept, *stored, *fixed]
 
     async def _send_broken(self, send: Send) -> None:
         """Answer instead of a response whose header would have been two."""
@@ -112,6 +111,24 @@ class SecurityHeaders:
         completed = self._completed(headers, private=True)
         await send({"type": "http.response.start", "status": 500, "headers": completed})
         await send({"type": "http.response.body", "body": body})
+
+
+def _shut(policy: str) -> bool:
+    """Whether a response's own policy is for a document that can do nothing: a report, a figure.
+
+    It runs no script, fetches nothing and sends nothing, and is in a sandbox: an origin of its own.
+    Only its styles may be its own.
+    """
+    parts = [part.split() for part in policy.split(";") if part.strip()]
+    rules = {part[0].lower(): part[1:] for part in parts}
+    closed = ("default-src", "base-uri", "form-action", "frame-ancestors")
+    return (
+        len(rules) == len(parts)
+        and all(rules.get(name) == ["'none'"] for name in closed)
+        and rules.get("sandbox") == []
+        and all(name in _OF_A_DOCUMENT or name in closed for name in rules)
+        and rules.get("img-src", []) in ([], ["data:"])
+    )
 
 
 def _split(headers: Iterable[tuple[bytes, bytes]]) -> bool:
