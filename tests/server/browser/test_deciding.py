@@ -136,6 +136,13 @@ def test_a_wrong_token_or_budget_is_refused_in_the_page(
 def test_a_budget_is_set_and_drawn(
     browser: "Browser", server: RunningServer, tokens: dict[str, str]
 ) -> None:
+    query = {"kind": "histogram", "epsilon": "0.2"}
+    released = server.post(
+        *("/api/v1/datasets/stays/releases", {"query": query}),
+        token=tokens["analyst"],
+        headers={"Idempotency-Key": "for the figure"},
+    )
+    assert released.status == 201
     with seated(browser, server, tokens["owner"]) as olga:
         page = olga.page
         olga.open("/datasets/stays")

@@ -5,8 +5,10 @@ read in two places, here and in the browser (``ask_form.js``), into the same doc
 options; how each option is read stands in `READ_AS` alone, and the form carries it to the browser.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf, isfinite
 from typing import Any, Literal
 
 As = Literal["text", "real", "whole", "list", "lines", "flag", "counts"]
@@ -59,6 +61,8 @@ LABELS: Mapping[str, tuple[str, str]] = {
         "Show them so that those of a group add up to its rows. It costs nothing.",
     ),
 }
+WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
+REAL = re.compile(r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
 OF_NUMBERS = ("sum", "mean", "quantile", "linear")
 MOST_BOXES = 60  # labels that are boxes to check; more are written, one on a line
 
@@ -222,7 +226,7 @@ def _read(way: As, given: list[str]) -> Any:
 
 
 def _number(text: str, kind: type[int] | type[float]) -> Any:
-    try:
-        return kind(text)
-    except ValueError:
-        return text
+    """A number as people write it; any other text as it is."""
+    form = WHOLE if kind is int else REAL
+    value = kind(text) if form.fullmatch(text) and len(text) < 40 else inf
+    return value if isfinite(value) else text

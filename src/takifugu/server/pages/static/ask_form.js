@@ -3,20 +3,23 @@
 const READ = {
   text: (values) => values[0],
   real: (values) => number(values[0]),
-  whole: (values) => number(values[0]),
+  whole: (values) => number(values[0], WHOLE),
   list: (values) => values,
   lines: (values) => lines(values[0]),
   flag: () => true,
   counts: (values) => {
-    const rows = lines(values[0]).map((line) => line.split(/[\s,]+/u).filter(Boolean).map(number));
+    const rows = lines(values[0]).map((line) => line.split(/[\s,]+/u).filter(Boolean).map((one) => number(one)));
     return rows.length === 1 ? rows[0] : rows;
   },
 };
 
-function number(text) {
-  // What is no number is passed on as it is: the server refuses it by name.
-  const found = Number(text);
-  return text.trim() === "" || Number.isNaN(found) || !Number.isFinite(found) ? text : found;
+const WHOLE = /^[+-]?[0-9]{1,15}$/u;
+const REAL = /^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]+)?$/iu;
+
+function number(text, form = REAL) {
+  // A number as people write it; any other text as it is: the server refuses it by name.
+  const found = form.test(text) && text.length < 40 ? Number(text) : Infinity;
+  return Number.isFinite(found) ? found : text;
 }
 
 function lines(text) {
