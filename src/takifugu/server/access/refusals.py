@@ -34,7 +34,9 @@ def _sign_in(request: Request) -> str:
     """The page for signing in, which leads to the page that was asked for."""
     url = request.url
     wanted = f"{url.path}?{url.query}" if url.query else url.path
-    return SIGN_IN if request.method != "GET" or wanted == "/" else f"{SIGN_IN}?next={quote(wanted)}"
+    return (
+        SIGN_IN if request.method != "GET" or wanted == "/" else f"{SIGN_IN}?next={quote(wanted)}"
+    )
 
 
 def for_people(path: str) -> bool:

@@ -21,10 +21,9 @@ def dataset_view(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _words(document: Mapping[str, Any]) -> str:
-    rows, entities = document["rows"], document["entities"]
-    text = f"{rows:,} rows" if entities is None else f"{rows:,} rows of {entities:,} people"
-    if document["entity"] and entities is not None:
-        text = f"{rows:,} rows, {entities:,} of “{document['entity']}”"
+    text = f"{document['rows']:,} rows"
+    if document["entity"] and document["entities"] is not None:
+        text += f" of {document['entities']:,} entities (“{document['entity']}”)"
     order = document["order"]
     if order is not None and order["first"] is not None:
         text += f", from {moment(order['first'])} to {moment(order['last'])}"

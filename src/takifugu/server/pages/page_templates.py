@@ -125,15 +125,17 @@ def prose(text: str) -> list[list[Markup]]:
     [['Known:', 'that a row is;', '<code>it</code>.'], ['No.']]
     """
     blocks: list[list[str]] = []
-    last = ""
+    last, listed = "", False
     for line in text.splitlines():
         words = line.strip()
         if words.startswith("- ") and blocks:
             blocks[-1].append(words.removeprefix("- "))
-        elif words and last and (line.startswith("    ") or _goes_on(last, words)):
+            listed = True
+        elif words and last and (line[:1] == " " if listed else _goes_on(last, words)):
             blocks[-1][-1] += f" {words}"
         elif words:
             blocks.append([words])
+            listed = False
         last = line.rstrip()
     return [[_with_code(one) for one in block] for block in blocks]
 

@@ -76,7 +76,7 @@ def result_view(document: Mapping[str, Any], words: Mapping[str, Any]) -> dict[s
     columns = document["columns"]
     return {
         "title": words["title"],
-        "asked": words["facts"]["query"],
+        "asked": words["facts"]["query"].replace("top_k", "top k", 1),
         "dataset": document["dataset"],
         "at": document["at"],
         "caption": f"{words['facts']['expected error']}; low and high are 95 % intervals"
