@@ -1,6 +1,6 @@
 """Requests that are refused before a route sees them."""
 
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -31,12 +31,11 @@ async def answer_refusal(request: Request, error: Exception) -> Response:
 
 
 def _sign_in(request: Request) -> str:
-    """The page for signing in, which leads to the page that was asked for."""
-    url = request.url
-    wanted = f"{url.path}?{url.query}" if url.query else url.path
-    return (
-        SIGN_IN if request.method != "GET" or wanted == "/" else f"{SIGN_IN}?next={quote(wanted)}"
-    )
+    """The page to sign in, and to come back from: a form that was sent is not sent again."""
+    wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    if request.method != "GET" or wanted == "/":
+        return SIGN_IN
+    return f"{SIGN_IN}?{urlencode({'next': wanted})}"
 
 
 def for_people(path: str) -> bool:
