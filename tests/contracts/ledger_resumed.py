@@ -126,7 +126,9 @@ def test_an_abandoned_charge_is_spent_and_never_answered(
         with raises(LedgerConflict, reason="abandoned"):
             other.record_answer(receipt, 1)
     (event,) = ledger.events(kind="abandoned")
-    assert event_words(event.body) == f"answer to event {mine.anchor.seq} abandoned"
+    assert event_words(event.body) == (
+        f"answer to event {mine.anchor.seq} abandoned by {ledger.actor}"
+    )
     assert ledger.spent("ward", DOUBLING) == 0.5 and not answers(ledger)
     assert ledger.verify().sound
 
