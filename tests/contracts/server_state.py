@@ -23,7 +23,7 @@ from takifugu.ledger.storage.statement import insert
 from takifugu.ledger.storage.store import Store
 from takifugu.server.roles import ROLES, Role
 from takifugu.server.state.access_tokens import TokenRecord
-from takifugu.server.state.approval_requests import Approval, ApprovalRequest
+from takifugu.server.state.approval_requests import MOST_PENDING, Approval, ApprovalRequest
 from takifugu.server.state.browser_sessions import LONGEST, MOST
 from takifugu.server.state.server_state import ServerState, state_at
 from takifugu.server.state.state_errors import (
@@ -378,6 +378,17 @@ def test_the_same_request_under_the_same_key_is_one(state: ServerState) -> None:
     with ThreadPoolExecutor(8) as pool:
         many = list(pool.map(lambda _: state.ask_approval(asked("k9")).id, range(16)))
     assert set(many) == {3}
+
+
+def test_an_analyst_has_so_many_requests_that_wait(state: ServerState) -> None:
+    for number in range(MOST_PENDING):
+        state.ask_approval(asked(f"k{number}"))
+    with raises(StateConflict, field="analyst", reason="many"):
+        state.ask_approval(asked("one more"))
+    assert state.ask_approval(asked("k0")).id == 1  # the same as before
+    assert state.ask_approval(asked("one more", analyst="bo")).state == "pending"
+    state.decide(1, "withdrawn", "ana")
+    assert state.ask_approval(asked("one more")).state == "pending"
 
 
 def test_a_request_is_found_by_its_key(state: ServerState) -> None:

@@ -312,6 +312,20 @@ def test_events_are_told_without_marks_of_the_data(project: Project) -> None:
     assert [one["seq"] for one in found] == [event.seq for event in events]
 
 
+def test_auditors_see_files_without_their_folders(project: Project) -> None:
+    other_table(project)
+    write_prior(CHAIN, project.folder.parent / "elsewhere.json")
+    project.add_dataset(
+        "other", project.folder / "other.toml", priors=[project.folder.parent / "elsewhere.json"]
+    )
+    with project.ledger(read_only=True) as ledger:
+        (event,) = list(ledger.history("other", kind="policy"))
+    assert str(project.folder.parent) in json.dumps(event_document(event))
+    told = json.dumps(event_document(event, places=False))
+    assert str(project.folder.parent) not in told
+    assert "elsewhere.json" in told
+
+
 def test_an_export_is_what_the_command_writes(project: Project, tmp_path: Path) -> None:
     release(project)
     with project.ledger(inspect=True) as ledger:

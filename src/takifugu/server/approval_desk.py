@@ -11,6 +11,7 @@ from takifugu.server.approvals import Decision
 from takifugu.server.roles import Actor
 from takifugu.server.services import Services
 from takifugu.server.state.approval_requests import Approval
+from takifugu.server.state.state_errors import StateConflict
 
 if TYPE_CHECKING:
     from takifugu.ledger import Ledger
@@ -54,14 +55,34 @@ class ApprovalDesk:
         return approvals.adopt_decisions(self._services.state, ledger)
 
     async def decide(self, actor: Actor, number: int, decision: Decision, note: str) -> Approval:
-        """Decide a request in the name of ``actor``; an approved one is released at once."""
+        """Decide a request in the name of ``actor``; an approved one is released at once.
+
+        Nothing is approved for somebody whose tokens have all ended: nobody could read it.
+        """
         state = self._services.state
+        if decision == "approved":
+            await asyncio.to_thread(self._refuse_gone, number, actor)
         found = await self._of_ledger(
             lambda ledger: approvals.decide(state, ledger, number, decision, actor.name, note)
         )
         if found.state == "approved":
             self.follow(found)
         return found
+
+    def _refuse_gone(self, number: int, by: Actor) -> None:
+        state = self._services.state
+        known, now = state.approval(number), state.now()
+        if known is None or known.state != "pending" or by.name == known.request.analyst:
+            return  # which is refused in its own words
+        who = known.request.analyst
+        live = (one for one in state.tokens() if one.role == "analyst" and one.live(now))
+        if not any(one.name == who for one in live):
+            raise StateConflict(
+                f"{who!r:.80}, who asked, has no token that works any more; make one first, or"
+                " refuse the request",
+                field="analyst",
+                reason="no token",
+            )
 
     async def _of_ledger(self, work: "Callable[[Ledger], Found]") -> Found:
         def write() -> Found:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from takifugu.errors import TakifuguError, UnsoundRequest
 from takifugu.ledger.canonical_text import folded
+from takifugu.project.approval_rule import ApprovalNeeded
 from takifugu.server.access_rules import API
 from takifugu.server.api.problems import Problem, problem_of
 from takifugu.server.state.approval_requests import Approval, ApprovalRequest
@@ -49,14 +50,12 @@ class AskedRelease:
         dataset: The dataset.
         analyst: Who asks.
         key: The idempotency key of the request, of this analyst.
-        paid_under: The key of its charge in the ledger.
         options: Everything that was asked with, as JSON: ``query``, ``accept_noise``, ``key``.
     """
 
     dataset: str
     analyst: str
     key: str
-    paid_under: str
     options: Mapping[str, Any]
 
     @property
@@ -87,13 +86,13 @@ def release_or_ask(
     known = state.approval_asked(asked.analyst, asked.key)
     if known is None:
         made = plan()
-        why = session.approval_needed(made)
-        if why is None:
+        try:
             return _released(session, asked, made, None)
-        if not asked.accept_noise:
-            session.refuse_noise(made)  # no owner is asked for what would be refused then
-        request = _request(asked, made, why, shown(made))
-        return {"approval": approval_document(state.ask_approval(request))}
+        except ApprovalNeeded as needed:
+            if not asked.accept_noise:
+                session.refuse_noise(made)  # no owner is asked for what would be refused then
+            request = _request(asked, made, needed.why, shown(made))
+        return waiting_document(state.ask_approval(request))
     if (known.request.dataset, dict(known.request.options)) != (asked.dataset, dict(asked.options)):
         raise StateConflict(
             f"key {asked.key!r:.80} was used for another request; use a new one",
@@ -111,7 +110,7 @@ def release_or_ask(
         if kept is not None:
             document = dict(kept.document)
             return {"charge": document["provenance"]["charge"], "result": document}
-    return {"approval": approval_document(known)}
+    return waiting_document(known)
 
 
 def _declined(known: Approval) -> Problem:
@@ -164,9 +163,7 @@ def _request(
 def _released(
     session: "PolicySession", asked: AskedRelease, made: "Plan", approval: int | None
 ) -> dict[str, Any]:
-    found = session.release(
-        made, accept_noise=asked.accept_noise, key=asked.paid_under, approval=approval
-    )
+    found = session.release(made, accept_noise=asked.accept_noise, key=asked.key, approval=approval)
     document = found.document()
     return {"charge": document["provenance"]["charge"], "result": document}
 
@@ -284,6 +281,11 @@ def _every(state: ServerState, which: Literal["pending", "approved"]) -> list[Ap
 
 
 # --- what people see ---
+
+
+def waiting_document(approval: Approval) -> dict[str, Any]:
+    """What a release is answered with that waits for an owner."""
+    return {"kind": "approval", "approval": approval_document(approval)}
 
 
 def approval_document(approval: Approval) -> dict[str, Any]:

@@ -1,13 +1,13 @@
 """Releases that wait for an owner: asked for by one person, decided by another."""
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
-from pydantic import BaseModel, Field
 
 from takifugu.server.access_rules import API
-from takifugu.server.api.bodies import RequestBody, body_of, takes
+from takifugu.server.api.approval_models import STATES, ApprovalNow, ApprovalView, NewDecision
+from takifugu.server.api.bodies import body_of, takes
 from takifugu.server.api.pagination import Page, PageOption, cursor_after
 from takifugu.server.api.problem_responses import json_response
 from takifugu.server.api.problems import Problem
@@ -23,66 +23,10 @@ if TYPE_CHECKING:
 
 router = APIRouter(tags=["approvals"])
 LAST = 2**53  # above every request
-STATES = Literal["pending", "approved", "refused", "withdrawn", "released", "failed"]
 RequestNumber = Annotated[
     int, Path(ge=1, le=LAST, description="The number of the request.", examples=[3])
 ]
 STATUS = {"unknown": 404, "decided": 409, "key": 409, "same person": 403, "another person": 403}
-
-
-class ApprovalView(BaseModel):
-    """A request for approval, and what became of it."""
-
-    id: int = Field(description="Its number.", examples=[3])
-    state: STATES = Field(
-        description="`pending`; then `approved`, `refused` or `withdrawn`; an approved one becomes"
-        " `released` or `failed` by itself."
-    )
-    dataset: str = Field(description="The dataset.", examples=["stays"])
-    analyst: str = Field(description="Who asks.", examples=["ana"])
-    words: str = Field(description="The query in words.", examples=["histogram of state by zone"])
-    epsilon: str = Field(
-        description="The Pufferfish ε that it costs alone, rounded up.", examples=["0.5"]
-    )
-    why: str = Field(description="Why it needs an owner.")
-    query: dict[str, Any] | None = Field(description="The query, as it was asked.")
-    accept_noise: bool = Field(description="Whether an answer that is mostly noise is wanted.")
-    plan: dict[str, Any] = Field(
-        description="Cost, expected error and budget, as the analyst saw them when they asked."
-    )
-    asked: str = Field(description="When it was asked.", examples=["2026-11-16T10:00:00+00:00"])
-    decided: str | None = Field(description="When it was decided or withdrawn.")
-    decided_by: str | None = Field(description="By whom.", examples=["olga"])
-    note: str = Field(description="What they wrote about it.")
-    event: int | None = Field(description="The event of the ledger with the decision.")
-    charge: int | None = Field(description="The event of the ledger that paid for the release.")
-    result: str | None = Field(description="Where its result is, once it is released.")
-    problem: dict[str, Any] | None = Field(
-        description="Why the approved release failed: a problem document."
-    )
-
-
-class ApprovalNow(ApprovalView):
-    """A request with what it would cost now, for the owner who decides."""
-
-    now: dict[str, Any] | None = Field(
-        default=None,
-        description="For an owner, while it is pending: the `plan` as it is now, `same` (whether"
-        " the request is still about the same rows and data; otherwise an approval would be void),"
-        " and the `guarantee`; or the `problem` that makes it impossible.",
-    )
-
-
-class NewDecision(RequestBody):
-    """A decision on a request."""
-
-    decision: Literal["approved", "refused"] = Field(description="What is decided.")
-    note: str = Field(
-        default="",
-        max_length=2000,
-        description="For the analyst to read.",
-        examples=["agreed with the ward"],
-    )
 
 
 def _desk(request: Request) -> "ApprovalDesk":

@@ -80,6 +80,7 @@ async def ledger_events(
     """The events of the ledger, a page at a time."""
     from takifugu.server.work.ledger_documents import event_document
 
+    places = actor_of(request).role == "owner"
     newest, name = order == "newest", f"events-{order}"
     after = paging.after(name, LAST if newest else 0)
 
@@ -88,7 +89,7 @@ async def ledger_events(
             *(0 if newest else after, paging.limit + 1, kind, dataset, analyst),
             before=max(after, 1) if newest else None,
         )
-        return [event_document(event) for event in events]
+        return [event_document(event, places=places) for event in events]
 
     items = await _inspect(services_of(request), read)
     more = len(items) > paging.limit

@@ -30,6 +30,7 @@ NEXT: dict[ApprovalState, tuple[ApprovalState, ...]] = {
     "approved": ("released", "failed"),  # both by the server
 }
 MOST_AT_ONCE = 1000  # of a page
+MOST_PENDING = 100  # requests of one analyst that wait
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,9 @@ _APPROVAL = f"SELECT {', '.join(_COLUMNS)} FROM {APPROVALS}"
 _ONE = Statement(f"{_APPROVAL} WHERE id = :id")
 _LOCKED = Statement(f"{_APPROVAL} WHERE id = :id", lock=True)
 _ASKED = Statement(f"{_APPROVAL} WHERE analyst = :analyst AND asked_under = :key")
+_PENDING = Statement(
+    f"SELECT COUNT(*) AS many FROM {APPROVALS} WHERE state = 'pending' AND analyst = :analyst"
+)
 _DECIDED = Statement(f"{_APPROVAL} WHERE event = :event")
 _LAST = Statement(f"SELECT COALESCE(MAX(id), 0) AS last FROM {APPROVALS}")
 _ADD = insert(APPROVALS, *_COLUMNS)
@@ -139,6 +143,13 @@ class ApprovalTable(StateStore):
                         reason="key",
                     )
                 return known
+            if _PENDING.one(connection, {"analyst": request.analyst}).many >= MOST_PENDING:
+                raise StateConflict(
+                    f"{MOST_PENDING} requests of {request.analyst!r:.80} wait already; withdraw"
+                    " some, or wait for an owner",
+                    field="analyst",
+                    reason="many",
+                )
             number = _LAST.one(connection, {}).last + 1
             made = Approval(number, request, "pending", self.now())
             _ADD.run(connection, _values(made))

@@ -1,6 +1,8 @@
 """What a ledger holds, as JSON for owners and auditors; nothing here changes it."""
 
 import json
+from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any
 
 from takifugu.errors import LedgerDamaged
@@ -11,9 +13,16 @@ from takifugu.losses import Total
 HIDDEN = frozenset({"data", "question", "marks"})  # marks of the data; early ones had no key
 
 
-def event_document(event: Event) -> dict[str, Any]:
-    """An event: its number, time, kind, actor, what it says in words, and all of it but marks."""
+def event_document(event: Event, *, places: bool = True) -> dict[str, Any]:
+    """An event: its number, time, kind, actor, what it says in words, and all of it but marks.
+
+    Without ``places`` its files are named without their folders.
+    """
     body = {name: value for name, value in event.body.items() if name not in HIDDEN}
+    details = body.get("details")
+    if not places and isinstance(details, Mapping) and "files" in details:
+        files = [PurePath(str(file)).name for file in details["files"]]
+        body["details"] = {**details, "files": files}
     return {
         "seq": event.seq,
         "at": event.at.isoformat(),

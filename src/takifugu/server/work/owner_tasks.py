@@ -1,14 +1,20 @@
 """Tasks of owners and auditors that a worker does: what opens tables, fits, verifies or renders."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from takifugu.errors import Malformed
 from takifugu.project import Project
+from takifugu.server.api.problems import Problem, problem_of
 from takifugu.server.work import owner_decisions
 from takifugu.server.work.ledger_documents import verification_document
 from takifugu.server.work.prior_fits import fit_prior_of
 from takifugu.server.work.report_files import report_file
 from takifugu.server.work.tasks import Task, task
 from takifugu.server.work.worker_host import WorkerHost
+
+TAKEN = ("taken", "exists", "same-rows", "changed-meanwhile")  # reasons: true at another time
 
 
 def _project(host: WorkerHost, asked: Task) -> Project:
@@ -20,6 +26,17 @@ def _dataset(asked: Task) -> str:
     if asked.dataset is None:
         raise ValueError(f"task {asked.name!r} is about a dataset")
     return asked.dataset
+
+
+@contextmanager
+def _as_given(asked: Task) -> Iterator[None]:
+    """What an owner gave and has no meaning is theirs to mend: 422, or 409 where it is taken."""
+    try:
+        yield
+    except Malformed as error:
+        status = 409 if error.reason in TAKEN else 422
+        found = problem_of(error, asked.actor.role)
+        raise Problem.of_document(found | {"status": status}) from error
 
 
 @task("policy")
@@ -49,13 +66,15 @@ def add_dataset(host: WorkerHost, asked: Task) -> dict[str, Any]:
     """Enter a dataset: option ``given``, with its ``name``, ``declaration`` and the rest."""
     host.say("checking the data")
     given = asked.options["given"]
-    return owner_decisions.add_dataset(_project(host, asked), given["name"], given)
+    with _as_given(asked):
+        return owner_decisions.add_dataset(_project(host, asked), given["name"], given)
 
 
 @task("fit-prior")
 def fit_prior(host: WorkerHost, asked: Task) -> dict[str, Any]:
     """Fit a prior and enter it; the options are those of the fit."""
-    return fit_prior_of(_project(host, asked), _dataset(asked), asked.options, host.say)
+    with _as_given(asked):
+        return fit_prior_of(_project(host, asked), _dataset(asked), asked.options, host.say)
 
 
 @task("verify-ledger")

@@ -5,15 +5,12 @@ charge however often it is sent: by a client that heard nothing, after a worker 
 the server was. The worker answers only when the answer is recorded beside its charge.
 """
 
-import hashlib
-import json
 from typing import Any
 
 from takifugu.errors import UnsoundRequest
 from takifugu.project.policy_session import PolicySession
 from takifugu.server.api.problems import Problem
 from takifugu.server.approvals import AskedRelease, release_or_ask
-from takifugu.server.roles import Actor
 from takifugu.server.work.dataset_tasks import dataset_of
 from takifugu.server.work.tasks import Task, task
 from takifugu.server.work.worker_host import WorkerHost
@@ -21,17 +18,6 @@ from takifugu.session.plan_documents import plan_to_document
 from takifugu.session.plan_words import plan_words
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_plan import Plan
-
-
-def ledger_key(actor: Actor, key: str) -> str:
-    """The key of a charge: nobody can choose one that is somebody else's.
-
-    >>> one, two = Actor("ana", "analyst", "1"), Actor("bo", "analyst", "2")
-    >>> ledger_key(one, "k") == ledger_key(one, "k"), ledger_key(one, "k") == ledger_key(two, "k")
-    (True, False)
-    """
-    text = json.dumps(["release", actor.name, key])
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _session(host: WorkerHost, asked: Task) -> PolicySession:
@@ -58,7 +44,11 @@ def plan(host: WorkerHost, asked: Task) -> dict[str, Any]:
     """
     session = _session(host, asked)
     made = _plan(session, asked)
-    return {"plan": plan_to_document(made), "words": plan_words(made)}
+    return {
+        "plan": plan_to_document(made),
+        "words": plan_words(made),
+        "approval": session.approval_needed(made),
+    }
 
 
 @task("release")
@@ -78,7 +68,6 @@ def release(host: WorkerHost, asked: Task) -> dict[str, Any]:
         dataset=str(asked.dataset),
         analyst=asked.actor.name,
         key=asked.key,
-        paid_under=ledger_key(asked.actor, asked.key),
         options=dict(asked.options),
     )
     return release_or_ask(
