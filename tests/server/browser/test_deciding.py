@@ -140,7 +140,7 @@ def test_a_budget_is_set_and_drawn(
     released = server.post(
         *("/api/v1/datasets/stays/releases", {"query": query}),
         token=tokens["analyst"],
-        headers={"Idempotency-Key": "for the figure"},
+        headers={"Idempotency-Key": "for-the-figure"},
     )
     assert released.status == 201
     with seated(browser, server, tokens["owner"]) as olga:

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from takifugu.errors import TakifuguError
 from takifugu.server.api import approval_routes as api
+from takifugu.server.api.approval_models import NewDecision
 from takifugu.server.api.bodies import validated
 from takifugu.server.api.pagination import Paging
 from takifugu.server.api.problems import Problem, problem_of
@@ -45,7 +46,7 @@ async def decide_form(http: Request, request: str) -> Response:
     number = int(request) if request.isdecimal() and len(request) < 16 else 0
     given = {"decision": form.get("decision", ""), "note": form.get("note", "").strip()}
     try:
-        await api.decide_approval(http, number, validated(api.NewDecision, given))
+        await api.decide_approval(http, number, validated(NewDecision, given))
     except (Problem, TakifuguError) as error:
         return await _show(http, error=error)
     return moved("/approvals", done=given["decision"])
