@@ -22,7 +22,7 @@ ARGUMENTS = [
 ]
 PEOPLE = {"owner": "olga", "analyst": "ana", "auditor": "aude"}
 LOADING = "Failed to load resource: the server responded with a status of "
-PATIENCE = 15_000  # milliseconds: a machine may be busy
+PATIENCE = 60_000  # milliseconds: a machine may be busy
 
 
 @contextmanager

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
-    """Chromium."""
+    """Chromium; not for longer than a module: it holds the event loop of its thread."""
     with opened_browser() as opened:
         yield opened
 
