@@ -15,6 +15,7 @@ from fastapi import APIRouter, Request, Response
 
 from takifugu.errors import TakifuguError
 from takifugu.server.api import description_routes, query_routes
+from takifugu.server.api.bodies import validated
 from takifugu.server.api.problems import Problem, problem_of
 from takifugu.server.api.query_models import PlanRequest, ReleaseRequest
 from takifugu.server.api.strict_json import read_json
@@ -49,12 +50,13 @@ async def ask_form_sent(request: Request, dataset: str) -> Response:
     form = await fields_of_form(request)
     try:
         options = read_json(form.get("options", "").encode())
-        body = ReleaseRequest(query=options, accept_noise=form.get("accept_noise") == "yes")
+        sent = {"query": options, "accept_noise": form.get("accept_noise") == "yes"}
+        body = validated(ReleaseRequest, {**sent, "plan": form.get("plan")})
         answer = await query_routes.release_query(request, dataset, body, form.get("key"))
         found = document_of(answer)
     except StillRunning:
         return moved("/releases", running="yes")
-    except (Problem, TakifuguError, ValueError) as error:
+    except (Problem, TakifuguError) as error:
         trouble = trouble_of(problem_of(error, actor_of(request).role))
         asked = form.get("asked", "")
         return await _form(request, dataset, json_pairs(asked), trouble=trouble, status=409)
@@ -79,14 +81,15 @@ async def _form(
     for name, value in filled:
         given[name].append(value)
     chosen = next((kind for kind in kinds if [kind.name] == given["kind"]), kinds[0])
-    state, said, words, approval = "empty", EMPTY, NOTHING, ""
+    state, said, words, approval, digest = "empty", EMPTY, NOTHING, "", ""
     options: dict[str, Any] = {}
     if given["plan"]:
         options = filled_in([*filled, ("kind", chosen.name)], fields)
         try:
             body = PlanRequest(query=options)
             found = document_of(await query_routes.plan(request, dataset, body))
-            words, approval = found["words"], found.get("approval") or ""
+            words, approval = found["words"], found["approval"] or ""
+            digest = found["plan"]["digest"]
             state = "over" if words["over"] else "noise" if words["confirm"] else "ready"
             said = f"Costs {words['cost']}; {words['verdict']}."
         except (Problem, TakifuguError) as error:
@@ -112,6 +115,7 @@ async def _form(
         said=said,
         words=words,
         approval=approval,
+        digest=digest,
         key=secrets.token_hex(16),
         options=json.dumps(options),
         asked=json.dumps([pair for pair in filled if pair[0] != "csrf"]),

@@ -49,7 +49,7 @@ async def datasets_page(request: Request) -> Response:
     policies = services_of(request).project().policy.datasets
     cards = await asyncio.gather(*(_card(request, item) for item in found["items"]))
     for card in cards:
-        card["askers"] = askers(policies[card["name"]].analysts)
+        card["askers"] = askers(policies[card["name"]].analysts, actor_of(request).role)
     after = f"/?cursor={found['next']}" if found["next"] else None
     return shown(request, "datasets.html", "/", datasets=cards, after=after)
 

@@ -105,14 +105,18 @@ def budget_view(document: Mapping[str, Any] | None) -> Mapping[str, Any]:
     }
 
 
-def askers(analysts: Sequence[str]) -> str:
-    """Who may ask, in words.
+def askers(analysts: Sequence[str], role: str) -> str:
+    """Who may ask, in words; an analyst does not learn who else there is.
 
-    >>> askers(()), askers(("ana",)), askers(("ana", "bo", "cy", "di"))
-    ('Any analyst may ask.', 'Only ana may ask.', 'Only ana, bo and 2 more may ask.')
+    >>> askers((), "analyst"), askers(("ana", "bo"), "analyst"), askers(("ana",), "owner")
+    ('Any analyst may ask.', 'You are one of those who may ask.', 'Only ana may ask.')
+    >>> askers(("ana", "bo", "cy", "di"), "owner")
+    'Only ana, bo and 2 more may ask.'
     """
     if not analysts:
         return "Any analyst may ask."
+    if role == "analyst":
+        return "You are one of those who may ask."
     shown = list(analysts[:3])
     if len(analysts) > 3:
         shown = [*analysts[:2], f"{len(analysts) - 2} more"]

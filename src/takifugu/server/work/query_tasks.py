@@ -14,9 +14,10 @@ from takifugu.server.approvals import AskedRelease, release_or_ask
 from takifugu.server.work.dataset_tasks import dataset_of
 from takifugu.server.work.tasks import Task, task
 from takifugu.server.work.worker_host import WorkerHost
-from takifugu.session.plan_documents import plan_to_document
+from takifugu.session.plan_documents import digest, plan_to_document
 from takifugu.session.plan_words import plan_words
 from takifugu.session.query_options import QueryOptions
+from takifugu.session.release_errors import StalePlan
 from takifugu.session.release_plan import Plan
 
 
@@ -55,9 +56,9 @@ def plan(host: WorkerHost, asked: Task) -> dict[str, Any]:
 def release(host: WorkerHost, asked: Task) -> dict[str, Any]:
     """Pay for a query and answer it; for free if it was answered before.
 
-    Options: ``query``; ``key``, which names the request; ``accept_noise``. Where the policy wants
-    an owner's approval, the request for it is stored, and released once it is approved: see
-    `takifugu.server.approvals`.
+    Options: ``query``; ``key``, which names the request; ``accept_noise``; ``plan``, the digest of
+    the plan that the one who asks has seen. Where the policy wants an owner's approval, the request
+    for it is stored, and released once it is approved: see `takifugu.server.approvals`.
     """
     if asked.actor.role != "analyst":
         raise Problem(403, "forbidden", "only analysts release; owners and auditors do not ask")
@@ -70,6 +71,11 @@ def release(host: WorkerHost, asked: Task) -> dict[str, Any]:
         key=asked.key,
         options=dict(asked.options),
     )
-    return release_or_ask(
-        *(host.state(), session, wanted), lambda: _plan(session, asked), plan_to_document
-    )
+
+    def made() -> Plan:
+        found = _plan(session, asked)
+        if asked.options.get("plan") not in (None, digest(found)):
+            raise StalePlan(("plan",))
+        return found
+
+    return release_or_ask(host.state(), session, wanted, made, plan_to_document)

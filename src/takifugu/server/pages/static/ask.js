@@ -166,7 +166,7 @@ async function send(event) {
   for (const part of form.querySelectorAll("fieldset, select")) part.inert = true;
   try {
     const answer = await call("POST", `${api}/releases`, {
-      body: { query: options, accept_noise: at("accept-noise").checked },
+      body: { query: options, accept_noise: at("accept-noise").checked, plan: shown.plan.digest },
       headers: { "Idempotency-Key": keyOf(options) },
       signal: controller.signal,
     });
