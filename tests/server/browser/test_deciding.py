@@ -62,6 +62,7 @@ def test_two_people_release_and_one_refuses(
     ):
         before = charges(server)
         ask_for(ana, "0.8")
+        expect(ana.page.get_by_text("Your release waits for an owner.")).to_be_visible()
         expect(ana.page.get_by_text("pending", exact=True)).to_be_visible()
         assert ana.page.get_by_role("button", name=re.compile("Approve")).count() == 0
         assert charges(server) == before

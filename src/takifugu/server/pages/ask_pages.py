@@ -61,7 +61,7 @@ async def ask_form_sent(request: Request, dataset: str) -> Response:
         asked = form.get("asked", "")
         return await _form(request, dataset, json_pairs(asked), trouble=trouble, status=409)
     charge = found.get("charge")
-    return moved("/approvals", asked="yes") if charge is None else moved(f"/releases/{charge}")
+    return moved("/approvals", done="asked") if charge is None else moved(f"/releases/{charge}")
 
 
 async def _form(

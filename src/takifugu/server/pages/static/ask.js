@@ -172,7 +172,7 @@ async function send(event) {
     });
     const found = await ended(answer, controller);
     window.location.assign(
-      found.charge === undefined || found.charge === null ? "/approvals" : `/releases/${found.charge}`,
+      found.charge === undefined || found.charge === null ? "/approvals?done=asked" : `/releases/${found.charge}`,
     );
     return;
   } catch (error) {
