@@ -408,6 +408,9 @@ def test_a_result_is_kept_once(state: ServerState, clock: Clock) -> None:
     assert (kept.charge, kept.dataset, kept.analyst) == (12, "ward", "ana")
     assert state.keep_result(12, "ward", "ana", {"rows": []}) == kept  # never a second answer
     assert state.result(13) is None
+    shared = state.keep_result(12, "ward", "bo", {"free": True})
+    assert state.result(12, "bo") == shared and state.result(12, "ana") == kept
+    assert state.result(12) == kept and state.result(12, "cy") is None
     assert state.keep_result(2**40, "ward", None, {}).analyst is None
     with raises(InvalidResult, field="document"):
         state.keep_result(14, "ward", "ana", {"x": float("inf")})

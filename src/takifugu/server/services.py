@@ -1,75 +1,28 @@
 """What every part of a running server shares."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from fastapi import Request
 
+from takifugu.server.access.rate_limits import Limiter
 from takifugu.server.roles import Actor
 from takifugu.server.settings import ServerSettings
+from takifugu.server.state.server_state import ServerState, open_state
+from takifugu.server.work.jobs import Job, JobBoard
+from takifugu.server.work.pool import WorkPool
 
 if TYPE_CHECKING:
     from takifugu.ledger import Ledger
     from takifugu.project.project import Project
+    from takifugu.server.api.release_jobs import ReleaseJob
 
 Found = TypeVar("Found")
-
-
-class RunningJob(Protocol):
-    """A job, as routes use it; `takifugu.server.work.jobs.Job` is one."""
-
-    @property
-    def id(self) -> str:
-        """Its name."""
-
-    @property
-    def actor(self) -> Actor:
-        """Who started it."""
-
-    @property
-    def state(self) -> str:
-        """Of "waiting", "running", "done", "failed" and "cancelled", one."""
-
-    @property
-    def result(self) -> Any:
-        """What the task returned."""
-
-    @property
-    def problem(self) -> Mapping[str, Any] | None:
-        """Why it failed."""
-
-    async def wait(self, seconds: float) -> bool:
-        """Whether it ends within ``seconds``."""
-
-    def events(self) -> AsyncIterator[Any]:
-        """Lines of progress, then the end."""
-
-    def cancel(self) -> None:
-        """End it."""
-
-
-class JobStarter(Protocol):
-    """Starts jobs and finds them; `takifugu.server.work.jobs.JobBoard` is one."""
-
-    def start(self, actor: Actor, task: Any) -> RunningJob:
-        """A new job, or the running one with the same key."""
-
-    def get(self, job: str) -> RunningJob | None:
-        """The job with this name."""
-
-
-class TaskRunner(Protocol):
-    """Runs tasks in workers; `takifugu.server.work.pool.WorkPool` is one."""
-
-    async def run(self, task: Any, progress: Callable[[str], None] | None = None) -> Any:
-        """What a task returns."""
-
-    async def close(self) -> None:
-        """End every worker."""
 
 
 class _ProjectFile:
@@ -102,29 +55,29 @@ class Services:
         state: Tokens, sign-ins, requests for approval, results.
         pool: The worker processes.
         board: The jobs that run in them.
-        limiter: How often a token may call; None for no limit.
+        limiter: How often a token may call.
         metrics: What is counted for Prometheus; None for nothing.
+        releases: The jobs that are releases, and what becomes of each.
     """
 
     project_file: Path
     settings: ServerSettings
-    state: Any
-    pool: TaskRunner
-    board: JobStarter
-    limiter: Any = None
+    state: ServerState
+    pool: WorkPool
+    board: JobBoard
+    limiter: Limiter
     metrics: Any = None
+    releases: "MutableMapping[Job, ReleaseJob]" = field(
+        default_factory=WeakKeyDictionary, repr=False, compare=False
+    )
     _file: _ProjectFile = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_file", _ProjectFile(self.project_file))  # the one write
 
     def project(self) -> "Project":
-        """The project as its file has it now; from a thread, since it may read the file."""
+        """The project as its file has it now."""
         return self._file.read()
-
-    async def of_project(self, work: Callable[["Project"], Found]) -> Found:
-        """What ``work`` finds in the project, in a thread."""
-        return await asyncio.to_thread(lambda: work(self.project()))
 
     async def of_ledger(self, work: Callable[["Ledger"], Found]) -> Found:
         """What ``work`` reads in the ledger, in a thread; nothing is written."""
@@ -134,6 +87,27 @@ class Services:
                 return work(ledger)
 
         return await asyncio.to_thread(read)
+
+    async def close(self) -> None:
+        """End the workers, and close what is open."""
+        await self.pool.close()
+        self.state.close()
+
+
+def open_services(project_file: Path, settings: ServerSettings, *, metrics: Any = None) -> Services:
+    """The services of a project; to be made in the event loop that the app runs in."""
+    from takifugu.project.project import open_project
+
+    pool = WorkPool(project_file, settings)
+    return Services(
+        project_file,
+        settings,
+        state=open_state(open_project(project_file)),
+        pool=pool,
+        board=JobBoard(pool),
+        limiter=Limiter.of(settings.rate, settings.burst),
+        metrics=metrics,
+    )
 
 
 def services_of(request: Request) -> Services:

@@ -205,12 +205,24 @@ def _html(result: "Result") -> bytes:
 
 def _parquet(result: "Result") -> bytes:
     pyarrow, parquet = _modules(".parquet")
+    written = io.BytesIO()
+    parquet.write_table(_arrow_table(result, pyarrow), written)
+    return written.getvalue()
+
+
+def arrow_stream(result: "Result") -> bytes:
+    """A result as a stream of Arrow's own format; its metadata are those of a Parquet file."""
+    pyarrow, _ = _modules(".parquet")
+    table, written = _arrow_table(result, pyarrow), io.BytesIO()
+    with pyarrow.ipc.new_stream(written, table.schema) as stream:
+        stream.write_table(table)
+    return written.getvalue()
+
+
+def _arrow_table(result: "Result", pyarrow: Any) -> Any:
     table = pyarrow.table(typed_columns(result.columns, result.rows))
     about = json.dumps(result.about(), ensure_ascii=False)
-    table = table.replace_schema_metadata({"takifugu": visible(about)})
-    written = io.BytesIO()
-    parquet.write_table(table, written)
-    return written.getvalue()
+    return table.replace_schema_metadata({"takifugu": visible(about)})
 
 
 def _excel(result: "Result") -> bytes:

@@ -1,46 +1,16 @@
 """The app itself: unknown addresses, methods, parameters, and errors that nobody expected."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi import APIRouter, FastAPI, Request
-from fastapi.testclient import TestClient
 
-from takifugu.server.app import create_app
-from takifugu.server.roles import Actor
-from takifugu.server.services import Services
-from takifugu.server.settings import ServerSettings
+from takifugu.server.services import open_services
+from takifugu.server.work.jobs import JobBoard
+from tests.server.api.serving import SETTINGS, Served
 from tests.server.projects import small_project
 
 CANARY = "canary-in-a-message"
-
-
-async def let_in(request: Request) -> None:
-    request.state.actor = Actor("ana", "analyst", "t1")
-
-
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
-    file = small_project(tmp_path_factory.mktemp("project"))
-    nothing: Any = None
-    services = Services(Path(file), ServerSettings(), nothing, nothing, nothing)
-    app = create_app(services, guard=let_in)
-    broken = APIRouter()
-
-    @broken.get("/broken", include_in_schema=False)
-    async def broken_route() -> None:
-        raise RuntimeError(CANARY)
-
-    app.include_router(broken)
-    return app
-
-
-@pytest.fixture
-def client(app: FastAPI) -> Iterator[TestClient]:
-    with TestClient(app) as client:
-        yield client
 
 
 def problem(response: Any, status: int, kind: str) -> dict[str, Any]:
@@ -52,12 +22,12 @@ def problem(response: Any, status: int, kind: str) -> dict[str, Any]:
     return found
 
 
-def test_me(client: TestClient) -> None:
-    assert client.get("/api/v1/me").json() == {"name": "ana", "role": "analyst", "token": "t1"}
+def test_me(server: Served) -> None:
+    assert server.get("ana", "/me").json().items() >= {"name": "ana", "role": "analyst"}.items()
 
 
-def test_datasets(client: TestClient) -> None:
-    found = client.get("/api/v1/datasets").json()
+def test_datasets(server: Served) -> None:
+    found = server.get("ana", "/datasets").json()
     assert found == {
         "items": [{"name": "stays", "budget": {"epsilon": "8", "delta": "0"}, "own_budget": None}],
         "next": None,
@@ -65,53 +35,59 @@ def test_datasets(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/api/v1/nothing", "/api/v1/me/", "/docs", "/%2e"])
-def test_unknown_addresses(client: TestClient, path: str) -> None:
-    problem(client.get(path), 404, "not-found")
+def test_unknown_addresses(server: Served, path: str) -> None:
+    for who in (None, "ana"):
+        problem(server.ask(who, "GET", path), 404, "not-found")
 
 
 @pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "POST", "PUT", "PATCH", "TRACE", "BREW"])
-def test_unknown_methods(client: TestClient, method: str) -> None:
-    response = client.request(method, "/api/v1/me")
+def test_unknown_methods(server: Served, method: str) -> None:
+    response = server.ask("ana", method, "/api/v1/me")
     assert response.status_code == 405 and response.headers["allow"] == "GET"
     if method != "HEAD":
         problem(response, 405, "method")
 
 
 @pytest.mark.parametrize("name", ["STAYS", "stays ", "st%61ys2", "..", "%2e%2e", "stays%00"])
-def test_names_are_exact(client: TestClient, name: str) -> None:
-    response = client.get(f"/api/v1/datasets/{name}")
+def test_names_are_exact(server: Served, name: str) -> None:
+    response = server.get("ana", f"/datasets/{name}")
     assert response.status_code == 404
     assert name not in response.text
 
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=x", "limit=NaN", "cursor=x", "limit=1e9"])
-def test_parameters_are_not_echoed(client: TestClient, query: str) -> None:
+def test_parameters_are_not_echoed(server: Served, query: str) -> None:
     name, _, value = query.partition("=")
-    found = problem(client.get(f"/api/v1/datasets?{query}"), 422, "invalid-parameter")
+    found = problem(server.get("ana", f"/datasets?{query}"), 422, "invalid-parameter")
     assert found["field"] == name and "input" not in found
     assert value in ("0", "x") or value not in str(found)
 
 
 def test_an_error_that_nobody_expected(
-    client: TestClient, caplog: pytest.LogCaptureFixture
+    server: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    response = client.get("/broken")
-    found = problem(response, 500, "server")
-    assert CANARY not in response.text and CANARY not in caplog.text
-    assert found["reference"] in caplog.text and "broken_route" in caplog.text
+    def broken(*_: object) -> None:
+        raise RuntimeError(CANARY)
+
+    monkeypatch.setattr(JobBoard, "start", broken)
+    for who in ("ana", "olga"):
+        response = server.get(who, "/datasets/stays")
+        found = problem(response, 500, "server")
+        assert CANARY not in response.text and CANARY not in caplog.text
+        assert found["reference"] in caplog.text and "test_app.broken" in caplog.text
 
 
 def test_the_project_file_is_read_again_when_it_changes(tmp_path: Path) -> None:
     file = small_project(tmp_path)
-    nothing: Any = None
-    services = Services(file, ServerSettings(), nothing, nothing, nothing)
+    services = open_services(file, SETTINGS)
     first = services.project()
     assert services.project() is first
     file.write_text(file.read_text() + "\n# a remark\n")
     assert services.project() is not first
+    services.state.close()
 
 
-def test_the_openapi_document_is_served(client: TestClient) -> None:
-    document = client.get("/openapi.json").json()
+def test_the_openapi_document_is_served(server: Served) -> None:
+    document = server.ask(None, "GET", "/openapi.json").json()
     assert document["openapi"].startswith("3.1")
     assert "/api/v1/me" in document["paths"]

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from fastapi import Depends, Request
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, WithJsonSchema
 
 from takifugu.errors import nearest
 from takifugu.server.api.problems import Problem
@@ -19,7 +19,8 @@ from takifugu.server.api.strict_json import read_json, too_deep
 from takifugu.visible import visible
 
 Model = TypeVar("Model", bound="RequestBody")
-BODIES: dict[str, type["RequestBody"]] = {}  # by name, for the OpenAPI document
+BODIES: dict[str, type[BaseModel]] = {}  # by name, for the OpenAPI document
+STANDS_FOR = "x-model"  # in a schema: the name of the model that describes it
 
 
 class RequestBody(BaseModel):
@@ -34,6 +35,12 @@ def takes(model: type[RequestBody], *, required: bool = True) -> dict[str, Any]:
     schema = {"$ref": f"#/components/schemas/{model.__name__}"}
     body = {"required": required, "content": {"application/json": {"schema": schema}}}
     return {"openapi_extra": {"requestBody": body}}
+
+
+def described_as(model: type[BaseModel], example: Any) -> WithJsonSchema:
+    """For a part of a body that is checked elsewhere: the model that describes it."""
+    BODIES[model.__name__] = model
+    return WithJsonSchema({STANDS_FOR: model.__name__, "examples": [example]})
 
 
 def body_of(model: type[Model]) -> Any:

@@ -1,6 +1,5 @@
 """Datasets: what can be asked, under which guarantee, from which budget."""
 
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,7 @@ from takifugu.server.access_rules import API
 from takifugu.server.api.pagination import Page, PageOption, cursor_after
 from takifugu.server.api.problem_responses import json_response
 from takifugu.server.api.problems import Problem
-from takifugu.server.api.running import JobView, new_task, run_as_job
+from takifugu.server.api.running import LATER, new_task, run_as_job
 from takifugu.server.roles import Actor
 from takifugu.server.services import Services, actor_of, services_of
 
@@ -22,15 +21,6 @@ router = APIRouter(tags=["datasets"])
 DatasetName = Annotated[
     str, Path(description="The name of a dataset, exactly.", examples=["visits"])
 ]
-LATER: dict[int | str, dict[str, Any]] = {
-    202: {
-        "model": JobView,
-        "description": "It takes longer: the job, whose address is in `Location`.",
-        "headers": {
-            "Location": {"description": "The address of the job.", "schema": {"type": "string"}}
-        },
-    }
-}
 
 
 class BudgetView(BaseModel):
@@ -55,17 +45,14 @@ def may_see(actor: Actor, policy: "DatasetPolicy") -> bool:
     return actor.role != "analyst" or not policy.analysts or actor.name in policy.analysts
 
 
-async def find_dataset(services: Services, actor: Actor, name: str) -> "DatasetPolicy":
+def find_dataset(services: Services, actor: Actor, name: str) -> "DatasetPolicy":
     """The policy of the dataset with exactly this name.
 
     Raises:
         Problem: There is none, or the policy lists analysts and the caller is not among them: 404
             for both.
     """
-    datasets: Mapping[str, DatasetPolicy] = await services.of_project(
-        lambda project: project.policy.datasets
-    )
-    found = datasets.get(name)
+    found = services.project().policy.datasets.get(name)
     if found is None or not may_see(actor, found):
         raise Problem(404, "no-dataset", "there is no such dataset here", field="dataset")
     return found
@@ -75,7 +62,7 @@ async def find_dataset(services: Services, actor: Actor, name: str) -> "DatasetP
 async def datasets(request: Request, paging: PageOption) -> Response:
     """The datasets that the caller may see, by name, with their budgets."""
     services, actor = services_of(request), actor_of(request)
-    policies = await services.of_project(lambda project: project.policy.datasets)
+    policies = services.project().policy.datasets
     budgets = {
         (found.dataset, found.analyst): _budget(found.epsilon, found.delta)
         for found in await services.of_ledger(lambda ledger: ledger.positions())
@@ -120,5 +107,5 @@ async def budget(request: Request, dataset: DatasetName) -> Response:
 
 
 async def _told(request: Request, task: str, dataset: str) -> Response:
-    await find_dataset(services_of(request), actor_of(request), dataset)
+    find_dataset(services_of(request), actor_of(request), dataset)
     return await run_as_job(request, new_task(request, task, dataset))

@@ -7,7 +7,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from takifugu.server.access_rules import API, BY_ROUTE, Rule
-from takifugu.server.api.bodies import BODIES
+from takifugu.server.api.bodies import BODIES, STANDS_FOR
 from takifugu.server.api.problem_responses import ProblemDocument
 from takifugu.server.api.problems import MEDIA_TYPE
 
@@ -79,7 +79,7 @@ def _components(document: dict[str, Any]) -> None:
     schemas = components.setdefault("schemas", {})
     schemas.pop("HTTPValidationError", None)
     schemas.pop("ValidationError", None)
-    schemas |= made["$defs"]
+    schemas |= _referring(made["$defs"])
     components["securitySchemes"] = {
         "token": {
             "type": "http",
@@ -94,6 +94,18 @@ def _components(document: dict[str, Any]) -> None:
             " something also need the header `X-CSRF-Token`.",
         },
     }
+
+
+def _referring(part: Any) -> Any:
+    """A schema in which the models that parts stand for are named as references."""
+    if isinstance(part, list):
+        return [_referring(one) for one in part]
+    if not isinstance(part, dict):
+        return part
+    found = {key: _referring(value) for key, value in part.items()}
+    if model := found.pop(STANDS_FOR, None):
+        found["$ref"] = REF.format(model=model)
+    return found
 
 
 def _complete(operation: dict[str, Any], rule: Rule) -> None:

@@ -1,6 +1,5 @@
 """What goes wrong in a request, as responses: always a problem document, never a stack trace."""
 
-import json
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -14,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from takifugu.errors import TakifuguError
 from takifugu.server.api.problems import MEDIA_TYPE, TYPE, Problem, problem_of
+from takifugu.server.api.strict_json import json_bytes
 from takifugu.server.roles import Role
 from takifugu.visible import visible
 
@@ -39,11 +39,6 @@ class ProblemDocument(BaseModel):
     )
     field: str = Field(default="", description="The parameter at fault; empty if no single one is.")
     reason: str = Field(default="", description="The cause, where a type has several.")
-
-
-def json_bytes(document: Any) -> bytes:
-    """JSON in ASCII: no character of it can be misread, and none cannot be written."""
-    return json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 def json_response(

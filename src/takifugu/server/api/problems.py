@@ -19,6 +19,7 @@ from typing import Any
 
 from takifugu.errors import TakifuguError
 from takifugu.server.roles import Role
+from takifugu.server.work.work_errors import WorkFailed
 
 log = logging.getLogger("takifugu.server.problems")
 TYPE = "urn:takifugu:problem:"
@@ -130,14 +131,17 @@ class Problem(Exception):
     def of_document(cls, document: Mapping[str, Any]) -> "Problem":
         """The problem that `document` or `problem_of` wrote, as from a worker."""
         rest = dict(document)
+        named = rest.pop("type")
+        later = {"Retry-After": str(rest["retry_after"])} if "retry_after" in rest else {}
         return cls(
             status=rest.pop("status"),
-            kind=rest.pop("type").removeprefix(TYPE),
+            kind=named.removeprefix(TYPE) if named.startswith(TYPE) else rest.get("reason", ""),
             detail=rest.pop("detail"),
             title=rest.pop("title"),
             field=rest.pop("field"),
             reason=rest.pop("reason"),
             extra=rest,
+            headers=later,
         )
 
 
@@ -149,6 +153,8 @@ def problem_of(error: BaseException, role: Role | None) -> dict[str, Any]:
     write may hold anything and is shown to nobody: the owner's log gets the kind of error and
     where it was raised.
     """
+    if isinstance(error, WorkFailed):  # a worker has told it already, to this role
+        error = Problem.of_document(error.problem)
     if isinstance(error, Problem):
         return error.document()
     known = isinstance(error, TakifuguError)

@@ -6,43 +6,68 @@ default, and the most. A task that takes longer goes on as a job: 202, and `Loca
 
 import re
 from collections.abc import Callable, Mapping
-from importlib import import_module
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from fastapi import Request, Response
+from fastapi import Header, Request, Response
 from pydantic import BaseModel, Field
 
 from takifugu.server.access_rules import API
 from takifugu.server.api.problem_responses import json_response
 from takifugu.server.api.problems import Problem
-from takifugu.server.services import RunningJob, actor_of, services_of
+from takifugu.server.services import actor_of, services_of
+from takifugu.server.work.jobs import Job
+from takifugu.server.work.tasks import Task
 
 WAIT = re.compile(r"(?:^|[,;\s])wait\s*=\s*\"?(\d{1,6})\"?\s*(?:$|[,;])")
-ENDED = ("done", "failed", "cancelled")
+PreferHeader = Annotated[
+    str | None,
+    Header(
+        description="`wait=N`: answer with a job after N seconds, if it is not done by then. The"
+        " server has a limit of its own, which is the default.",
+        examples=["wait=5"],
+    ),
+]
 
 
 class JobView(BaseModel):
     """Something that runs in a worker, or has run."""
 
-    id: str = Field(description="The name of the job.", examples=["4f2c1d9e"])
-    state: str = Field(
-        description="`waiting`, `running`, `done`, `failed` or `cancelled`.", examples=["running"]
+    kind: Literal["job"] = "job"
+    id: str = Field(description="The name of the job.", examples=["xUQxjG5sTZ2yWlGbDgJjVQ"])
+    state: Literal["waiting", "running", "done", "failed", "cancelled"] = Field(
+        description="Where it is.", examples=["running"]
     )
     result: Any = Field(
-        default=None, description="What the request would have been answered with; null before."
+        default=None,
+        description="What the request would have been answered with; null before it is done, and"
+        " for files, which are fetched where they were asked for.",
     )
     problem: dict[str, Any] | None = Field(
-        default=None, description="Why it failed: a problem document; null if it did not."
+        default=None,
+        description="Why there is no result: a problem document; null if there is one.",
     )
 
 
-def job_document(job: RunningJob) -> dict[str, Any]:
-    """A job as its caller sees it."""
+LATER: dict[int | str, dict[str, Any]] = {
+    202: {
+        "model": JobView,
+        "description": "It takes longer: the job, whose address is in `Location`.",
+        "headers": {
+            "Location": {"description": "The address of the job.", "schema": {"type": "string"}}
+        },
+    }
+}
+
+
+def job_document(job: Job) -> dict[str, Any]:
+    """A job as the one who started it sees it."""
+    result = job.result if job.state == "done" else None
     return {
+        "kind": "job",
         "id": job.id,
         "state": job.state,
-        "result": job.result if job.state == "done" else None,
-        "problem": job.problem if job.state == "failed" else None,
+        "result": None if isinstance(result, bytes) else result,
+        "problem": job.problem,
     }
 
 
@@ -53,38 +78,34 @@ def waiting(request: Request) -> float:
     return most if found is None else min(float(found[1]), most)
 
 
-def new_task(request: Request, name: str, dataset: str | None, **options: Any) -> Any:
+def new_task(request: Request, name: str, dataset: str | None, **options: Any) -> Task:
     """A task of the caller."""
-    made = import_module("takifugu.server.work.tasks").Task
-    return made(name=name, dataset=dataset, actor=actor_of(request), options=options)
+    return Task(name, dataset, actor_of(request), options)
 
 
-async def finished(job: RunningJob, seconds: float) -> bool:
-    """Whether a job is done within ``seconds``; its problem is raised.
+async def finished(job: Job, seconds: float) -> bool:
+    """Whether a job is done within ``seconds``.
 
     Raises:
         Problem: It failed, or was cancelled.
     """
     if not await job.wait(seconds):
         return False
-    if job.state == "failed":
-        problem: Mapping[str, Any] = job.problem or {}
-        raise Problem.of_document(problem)
-    if job.state == "cancelled":
-        raise Problem(409, "cancelled", "the job was cancelled; start it again if you need it")
+    if job.problem is not None:
+        raise Problem.of_document(job.problem)
     return True
 
 
 async def run_as_job(
-    request: Request, task: Any, respond: Callable[[Any], Response] = json_response
+    request: Request, task: Task, respond: Callable[[Any], Response] = json_response
 ) -> Response:
     """Run a task as a job of the caller: its answer, or 202 and where to ask for it."""
-    job: RunningJob = services_of(request).board.start(actor_of(request), task)
+    job = services_of(request).board.start(actor_of(request), task)
     if await finished(job, waiting(request)):
         return respond(job.result)
-    return accepted(job)
+    return accepted(job_document(job))
 
 
-def accepted(job: RunningJob) -> Response:
+def accepted(document: Mapping[str, Any]) -> Response:
     """202: the job goes on."""
-    return json_response(job_document(job), 202, {"Location": f"{API}/jobs/{job.id}"})
+    return json_response(document, 202, {"Location": f"{API}/jobs/{document['id']}"})

@@ -15,6 +15,15 @@ DEEPEST = 32  # brackets inside one another
 MOST_DIGITS = 40  # of a whole number
 
 
+def json_bytes(document: Any) -> bytes:
+    """A document as JSON in ASCII: every character can be written, and none is misread.
+
+    Raises:
+        ValueError: A number is not finite: JSON has none for it.
+    """
+    return json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")
+
+
 def read_json(raw: bytes) -> Any:
     """The JSON value in the body of a request.
 

@@ -1,7 +1,8 @@
-"""The documents of results, so that they can be downloaded again: one for each charge.
+"""The documents of results, so that they can be downloaded again.
 
 A result was paid for and is public to its analyst; reading it again costs nothing. The ledger has
-its numbers; this is the whole document, with its interpretation.
+its numbers; this is the whole document, with its interpretation. An answer that was given to
+several analysts, for one charge, has a document for each: it says what it cost them.
 """
 
 import json
@@ -40,9 +41,10 @@ class KeptResult:
 
 
 _ADD = insert(RESULTS, "charge", "dataset", "analyst", "document", "kept")
-_ONE = Statement(
-    f"SELECT charge, dataset, analyst, document, kept FROM {RESULTS} WHERE charge = :charge"
-)
+_KEPT = f"SELECT charge, dataset, analyst, document, kept FROM {RESULTS} WHERE charge = :charge"
+_FIRST = Statement(f"{_KEPT} ORDER BY kept, analyst")
+_OF = Statement(f"{_KEPT} AND analyst = :analyst")
+_NOBODY = ""  # in place of an analyst
 
 
 class ResultTable(StateStore):
@@ -51,28 +53,32 @@ class ResultTable(StateStore):
     def keep_result(
         self, charge: int, dataset: str, analyst: str | None, document: Mapping[str, Any]
     ) -> KeptResult:
-        """Store the result of a charge; if there is one already, that one stays."""
+        """Store what an analyst was given of a charge; if there is something already, it stays."""
         try:
             text = json_text(document)
         except (TypeError, ValueError):
             raise InvalidResult(
                 "document", given="cannot be written as JSON", needed="be a JSON object"
             ) from None
-        values = {"charge": charge, "dataset": dataset, "analyst": analyst, "document": text}
+        values = {"charge": charge, "analyst": analyst or _NOBODY}
         with self._alone() as connection:
-            found = _ONE.one(connection, {"charge": charge})
+            found = _OF.one(connection, values)
             if found is None:
-                _ADD.run(connection, values | {"kept": stamp(self.now())})
-                found = _ONE.one(connection, {"charge": charge})
+                more = {"dataset": dataset, "document": text, "kept": stamp(self.now())}
+                _ADD.run(connection, values | more)
+                found = _OF.one(connection, values)
         return _result(found)
 
-    def result(self, charge: int) -> KeptResult | None:
-        """The result of a charge; None if there is none."""
+    def result(self, charge: int, analyst: str | None = None) -> KeptResult | None:
+        """What ``analyst`` was given of a charge, or whoever was first; None for nothing."""
         with self._store.unguarded() as connection:
-            row = _ONE.one(connection, {"charge": charge})
+            if analyst is None:
+                row = _FIRST.one(connection, {"charge": charge})
+            else:
+                row = _OF.one(connection, {"charge": charge, "analyst": analyst})
         return None if row is None else _result(row)
 
 
 def _result(row: Any) -> KeptResult:
     document = json.loads(row.document)
-    return KeptResult(row.charge, row.dataset, row.analyst, document, moment_of(row.kept))
+    return KeptResult(row.charge, row.dataset, row.analyst or None, document, moment_of(row.kept))

@@ -60,12 +60,14 @@ FIRST = (
         charge BIGINT)""",
     f"CREATE UNIQUE INDEX takifugu_server_asked_once ON {APPROVALS} (analyst, asked_under)",
     f"CREATE INDEX takifugu_server_approval_states ON {APPROVALS} (state, id)",
+    # one for each analyst who was given the answer of a charge; analyst: empty for nobody by name
     f"""CREATE TABLE {RESULTS} (
-        charge BIGINT NOT NULL PRIMARY KEY,
+        charge BIGINT NOT NULL,
+        analyst TEXT NOT NULL,
         dataset TEXT NOT NULL,
-        analyst TEXT,
         document TEXT NOT NULL,
-        kept VARCHAR(40) NOT NULL)""",
+        kept VARCHAR(40) NOT NULL,
+        PRIMARY KEY (charge, analyst))""",
 )
 KNOWN: tuple[tuple[str, tuple[str, ...]], ...] = (("0001 tokens, approvals, results", FIRST),)
 

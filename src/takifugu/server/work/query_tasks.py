@@ -17,6 +17,7 @@ from takifugu.server.roles import Actor
 from takifugu.server.work.dataset_tasks import dataset_of
 from takifugu.server.work.tasks import Task, task
 from takifugu.server.work.worker_host import WorkerHost
+from takifugu.session.plan_documents import plan_to_document
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_plan import Plan
 
@@ -48,11 +49,6 @@ def _plan(session: PolicySession, asked: Task) -> Plan:
     return session.plan(session.resolved(options))
 
 
-def plan_document(made: Plan) -> dict[str, Any]:
-    """A plan, as the one who asked for it may see it."""
-    return made.describe() | {"text": str(made)}
-
-
 @task("plan")
 def plan(host: WorkerHost, asked: Task) -> dict[str, Any]:
     """What a query would cost and how good its answer would be. Nothing is spent.
@@ -60,7 +56,7 @@ def plan(host: WorkerHost, asked: Task) -> dict[str, Any]:
     Options: ``query``, a document of `QueryOptions`; of an owner also ``analyst``.
     """
     session = _session(host, asked)
-    return plan_document(_plan(session, asked))
+    return {"plan": plan_to_document(_plan(session, asked))}
 
 
 @task("release")

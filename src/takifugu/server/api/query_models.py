@@ -1,0 +1,204 @@
+"""Queries, plans and releases as the OpenAPI document describes them.
+
+The options of a query are checked by `QueryOptions.from_document`, as those of a local session are,
+and refused with the same errors; `QueryDocument` describes them.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from takifugu.server.api.bodies import RequestBody, described_as
+
+Kind = Literal[
+    "histogram",
+    "count",
+    "counts",
+    "top_k",
+    "sum",
+    "mean",
+    "quantile",
+    "proportions",
+    "transitions",
+    "marginals",
+    "linear",
+]
+Number = float | str
+Bound = int | str | None
+EXAMPLE = {"kind": "histogram", "by": ["zone"], "epsilon": "0.5"}
+
+
+def _number(description: str, example: str | float) -> Any:
+    text = f"{description} A number, or text that is one exactly: `0.1`, `1/3`."
+    return Field(default=None, description=text, examples=[example])
+
+
+class QueryDocument(BaseModel):
+    """A query: its kind, its rows, and either what it may cost or how good it must be.
+
+    Each kind has options of its own: `GET /datasets/{dataset}` lists them. Either `epsilon` is
+    given, or the error to keep to: `within`, or `confidence` for a ranking.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Kind = Field(description="The kind of query.", examples=["histogram"])
+    column: str | list[str] | None = Field(
+        default=None,
+        description="The protected column; by default the one that the prior is about. Some kinds"
+        " count the labels of several together: a list.",
+        examples=["state"],
+    )
+    by: str | list[str] = Field(
+        default=[],
+        description="Public columns whose groups are answered one by one, for one charge.",
+        examples=[["zone"]],
+    )
+    window: Annotated[list[Bound], Field(min_length=2, max_length=2)] | None = Field(
+        default=None,
+        description="Rows from the first bound to before the second, days, times or whole numbers;"
+        " null leaves a side open.",
+        examples=[["2026-01-01", "2026-02-01"]],
+    )
+    where: dict[str, Annotated[list[str | int], Field(min_length=1)]] | None = Field(
+        default=None,
+        description="For public columns, the keys to keep.",
+        examples=[{"zone": ["north"]}],
+    )
+    epsilon: Number | None = _number("The Pufferfish ε that the release may cost alone.", "0.5")
+    delta: Number | None = _number("The Pufferfish δ beside it, at most that of the budget.", "0")
+    within: Number | None = _number(
+        "Instead of ε: the distance to keep every number within; for a quantile, in ranks.", 100
+    )
+    confidence: float | None = Field(
+        default=None,
+        description="With which probability, 0.95 by default; for a ranking, that its places are"
+        " right.",
+        examples=[0.95],
+    )
+    values: str | int | list[str | int] = Field(
+        default=[], description="The labels that a count counts.", examples=[["ward"]]
+    )
+    k: int | None = Field(
+        default=None, description="How many labels a ranking names.", examples=[3]
+    )
+    level: Number | None = _number("Which quantile, 0.5 for the median.", 0.5)
+    grid: Number | None = _number("The distance between the numbers that a quantile may be.", 1)
+    reference: list[float] | list[list[float]] | None = Field(
+        default=None,
+        description="Public or synthetic counts to plan a ranking for, of one group or of each.",
+        examples=[[40, 20, 10]],
+    )
+    gap: float | None = Field(
+        default=None,
+        description="Instead of a reference, the lead of each place over the next.",
+        examples=[10],
+    )
+    query: str | None = Field(
+        default=None,
+        description="The name under which the policy declares a linear query.",
+        examples=["cost"],
+    )
+    leave_out: str | int | list[str | int] = Field(
+        default=[],
+        description="Labels that a ranking leaves out, such as `other`.",
+        examples=[["other"]],
+    )
+    sum_to_one: bool = Field(
+        default=False,
+        description="Whether shares are shown so that those of a group sum to 1. Costs nothing.",
+    )
+
+
+QueryField = Annotated[dict[str, Any], described_as(QueryDocument, EXAMPLE)]
+
+
+class PlanRequest(RequestBody):
+    """What to plan."""
+
+    query: QueryField
+    analyst: str | None = Field(
+        default=None,
+        max_length=100,
+        description="For owners: the analyst whose budget counts too. Analysts leave it out.",
+        examples=["ana"],
+    )
+
+
+class ReleaseRequest(RequestBody):
+    """What to release."""
+
+    query: QueryField
+    accept_noise: bool = Field(
+        default=False,
+        description="Whether to release an answer that is mostly noise; otherwise it is refused,"
+        " and nothing is charged.",
+    )
+
+
+class PlanDocument(BaseModel):
+    """A priced query. Nothing was spent, and nothing protected was read."""
+
+    model_config = ConfigDict(extra="allow")
+
+    form: str = Field(description="The form of the document.", examples=["takifugu-plan-2"])
+    dataset: str = Field(description="The dataset.", examples=["stays"])
+    text: str = Field(description="The plan as people read it, in lines.")
+    price: str = Field(description="What it costs, in words.")
+    cost: dict[str, Any] = Field(
+        description="What it costs: `alone` if nothing else were ever released, `before` and"
+        " `after` of all together, `fits` whether the ledger would accept it now. Exact numbers"
+        " are text."
+    )
+    error: dict[str, Any] = Field(description="What is predicted of the answer.")
+    usefulness: dict[str, Any] = Field(description="Whether the answer will be worth having.")
+    stored: bool = Field(description="Whether the answer is stored already, and so free.")
+    needs_confirmation: bool = Field(
+        description="Whether it is mostly noise: a release then needs `accept_noise`."
+    )
+    options: dict[str, Any] = Field(description="The query that was planned.")
+
+
+class PlanResponse(BaseModel):
+    """A plan, and whether its release would wait for an owner."""
+
+    plan: PlanDocument
+    approval: str | None = Field(
+        default=None,
+        description="Why a release would wait for an owner's approval; null if it would not.",
+        examples=["it is the first release of ana on stays"],
+    )
+
+
+class ResultDocument(BaseModel):
+    """A released answer, and everything that it needs to be understood."""
+
+    model_config = ConfigDict(extra="allow")
+
+    dataset: str = Field(description="The dataset.", examples=["stays"])
+    query: dict[str, Any] = Field(description="What was asked.")
+    columns: list[str] = Field(
+        description="The columns of the table.", examples=[["state", "estimate", "low", "high"]]
+    )
+    rows: list[list[Any]] = Field(
+        description="The table: keys, `estimate`, and `low` and `high` of a 95 % interval.",
+        examples=[[["home", 1603, 1590, 1616]]],
+    )
+    cost: dict[str, Any] = Field(description="What it cost; exact numbers are text.")
+    free: bool = Field(description="Whether it was stored, and cost nothing.")
+    at: str = Field(description="When it was released.", examples=["2026-11-16T10:00:00+00:00"])
+    mechanism: dict[str, Any] = Field(description="How it was protected.")
+    guarantee: str = Field(description="What is protected and what is not.")
+    provenance: dict[str, Any] | None = Field(
+        description="Where it came from: query, priors, events of the ledger, software."
+    )
+
+
+class ReleaseResponse(BaseModel):
+    """A release: paid, drawn, recorded."""
+
+    charge: int = Field(
+        description="The event of the ledger that paid for the answer; the name of the release.",
+        examples=[12],
+    )
+    result: ResultDocument

@@ -1,0 +1,260 @@
+"""Releases that were made: their list, what is known of each, its result in several formats."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import BaseModel, Field
+
+from takifugu.server.access_rules import API
+from takifugu.server.api.pagination import Page, PageOption, cursor_after
+from takifugu.server.api.problem_responses import json_response
+from takifugu.server.api.problems import Problem
+from takifugu.server.api.query_models import ResultDocument
+from takifugu.server.api.result_formats import (
+    FIGURES,
+    FORMATS,
+    ResultFormat,
+    chosen,
+    disposition,
+    entity_tag,
+    unchanged,
+)
+from takifugu.server.api.running import LATER, new_task, run_as_job
+from takifugu.server.api.strict_json import json_bytes
+from takifugu.server.roles import Actor
+from takifugu.server.services import Services, actor_of, services_of
+
+if TYPE_CHECKING:
+    from takifugu.ledger import Event
+    from takifugu.server.state.kept_results import KeptResult
+
+router = APIRouter(tags=["releases"])
+LAST = 2**53  # above every event
+ChargeNumber = Annotated[
+    int,
+    Path(ge=1, le=LAST, description="The event of the ledger that paid for it.", examples=[12]),
+]
+NOT_CHANGED: dict[int | str, dict[str, Any]] = {
+    304: {"description": "The caller has it already, by `If-None-Match`."}
+}
+
+
+class ReleaseView(BaseModel):
+    """A release, as the ledger has it."""
+
+    charge: int = Field(description="The event of the ledger that paid.", examples=[12])
+    kind: Literal["charge", "reuse"] = Field(
+        description="`reuse`: an answer to another analyst, charged to this one's budget alone."
+    )
+    dataset: str = Field(description="The dataset.", examples=["stays"])
+    analyst: str | None = Field(description="Who asked.", examples=["ana"])
+    at: str = Field(description="When.", examples=["2026-11-16T10:00:00+00:00"])
+    asked: str = Field(description="The query in words.", examples=["histogram of state by zone"])
+    query: dict[str, Any] = Field(description="The query.")
+    mechanism: dict[str, Any] = Field(description="How it is protected.")
+    loss: dict[str, Any] = Field(description="What each row that is read loses; exact, as text.")
+    paid_by: int = Field(
+        description="The event that paid for the answer: for `reuse`, that of the other analyst.",
+        examples=[12],
+    )
+    result: bool = Field(
+        description="Whether the result can be fetched here; one that was released elsewhere"
+        " cannot."
+    )
+
+
+def _words(event: "Event") -> str:
+    from takifugu.ledger.event_words import asked_words
+
+    return asked_words(event.body)
+
+
+def release_document(event: "Event", kept: bool) -> dict[str, Any]:
+    """A charge as its analyst may see it: no mark of the data, and no key."""
+    body = event.body
+    return {
+        "charge": event.seq,
+        "kind": event.kind,
+        "dataset": body["dataset"],
+        "analyst": body["analyst"],
+        "at": event.at.isoformat(),
+        "asked": _words(event),
+        "query": body["query"],
+        "mechanism": body["mechanism"],
+        "loss": body["loss"],
+        "paid_by": body["charge"] if event.kind == "reuse" else event.seq,
+        "result": kept,
+    }
+
+
+def _own(actor: Actor) -> str | None:
+    """Whose releases the caller may see; None for everybody's."""
+    return actor.name if actor.role == "analyst" else None
+
+
+async def kept_result(services: Services, actor: Actor, charge: int) -> "KeptResult":
+    """The stored result of a charge, if the caller may see it: an analyst sees their own.
+
+    Raises:
+        Problem: There is none, or not for them: 404 for both.
+    """
+    found: KeptResult | None = await asyncio.to_thread(services.state.result, charge, _own(actor))
+    if found is None:
+        raise no_release()
+    return found
+
+
+def no_release() -> Problem:
+    """The problem of a release that does not exist, or not for the caller."""
+    return Problem(404, "no-release", "there is no such release here", field="charge")
+
+
+@router.get(f"{API}/releases", response_model=Page[ReleaseView])
+async def releases(
+    request: Request,
+    paging: PageOption,
+    dataset: Annotated[
+        str | None, Query(max_length=200, description="Only those of this dataset.")
+    ] = None,
+) -> Response:
+    """The releases that the caller may see, the latest first: analysts see their own."""
+    services, actor = services_of(request), actor_of(request)
+    before = paging.after("releases", LAST)
+    events = await services.of_ledger(
+        lambda ledger: ledger.events(
+            limit=paging.limit + 1,
+            kind=("charge", "reuse"),
+            dataset=dataset,
+            analyst=_own(actor),
+            before=max(before, 1),
+        )
+    )
+    page, more = events[: paging.limit], len(events) > paging.limit
+    items = await asyncio.to_thread(_documents, services, page)
+    following = cursor_after("releases", page[-1].seq) if more else None
+    return json_response({"items": items, "next": following})
+
+
+def _documents(services: Services, events: "tuple[Event, ...]") -> list[dict[str, Any]]:
+    return [release_document(event, _is_kept(services, event)) for event in events]
+
+
+def _is_kept(services: Services, event: "Event") -> bool:
+    paid = event.body["charge"] if event.kind == "reuse" else event.seq
+    return services.state.result(paid, event.body["analyst"]) is not None
+
+
+@router.get(f"{API}/releases/{{charge}}", response_model=ReleaseView)
+async def release(request: Request, charge: ChargeNumber) -> Response:
+    """What the ledger has of a release."""
+    services, actor = services_of(request), actor_of(request)
+    event = await services.of_ledger(lambda ledger: ledger.event(charge))
+    if event is None or event.kind not in ("charge", "reuse"):
+        raise no_release()
+    own = _own(actor)
+    if own is not None and event.body["analyst"] != own:
+        await kept_result(services, actor, charge)  # an answer that was stored, and free
+    kept = await asyncio.to_thread(_is_kept, services, event)
+    return json_response(_seen_by(actor, release_document(event, kept)))
+
+
+def _seen_by(actor: Actor, document: dict[str, Any]) -> dict[str, Any]:
+    """A release of somebody else, whose answer was given to this analyst too."""
+    if actor.role == "analyst" and document["analyst"] != actor.name:
+        return document | {"analyst": None, "result": True}
+    return document
+
+
+FormatOption = Annotated[
+    Literal["json", "csv", "csv-metadata", "parquet", "arrow", "xlsx"] | None,
+    Query(description="The format; without it the header `Accept` decides, and JSON is sent."),
+]
+
+
+@router.get(
+    f"{API}/releases/{{charge}}/result",
+    response_model=ResultDocument,
+    responses={
+        **LATER,
+        **NOT_CHANGED,
+        200: {
+            "description": "The result.",
+            "content": {
+                one.media_type: {"schema": {"type": "string", "format": "binary"}}
+                for one in FORMATS.values()
+                if one.name not in ("json", "csv-metadata")
+            }
+            | {FORMATS["csv-metadata"].media_type: {"schema": {"type": "object"}}},
+            "headers": {"ETag": {"schema": {"type": "string"}, "description": "Names this file."}},
+        },
+    },
+)
+async def result(request: Request, charge: ChargeNumber, format: FormatOption = None) -> Response:
+    """The result of a release, as JSON, CSV (and its metadata), Parquet, Arrow or Excel."""
+    kept = await kept_result(services_of(request), actor_of(request), charge)
+    form = chosen(request, format, FORMATS)
+    headers = _headers(kept, form)
+    if form.name == "csv":
+        beside = f"{API}/releases/{charge}/result?format=csv-metadata"
+        headers["Link"] = f'<{beside}>; rel="describedby"; type="application/csvm+json"'
+    if unchanged(request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    if form.name == "json":
+        return _file(json_bytes(dict(kept.document)), form, headers)
+    options = {"document": dict(kept.document), "format": form.name}
+    task = new_task(request, "result file", None, **options, file=f"{kept.dataset}-{charge}.csv")
+    return await run_as_job(request, task, lambda made: _file(made, form, headers))
+
+
+@router.get(
+    f"{API}/releases/{{charge}}/figure",
+    response_class=Response,
+    responses={
+        **LATER,
+        **NOT_CHANGED,
+        200: {
+            "description": "The figure.",
+            "content": {
+                one.media_type: {"schema": {"type": "string", "format": "binary"}}
+                for one in FIGURES.values()
+            },
+            "headers": {"ETag": {"schema": {"type": "string"}, "description": "Names this file."}},
+        },
+    },
+)
+async def figure(
+    request: Request,
+    charge: ChargeNumber,
+    format: Annotated[
+        Literal["svg", "png"] | None,
+        Query(description="The format; without it the header `Accept` decides, and SVG is sent."),
+    ] = None,
+) -> Response:
+    """The figure of a release: its intervals, or a table for a ranking."""
+    kept = await kept_result(services_of(request), actor_of(request), charge)
+    form = chosen(request, format, FIGURES)
+    headers = _headers(kept, form, inline=True)
+    if unchanged(request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    task = new_task(request, "figure", None, document=dict(kept.document), format=form.name)
+    return await run_as_job(request, task, lambda made: _file(made, form, headers))
+
+
+def _headers(kept: "KeptResult", form: ResultFormat, *, inline: bool = False) -> dict[str, str]:
+    from takifugu import __version__
+
+    provenance: Mapping[str, Any] = kept.document.get("provenance") or {}
+    answer = str(provenance.get("answer", {}).get("hash", ""))
+    return {
+        "ETag": entity_tag(answer, str(kept.analyst), form.name, __version__),
+        "Cache-Control": "private, no-cache",
+        "Vary": "Accept, Authorization, Cookie",
+        "Content-Disposition": disposition(kept.dataset, kept.charge, form.ending, inline=inline),
+    }
+
+
+def _file(content: bytes, form: ResultFormat, headers: Mapping[str, str]) -> Response:
+    media = f"{form.media_type}; charset=utf-8" if form.name == "csv" else form.media_type
+    return Response(content, headers={**headers, "Content-Type": media})
