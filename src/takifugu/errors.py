@@ -9,6 +9,7 @@
     x InvalidCharge         a charge, a budget or an answer that a ledger cannot store
     x InvalidDeclaration, InvalidQuery (engines), InvalidDocument (session),
       InvalidProject (project), InvalidOption (cli)
+    x InvalidToken, InvalidApproval, InvalidResult (server)
   x UnsoundRequest          the requested number is one that no proof supports
   x TooLarge                the exact result is out of reach at this size; nothing is approximated
   x BudgetExceeded          the ledger refuses a charge; nothing was released
@@ -28,7 +29,7 @@
     x CellsChanged          the declaration differs from the one that earlier charges used
     x SameRows              another dataset of the ledger has the same rows and its own budget
   x MostlyNoise, StalePlan, ReleaseFailed, BudgetConflict, SessionClosed (session)
-  x BatchRefused, ScheduleLocked (project)
+  x BatchRefused, ScheduleLocked (project), StateConflict (server)
   x DatabaseFailed, DriverMissing (engines), Undelivered (cli)
   x PdfUnavailable, SigningUnavailable, SignatureRefused (reports)
 

@@ -21,12 +21,16 @@ from takifugu.errors import InvalidCharge, InvalidFile, NewerLedger
 from takifugu.ledger.storage.statement import insert
 from takifugu.ledger.storage.store import Store
 from takifugu.server.roles import ROLES, Role
-from takifugu.server.state.access_tokens import InvalidToken, TokenRecord
-from takifugu.server.state.approval_requests import Approval, ApprovalRequest, InvalidApproval
+from takifugu.server.state.access_tokens import TokenRecord
+from takifugu.server.state.approval_requests import Approval, ApprovalRequest
 from takifugu.server.state.browser_sessions import LONGEST, MOST
-from takifugu.server.state.kept_results import InvalidResult
 from takifugu.server.state.server_state import ServerState, state_at
-from takifugu.server.state.state_store import StateConflict
+from takifugu.server.state.state_errors import (
+    InvalidApproval,
+    InvalidResult,
+    InvalidToken,
+    StateConflict,
+)
 from takifugu.server.state.state_tables import STEPS
 from tests.raising import raises
 

@@ -21,6 +21,7 @@ from takifugu.cli.commands import ledger_command as ledger
 from takifugu.cli.commands import prior_command as prior
 from takifugu.cli.commands import report_command as report
 from takifugu.cli.commands import schedule_command as schedule
+from takifugu.cli.commands import token_command as token
 from takifugu.cli.commands.check_command import run_check
 from takifugu.cli.commands.collapse_command import run_collapse
 from takifugu.cli.commands.curve_command import run_curve
@@ -92,6 +93,7 @@ app.command("plan")(run_plan)
 app.command("release")(run_release)
 app.add_typer(schedule.app, name="schedule")
 app.command("serve")(run_serve)
+app.add_typer(token.app, name="token")
 app.add_typer(report.app, name="report")
 app.add_typer(ledger.app, name="ledger")
 app.command("curve")(run_curve)

@@ -13,6 +13,7 @@ ROUTERS: tuple[str, ...] = (
     "takifugu.server.api.openapi_routes",
     "takifugu.server.api.me_routes",
     "takifugu.server.api.description_routes",
+    "takifugu.server.api.token_routes",
     "takifugu.server.api.query_routes",
     "takifugu.server.api.release_routes",
     "takifugu.server.api.job_routes",

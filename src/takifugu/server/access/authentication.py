@@ -26,6 +26,7 @@ from takifugu.server.access.refusals import (
 from takifugu.server.access.request_origin import SAFE, refuse_embedded, refuse_foreign
 from takifugu.server.access.session_cookies import clear_cookie, sent_cookie, set_cookie
 from takifugu.server.access_rules import PEOPLE, allowed, rule_of
+from takifugu.server.api.bodies import raw_body
 from takifugu.server.roles import Actor
 from takifugu.server.settings import ServerSettings
 from takifugu.server.state.access_tokens import TokenRecord
@@ -35,6 +36,7 @@ from takifugu.server.state.server_state import ServerState
 log = logging.getLogger("takifugu.server.access")
 CSRF_HEADER, CSRF_FIELD = "X-CSRF-Token", "csrf"
 FORM = "application/x-www-form-urlencoded"
+MOST_FIELDS = 1000  # of a form
 Found = TypeVar("Found")
 
 
@@ -190,14 +192,15 @@ async def _refuse_forged(request: Request) -> None:
     if sent is None:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == FORM:
-            sent = (await request.form()).get(CSRF_FIELD)
+            request._body = await raw_body(request)  # bounded; the route reads it from there
+            sent = (await request.form(max_fields=MOST_FIELDS)).get(CSRF_FIELD)
     if not isinstance(sent, str) or not hmac.compare_digest(sent.encode(), session.csrf.encode()):
         raise AccessRefused(
             403,
             "forged",
             f"the form has no `{CSRF_FIELD}`, or that of another session; load the page again",
-            CSRF_FIELD,
-            "missing" if sent is None else "other session",
+            field=CSRF_FIELD,
+            reason="missing" if sent is None else "other session",
         )
 
 

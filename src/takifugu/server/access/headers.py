@@ -126,6 +126,6 @@ def _token_refused() -> AccessRefused:
         "token-in-url",
         "the address holds a token, or a parameter for one; send it as `Authorization: Bearer tf_…`"
         " instead. If it was a token, revoke it: proxies and histories may have kept the address",
-        "Authorization",
-        "token in URL",
+        field="Authorization",
+        reason="token in URL",
     )

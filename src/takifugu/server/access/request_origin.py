@@ -67,6 +67,6 @@ def _foreign(header: str, given: str, reason: str) -> AccessRefused:
         "other-site",
         f"`{header}` {given}; a request with a cookie must come from a page of this server."
         " Programs send a token: `Authorization: Bearer …`",
-        header,
-        reason,
+        field=header,
+        reason=reason,
     )

@@ -53,6 +53,8 @@ ERRORS: Mapping[str, Shown] = {
     "UnsoundRequest": Shown(422, "No proof supports the requested number", _GIVEN),
     "TooLarge": Shown(422, "The exact result is out of reach", ("size", "limit")),
     "InvalidCharge": Shown(422, "The ledger cannot store this", _GIVEN),
+    "InvalidToken": Shown(422, "The token cannot be made", _GIVEN),
+    "StateConflict": Shown(409, "It was decided already, or is another's to decide"),
     # what the budget, the owner or the plan refuses: nothing was released
     "BudgetExceeded": Shown(409, "The budget does not admit this", _BUDGET),
     "OverBudget": Shown(409, "The budget does not admit this release", (*_BUDGET, "alone", "most")),

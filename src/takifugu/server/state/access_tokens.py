@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from takifugu.errors import Malformed, one_of
+from takifugu.errors import one_of
 from takifugu.ledger.canonical_text import check_name, folded, sha256
 from takifugu.ledger.storage.statement import Connection, Statement, insert
 from takifugu.server.roles import ROLES, Role
+from takifugu.server.state.state_errors import InvalidToken, StateConflict
 from takifugu.server.state.state_store import (
-    StateConflict,
     StateStore,
     moment_if_any,
     moment_of,
@@ -32,14 +32,6 @@ PREFIX = "tf_"
 LONGEST_NAME = 100
 NOTED_EVERY = timedelta(minutes=1)  # the last use of a token is written at most this often
 LONGEST_SECRET = 200  # of what is worth hashing
-
-
-class InvalidToken(Malformed):
-    """A token cannot be made: its name, its role or its end.
-
-    Its reasons: ``name``, ``spelling`` (of a name that has a token), ``role``, ``two roles`` (the
-    name has a token of another role), ``expires``.
-    """
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, get_args
 
-from takifugu.errors import Malformed, one_of
+from takifugu.errors import one_of
 from takifugu.ledger.canonical_text import check_name, folded
 from takifugu.ledger.storage.statement import Connection, Statement, insert
+from takifugu.server.state.state_errors import InvalidApproval, StateConflict
 from takifugu.server.state.state_store import (
-    StateConflict,
     StateStore,
     json_text,
     moment_if_any,
@@ -30,10 +30,6 @@ NEXT: dict[ApprovalState, tuple[ApprovalState, ...]] = {
     "approved": ("released", "failed"),  # both by the server
 }
 MOST_AT_ONCE = 1000  # of a page
-
-
-class InvalidApproval(Malformed):
-    """A request for approval, or a decision, that cannot be stored."""
 
 
 @dataclass(frozen=True)

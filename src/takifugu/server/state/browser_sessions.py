@@ -20,7 +20,8 @@ from takifugu.server.state.access_tokens import (
     TokenTable,
     token_record,
 )
-from takifugu.server.state.state_store import StateConflict, moment_of, stamp
+from takifugu.server.state.state_errors import StateConflict
+from takifugu.server.state.state_store import moment_of, stamp
 from takifugu.server.state.state_tables import SESSIONS, TOKENS
 
 LONGEST = timedelta(hours=12)

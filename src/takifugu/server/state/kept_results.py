@@ -11,14 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from takifugu.errors import Malformed
 from takifugu.ledger.storage.statement import Statement, insert
+from takifugu.server.state.state_errors import InvalidResult
 from takifugu.server.state.state_store import StateStore, json_text, moment_of, stamp
 from takifugu.server.state.state_tables import RESULTS
-
-
-class InvalidResult(Malformed):
-    """A result that cannot be kept."""
 
 
 @dataclass(frozen=True)

@@ -8,20 +8,10 @@ from threading import Lock
 from types import TracebackType
 from typing import Any, Self
 
-from takifugu.errors import TakifuguError
 from takifugu.ledger.storage.statement import Connection, Statement
 from takifugu.ledger.storage.store import Store
 
 _LOCK = Statement("SELECT pg_advisory_xact_lock(7472696668)")  # not that of a ledger
-
-
-class StateConflict(TakifuguError):
-    """What is asked contradicts what is stored: ``reason`` says how.
-
-    Its reasons: ``unknown`` (there is none of that number or name), ``decided`` (somebody has
-    decided already), ``key`` (the key was used for another request), ``same person`` (who asks
-    cannot decide), ``another person`` (only who asked can withdraw).
-    """
 
 
 class StateStore:

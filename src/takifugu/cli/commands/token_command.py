@@ -1,0 +1,202 @@
+"""``takifugu token``: who may call a server, as what, until when."""
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from takifugu.cli.shared_options import (
+    AsJson,
+    InProject,
+    InvalidOption,
+    StrictTyper,
+    echo,
+    print_json,
+    the_project,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from takifugu.project.project import Project
+    from takifugu.server.state.server_state import ServerState, TokenRecord
+
+app = StrictTyper(
+    no_args_is_help=True, help="Tokens for `takifugu serve`: make, list and revoke them."
+)
+SHOWN = ("id", "name", "role")  # of a list, in columns
+
+
+@app.command("create")
+def run_create(
+    role: Annotated[
+        Literal["owner", "analyst", "auditor", "witness"],
+        typer.Option(
+            help="What its holder may do: decide (owner), plan and release (analyst), read the"
+            " ledger, verify and report (auditor), or record the head of another server's ledger"
+            " (witness)."
+        ),
+    ],
+    name: Annotated[
+        str,
+        typer.Option(
+            help="Whose it is: the analyst of charges, and the actor of events. One name has one"
+            " role."
+        ),
+    ],
+    expires: Annotated[
+        str,
+        typer.Option(
+            help="When it ends: 90d, 12h, 2027-06-30 (the day it no longer works, in UTC), or"
+            " never."
+        ),
+    ] = "90d",
+    folder: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a token for the server of a project, and print it: it is shown this once.
+
+    The token is on standard output and the words about it on standard error. Only its hash is
+    stored. Keys of the JSON object: secret (the token), id (what `token revoke` takes), name, role,
+    made, made_by, expires (null for never).
+    """
+    from datetime import UTC, datetime
+
+    from takifugu.ledger.lifecycle import current_actor
+    from takifugu.server.access.token_changes import make_token
+    from takifugu.server.access.token_expiry import expiry_of
+    from takifugu.server.state.access_tokens import check_token_name
+    from takifugu.server.state.server_state import open_state
+
+    check_token_name(name)
+    ends = expiry_of(expires, datetime.now(UTC))  # refused before anything is made
+    project = the_project(folder)
+    with open_state(project) as state:
+        made = make_token(project, state, name, role, ends, by=current_actor())
+    record = made.record
+    if as_json:
+        kept = ("id", "name", "role", "made", "made_by", "expires")
+        facts = _facts(record, None)
+        print_json({"secret": made.secret} | {key: facts[key] for key in kept})
+        return
+    echo(made.secret)
+    echo(
+        f"token {record.id} for {record.name}, {record.role}, {_until(record)}; it is shown this"
+        " once, and only its hash is stored",
+        err=True,
+    )
+
+
+@app.command("list")
+def run_list(
+    every: Annotated[
+        bool, typer.Option("--all", help="Also tokens that have ended or were revoked.")
+    ] = False,
+    folder: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """List tokens: whose they are, until when, and when they were last used.
+
+    Keys of the JSON object: tokens, a list of objects with id, name, role, state (live, expired or
+    revoked), made, made_by, expires, revoked, revoked_by, used (to a minute; null if never).
+    """
+    project = the_project(folder)
+    with _stored(project) as state:
+        found = [] if state is None else state.tokens()
+        now = None if state is None else state.now()
+    rows = [record for record in found if now is None or every or record.live(now)]
+    if as_json:
+        print_json({"tokens": [_facts(record, now) for record in rows]})
+        return
+    if not rows:
+        ended = " (some have ended: --all)" if found else ""
+        echo(f"no tokens{ended}; `takifugu token create` makes one")
+    widths = [max((len(getattr(record, key)) for record in rows), default=0) for key in SHOWN]
+    for record in rows:
+        who = "  ".join(
+            f"{getattr(record, key):<{width}}" for key, width in zip(SHOWN, widths, strict=True)
+        )
+        used = "never used" if record.used is None else f"last used {_time(record.used)}"
+        echo(f"{who}  {_until(record)}, {used}")
+
+
+@app.command("revoke")
+def run_revoke(
+    token: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[ID]", help="The token, as `token list` names it (or the token itself)."
+        ),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Every token of this holder instead.")] = None,
+    folder: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """Revoke a token: from now on it is refused, and so are browsers that signed in with it.
+
+    Keys of the JSON object: revoked, a list of objects with the keys of `token list`.
+    """
+    from takifugu.ledger.lifecycle import current_actor
+    from takifugu.server.access.token_changes import end_token, identity_of, tokens_named
+    from takifugu.server.state.server_state import open_state
+
+    if (token is None) == (name is None):
+        given = "is missing" if token is None else "is given, and so is --name"
+        raise InvalidOption("ID", given=given, needed="name a token, or use --name for all of one")
+    project = the_project(folder)
+    with open_state(project, create=False) as state:
+        if name is not None:
+            which = [record.id for record in tokens_named(state, name)]
+        else:
+            which = [identity_of(state, token or "")]
+        done = [end_token(project, state, one, by=current_actor()) for one in which]
+        now = state.now()
+    if as_json:
+        print_json({"revoked": [_facts(record, now) for record in done]})
+        return
+    for record in done:
+        echo(f"token {record.id} for {record.name}, {record.role}, is revoked")
+
+
+@contextmanager
+def _stored(project: "Project") -> "Iterator[ServerState | None]":
+    """The state of the server; None if there is none yet: a list makes nothing."""
+    from takifugu.errors import InvalidFile
+    from takifugu.server.state.server_state import open_state
+
+    try:
+        state = open_state(project, create=False)
+    except InvalidFile as error:
+        if error.reason != "missing":
+            raise
+        yield None
+        return
+    with state:
+        yield state
+
+
+def _until(record: "TokenRecord") -> str:
+    if record.revoked is not None:
+        return f"revoked {_time(record.revoked)} by {record.revoked_by}"
+    return "never expires" if record.expires is None else f"until {_time(record.expires)}"
+
+
+def _time(moment: "datetime") -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+def _facts(record: "TokenRecord", now: "datetime | None") -> dict[str, Any]:
+    live = now is None or record.live(now)
+    ended = "revoked" if record.revoked is not None else "expired"
+    moments = ("made", "expires", "revoked", "used")
+    times = {key: getattr(record, key) for key in moments}
+    return {
+        "id": record.id,
+        "name": record.name,
+        "role": record.role,
+        "state": "live" if live else ended,
+        "made_by": record.made_by,
+        "revoked_by": record.revoked_by,
+        **{key: None if at is None else at.isoformat() for key, at in times.items()},
+    }

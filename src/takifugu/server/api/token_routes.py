@@ -1,0 +1,127 @@
+"""Tokens: owners make, list and revoke them."""
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request, Response
+from pydantic import BaseModel, Field
+
+from takifugu.server.access.token_changes import end_token, make_token
+from takifugu.server.access.token_expiry import DEFAULT, expiry_of
+from takifugu.server.access_rules import API
+from takifugu.server.api.bodies import RequestBody, body_of, takes
+from takifugu.server.api.pagination import Page, PageOption, cursor_after
+from takifugu.server.api.problem_responses import json_response
+from takifugu.server.api.problems import Problem
+from takifugu.server.roles import Role
+from takifugu.server.services import Services, actor_of, services_of
+from takifugu.server.state.access_tokens import LONGEST_NAME, NewToken, TokenRecord
+
+router = APIRouter(tags=["tokens"])
+TokenId = Annotated[
+    str, Path(description="The public identity of a token.", examples=["26bcc3a76961e9eb"])
+]
+
+
+class TokenRequest(RequestBody):
+    """A token to make."""
+
+    name: str = Field(
+        min_length=1,
+        max_length=LONGEST_NAME,
+        description="Whose it is: the analyst of charges, and the actor of events. One name has"
+        " one role.",
+        examples=["ana"],
+    )
+    role: Role = Field(description="What the holder may do.", examples=["analyst"])
+    expires: str = Field(
+        default=DEFAULT,
+        max_length=40,
+        description="When it ends: `90d`, `12h`, `2027-06-30` (the day it no longer works, in UTC),"
+        " a time with its zone, or `never`.",
+        examples=["90d"],
+    )
+
+
+class TokenView(BaseModel):
+    """What is known of a token: everything but the token."""
+
+    id: str = Field(description="Its public identity.", examples=["26bcc3a76961e9eb"])
+    name: str = Field(description="Whose it is.", examples=["ana"])
+    role: Role = Field(description="What the holder may do.", examples=["analyst"])
+    state: str = Field(description="`live`, `expired` or `revoked`.", examples=["live"])
+    made: str = Field(description="When it was made.", examples=["2026-11-16T09:00:00+00:00"])
+    made_by: str = Field(description="By whom.", examples=["olga"])
+    expires: str | None = Field(description="When it ends by itself; null for never.")
+    revoked: str | None = Field(description="When it was revoked; null if it was not.")
+    revoked_by: str | None = Field(description="By whom.")
+    used: str | None = Field(description="When it was last used, to a minute; null if never.")
+
+
+class MadeToken(TokenView):
+    """A token that was just made."""
+
+    secret: str = Field(
+        description="The token. It is sent this once, and only its hash is stored.",
+        examples=["tf_…"],
+    )
+
+
+@router.get(f"{API}/tokens", response_model=Page[TokenView])
+async def tokens(request: Request, paging: PageOption) -> Response:
+    """Every token that was ever made, the oldest first."""
+    services = services_of(request)
+    found = await asyncio.to_thread(services.state.tokens)
+    start = paging.after("tokens")
+    chosen = found[start : start + paging.limit]
+    end = start + len(chosen)
+    following = cursor_after("tokens", end) if end < len(found) else None
+    items = [token_document(services, record) for record in chosen]
+    return json_response({"items": items, "next": following})
+
+
+@router.post(f"{API}/tokens", response_model=MadeToken, status_code=201, **takes(TokenRequest))
+async def create_token(
+    request: Request, body: Annotated[TokenRequest, body_of(TokenRequest)]
+) -> Response:
+    """Make a token. The answer has it this once; the ledger has an event that it was made."""
+    services, actor = services_of(request), actor_of(request)
+
+    def make() -> NewToken:
+        state = services.state
+        ends = expiry_of(body.expires, state.now())
+        project = services.project()
+        return make_token(project, state, body.name, body.role, ends, by=actor.name)
+
+    made = await asyncio.to_thread(make)
+    document = token_document(services, made.record) | {"secret": made.secret}
+    return json_response(document, 201)
+
+
+@router.delete(f"{API}/tokens/{{token}}", response_model=TokenView)
+async def revoke_token(request: Request, token: TokenId) -> Response:
+    """Revoke a token: it is refused from now on, and so are browsers that signed in with it."""
+    services, actor = services_of(request), actor_of(request)
+
+    def end() -> TokenRecord:
+        if services.state.token(token) is None:
+            raise Problem(404, "no-token", "there is no such token here", field="token")
+        return end_token(services.project(), services.state, token, by=actor.name)
+
+    return json_response(token_document(services, await asyncio.to_thread(end)))
+
+
+def token_document(services: Services, record: TokenRecord) -> dict[str, Any]:
+    """A token as JSON, without the token."""
+    live = record.live(services.state.now())
+    ended = "revoked" if record.revoked is not None else "expired"
+    times = {key: getattr(record, key) for key in ("made", "expires", "revoked", "used")}
+    return {
+        "id": record.id,
+        "name": record.name,
+        "role": record.role,
+        "state": "live" if live else ended,
+        "made_by": record.made_by,
+        "revoked_by": record.revoked_by,
+        **{key: None if at is None else at.isoformat() for key, at in times.items()},
+    }
