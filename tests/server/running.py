@@ -20,6 +20,9 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
+from takifugu.project.project import open_project
+from takifugu.server.roles import Role
+from takifugu.server.state.server_state import open_state
 from tests.cli.running import SOURCE
 
 PATIENCE = 120  # seconds: a machine may be busy; only what hangs takes as long
@@ -119,6 +122,10 @@ class RunningServer:
         """DELETE."""
         return self.ask("DELETE", path, **how)
 
+    def token(self, role: Role, name: str = "") -> str:
+        """A token of a role, for somebody of that name."""
+        return new_token(self.project, role, name or f"the {role}")
+
     def log_text(self) -> str:
         """All that it has written to stderr."""
         return Path(self.output.name).read_text(encoding="utf-8")
@@ -145,6 +152,12 @@ class RunningServer:
         """End it as a power cut would; workers of it end by themselves."""
         self.process.kill()
         self.wait()
+
+
+def new_token(project: Path, role: Role, name: str) -> str:
+    """A token for the server of a project, also while it runs."""
+    with open_state(open_project(project)) as state:
+        return state.create_token(name, role, None, "a test").secret
 
 
 def read_answer(connection: http.client.HTTPConnection) -> Answer:

@@ -10,7 +10,7 @@ from typing import Any, Self
 from takifugu.errors import LedgerUnwritable
 from takifugu.keys import Key, beside, key_at, state_folder
 from takifugu.ledger.canonical_text import check_name
-from takifugu.ledger.events.event_chain import Anchor
+from takifugu.ledger.events.event_chain import Anchor, head
 from takifugu.ledger.storage.store import Store
 
 
@@ -78,6 +78,15 @@ class OpenStore:
         """Where the last event is recorded a second time; None if the owner chose nowhere."""
         guard = self._store.guard
         return None if guard is None or guard.witness is None else guard.witness.name
+
+    def check_writable(self) -> None:
+        """Raise unless a charge could be written now; nothing is.
+
+        The chain is locked as for a charge and compared with its witness. A disk that is full is
+        noticed only when something is written.
+        """
+        with self._store.writing() as connection:
+            head(connection, lock=True)
 
     def close(self) -> None:
         """Release the storage."""

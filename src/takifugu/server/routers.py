@@ -10,6 +10,7 @@ from fastapi import APIRouter
 from fastapi.routing import APIRoute
 
 ROUTERS: tuple[str, ...] = (
+    "takifugu.server.operation.probe_routes",
     "takifugu.server.api.openapi_routes",
     "takifugu.server.api.me_routes",
     "takifugu.server.api.description_routes",

@@ -12,12 +12,14 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 from takifugu.engines.engine_errors import DriverMissing
+from takifugu.errors import TakifuguError
 from takifugu.server.operation.listening import (
     BACKLOG,
     address_of,
@@ -25,6 +27,7 @@ from takifugu.server.operation.listening import (
     load_certificate,
     tls_context,
 )
+from takifugu.server.operation.server_log import OWN, handle_loop_errors, log_to_stderr
 from takifugu.server.settings import ServerSettings
 
 log = logging.getLogger("takifugu.server")
@@ -32,23 +35,33 @@ AFTER_STOP = 10.0  # seconds beyond ``stop_time`` until a process that cannot en
 
 try:
     import uvicorn
+
+    from takifugu.server.operation.limited_connections import (
+        ConnectionLimits,
+        LimitedConnection,
+        watch_connections,
+    )
+    from takifugu.server.operation.opened_services import Stop, opened_services, whole_app
 except ModuleNotFoundError as missing:
-    raise DriverMissing(missing.name or "uvicorn", purpose="the server", extra="server") from None
+    if (missing.name or OWN).partition(".")[0] == OWN:
+        raise
+    raise DriverMissing(missing.name or "", purpose="the server", extra="server") from None
 
 
 class StoppableServer(uvicorn.Server):
-    """Uvicorn's server with our own signals, sockets and TLS."""
+    """Uvicorn's server with our own signals, sockets, TLS and connections."""
 
     def __init__(
         self,
         config: uvicorn.Config,
-        settings: ServerSettings,
+        limits: ConnectionLimits,
         *,
         announce: Callable[[], None],
-        stopping: Callable[[], None] = lambda: None,
+        stopping: Callable[[], None],
     ) -> None:
         super().__init__(config)
-        self._settings, self._announce, self._stopping = settings, announce, stopping
+        settings = self._settings = limits.settings
+        self._limits, self._announce, self._stopping = limits, announce, stopping
         self._tls: ssl.SSLContext | None = None
         if settings.certificate is not None and settings.key is not None:
             self._tls = tls_context(settings.certificate, settings.key)
@@ -63,47 +76,49 @@ class StoppableServer(uvicorn.Server):
         if self._tls is not None:
             limits = {"ssl_handshake_timeout": self._settings.request_time}
             limits["ssl_shutdown_timeout"] = self._settings.response_time
+        connection = partial(
+            LimitedConnection,
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+            limits=self._limits,
+        )
         self.servers = [
             await loop.create_server(
-                self._connection, sock=bound, ssl=self._tls, backlog=BACKLOG, **limits
+                connection, sock=bound, ssl=self._tls, backlog=BACKLOG, **limits
             )
             for bound in sockets or []
         ]
         self.started = True
+        watch = watch_connections(self.server_state.connections, self._settings)
+        self._watch = asyncio.ensure_future(watch)
         self._announce()
-
-    def _connection(self) -> asyncio.Protocol:
-        return self.config.http_protocol_class(  # type: ignore[call-arg]
-            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
-        )
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no more connections, wait for what is running, then cancel it."""
         self._stopping()
         limit = self._settings.stop_time + AFTER_STOP
-        guard = threading.Timer(limit, _end, (f"did not stop within {limit:g} seconds",))
+        guard = threading.Timer(limit, _end, (f"did not stop within {limit:g} seconds", 1))
         guard.daemon = True
         guard.start()
         await super().shutdown(sockets)
+        self._watch.cancel()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Handle signals until the server has stopped, which then counts as done."""
         handled: dict[signal.Signals, Callable[..., None]]
         handled = {signal.SIGINT: self.handle_exit, signal.SIGTERM: self.handle_exit}
-        if self._tls is not None and hasattr(signal, "SIGHUP"):
+        if self._tls is not None:
             handled[signal.SIGHUP] = self._reload
-        before = {number: signal.signal(number, what) for number, what in handled.items()}
-        try:
-            yield
-        finally:
-            for number, what in before.items():
-                signal.signal(number, what)
+        for number, what in handled.items():  # also while what is left is closed
+            signal.signal(number, what)
+        yield
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
         """Stop in order at the first signal, at once at the second."""
         if self.should_exit:
-            _end("stopped by a second signal", 128 + sig)
+            _end("stopped at once by a second signal", 128 + sig)
         self.should_exit = True
 
     def _reload(self, *_: object) -> None:
@@ -113,17 +128,19 @@ class StoppableServer(uvicorn.Server):
             return
         try:
             load_certificate(self._tls, certificate, key)
-        except Exception as error:  # noqa: BLE001 - the server goes on with the certificate it has
-            log.error("the certificate was not reloaded", extra={"kind": type(error).__name__})
+        except TakifuguError as error:
+            log.error("the certificate was not reloaded: %s", error)
         else:
             log.info("the certificate was reloaded")
 
 
-def _end(why: str, status: int = 1) -> None:
-    """End this process now; workers end when their pipe closes."""
-    log.critical(why)
-    logging.shutdown()
-    os._exit(status)
+def _end(why: str, status: int) -> NoReturn:
+    """End this process now; its workers notice and end too."""
+    try:
+        with suppress(Exception):  # a signal may come while a line is being written
+            log.critical(why)
+    finally:
+        os._exit(status)
 
 
 def run_server(
@@ -136,14 +153,16 @@ def run_server(
         settings: The settings, checked.
         announce: Called with the address once requests are answered.
     """
+    log_to_stderr()
     bound = listening_socket(settings)
     try:
         config = uvicorn_config(settings)
-        factory = config.get_loop_factory()
-        with asyncio.Runner(loop_factory=factory) as runner:
+        with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+            handle_loop_errors(runner.get_loop())
             runner.run(_serve(project_file, settings, config, bound, announce))
     finally:
         bound.close()
+    log.info("stopped")
 
 
 def uvicorn_config(settings: ServerSettings) -> uvicorn.Config:
@@ -176,15 +195,30 @@ async def _serve(
     bound: socket.socket,
     announce: Callable[[str], None],
 ) -> None:
-    from fastapi import FastAPI
+    stop = Stop(settings.stop_time)
+    async with opened_services(project_file, settings, stop) as services:
+        app, readiness = whole_app(services)
+        address = address_of(settings, bound)
 
-    app = FastAPI(title=project_file.parent.name)
+        def announced() -> None:
+            log.info("listening", extra={"address": address})
+            announce(address)
 
-    @app.get("/healthz")
-    async def healthz() -> dict[str, str]:
-        return {"status": "alive"}
+        def stopping() -> None:
+            log.info("stopping")
+            readiness.stopping = True
+            stop.begin()
 
-    config.app = app
-    address = address_of(settings, bound)
-    server = StoppableServer(config, settings, announce=lambda: announce(address))
-    await server.serve([bound])
+        async def loaded(scope: Any, receive: Any, send: Any) -> None:
+            await app(scope, receive, send)  # a function of three: no factory, to uvicorn
+
+        config.app = loaded
+        limits = ConnectionLimits.of(settings, services.metrics.refused)
+        server = StoppableServer(config, limits, announce=announced, stopping=stopping)
+        services.metrics.watch(lambda: _connections(server))
+        await server.serve([bound])
+
+
+def _connections(server: StoppableServer) -> Iterator[tuple[str, str, str, float]]:
+    words = "Connections that are open."
+    yield "takifugu_connections", words, "open", len(server.server_state.connections)

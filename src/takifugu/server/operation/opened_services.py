@@ -1,0 +1,86 @@
+"""What a running server consists of, opened in order and closed in reverse."""
+
+import logging
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from starlette.types import ASGIApp
+
+from takifugu.server.app import create_app
+from takifugu.server.operation.readiness import Readiness
+from takifugu.server.operation.request_limits import ForwardedHeaders, SmallBodies
+from takifugu.server.operation.request_record import RequestRecord
+from takifugu.server.operation.server_metrics import ServerMetrics
+from takifugu.server.services import Services, open_services
+from takifugu.server.settings import ServerSettings
+from takifugu.server.work.jobs import JobBoard
+from takifugu.server.work.pool import WorkPool
+
+log = logging.getLogger("takifugu.server")
+
+
+class Stop:
+    """When the server began to stop, so that all that waits shares one limit."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._began: float | None = None
+
+    def begin(self) -> None:
+        """It begins."""
+        if self._began is None:
+            self._began = monotonic()
+
+    @property
+    def left(self) -> float:
+        """Seconds that may still be waited."""
+        if self._began is None:
+            return self._seconds
+        return max(0.0, self._began + self._seconds - monotonic())
+
+
+@asynccontextmanager
+async def opened_services(
+    project_file: Path, settings: ServerSettings, stop: Stop
+) -> AsyncIterator[Services]:
+    """The services of a server until the block is left.
+
+    Then jobs that are running may end within what ``stop`` leaves them; the others are cancelled,
+    and every worker ends.
+    """
+    metrics = ServerMetrics()
+    services = open_services(project_file, settings, metrics=metrics)
+    metrics.watch(lambda: _gauges(services.pool, services.board))
+    try:
+        yield services
+    finally:
+        stop.begin()
+        if not await services.board.drain(stop.left):
+            log.warning("jobs that were running are cancelled")
+            services.board.cancel_all()
+        await services.close()
+
+
+def _gauges(pool: WorkPool, board: JobBoard) -> Iterable[tuple[str, str, str, float]]:
+    words = "Worker processes."
+    running, all_of_them = pool.running, len(pool.processes)
+    yield "takifugu_workers", words, "busy", running
+    yield "takifugu_workers", words, "idle", max(0, all_of_them - running)
+    yield "takifugu_tasks", "Tasks for workers.", "waiting", pool.waiting
+    yield "takifugu_tasks", "Tasks for workers.", "running", running
+    jobs = [job.state for job in board.jobs()]
+    for state in ("waiting", "running"):
+        yield "takifugu_jobs", "Jobs that have not ended.", state, jobs.count(state)
+
+
+def whole_app(services: Services) -> tuple[ASGIApp, Readiness]:
+    """The app behind everything that stands before it, and its readiness."""
+    app: Any = create_app(services)
+    app.state.readiness = readiness = Readiness(services)
+    settings = services.settings
+    inner: ASGIApp = SmallBodies(app, settings.request_bytes)
+    inner = ForwardedHeaders(inner, settings.proxies)
+    return RequestRecord(inner, services.metrics), readiness
