@@ -8,6 +8,7 @@ import pytest
 
 from takifugu.server.access.headers import CSP, SecurityHeaders
 from takifugu.server.settings import ServerSettings
+from takifugu.server.work.report_files import page_policy
 from tests.server.access.conftest import Running
 
 PATHS = ["/", "/api/v1/me", "/nowhere", "/static/site.css", "/sign-in", "/healthz"]
@@ -91,6 +92,49 @@ def test_a_response_cannot_weaken_the_headers() -> None:
     assert len(names) == len(set(names)) and (b"content-type", b"text/html") in found
     assert (b"content-security-policy", CSP.encode()) in found
     assert (b"cache-control", b"no-store") in found
+
+
+SHUT = (
+    "default-src 'none'; style-src 'none'; style-src-elem 'sha256-x='; style-src-attr"
+    " 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
+)
+
+
+def test_a_document_that_can_do_nothing_may_have_styles_of_its_own() -> None:
+    sent, _, _ = answered({}, [(b"content-security-policy", SHUT.encode())])
+    policies = [value for name, value in sent[0]["headers"] if name == b"content-security-policy"]
+    assert policies == [SHUT.encode()]
+
+
+def test_the_policy_of_a_report_is_such_a_one() -> None:
+    policy = page_policy(b"<html><head><style>p { color: red }</style></head></html>")
+    sent, _, _ = answered({}, [(b"Content-Security-Policy", policy.encode())])
+    assert (b"content-security-policy", policy.encode()) in sent[0]["headers"]
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "",
+        "sandbox",
+        SHUT.replace("; sandbox", ""),
+        SHUT + " allow-scripts",
+        SHUT + "; script-src 'self'",
+        SHUT + "; script-src-elem 'unsafe-inline'",
+        SHUT + "; connect-src *",
+        SHUT + "; img-src https://evil.example",
+        SHUT + "; default-src *",
+        SHUT + "; frame-src 'self'",
+        SHUT.replace("form-action 'none'", "form-action 'self'"),
+        SHUT.replace("default-src 'none'", "default-src 'self'"),
+        SHUT.replace("frame-ancestors 'none'", "frame-ancestors *"),
+        "sandbox allow-scripts; " + SHUT,
+    ],
+)
+def test_any_other_policy_is_replaced(policy: str) -> None:
+    sent, _, _ = answered({}, [(b"content-security-policy", policy.encode())])
+    policies = [value for name, value in sent[0]["headers"] if name == b"content-security-policy"]
+    assert policies == [CSP.encode()]
 
 
 TOKEN = "tf_" + "Ab-_9" * 8 + "xyz"

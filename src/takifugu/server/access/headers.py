@@ -1,7 +1,7 @@
 """What every response says to browsers, and what no request may have: a token in its address."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from urllib.parse import unquote_to_bytes
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -39,6 +39,8 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 _BREAKS = re.compile(rb"[\r\n\0]")
+_OF_A_DOCUMENT = ("sandbox", "style-src", "style-src-elem", "style-src-attr", "img-src")
+_ENDED = "takifugu.ended"  # of a scope: what to call
 _WITHOUT = "/(an address with a token)"
 
 
@@ -67,7 +69,13 @@ class SecurityHeaders:
             await _token_refused().response()(scope, receive, self._sending(send, private=True))
             return
         private = not scope["path"].startswith(PUBLIC)
-        await self._app(scope, receive, self._sending(send, private=private))
+        ended: list[Callable[[], None]] = []
+        scope[_ENDED] = ended
+        try:
+            await self._app(scope, receive, self._sending(send, private=private))
+        finally:
+            for call in ended:
+                call()
 
     def _sending(self, send: Send, *, private: bool) -> Send:
         broken = False
@@ -89,10 +97,15 @@ class SecurityHeaders:
     def _completed(
         self, headers: list[tuple[bytes, bytes]], *, private: bool
     ) -> list[tuple[bytes, bytes]]:
+        own = [value for name, value in headers if name.lower() == b"content-security-policy"]
+        fixed = self._fixed
+        if len(own) == 1 and _shut(own[0].decode("latin-1")):
+            changed = {b"content-security-policy": own[0]}
+            fixed = [(name, changed.get(name, value)) for name, value in fixed]
         dropped = self._names | ({b"cache-control"} if private else set())
         kept = [(name, value) for name, value in headers if name.lower() not in dropped]
         stored = [(b"cache-control", b"no-store")] if private else []
-        return [*kept, *stored, *self._fixed]
+        return [*kept, *stored, *fixed]
 
     async def _send_broken(self, send: Send) -> None:
         """Answer instead of a response whose header would have been two."""
@@ -105,6 +118,29 @@ class SecurityHeaders:
         completed = self._completed(headers, private=True)
         await send({"type": "http.response.start", "status": 500, "headers": completed})
         await send({"type": "http.response.body", "body": body})
+
+
+def when_ended(scope: Scope, call: Callable[[], None]) -> None:
+    """Call this when the response of a request was sent, or broke off."""
+    scope[_ENDED].append(call)
+
+
+def _shut(policy: str) -> bool:
+    """Whether a response's own policy is for a document that can do nothing: a report, a figure.
+
+    It runs no script, fetches nothing and sends nothing, and is in a sandbox: an origin of its own.
+    Only its styles may be its own.
+    """
+    parts = [part.split() for part in policy.split(";") if part.strip()]
+    rules = {part[0].lower(): part[1:] for part in parts}
+    closed = ("default-src", "base-uri", "form-action", "frame-ancestors")
+    return (
+        len(rules) == len(parts)
+        and all(rules.get(name) == ["'none'"] for name in closed)
+        and rules.get("sandbox") == []
+        and all(name in _OF_A_DOCUMENT or name in closed for name in rules)
+        and rules.get("img-src", []) in ([], ["data:"])
+    )
 
 
 def _split(headers: Iterable[tuple[bytes, bytes]]) -> bool:
