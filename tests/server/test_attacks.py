@@ -6,7 +6,7 @@ that an analyst, or nobody, is sent may have it, nor words of a traceback, nor a
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ import pytest
 
 from takifugu.project.project import open_project
 from takifugu.server.access.rate_limits import FAILURES
+from takifugu.server.access_rules import RULES
 from takifugu.server.state.server_state import open_state
 from tests.cli.running import run
 from tests.server.projects import small_project
@@ -58,13 +59,15 @@ class Attacked:
 
 
 @contextmanager
-def attacked(folder: Path, **settings: Any) -> Iterator[Attacked]:
+def attacked(
+    folder: Path, analysts: Mapping[str, str] | None = None, **settings: Any
+) -> Iterator[Attacked]:
     """A server of a small project in a folder whose name must not get out."""
-    project = small_project(folder / CANARY)
+    project = small_project(folder / CANARY, analysts=analysts)
     with open_state(open_project(project)) as state:
         tokens = {
             name: state.create_token(name, role, None, "root").secret  # type: ignore[arg-type]
-            for name, role in ROLES.items()
+            for name, role in (ROLES | dict.fromkeys(analysts or (), "analyst")).items()
         }
     limits = {"rate": 100_000, "burst": 1_000, "time_step": 0.0} | settings
     with running_server(project, **limits) as server:
@@ -468,3 +471,39 @@ def test_a_broken_project_tells_an_analyst_nothing_and_the_owner_enough(
         reference = problem(released).get("reference")
         assert reference is None or reference in log
         assert made.server.get("/healthz").status == 200
+
+
+def test_an_analyst_sees_nothing_of_another(tmp_path: Path) -> None:
+    """Neither the name, nor releases, nor results, nor requests, nor jobs, nor budgets."""
+    other, word = "zoe-of-the-other-team", b"zoe-of"
+    with attacked(tmp_path, {"ana": "2", other: "3"}) as made:
+        server = made.server
+        released = server.post(
+            "/api/v1/datasets/stays/releases",
+            QUERY,
+            token=made.tokens[other],
+            headers={"Idempotency-Key": "theirs"},
+        )
+        assert released.status == 201, released.body
+        charge = released.json()["charge"]
+        started = server.post(PLANS, QUERY, token=made.tokens[other], headers={"Prefer": "wait=0"})
+        job = started.json().get("id", "none")
+        named = {"dataset": "stays", "charge": str(charge), "request": "1", "job": job}
+        named |= {"token": "beef", "name": "report.html", "ledger": "0" * 32}
+        for rule in RULES:
+            if rule.method != "GET" or ("analyst" not in rule.roles and not rule.anybody):
+                continue
+            path = rule.path
+            for name, value in named.items():
+                path = path.replace(f"{{{name}}}", value)
+            for headers in ({}, {"Accept": "text/html"}):
+                answer = server.get(path, token=made.tokens["ana"], headers=headers)
+                assert word not in answer.body, path
+                assert word.decode() not in str(answer.headers), path
+                if "{charge}" in rule.path or "{job}" in rule.path:
+                    assert answer.status == 404, path
+        mine = server.get("/api/v1/releases", token=made.tokens["ana"]).json()
+        assert mine["items"] == []
+        assert server.delete(f"/api/v1/jobs/{job}", token=made.tokens["ana"]).status == 404
+        plan = server.post(PLANS, QUERY | {"analyst": other}, token=made.tokens["ana"])
+        assert plan.status == 403 and word not in plan.body
