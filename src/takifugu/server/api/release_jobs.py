@@ -109,21 +109,52 @@ async def _end(services: Services, job: Job) -> Outcome:
             raise Problem.of_document(job.problem)
         return await asyncio.to_thread(_kept, services, job)
     finally:
-        if step > 0:
-            took = clock() - began
-            await asyncio.sleep(ceil(took / step) * step - took)
+        await asyncio.sleep(until_step(clock() - began, step))
 
 
 def _kept(services: Services, job: Job) -> Outcome:
     """Keep what was released, so that it can be fetched again."""
     result: Mapping[str, Any] = job.result
-    charge = result["charge"]["event"]
-    document = {"charge": charge, "result": result["result"]}
+    if "approval" in result:
+        return waits_for_owner(result["approval"])
+    charge: int = result["charge"]
     try:
         services.state.keep_result(charge, str(job.task.dataset), job.actor.name, result["result"])
     except TakifuguError as error:  # it is in the ledger; the same request keeps it again
         log.error("the result of charge %d was not kept: %s", charge, type(error).__name__)
+    document = {"charge": charge, "result": result["result"]}
     return Outcome(201, document, f"{API}/releases/{charge}")
+
+
+def waits_for_owner(approval: Mapping[str, Any]) -> Outcome:
+    """What a release comes to that an owner has to approve.
+
+    Raises:
+        Problem: The owner has refused, the analyst has withdrawn it, or it failed afterwards.
+    """
+    state = approval["state"]
+    if state == "failed" and approval["problem"] is not None:
+        raise Problem.of_document(approval["problem"])
+    if state in ("refused", "withdrawn", "failed"):
+        raise Problem(
+            *(409, f"approval-{state}"),
+            f"the request for this release was {state}; nothing was charged. Ask under a new"
+            " Idempotency-Key",
+            field="approval",
+            reason=state,
+            extra={"approval": dict(approval)},
+        )
+    document = {"kind": "approval", **approval}
+    return Outcome(202, document, f"{API}/approvals/{approval['id']}")
+
+
+def until_step(took: float, step: float) -> float:
+    """Seconds until ``took`` has become a multiple of ``step``, and 0 without one.
+
+    >>> until_step(0.12, 0.05), until_step(0.12, 0)
+    (0.03, 0.0)
+    """
+    return max(0.0, round(ceil(took / step) * step - took, 9)) if step > 0 else 0.0
 
 
 def release_view(job: Job, services: Services) -> dict[str, Any]:

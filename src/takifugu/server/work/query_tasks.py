@@ -78,4 +78,4 @@ def release(host: WorkerHost, asked: Task) -> dict[str, Any]:
     keyed = replace(made, charge=replace(made.charge, key=ledger_key(asked.actor, asked.key)))
     found = session.release(keyed, accept_noise=bool(asked.options.get("accept_noise", False)))
     document = found.document()
-    return {"charge": document["provenance"]["charge"], "result": document}
+    return {"charge": document["provenance"]["charge"]["event"], "result": document}
