@@ -19,6 +19,7 @@ from takifugu.server.access.rate_limits import FAILURES
 from takifugu.server.access_rules import RULES
 from takifugu.server.state.server_state import open_state
 from tests.cli.running import run
+from tests.ledger import postgres
 from tests.server.projects import small_project
 from tests.server.raw_requests import raw_connection, read_all, status_of
 from tests.server.running import Answer, RunningServer, running_server
@@ -386,14 +387,37 @@ def test_a_token_in_an_address_is_refused_and_in_no_log(target: Attacked) -> Non
     assert secret[3:] not in target.server.log_text()
 
 
-def test_a_revoked_token_is_refused_by_the_running_server_at_once(target: Attacked) -> None:
-    """Revoked by another process, on the command line."""
-    folder = target.server.project.parent
-    made = run(folder, "token", "create", "--role", "auditor", "--name", "eva", "--json").json()
-    ask = target.server.get
-    assert ask("/api/v1/me", token=made["secret"]).json()["name"] == "eva"
-    assert run(folder, "token", "revoke", made["id"]).status == 0
-    assert ask("/api/v1/me", token=made["secret"]).status == 401
+def test_a_revoked_token_is_refused_by_the_running_server_at_once(project: Path) -> None:
+    """Revoked by another process, on the command line; the ledger is in either database."""
+    folder = project.parent
+    with running_server(project) as server:
+        make = ("token", "create", "--role", "auditor", "--name", "eva", "--json")
+        made = run(folder, *make).json()
+        assert server.get("/api/v1/me", token=made["secret"]).json()["name"] == "eva"
+        assert run(folder, "token", "revoke", made["id"]).status == 0
+        assert server.get("/api/v1/me", token=made["secret"]).status == 401
+        listed = run(folder, "token", "list", "--all", "--json").json()["tokens"]
+        assert [(one["state"], one["used"] is None) for one in listed] == [("revoked", False)]
+
+
+def test_without_its_database_the_server_lets_nobody_in(tmp_path: Path) -> None:
+    if needed := postgres.missing():
+        pytest.skip(needed)
+    with postgres.cluster() as cluster:
+        project = small_project(tmp_path / CANARY, ledger=cluster.address())
+        made = run(project.parent, "token", "create", "--role", "owner", "--name", "eva").out
+        secret = made.strip()
+        with running_server(project) as server:
+            assert server.get("/api/v1/me", token=secret).status == 200
+            cluster.stop()
+            for _ in range(3):
+                answer = server.get("/api/v1/me", token=secret)
+                assert answer.status == 503
+                tells_nothing(answer.body)
+                assert b"postgres" not in answer.body
+            assert server.get("/healthz").status == 200
+            cluster.restart()
+            assert server.get("/api/v1/me", token=secret).status == 200
 
 
 def test_failed_sign_ins_are_counted_by_the_real_address(tmp_path: Path) -> None:
