@@ -5,6 +5,7 @@ that an analyst, or nobody, is sent may have it, nor words of a traceback, nor a
 """
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -531,3 +532,85 @@ def test_an_analyst_sees_nothing_of_another(tmp_path: Path) -> None:
         assert server.delete(f"/api/v1/jobs/{job}", token=made.tokens["ana"]).status == 404
         plan = server.post(PLANS, QUERY | {"analyst": other}, token=made.tokens["ana"])
         assert plan.status == 403 and word not in plan.body
+
+
+OUTSIDE = [
+    *(
+        "../outside.toml",
+        "../../outside.toml",
+        "/etc/passwd",
+        "./../outside.toml",
+        "..\\outside.toml",
+    ),
+    *("link.toml", "folder/../../outside.toml", "pipe.toml", "folder", "", ".", "missing.toml"),
+    *("stays.csv", "takifugu.ledger", "stays.toml\x00.toml", "file:///etc/passwd", "~/x.toml"),
+    *("https://evil.example/x.toml", "postgresql://evil.example/x.toml", "x" * 400 + ".toml"),
+]
+
+
+def test_a_file_that_an_owner_names_lies_in_the_project(tmp_path: Path) -> None:
+    """A declaration or a prior from elsewhere, or by a link, is refused in the same words."""
+    with attacked(tmp_path) as made:
+        folder = made.server.project.parent
+        (tmp_path / "outside.toml").write_text((folder / "stays.toml").read_text())
+        (tmp_path / "outside.json").write_text((folder / "chain.json").read_text())
+        (folder / "link.toml").symlink_to(tmp_path / "outside.toml")
+        (folder / "link.json").symlink_to(tmp_path / "outside.json")
+        (folder / "folder").mkdir()
+        os.mkfifo(folder / "pipe.toml")
+        before = made.server.project.read_text()
+        told = set()
+        for given in OUTSIDE:
+            body: dict[str, Any] = {"name": "more", "declaration": given}
+            answer = made.server.post("/api/v1/datasets", body, token=made.tokens["olga"])
+            assert answer.status in (409, 422), (given, answer.body)
+            assert b"canary" not in answer.body
+            if given:
+                found = problem(answer)
+                told.add((answer.status, *(found[key] for key in ("field", "reason", "needed"))))
+            prior = given.replace(".toml", ".json") or "."
+            priors = {"name": "more", "declaration": "stays.toml", "priors": [prior]}
+            answer = made.server.post("/api/v1/datasets", priors, token=made.tokens["olga"])
+            assert answer.status in (409, 422), (given, answer.body)
+        assert len(told) == 1, told  # nor is it told whether a file is there
+        assert made.server.project.read_text() == before
+
+
+def test_names_of_datasets_are_names(target: Attacked) -> None:
+    for name in ("../x", "a/b", "a b", "A\r\nB", "", ".", "[x]", "x" * 300, "__proto__.x", "é"):
+        body = {"name": name, "declaration": "stays.toml"}
+        answer = target.server.post("/api/v1/datasets", body, token=target.tokens["olga"])
+        assert answer.status in (409, 422), (name, answer.body)
+
+
+def test_reports_have_four_names_and_no_others(target: Attacked) -> None:
+    for name in ("takifugu.toml", "report.html/", "report.html%00", "report.htm", "REPORT.HTML"):
+        for who in ("olga", "udo"):
+            assert status_of(target.get_raw(f"/api/v1/reports/{name}", who)) == 404, name
+
+
+def test_a_report_cannot_run_or_fetch_anything(target: Attacked) -> None:
+    answer = target.server.get("/api/v1/reports/report.html", token=target.tokens["udo"])
+    assert answer.status == 200 and b"<style" in answer.body
+    policy = answer.headers["content-security-policy"]
+    assert "sandbox" in policy and "default-src 'none'" in policy
+    assert "script-src" not in policy and "connect-src" not in policy
+    assert answer.headers["cache-control"] == "no-store"
+
+
+def test_a_witness_remembers_only_what_is_a_head(target: Attacked) -> None:
+    place = f"/api/v1/witness/{'a' * 32}"
+    for body in (
+        {"event": {"seq": 0, "hash": "0" * 64}},
+        {"event": {"seq": 2**70, "hash": "0" * 64}},
+        {"event": {"seq": 1, "hash": "x" * 64}},
+        {"event": {"seq": 1, "hash": "0" * 64, "more": 1}},
+        {"event": None},
+        {},
+    ):
+        answer = target.server.put(place, body, token=target.tokens["wim"])
+        assert answer.status == 422, body
+    for ledger in ("..", "A" * 32, "a" * 31, "a" * 33, "%2e%2e", "a" * 31 + "%00"):
+        answer = target.get_raw(f"/api/v1/witness/{ledger}", "wim")
+        assert status_of(answer) in (404, 405, 422), ledger
+    assert target.server.get(place, token=target.tokens["wim"]).json() == {"event": None}
