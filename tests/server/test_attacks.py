@@ -611,6 +611,6 @@ def test_a_witness_remembers_only_what_is_a_head(target: Attacked) -> None:
         answer = target.server.put(place, body, token=target.tokens["wim"])
         assert answer.status == 422, body
     for ledger in ("..", "A" * 32, "a" * 31, "a" * 33, "%2e%2e", "a" * 31 + "%00"):
-        answer = target.get_raw(f"/api/v1/witness/{ledger}", "wim")
-        assert status_of(answer) in (404, 405, 422), ledger
+        raw = target.get_raw(f"/api/v1/witness/{ledger}", "wim")
+        assert status_of(raw) in (404, 405, 422), ledger
     assert target.server.get(place, token=target.tokens["wim"]).json() == {"event": None}

@@ -44,6 +44,7 @@ STATUSES = {
     405: "The address does not answer this method.",
     406: "None of the formats that the caller accepts can be had.",
     409: "The budget, the owner or the state of things refuses; nothing was released.",
+    412: "It is not, or no longer, what `If-Match` names.",
     413: "The body is too large.",
     415: "The body is not JSON.",
     422: "The request has no meaning: which field, what it is, what it must be.",
@@ -90,9 +91,10 @@ def _components(document: dict[str, Any]) -> None:
         "session": {
             "type": "apiKey",
             "in": "cookie",
-            "name": "takifugu-session",
-            "description": "The session of a browser that has signed in. Requests that change"
-            " something also need the header `X-CSRF-Token`.",
+            "name": "takifugu",
+            "description": "The session of a browser that has signed in; over TLS its name is"
+            " `__Host-takifugu`. Requests that change something also need the header"
+            " `X-CSRF-Token`.",
         },
     }
 
