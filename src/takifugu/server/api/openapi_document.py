@@ -42,6 +42,7 @@ STATUSES = {
     403: "The role of the token may not do this.",
     404: "There is no such thing, or not for the caller.",
     405: "The address does not answer this method.",
+    406: "None of the formats that the caller accepts can be had.",
     409: "The budget, the owner or the state of things refuses; nothing was released.",
     413: "The body is too large.",
     415: "The body is not JSON.",
@@ -110,11 +111,12 @@ def _referring(part: Any) -> Any:
 
 def _complete(operation: dict[str, Any], rule: Rule) -> None:
     """Who may call an operation, and what can go wrong with it."""
-    responses = operation["responses"]
-    for status in [code for code in responses if code == "422"]:
-        if "HTTPValidationError" in str(responses[status]):
-            del responses[status]
-    possible = {404, 405, 429, 500, 503}
+    responses, declared = operation["responses"], set[int]()
+    for code in [code for code in responses if code >= "400"]:
+        if "HTTPValidationError" in str(responses[code]) or "content" not in responses[code]:
+            del responses[code]
+            declared.add(int(code))
+    possible = {400, 404, 405, 429, 500, 503}
     if not rule.anybody:
         operation["security"] = [{"token": []}, {"session": []}]
         possible |= {401, 403}
@@ -124,10 +126,10 @@ def _complete(operation: dict[str, Any], rule: Rule) -> None:
     if operation.get("parameters"):
         possible |= {422}
     if "requestBody" in operation:
-        possible |= {400, 409, 413, 415, 422}
+        possible |= {409, 413, 415, 422}
     if rule.path.startswith(f"{API}/datasets/"):
         possible |= {409}
-    for status in sorted(possible):
+    for status in sorted(possible | declared):
         responses.setdefault(
             str(status),
             {
