@@ -38,7 +38,7 @@ def main(folder: Path) -> None:
         [*COMMAND, "serve", "--port", "0", *told], stdout=subprocess.PIPE, text=True
     )
     try:
-        assert server.stdout is not None  # noqa: S101
+        assert server.stdout is not None
         url = json.loads(server.stdout.readline())["url"]
         ready = json.loads(fetch(f"{url}/readyz"))
         me = json.loads(fetch(f"{url}/api/v1/me", token))

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from takifugu.project.policy import parse_policy
+from takifugu.server.access_rules import BY_ROUTE
 from takifugu.server.operation.readiness import CHECKS
 from takifugu.server.operation.request_record import WITH_ADDRESS
 from takifugu.server.operation.server_metrics import ServerMetrics
+from takifugu.server.roles import ROLES
 from takifugu.server.settings import ServerSettings
 from tests.test_docs import blocks
 
@@ -168,3 +170,29 @@ def test_metrics_and_checks_are_on_the_page() -> None:
         assert f"`{name}`" in TEXT
     assert all(f"`{name}`" in TEXT for name in CHECKS)
     assert all(str(status) in TEXT for status in WITH_ADDRESS)
+
+
+ROWS = {  # of the table on who can do what, and a route that each is about
+    "sees declaration, guarantee, budget": ("GET", "/api/v1/datasets/{dataset}"),
+    "plans": ("POST", "/api/v1/datasets/{dataset}/plans"),
+    "releases": ("POST", "/api/v1/datasets/{dataset}/releases"),
+    "sets budgets, accepts priors, adds datasets, decides requests": (
+        "PUT",
+        "/api/v1/datasets/{dataset}/budget",
+    ),
+    "makes and revokes tokens": ("POST", "/api/v1/tokens"),
+    "reads and verifies the ledger, reports": ("POST", "/api/v1/ledger/verification"),
+    "records the head of another ledger": ("PUT", "/api/v1/witness/{ledger}"),
+}
+
+
+def test_the_table_of_roles_is_that_of_the_rules() -> None:
+    text = (PAGE.parents[1] / "threat-model.md").read_text(encoding="utf-8")
+    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    heading = next(line for line in lines if line[-1] == "witness")
+    roles = heading[-len(ROLES) :]
+    assert set(roles) == set(ROLES)
+    cells = {line[0]: line[1:] for line in lines}
+    for words, route in ROWS.items():
+        allowed = {role for role, cell in zip(roles, cells[words], strict=True) if cell != "no"}
+        assert allowed == set(BY_ROUTE[route].roles), words  # type: ignore[index]
