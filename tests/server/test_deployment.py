@@ -195,4 +195,4 @@ def test_the_table_of_roles_is_that_of_the_rules() -> None:
     cells = {line[0]: line[1:] for line in lines}
     for words, route in ROWS.items():
         allowed = {role for role, cell in zip(roles, cells[words], strict=True) if cell != "no"}
-        assert allowed == set(BY_ROUTE[route].roles), words  # type: ignore[index]
+        assert allowed == set(BY_ROUTE[route].roles), words
