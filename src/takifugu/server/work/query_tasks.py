@@ -5,15 +5,11 @@ charge however often it is sent: by a client that heard nothing, after a worker 
 the server was. The worker answers only when the answer is recorded beside its charge.
 """
 
-import hashlib
-import json
-from dataclasses import replace
 from typing import Any
 
 from takifugu.errors import UnsoundRequest
 from takifugu.project.policy_session import PolicySession
 from takifugu.server.api.problems import Problem
-from takifugu.server.roles import Actor
 from takifugu.server.work.dataset_tasks import dataset_of
 from takifugu.server.work.tasks import Task, task
 from takifugu.server.work.worker_host import WorkerHost
@@ -21,17 +17,6 @@ from takifugu.session.plan_documents import digest, plan_to_document
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_errors import StalePlan
 from takifugu.session.release_plan import Plan
-
-
-def ledger_key(actor: Actor, key: str) -> str:
-    """The key of a charge: nobody can choose one that is somebody else's.
-
-    >>> one, two = Actor("ana", "analyst", "1"), Actor("bo", "analyst", "2")
-    >>> ledger_key(one, "k") == ledger_key(one, "k"), ledger_key(one, "k") == ledger_key(two, "k")
-    (True, False)
-    """
-    text = json.dumps(["release", actor.name, key])
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _session(host: WorkerHost, asked: Task) -> PolicySession:
@@ -75,7 +60,11 @@ def release(host: WorkerHost, asked: Task) -> dict[str, Any]:
     made = _plan(session, asked)
     if asked.options.get("plan") not in (None, digest(made)):
         raise StalePlan(("plan",))
-    keyed = replace(made, charge=replace(made.charge, key=ledger_key(asked.actor, asked.key)))
-    found = session.release(keyed, accept_noise=bool(asked.options.get("accept_noise", False)))
+    found = session.release(
+        made,
+        accept_noise=bool(asked.options.get("accept_noise", False)),
+        key=asked.key,
+        approval=asked.options.get("approval"),
+    )
     document = found.document()
     return {"charge": document["provenance"]["charge"], "result": document}
