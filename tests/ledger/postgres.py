@@ -77,6 +77,17 @@ class Cluster:
         self._run("initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8")
         self.restart()
 
+    def revive(self) -> None:
+        """Start it after it was killed: what is left of it may be in the way at first."""
+        until = time.monotonic() + 60
+        while True:
+            try:
+                return self.restart()
+            except AssertionError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.2)
+
     def restart(self) -> None:
         """Start it, after it was stopped."""
         options = f"-k {self._folder} -c listen_addresses='' -c max_connections=50"

@@ -2,14 +2,16 @@
 
 By hand, for as long as it takes::
 
-    python -m tests.server.load --analysts 50 --kills 200
-    python -m tests.server.load --analysts 50 --kills 20 --postgres --database-kills 20
+    python -m tests.server.load --analysts 50 --releases 20 --wide
+    python -m tests.server.load --analysts 50 --kills 200 --worker-kills 50
+    python -m tests.server.load --analysts 50 --postgres --database-kills 20 --kills 20
 
 The server is the real process. Every analyst has a token, plans and releases over HTTP by the
 client, with an idempotency key for each plan, and sends every third release a second time.
 Meanwhile the server, its workers, or PostgreSQL are killed. In the end every release was answered
-or refused; and the ledger, read by plain SQL and added up by plain Python (`tests.oracles.ledger_sums`), has
-every charge that was acknowledged, each once, and no cell above the budget.
+or refused; and the ledger, read by plain SQL and added up by plain Python
+(`tests.oracles.ledger_sums`), has every charge that was acknowledged, no other, each once, and no
+cell above the budget.
 
 The prior is of independent entries, so that a Pufferfish ε is a per-entry ε, and the sum of a cell
 is compared with the budget itself.
@@ -37,7 +39,7 @@ from typing import Any
 import numpy as np
 
 import takifugu as tf
-from takifugu.client import ServerUnreachable
+from takifugu.client import ServerRefused, ServerUnreachable
 from takifugu.priors import MarkovChain
 from takifugu.project.project import open_project
 from takifugu.server.state.server_state import open_state
@@ -149,11 +151,14 @@ class Trial:
 
     server: KilledServer
     tokens: dict[str, str]
+    wide: bool = False  # whether everybody asks about every row
     tally: Tally = field(default_factory=Tally)
     stop: Event = field(default_factory=Event)
 
     def query(self, number: int, turn: int) -> QueryOptions:
         """What an analyst asks in a turn: a few days of one zone, or what everybody asks then."""
+        if self.wide:
+            return QueryOptions("histogram", epsilon=f"0.05{number:03}{turn % 10_000:04}")
         common = turn % 7 == 3
         place = turn if common else 31 * number + 17 * turn
         first = FIRST_DAY + timedelta(days=place % (DAYS - 3))
@@ -182,8 +187,10 @@ class Trial:
                 return
 
     def _failed(self, name: str, error: Exception) -> None:
+        status = f" (status {error.status})" if isinstance(error, ServerRefused) else ""
+        said = [line for line in self.server.log().splitlines() if _reference(error) in line]
         with self.tally.lock:
-            self.tally.failed.append(f"{name}: {type(error).__name__}: {error}")
+            self.tally.failed.append(f"{name}: {type(error).__name__}{status}: {error} {said}")
 
     def _release(self, dataset: Any, name: str, query: QueryOptions, *, again: bool) -> None:
         plan = dataset.plan(query)
@@ -202,6 +209,12 @@ class Trial:
                 self.tally.repeated += 1
                 self.tally.differing += same.rows != result.rows
                 self.tally.differing += _told(name, same).charge != told.charge
+
+
+def _reference(error: Exception) -> str:
+    """What the server's log has of an error; something that no line has if it is not there."""
+    problem = error.problem if isinstance(error, ServerRefused) else {}
+    return str(problem.get("reference", "\0"))
 
 
 def _day(day: date) -> str:
@@ -239,7 +252,10 @@ def verdict(trial: Trial, address: str, budget: str) -> Verdict:
     keys = Counter(event.body["key"] for event in charges)
     faults += [f"key {key} is charged {n} times" for key, n in keys.items() if n > 1]
     twice = Counter((e.body["question"], e.body["analyst"]) for e in charges)
+    faults += [f"{key} was charged {n} times" for key, n in twice.items() if n > 1]
     extra = [event.seq for event in charges if event.seq not in told]
+    faults += [f"nobody was told of charge {seq}" for seq in extra]
+    faults += [f"charge {e.seq} has no answer" for e in charges if e.seq not in answered]
     figures = {
         "answered": len(tally.acknowledged),
         "of these free": sum(one.free for one in tally.acknowledged),
@@ -300,12 +316,12 @@ def run(
 ) -> None:
     """Let everybody ask, and kill what is to be killed, one after another."""
     threads = [
-        Thread(target=found.ask, args=(number, name, most))
+        Thread(target=found.ask, args=(number, name, most), daemon=True)
         for number, name in enumerate(found.tokens)
     ]
     for thread in threads:
         thread.start()
-    plan = ["server"] * kills + ["worker"] * worker_kills + ["database"] * database_kills
+    plan: list[str] = ["server"] * kills + ["worker"] * worker_kills + ["database"] * database_kills
     rng.shuffle(plan)
     for number, what in enumerate(plan):
         _progress(found, int(rng.integers(1, 5)))
@@ -318,7 +334,7 @@ def run(
                     os.kill(worker, signal.SIGKILL)
         elif cluster is not None:
             (cluster.stop if rng.uniform() < 0.5 else cluster.kill)()
-            cluster.restart()
+            cluster.revive()
         if number % 10 == 9:
             say(f"{number + 1} of {len(plan)} killed; {found.tally.done} answered or refused")
     if most is None:
@@ -350,6 +366,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=0, help="of the server")
     parser.add_argument("--worker-kills", type=int, default=0, help="of all workers at once")
     parser.add_argument("--releases", type=int, help="of each analyst; without kills")
+    parser.add_argument("--wide", action="store_true", help="everybody asks about every row")
     parser.add_argument("--budget", default=BUDGET)
     parser.add_argument("--postgres", action="store_true", help="the ledger is in PostgreSQL")
     parser.add_argument("--database-kills", type=int, default=0, help="of PostgreSQL")
@@ -363,6 +380,7 @@ def main() -> int:
         found = stack.enter_context(
             trial(folder, options.analysts, ledger=address, budget=options.budget)
         )
+        found.wide = options.wide
         run(
             found,
             most=options.releases,
