@@ -37,7 +37,8 @@ ChargeNumber = Annotated[
     Path(ge=1, le=LAST, description="The event of the ledger that paid for it.", examples=[12]),
 ]
 NOT_CHANGED: dict[int | str, dict[str, Any]] = {
-    304: {"description": "The caller has it already, by `If-None-Match`."}
+    304: {"description": "The caller has it already, by `If-None-Match`."},
+    406: {},
 }
 
 
