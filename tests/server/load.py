@@ -324,7 +324,7 @@ def run(
     plan: list[str] = ["server"] * kills + ["worker"] * worker_kills + ["database"] * database_kills
     rng.shuffle(plan)
     for number, what in enumerate(plan):
-        _progress(found, int(rng.integers(1, 5)))
+        _progress(found, int(rng.integers(0, 4)))
         time.sleep(float(rng.uniform(0, 0.5)))
         if what == "server":
             found.server.kill()

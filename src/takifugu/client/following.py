@@ -32,8 +32,8 @@ def answered(
     *,
     document: Any = None,
     headers: Mapping[str, str] | None = None,
-) -> tuple[int, Any, str]:
-    """The status, the document and the place of an answer, however long it takes.
+) -> Any:
+    """The document of an answer, however long it takes.
 
     Raises:
         TakifuguError: The error that the server answered with.
@@ -43,10 +43,10 @@ def answered(
         reply = exchange.ask(method, path, document=document, headers={**SOON, **(headers or {})})
         place = reply.headers.get("location", "")
         if reply.status != 202 or not place.startswith(f"{API}/jobs/"):
-            return reply.status, exchange.document(reply), place
+            return exchange.document(reply)
         ended = _followed(exchange, place, activity)
         if ended is not None and ended.get("state") == "done":
-            return 200, ended.get("result"), ""
+            return ended.get("result")
         problem = None if ended is None else _problem(ended)
         if problem is not None and (not _passing(problem) or monotonic() + pause > until):
             raise problem
