@@ -10,6 +10,7 @@ Every page (below docs/, and README.md) is worked through in a folder of its own
 * a ```` ```python ```` block is run there, as a doctest if it begins with ``>>>``; all of a page's
   share their names;
 * a page that reads ``visits.parquet`` finds a synthetic one there, and its ``labels``;
+* a page of ``SERVED`` finds a server at the address that it names, and a token in the environment;
 * a page of ``REAL_DATA`` finds the download that it starts from; without the data it is skipped.
 """
 
@@ -37,6 +38,7 @@ REAL_DATA = {
     ROOT / "docs" / "tutorial" / "new-york.md": write_new_york,
     ROOT / "docs" / "tutorial" / "ten-counts.md": write_new_york,
 }
+SERVED = {ROOT / "docs" / "how-to" / "remote.md": "http://127.0.0.1:8461"}
 FENCE = re.compile(r"^```(\S+)[ \t]*(.*?)[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
@@ -160,7 +162,17 @@ def test_the_page_does_what_it_says(
         REAL_DATA[path](tmp_path)
     page = path.read_text(encoding="utf-8")
     shown = len(re.findall(r"^\$ takifugu ", page, re.MULTILINE))
-    assert work_through(page, tmp_path, monkeypatch) == shown
+    with contextlib.ExitStack() as stack:
+        if path in SERVED:
+            pytest.importorskip("fastapi", reason="it is an extra: install takifugu[server]")
+            from tests.client.listening import listening
+            from tests.server.projects import small_project
+
+            server = stack.enter_context(listening(small_project(tmp_path / "a study")))
+            assert SERVED[path] in page
+            page = page.replace(SERVED[path], server.url)
+            monkeypatch.setenv("TAKIFUGU_TOKEN", server.tokens["ana"])
+        assert work_through(page, tmp_path, monkeypatch) == shown
 
 
 def test_the_examples_of_the_page_are_the_files() -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from takifugu import errors, priors
+    from takifugu.client import connect
     from takifugu.engines import fit_gaussian, fit_markov, table
     from takifugu.errors import TakifuguError
     from takifugu.ledger import open_ledger
@@ -34,6 +35,7 @@ __all__ = [
     "TakifuguError",
     "Translation",
     "__version__",
+    "connect",
     "errors",
     "fit_gaussian",
     "fit_markov",
@@ -54,6 +56,7 @@ _HOMES = {
     "Session": "takifugu.session",
     "TakifuguError": "takifugu.errors",
     "Translation": "takifugu.translation.translation",
+    "connect": "takifugu.client",
     "fit_gaussian": "takifugu.engines",
     "fit_markov": "takifugu.engines",
     "open_ledger": "takifugu.ledger",

@@ -30,6 +30,7 @@
     x SameRows              another dataset of the ledger has the same rows and its own budget
   x MostlyNoise, StalePlan, ReleaseFailed, BudgetConflict, SessionClosed (session)
   x BatchRefused, ScheduleLocked, ApprovalNeeded (project), StateConflict (server)
+  x ServerUnreachable, ServerRefused, ApprovalPending, ApprovalDeclined (client)
   x DatabaseFailed, DriverMissing (engines), Undelivered (cli)
   x PdfUnavailable, SigningUnavailable, SignatureRefused (reports)
 

@@ -412,6 +412,9 @@ def test_a_result_is_kept_once(state: ServerState, clock: Clock) -> None:
     assert (kept.charge, kept.dataset, kept.analyst) == (12, "ward", "ana")
     assert state.keep_result(12, "ward", "ana", {"rows": []}) == kept  # never a second answer
     assert state.result(13) is None
+    assert state.result(12, "bo") is None and state.result(12, "ana") == kept
+    theirs = state.keep_result(12, "ward", "bo", {"cost": 0})  # the same answer, for free
+    assert state.result(12, "bo") == theirs and state.result(12, "ana") == kept
     shared = state.keep_result(12, "ward", "bo", {"free": True})
     assert state.result(12, "bo") == shared and state.result(12, "ana") == kept
     assert state.result(12) == kept and state.result(12, "cy") is None

@@ -24,7 +24,8 @@ from takifugu.session.described_mechanism import DescribedMechanism
 from takifugu.session.document_reading import InvalidDocument, as_json
 from takifugu.session.plan_documents import (
     ON_THE_SERVER,
-    is_public_form,
+    digest,
+    on_a_server,
     plan_from_document,
     plan_to_document,
     public_form,
@@ -34,7 +35,7 @@ from takifugu.session.release_plan import UnpricedPlan
 from takifugu.session.result_documents import result_from_document
 from tests.raising import raises
 from tests.session.tables import NETWORK, opened_table
-from tests.session.world import PLAIN, WEIGHT, opened
+from tests.session.world import PLAIN, ROWS, WEIGHT, opened
 
 LOAD = WeightedSum("weight", "zone", {"a": "1/3", "b": -2})
 SESSIONS = ("labels", "numbers", "joint", "mine", "scarce")
@@ -233,12 +234,14 @@ def test_infinite_prices_are_written_and_read(sessions: dict[str, Session]) -> N
 def test_nothing_that_is_the_owners_leaves(sessions: dict[str, Session]) -> None:
     for name, options in (("labels", {"kind": "histogram"}), ("numbers", {"kind": "sum"})):
         plan = planned(sessions[name], {**options, "epsilon": 1})
-        assert plan is not None and not is_public_form(plan)
+        assert plan is not None and not on_a_server(plan)
         text = json.dumps(plan_to_document(plan))
         charge = plan.charge
         kept = (charge.data, charge.cells.fingerprint, charge.declared, charge.key, "visits.csv")
         assert all(kept) and not [mark for mark in kept if mark in text]
-        assert is_public_form(rebuilt(plan)) and rebuilt(plan).charge.data == ON_THE_SERVER
+        assert on_a_server(rebuilt(plan)) and rebuilt(plan).charge.data == ON_THE_SERVER + digest(
+            plan
+        )
 
 
 def test_a_plan_of_a_server_is_stale_here(sessions: dict[str, Session]) -> None:
@@ -251,6 +254,43 @@ def test_a_plan_of_a_server_is_stale_here(sessions: dict[str, Session]) -> None:
     forged = replace(rebuilt(plan).charge, data=plan.charge.data)  # what a guesser could do
     with raises(StalePlan, differences=("charge",)):
         session.release(replace(rebuilt(plan), charge=forged), accept_noise=True)
+
+
+def test_a_digest_names_what_would_be_released_and_not_its_price(
+    tmp_path: Path, sessions: dict[str, Session]
+) -> None:
+    session = sessions["labels"]
+    plan = session.plan.histogram(epsilon="0.62")
+    before = digest(plan)
+    assert (
+        before
+        == digest(rebuilt(plan))
+        == digest(public_form(plan))
+        == digest(public_form(rebuilt(plan)))
+    )
+    session.release(plan, accept_noise=True)
+    again = session.plan.histogram(epsilon="0.62")
+    assert digest(again) == before and again.stored and again != plan
+    assert digest(session.plan.histogram(epsilon=Fraction(31, 50))) == before
+    others = [
+        session.plan.histogram(epsilon="0.63"),
+        session.plan.histogram(epsilon="0.62", window=(0, 4)),
+        session.plan.proportions(epsilon="0.62"),
+        session.plan.histogram(epsilon="0.62", sum_to_one=True),
+    ]
+    assert len({before, *map(digest, others)}) == 5
+    seen = []
+    for rows in (ROWS, ROWS[:-1], ROWS):  # of other data it is another
+        (tmp_path / "visits.csv").unlink(missing_ok=True)
+        with opened(tmp_path, rows=rows) as (other, *_):
+            seen.append(digest(other.plan.histogram(epsilon=1)))
+    assert seen[0] == seen[2] != seen[1]
+
+
+def test_keys_may_be_asked_for_as_text(sessions: dict[str, Session]) -> None:
+    plan = sessions["labels"].plan.histogram(window=(0, 3), epsilon=1)
+    asked = replace(plan.options, window=("0", "3"))
+    assert plan_from_document(plan_to_document(plan), asked).options == plan.options
 
 
 def test_a_described_mechanism_says_all_and_does_nothing() -> None:
@@ -402,6 +442,8 @@ def test_what_is_no_document_is_refused(read: Any, value: Any) -> None:
         (("notes",), [1], "notes, 0"),
         (("error", "deviation"), [["x"]], "error, deviation, 0"),
         (("analyst",), "", "analyst"),
+        (("digest",), "0" * 63, "digest"),
+        (("digest",), "x" * 64, "digest"),
     ],
 )
 def test_the_key_at_fault_is_named(

@@ -6,11 +6,14 @@ the data, the fingerprint of the declaration and what names its cells, the rules
 `plan_from_document` gives a `Plan` that equals, prints and describes as the first one, with
 `ON_THE_SERVER` in place of those marks and a `DescribedMechanism` in place of the mechanism; it
 cannot be released here, because a session refuses a plan whose charge is not the one it would make.
-`public_form` is the same plan without the detour.
+`public_form` is the same plan without the detour. In place of the mark of the data stands the
+`digest` of all that would be released: whoever releases the plan where it was made can tell by it
+whether that has changed since. The mark of the data is a keyed hash, and so is the digest.
 
 Numbers are exact: `takifugu.session.document_reading` says how they are written.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from datetime import datetime
@@ -21,7 +24,9 @@ from typing import Any
 
 from takifugu.engines import Scope
 from takifugu.errors import UnsoundRequest
+from takifugu.keys import DIGITS
 from takifugu.ledger import Cells, Charge, Groups, Window
+from takifugu.ledger.canonical_text import sha256
 from takifugu.ledger.charge_values import loss_body, loss_of
 from takifugu.losses import Concentrated, Loss, Metric, Pure
 from takifugu.priors import Name
@@ -54,18 +59,40 @@ from takifugu.session.price_documents import (
 from takifugu.session.query.query import Query
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.query_planner import KINDS
-from takifugu.session.release_plan import Plan
+from takifugu.session.release_plan import Plan, UnpricedPlan
 
-ON_THE_SERVER = "on the server"  # stands for a mark that is the owner's
+ON_THE_SERVER = "on the server: "  # begins what stands for a mark that is the owner's
+LATER = ("key", "approval", "resumable")  # of the body of a charge: decided when it is released
 FORM = "takifugu-plan-2"  # of what is sent; a plan file has another
 DERIVED = ("cells",)  # of a description: made from what is the owner's
+
+
+def digest(plan: UnpricedPlan) -> str:
+    """What names all that would be released: equal for plans of which neither is stale.
+
+    What a plan costs now is left out, as the next charge of anybody changes it.
+    """
+    if on_a_server(plan):
+        return plan.charge.data.removeprefix(ON_THE_SERVER)
+    body = {k: v for k, v in plan.charge.body().items() if k not in LATER}
+    made = {
+        "charge": body,
+        "query": _query_document(plan.query),
+        "mechanism": plan.mechanism.describe(),
+        "error": plan.error,
+        "reason": plan.reason,
+        "delta": plan.delta,
+        "unit": plan.unit.document(),
+        "otherwise": plan.otherwise,
+    }
+    return sha256(json.dumps(as_json(made), sort_keys=True))
 
 
 def public_form(plan: Plan) -> Plan:
     """The plan as somebody sees it who is not the owner: without the marks of the data."""
     charge = replace(
         plan.charge,
-        data=ON_THE_SERVER,
+        data=ON_THE_SERVER + digest(plan),
         cells=Cells.of({"kept": ON_THE_SERVER}),
         declared="",
         rules=None,
@@ -74,9 +101,9 @@ def public_form(plan: Plan) -> Plan:
     return replace(plan, charge=charge)
 
 
-def is_public_form(plan: Plan) -> bool:
+def on_a_server(plan: UnpricedPlan) -> bool:
     """Whether a plan came from a server, and can be released by that server alone."""
-    return plan.charge.data == ON_THE_SERVER
+    return plan.charge.data.startswith(ON_THE_SERVER)
 
 
 def plan_to_document(plan: Plan) -> dict[str, Any]:
@@ -87,6 +114,7 @@ def plan_to_document(plan: Plan) -> dict[str, Any]:
         {
             "form": FORM,
             **described,
+            "digest": digest(plan),
             "options": plan.options.document(),
             "price": plan.price,
             "needs_confirmation": plan.needs_confirmation,
@@ -140,7 +168,7 @@ def _plan(found: DocumentPart, options: QueryOptions | None) -> Plan:
         query=query.body(),
         mechanism=mechanism.describe(),
         loss=made.read("loss", _loss),
-        data=ON_THE_SERVER,
+        data=ON_THE_SERVER + found.read("digest", _digest),
         prior=made.read("prior", title),
         secrets=made.read("secrets", title),
         translation=made.read("translation", title),
@@ -173,9 +201,13 @@ def _plan(found: DocumentPart, options: QueryOptions | None) -> Plan:
 
 def _options(found: DocumentPart, known: QueryOptions | None) -> QueryOptions:
     given = found.read("options", json_object)
+    read = found.read("options", lambda value, _: QueryOptions.from_document(value))
     if known is None:
-        return found.read("options", lambda value, _: QueryOptions.from_document(value))
-    if as_json(known.document()) != given:
+        return read
+    asked = as_json(known.document())
+    if asked != given and _as_text(asked) == _as_text(given):
+        return read  # with keys of columns in place of their text
+    if asked != given:
         raise InvalidDocument(
             "options",
             given="are not those that were asked for",
@@ -183,6 +215,20 @@ def _options(found: DocumentPart, known: QueryOptions | None) -> QueryOptions:
             reason="options",
         )
     return known
+
+
+def _as_text(value: Any) -> Any:
+    """The same with every number as text: keys of whole numbers may be asked for as text."""
+    if isinstance(value, Mapping):
+        return {key: _as_text(part) for key, part in value.items()}
+    return [_as_text(part) for part in value] if isinstance(value, list) else str(value)
+
+
+def _digest(value: Any, path: str) -> str:
+    found = text(value, path)
+    if len(found) != 64 or not set(found) <= DIGITS:
+        raise InvalidDocument(path, given="is none", needed="be 64 hexadecimal digits")
+    return found
 
 
 def _instead(document: Any, path: str) -> dict[str, Any]:

@@ -1,9 +1,19 @@
 """How often a token may call, and how often an address may fail."""
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from takifugu.server.access.rate_limits import FAILURES, MOST, Buckets, Limiter, neighbourhood
+from takifugu.server.access.rate_limits import (
+    FAILURES,
+    MOST,
+    AtOnce,
+    Buckets,
+    Limiter,
+    neighbourhood,
+)
 from takifugu.server.settings import ServerSettings
 from tests.server.access.conftest import Running, Seconds
 
@@ -114,3 +124,53 @@ def test_what_counts_as_one_address() -> None:
 def test_the_clock_is_monotonic_unless_a_test_has_another() -> None:
     limiter = Limiter.of(60, 1)
     assert limiter.tokens.take("a") == 0 and 0 < limiter.tokens.take("a") <= 1
+
+
+def test_calls_that_last_are_limited_too(running: Running) -> None:
+    """Streams of one token must not take all connections; one that ended makes room."""
+    slow = Running(
+        running.state, running.clock, running.seconds, ServerSettings(rate=100_000, burst=2)
+    )
+    made = slow.token(name="ana")
+    own, client = made.record.id, slow.client(made.secret)
+    assert slow.limiter.at_once.begin(own) and slow.limiter.at_once.begin(own)
+    got = client.get(ME)
+    assert got.status_code == 429 and got.headers["retry-after"] == "1"
+    assert slow.client(slow.token(name="bo").secret).get(ME).status_code == 200
+    slow.limiter.at_once.end(own)
+    for _ in range(5):  # each ends before the next begins
+        slow.seconds.time += 1
+        assert client.get(ME).status_code == 200
+    assert slow.limiter.at_once.begin(own) and not slow.limiter.at_once.begin(own)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from("ab")), max_size=50), st.integers(1, 3))
+def test_what_runs_is_counted_by_name(steps: list[tuple[bool, str]], most: int) -> None:
+    at_once = AtOnce(most)
+    running = {"a": 0, "b": 0}
+    for begins, name in steps:
+        if begins:
+            assert at_once.begin(name) == (running[name] < most)
+            running[name] = min(most, running[name] + 1)
+        elif running[name]:
+            at_once.end(name)
+            running[name] -= 1
+
+
+def test_a_call_that_breaks_has_ended(running: Running) -> None:
+    slow = Running(
+        running.state, running.clock, running.seconds, ServerSettings(rate=100_000, burst=1)
+    )
+
+    @slow.app.middleware("http")
+    async def broken(request: Any, call_next: Any) -> Any:
+        await call_next(request)
+        raise RuntimeError
+
+    client = slow.client(slow.token().secret)
+    for _ in range(3):
+        slow.seconds.time += 1
+        with pytest.raises(RuntimeError):
+            client.get(ME)
+    record = slow.state.tokens()[0].id
+    assert slow.limiter.at_once.begin(record)

@@ -9,13 +9,14 @@ import asyncio
 import hmac
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from takifugu.errors import LedgerError
-from takifugu.server.access.headers import SecurityHeaders
+from takifugu.server.access.headers import SecurityHeaders, when_ended
 from takifugu.server.access.rate_limits import Limiter, neighbourhood
 from takifugu.server.access.refusals import (
     AccessRefused,
@@ -73,8 +74,12 @@ async def authorize(request: Request) -> None:
         raise signed_out(
             "nobody has signed in; send a token: `Authorization: Bearer tf_…`", reason="missing"
         )
+    request.state.actor = actor  # also of what is refused below: the log names them
     if seconds := services.limiter.tokens.take(actor.token):
         raise too_often(seconds, "this token calls too often")
+    if not services.limiter.at_once.begin(actor.token):
+        raise too_often(1.0, "too many calls of this token run at the same time")
+    when_ended(request.scope, partial(services.limiter.at_once.end, actor.token))
     if actor.by_page:
         refuse_embedded(request)
         if request.method not in SAFE:
@@ -84,7 +89,6 @@ async def authorize(request: Request) -> None:
         raise AccessRefused(
             403, "forbidden", f"this is not for the role {actor.role!r}", reason="role"
         )
-    request.state.actor = actor
 
 
 async def authenticate(request: Request, services: AccessServices) -> Actor | None:

@@ -1,7 +1,7 @@
 """What every response says to browsers, and what no request may have: a token in its address."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from urllib.parse import unquote_to_bytes
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -40,6 +40,7 @@ _NAMED = re.compile(
 )
 _BREAKS = re.compile(rb"[\r\n\0]")
 _OF_A_DOCUMENT = ("sandbox", "style-src", "style-src-elem", "style-src-attr", "img-src")
+_ENDED = "takifugu.ended"  # of a scope: what to call
 _WITHOUT = "/(an address with a token)"
 
 
@@ -68,7 +69,13 @@ class SecurityHeaders:
             await _token_refused().response()(scope, receive, self._sending(send, private=True))
             return
         private = not scope["path"].startswith(PUBLIC)
-        await self._app(scope, receive, self._sending(send, private=private))
+        ended: list[Callable[[], None]] = []
+        scope[_ENDED] = ended
+        try:
+            await self._app(scope, receive, self._sending(send, private=private))
+        finally:
+            for call in ended:
+                call()
 
     def _sending(self, send: Send, *, private: bool) -> Send:
         broken = False
@@ -111,6 +118,11 @@ class SecurityHeaders:
         completed = self._completed(headers, private=True)
         await send({"type": "http.response.start", "status": 500, "headers": completed})
         await send({"type": "http.response.body", "body": body})
+
+
+def when_ended(scope: Scope, call: Callable[[], None]) -> None:
+    """Call this when the response of a request was sent, or broke off."""
+    scope[_ENDED].append(call)
 
 
 def _shut(policy: str) -> bool:

@@ -6,7 +6,7 @@ by whoever tries.
 """
 
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
@@ -55,16 +55,41 @@ class Buckets:
             self._kept.popitem(last=False)
 
 
+class AtOnce:
+    """How many calls of one name run at the same time: streams may last for hours."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._running = max(1, most), Counter[str]()
+        self._lock = Lock()
+
+    def begin(self, name: str) -> bool:
+        """Whether one more may run; then `end` must be called when it has ended."""
+        with self._lock:
+            if self._running[name] >= self._most:
+                return False
+            self._running[name] += 1
+            return True
+
+    def end(self, name: str) -> None:
+        """A call has ended."""
+        with self._lock:
+            self._running[name] -= 1
+            if self._running[name] <= 0:
+                del self._running[name]
+
+
 @dataclass(frozen=True)
 class Limiter:
     """The limits of a server.
 
     Attributes:
         tokens: Calls by token.
+        at_once: Calls by token that run at the same time.
         failures: Failed sign-ins by address.
     """
 
     tokens: Buckets
+    at_once: AtOnce
     failures: Buckets
 
     @classmethod
@@ -72,7 +97,11 @@ class Limiter:
         cls, rate: float, burst: int, *, clock: Callable[[], float] = time.monotonic
     ) -> "Limiter":
         """Limits of ``rate`` calls a minute by token, ``burst`` of them at once."""
-        return cls(Buckets(rate, burst, clock), Buckets(FAILURES_A_MINUTE, FAILURES, clock))
+        return cls(
+            Buckets(rate, burst, clock),
+            AtOnce(burst),
+            Buckets(FAILURES_A_MINUTE, FAILURES, clock),
+        )
 
 
 def neighbourhood(address: str | None) -> str:

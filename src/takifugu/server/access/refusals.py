@@ -1,5 +1,7 @@
 """Requests that are refused before a route sees them."""
 
+from urllib.parse import urlencode
+
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -24,8 +26,16 @@ async def answer_refusal(request: Request, error: Exception) -> Response:
     if not isinstance(error, AccessRefused):
         raise error
     if error.status == 401 and error.reason == "missing" and for_people(request.url.path):
-        return RedirectResponse(SIGN_IN, 303, {"Cache-Control": "no-store"})
+        return RedirectResponse(_sign_in(request), 303, {"Cache-Control": "no-store"})
     return error.response()
+
+
+def _sign_in(request: Request) -> str:
+    """The page to sign in, and to come back from: a form that was sent is not sent again."""
+    wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    if request.method != "GET" or wanted == "/":
+        return SIGN_IN
+    return f"{SIGN_IN}?{urlencode({'next': wanted})}"
 
 
 def for_people(path: str) -> bool:

@@ -135,6 +135,14 @@ class ReleaseRequest(RequestBody):
         " and nothing is charged.",
     )
 
+    plan: str | None = Field(
+        default=None,
+        pattern="^[0-9a-f]{64}$",
+        description="The `digest` of the plan that was seen: if something else would be released"
+        " now, it is refused as stale, and nothing is charged. Leave it out to release whatever"
+        " the query leads to.",
+    )
+
 
 class PlanDocument(BaseModel):
     """A priced query. Nothing was spent, and nothing protected was read."""
@@ -143,6 +151,7 @@ class PlanDocument(BaseModel):
 
     form: str = Field(description="The form of the document.", examples=["takifugu-plan-2"])
     dataset: str = Field(description="The dataset.", examples=["stays"])
+    digest: str = Field(description="Names all that would be released, for `plan` of a release.")
     text: str = Field(description="The plan as people read it, in lines.")
     price: str = Field(description="What it costs, in words.")
     cost: dict[str, Any] = Field(

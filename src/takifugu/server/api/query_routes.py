@@ -105,7 +105,10 @@ async def release_query(
     key = checked_key(idempotency_key)
     options = query_options(body.query)
     job = begin_release(
-        services, actor, dataset, options.document(), key=key, accept_noise=body.accept_noise
+        *(services, actor, dataset, options.document()),
+        key=key,
+        accept_noise=body.accept_noise,
+        plan=body.plan,
     )
     outcome = await job.outcome(waiting(request))
     if outcome is None:

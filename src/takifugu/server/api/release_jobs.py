@@ -73,11 +73,14 @@ def begin_release(
     key: str,
     accept_noise: bool = False,
     approval: int | None = None,
+    plan: str | None = None,
 ) -> ReleaseJob:
     """Start a release, or join the one that runs under the same key."""
     options = {"query": dict(query), "key": key, "accept_noise": accept_noise}
     if approval is not None:
         options["approval"] = approval
+    if plan is not None:
+        options["plan"] = plan
     job = services.board.start(actor, Task("release", dataset, actor, options))
     return release_of(services, job) or _begin(services, job)
 

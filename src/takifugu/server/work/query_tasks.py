@@ -17,8 +17,9 @@ from takifugu.server.roles import Actor
 from takifugu.server.work.dataset_tasks import dataset_of
 from takifugu.server.work.tasks import Task, task
 from takifugu.server.work.worker_host import WorkerHost
-from takifugu.session.plan_documents import plan_to_document
+from takifugu.session.plan_documents import digest, plan_to_document
 from takifugu.session.query_options import QueryOptions
+from takifugu.session.release_errors import StalePlan
 from takifugu.session.release_plan import Plan
 
 
@@ -64,7 +65,7 @@ def release(host: WorkerHost, asked: Task) -> dict[str, Any]:
     """Pay for a query and answer it; for free if it was answered before.
 
     Options: ``query``; ``key``, which names the request; ``accept_noise``; ``approval``, the event
-    by which an owner approved it.
+    by which an owner approved it; ``plan``, the digest of the plan that the one who asks has seen.
     """
     if asked.actor.role != "analyst":
         raise Problem(403, "forbidden", "only analysts release; owners and auditors do not ask")
@@ -72,6 +73,8 @@ def release(host: WorkerHost, asked: Task) -> dict[str, Any]:
         raise UnsoundRequest("a release needs a key that names the request", field="key")
     session = _session(host, asked)
     made = _plan(session, asked)
+    if asked.options.get("plan") not in (None, digest(made)):
+        raise StalePlan(("plan",))
     keyed = replace(made, charge=replace(made.charge, key=ledger_key(asked.actor, asked.key)))
     found = session.release(keyed, accept_noise=bool(asked.options.get("accept_noise", False)))
     document = found.document()

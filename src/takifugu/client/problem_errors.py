@@ -1,0 +1,170 @@
+"""Problem documents of a server as the errors of takifugu, with their fields.
+
+The document of an error names its class and has its fields (RFC 9457). The error is made again
+without its own constructor: the words are those of the server. A document that names no error of
+takifugu, or lacks its fields, is a `ServerRefused`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from takifugu.client.remote_errors import ServerRefused
+from takifugu.engines import DriverMissing, InvalidQuery
+from takifugu.engines.engine_errors import DatabaseFailed
+from takifugu.errors import (
+    ApprovalRefused,
+    BudgetExceeded,
+    CellsChanged,
+    InvalidCharge,
+    LedgerConflict,
+    LedgerUnavailable,
+    LedgerUnwritable,
+    NoBudget,
+    NotAccepted,
+    SameRows,
+    TakifuguError,
+    TooLarge,
+    UnknownAnalyst,
+    UnsoundRequest,
+)
+from takifugu.session.document_reading import (
+    DocumentPart,
+    InvalidDocument,
+    decimal,
+    fraction,
+    json_value,
+    listed,
+    number,
+    text,
+    whole,
+)
+from takifugu.session.release_errors import MostlyNoise, OverBudget, ReleaseFailed, StalePlan
+
+TYPE = "urn:takifugu:problem:"
+Reader = Callable[[Any, str], Any]
+
+
+def _or_none(read: Reader) -> Reader:
+    return lambda value, path: None if value is None else read(value, path)
+
+
+def _pair(value: Any, path: str) -> tuple[float, float]:
+    found = listed(number)(value, path)
+    if len(found) != 2:
+        raise InvalidDocument(path, given="is no pair", needed="be two numbers")
+    return found[0], found[1]
+
+
+_GIVEN: Mapping[str, Reader] = {"given": json_value, "needed": json_value}
+_LEDGER: Mapping[str, Reader] = {"dataset": text, "event": _or_none(whole)}
+_BUDGET: Mapping[str, Reader] = {
+    "query": text,
+    "dataset": text,
+    "analyst": _or_none(text),
+    "currency": text,
+    "needs": fraction,
+    "left": fraction,
+}
+ERRORS: Mapping[type[TakifuguError], Mapping[str, Reader]] = {
+    InvalidQuery: {"given": text, "needed": text},
+    InvalidCharge: {"given": text, "needed": text},
+    UnsoundRequest: _GIVEN,
+    TooLarge: {"size": _or_none(number), "limit": _or_none(number)},
+    BudgetExceeded: _BUDGET,
+    OverBudget: {**_BUDGET, "alone": number, "most": decimal},
+    MostlyNoise: {
+        "words": text,
+        "name": _or_none(text),
+        "half_width": number,
+        "range": _pair,
+        "size": number,
+        "epsilon_needed": _or_none(decimal),
+        "rows_factor": _or_none(whole),
+    },
+    StalePlan: {"differences": listed(text)},
+    ReleaseFailed: {"trouble": text},
+    NoBudget: _LEDGER,
+    NotAccepted: {**_LEDGER, "changed": listed(text), "keys": listed(text)},
+    UnknownAnalyst: {
+        **_LEDGER,
+        "analyst": _or_none(text),
+        "known": listed(text),
+        "similar": listed(text),
+    },
+    ApprovalRefused: {**_LEDGER, "approval": _or_none(whole)},
+    LedgerConflict: _LEDGER,
+    LedgerUnavailable: _LEDGER,
+    LedgerUnwritable: _LEDGER,
+    CellsChanged: {**_LEDGER, "changes": listed(text)},
+    SameRows: {**_LEDGER, "other": text, "same": _or_none(text)},
+    DatabaseFailed: {"doing": text, "trouble": text},
+    DriverMissing: {"package": text, "extra": text},
+}  # registry: one line for each error that a server may send
+OPTIONAL: Mapping[str, Any] = {  # what a server leaves out for whom it is not
+    "name": None,
+    "event": None,
+    "dataset": "",
+    "analyst": None,
+    "approval": None,
+    "known": (),
+    "similar": (),
+    "keys": (),
+}
+BY_NAME = {kind.__name__: kind for kind in ERRORS}
+
+
+def error_of(document: Any, *, status: int = 0, retry_after: float | None = None) -> TakifuguError:
+    """The error that a problem document stands for."""
+    try:
+        found = DocumentPart.of(document)
+        name = found.text("type").removeprefix(TYPE)
+        message = found.text("detail")
+        given, reason = (found.maybe(key, text) or "" for key in ("field", "reason"))
+        if name in BY_NAME:
+            return _made(BY_NAME[name], found, message, given, reason)
+    except InvalidDocument:
+        return _refused(document, status, retry_after)
+    return ServerRefused(
+        message,
+        status=status or _status(document),
+        code=name,
+        field=given,
+        reason=reason,
+        problem=found.given,
+        retry_after=retry_after,
+    )
+
+
+def _made(
+    kind: type[TakifuguError], found: DocumentPart, message: str, field: str, reason: str
+) -> TakifuguError:
+    """An error of this class with the words and the fields of a document."""
+    values = {
+        name: OPTIONAL[name]
+        if name in OPTIONAL and name not in found.given
+        else found.read(name, read)
+        for name, read in ERRORS[kind].items()
+    }
+    error = kind.__new__(kind)
+    TakifuguError.__init__(error, message, field=field, reason=reason)
+    for name, value in values.items():
+        setattr(error, name, value)
+    return error
+
+
+def _refused(document: Any, status: int, retry_after: float | None) -> ServerRefused:
+    """What is known of a document that says too little."""
+    known = document if isinstance(document, Mapping) else {}
+    detail = known.get("detail")
+    return ServerRefused(
+        detail if isinstance(detail, str) else f"the server answered with status {status}",
+        status=status or _status(document),
+        code=str(known.get("type", "unknown"))[:200].removeprefix(TYPE),
+        problem={str(key): value for key, value in known.items()},
+        retry_after=retry_after,
+    )
+
+
+def _status(document: Any) -> int:
+    found = document.get("status") if isinstance(document, Mapping) else None
+    return found if isinstance(found, int) and not isinstance(found, bool) else 0

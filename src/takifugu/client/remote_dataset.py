@@ -1,0 +1,278 @@
+"""A dataset of a server: planned and released as in a local session."""
+
+from time import monotonic, sleep
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import quote
+
+from takifugu.client.following import API, answered
+from takifugu.client.problem_errors import error_of
+from takifugu.client.remote_budget import (
+    PastRelease,
+    RemoteBudget,
+    budget_of,
+    next_cursor,
+    past_release,
+)
+from takifugu.client.remote_errors import ApprovalDeclined, ApprovalPending, ServerUnreachable
+from takifugu.errors import TakifuguError, UnsoundRequest
+from takifugu.session.activity import Activity, screen
+from takifugu.session.document_reading import DocumentPart, listed, text
+from takifugu.session.plan_documents import digest, on_a_server, plan_from_document
+from takifugu.session.query_options import QueryOptions, checked
+from takifugu.session.query_planner import Planner
+from takifugu.session.release_errors import SessionClosed, StalePlan
+from takifugu.session.release_plan import Plan
+from takifugu.session.release_result import Result
+from takifugu.session.result_documents import result_from_document
+
+if TYPE_CHECKING:
+    from takifugu.client.connection import Connection
+
+LOOK = (0.2, 5.0)  # seconds between two looks at a request for approval: at first, and later
+
+
+class RemoteDataset:
+    """A dataset of a server, made by `Connection.dataset`.
+
+    ``plan`` and ``release`` are those of a `takifugu.session.Session`, with the same values and the
+    same errors; noise is drawn on the server, after the ledger there was charged. What a plan may
+    be released with stays there too: a plan of this dataset is released here and nowhere else.
+
+    A plan is charged once, however often its release is sent: every plan has its own idempotency
+    key. After a lost connection release the same plan again.
+    """
+
+    def __init__(self, connection: "Connection", name: str) -> None:
+        self._connection, self._name, self._closed = connection, name, False
+        self._path = f"{API}/datasets/{quote(name, safe='')}"
+        self._described: dict[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        state = ", closed" if self._closed else ""
+        return f"<RemoteDataset {self._name!r} of {self._connection.url}{state}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ask nothing more here; the connection stays open."""
+        self._closed = True
+
+    @property
+    def name(self) -> str:
+        """Its name: that of its budget in the ledger."""
+        return self._name
+
+    # --- plan, then release ---
+
+    @property
+    def plan(self) -> Planner:
+        """Plans queries, as ``visits.plan.histogram(by="country", epsilon=0.5)``."""
+        return Planner(lambda options: self._planned(options)[0])
+
+    def approval_needed(self, plan: Plan) -> str | None:
+        """Why a release of a plan would wait for an owner, in words; None if it would not."""
+        self._refuse_foreign(plan)
+        return self._planned(plan.options)[1]
+
+    def _planned(self, options: QueryOptions) -> tuple[Plan, str | None]:
+        if not isinstance(options, QueryOptions):
+            raise UnsoundRequest(
+                f"a {type(options).__name__} says nothing of a query; give `QueryOptions`",
+                field="options",
+            )
+        options = checked(options)
+        document = self._asked("plans", "planning", {"query": options.document()})
+        found = DocumentPart.of(document)
+        return (
+            found.read("plan", lambda value, _: plan_from_document(value, options)),
+            found.maybe("approval", text),
+        )
+
+    def release(self, plan: Plan, *, accept_noise: bool = False) -> Result:
+        """Pay for a plan, then answer it; for free if the same was answered before.
+
+        An answer that is mostly noise is charged only with ``accept_noise=True``.
+
+        Raises:
+            ApprovalPending: The policy wants an owner's approval; see `wait_for`.
+            StalePlan: The plan is not what would be released now, or is not of this dataset.
+        """
+        self._refuse_foreign(plan)
+        if not isinstance(accept_noise, bool):
+            raise UnsoundRequest(
+                f"accept_noise is a {type(accept_noise).__name__}; it must be true or false",
+                field="accept_noise",
+            )
+        body = {
+            "query": plan.options.document(),
+            "accept_noise": accept_noise,
+            "plan": digest(plan),
+        }
+        document = self._asked("releases", "releasing", body, key=plan.charge.key)
+        found = DocumentPart.of(document)
+        if found.has("request") and not found.has("result"):
+            raise self._pending(found)
+        return found.read("result", lambda value, _: result_from_document(value))
+
+    def wait_for(self, request: int, *, timeout: float | None = None) -> Result:
+        """The result of a release that waited for an owner, when it is approved and released.
+
+        Args:
+            request: The number of the request: `ApprovalPending.request`.
+            timeout: For how many seconds to wait, at most; None for as long as it takes.
+
+        Raises:
+            ApprovalDeclined: The owner refused it, or it was withdrawn.
+            ApprovalPending: It still waits when the time is over.
+        """
+        self._refuse_closed()
+        if isinstance(request, bool) or not isinstance(request, int) or request < 1:
+            raise UnsoundRequest(
+                f"request is {request!r:.40}; it must be the number of one", field="request"
+            )
+        until = None if timeout is None else monotonic() + timeout
+        pause = LOOK[0]
+        with self._doing("waiting for an approval"):
+            while True:
+                found = DocumentPart.of(
+                    self._connection.exchange.read(f"{API}/approvals/{request}")
+                )
+                state = found.text("state")
+                if state == "released":
+                    return self.result(found.whole("charge"))
+                if state in ("refused", "withdrawn"):
+                    raise ApprovalDeclined(
+                        request,
+                        dataset=self._name,
+                        state=state,
+                        note=found.maybe("note", text) or "",
+                    )
+                if state == "failed":
+                    raise error_of(found.given.get("problem"))
+                if until is not None and monotonic() + pause > until:
+                    raise self._pending(found, request)
+                sleep(pause)
+                pause = min(1.5 * pause, LOOK[1])
+
+    def _pending(self, found: DocumentPart, request: int | None = None) -> TakifuguError:
+        number = found.whole("request") if request is None else request
+        return ApprovalPending(number, dataset=self._name, why=found.maybe("why", text) or "")
+
+    # --- what is public of it ---
+
+    def describe(self) -> dict[str, Any]:
+        """What it has, as JSON: columns, labels, public keys, the order, the kinds of query."""
+        if self._described is None:
+            self._described = dict(DocumentPart.of(self._told("")).given)
+        return self._described
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The protected columns that queries may be about, in the order of the declaration."""
+        return DocumentPart.of(self.describe()).texts("about")
+
+    @property
+    def about(self) -> str | None:
+        """The column that queries are about; None if there are several."""
+        return self.columns[0] if len(self.columns) == 1 else None
+
+    def guarantee(self) -> str:
+        """What is protected and what is not, in plain words."""
+        return DocumentPart.of(self._told("/guarantee")).text("guarantee")
+
+    @property
+    def budget(self) -> RemoteBudget:
+        """The lifetime budget as it is now, with one's own inside it."""
+        return budget_of(self._told("/budget"), self._connection.name)
+
+    def spent(self) -> float:
+        """The Pufferfish ε of all that was released, rounded up."""
+        return self.budget.spent
+
+    def history(self) -> tuple[PastRelease, ...]:
+        """One's own releases of this dataset, the latest first."""
+        self._refuse_closed()
+        found: list[PastRelease] = []
+        path = f"{API}/releases?limit=200&dataset={quote(self._name, safe='')}"
+        cursor: str | None = ""
+        while cursor is not None:
+            more = f"&cursor={quote(cursor, safe='')}" if cursor else ""
+            page = DocumentPart.of(self._connection.exchange.read(path + more))
+            found += page.read("items", listed(past_release))
+            cursor = next_cursor(page)
+        return tuple(found)
+
+    def result(self, charge: int) -> Result:
+        """The result of a past release, by the event that paid for it."""
+        self._refuse_closed()
+        if isinstance(charge, bool) or not isinstance(charge, int) or charge < 1:
+            raise UnsoundRequest(
+                f"charge is {charge!r:.40}; it must be the number of an event", field="charge"
+            )
+        return result_from_document(
+            self._connection.exchange.read(f"{API}/releases/{charge}/result")
+        )
+
+    # --- asking ---
+
+    def _doing(self, what: str) -> Activity:
+        return Activity(what, screen(self._connection.progress))
+
+    def _told(self, path: str) -> Any:
+        self._refuse_closed()
+        with self._doing("asking") as activity:
+            found = answered(self._connection.exchange, "GET", self._path + path, activity)
+        return found[1]
+
+    def _asked(self, what: str, doing: str, body: Any, *, key: str | None = None) -> Any:
+        self._refuse_closed()
+        headers = {} if key is None else {"Idempotency-Key": key}
+        try:
+            with self._doing(doing) as activity:
+                _, document, place = answered(
+                    *(self._connection.exchange, "POST", f"{self._path}/{what}", activity),
+                    document=body,
+                    headers=headers,
+                )
+        except ServerUnreachable as error:
+            if key is None or not error.sent:
+                raise
+            raise ServerUnreachable(
+                error.url,
+                error.trouble,
+                reason=error.reason,
+                advice="It may have been charged: release the same plan again when the server is"
+                " back, which is not charged twice",
+                sent=True,
+            ) from None
+        if place.startswith(f"{API}/approvals/") and isinstance(document, dict):
+            waiting = place.removeprefix(f"{API}/approvals/")
+            if waiting.isdecimal() and "result" not in document:
+                return {**document, "request": int(waiting)}
+        return document
+
+    def _refuse_closed(self) -> None:
+        if self._closed or self._connection.closed:
+            raise SessionClosed()
+
+    def _refuse_foreign(self, plan: Any) -> None:
+        """Raise for what is no plan, or no plan of this dataset."""
+        self._refuse_closed()
+        if not isinstance(plan, Plan):
+            raise UnsoundRequest(
+                f"a {type(plan).__name__} is not a plan; release what `.plan` of this dataset made,"
+                " such as .plan.histogram(epsilon=0.5)",
+                field="plan",
+            )
+        if not on_a_server(plan) or plan.charge.dataset != self._name:
+            raise StalePlan(("charge",))

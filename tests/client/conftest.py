@@ -1,0 +1,16 @@
+"""One server for the tests of a module."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.client.listening import Listening, listening
+from tests.server.projects import small_project
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
+    """The app of a small project with its workers."""
+    folder = tmp_path_factory.mktemp("served") / "a study"
+    with listening(small_project(folder, budget="100")) as running:
+        yield running
