@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from takifugu.server.api.problems import Problem
-from takifugu.server.api.strict_json import DEEPEST, MOST_DIGITS, read_json
+from takifugu.server.api.strict_json import DEEPEST, MOST_DIGITS, json_bytes, read_json
 from tests.raising import raises
 
 plain = st.recursive(
@@ -60,3 +60,9 @@ def test_surprises_are_refused(raw: bytes, status: int, reason: str) -> None:
 
 def test_the_deepest_that_is_allowed() -> None:
     assert read_json(b"[" * DEEPEST + b"]" * DEEPEST)
+
+
+def test_infinite_numbers_are_null_and_nan_is_refused() -> None:
+    assert json_bytes({"a": [1.5, float("inf"), (-float("inf"),)]}) == b'{"a":[1.5,null,[null]]}'
+    with pytest.raises(ValueError, match="JSON"):
+        json_bytes([float("nan")])

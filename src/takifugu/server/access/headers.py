@@ -104,7 +104,7 @@ class SecurityHeaders:
             fixed = [(name, changed.get(name, value)) for name, value in fixed]
         dropped = self._names | ({b"cache-control"} if private else set())
         kept = [(name, value) for name, value in headers if name.lower() not in dropped]
-        stored = [(b"cache-control", b"no-store")] if private else []
+        stored = [(b"cache-control", b"no-store")] if private else []  # also by shared computers
         return [*kept, *stored, *fixed]
 
     async def _send_broken(self, send: Send) -> None:

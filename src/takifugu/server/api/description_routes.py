@@ -1,12 +1,17 @@
 """Datasets: what can be asked, under which guarantee, from which budget."""
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path, Request, Response
-from pydantic import BaseModel, Field
 
 from takifugu.server.access_rules import API
+from takifugu.server.api.description_models import (
+    BudgetsView,
+    DatasetDescription,
+    DatasetItem,
+    GuaranteeView,
+)
 from takifugu.server.api.pagination import Page, PageOption, cursor_after
 from takifugu.server.api.problem_responses import json_response
 from takifugu.server.api.problems import Problem
@@ -21,23 +26,6 @@ router = APIRouter(tags=["datasets"])
 DatasetName = Annotated[
     str, Path(description="The name of a dataset, exactly.", examples=["visits"])
 ]
-
-
-class BudgetView(BaseModel):
-    """A lifetime budget. Exact numbers are text, as `1/2` or `0.5`."""
-
-    epsilon: str = Field(description="The Pufferfish ε of everything together.", examples=["2"])
-    delta: str = Field(description="The Pufferfish δ beside it.", examples=["0"])
-
-
-class DatasetItem(BaseModel):
-    """A dataset that the caller may see."""
-
-    name: str = Field(description="Its name, in the ledger too.", examples=["visits"])
-    budget: BudgetView | None = Field(description="Its lifetime budget; null before one is set.")
-    own_budget: BudgetView | None = Field(
-        description="The budget of the caller within it; null if they have none of their own."
-    )
 
 
 def may_see(actor: Actor, policy: "DatasetPolicy") -> bool:
@@ -88,19 +76,19 @@ def _budget(epsilon: Fraction, delta: Fraction) -> dict[str, str]:
     return {"epsilon": str(epsilon), "delta": str(delta)}
 
 
-@router.get(f"{API}/datasets/{{dataset}}", response_model=dict[str, Any], responses=LATER)
+@router.get(f"{API}/datasets/{{dataset}}", response_model=DatasetDescription, responses=LATER)
 async def dataset(request: Request, dataset: DatasetName) -> Response:
     """What the dataset has: columns, labels, public keys, kinds of query and their options."""
     return await _told(request, "describe", dataset)
 
 
-@router.get(f"{API}/datasets/{{dataset}}/guarantee", response_model=dict[str, Any], responses=LATER)
+@router.get(f"{API}/datasets/{{dataset}}/guarantee", response_model=GuaranteeView, responses=LATER)
 async def guarantee(request: Request, dataset: DatasetName) -> Response:
     """What is protected and what is not, in plain words."""
     return await _told(request, "guarantee", dataset)
 
 
-@router.get(f"{API}/datasets/{{dataset}}/budget", response_model=dict[str, Any], responses=LATER)
+@router.get(f"{API}/datasets/{{dataset}}/budget", response_model=BudgetsView, responses=LATER)
 async def budget(request: Request, dataset: DatasetName) -> Response:
     """The lifetime budget, what is spent and what is left, and how it came to be."""
     return await _told(request, "budget", dataset)

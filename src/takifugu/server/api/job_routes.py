@@ -21,6 +21,16 @@ from takifugu.visible import visible
 router = APIRouter(tags=["jobs"])
 ALIVE = 15.0  # seconds of silence before a comment says that the stream is alive
 SOON = 2.0  # seconds that a cancelled job may take to end before it is answered
+EVENT = {
+    "type": "object",
+    "description": "One event. `data` is JSON: of `progress` an object with `text`, of `end` the"
+    " job.",
+    "properties": {
+        "event": {"type": "string", "enum": ["progress", "end"]},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+    "required": ["event", "data"],
+}
 JobName = Annotated[
     str, Path(description="The name of the job.", examples=["xUQxjG5sTZ2yWlGbDgJjVQ"])
 ]
@@ -63,7 +73,7 @@ async def cancel_job(request: Request, job: JobName) -> Response:
         200: {
             "description": "Server-sent events: `progress` with a line of text, and at last `end`"
             " with the job.",
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            "content": {"text/event-stream": {"schema": EVENT}},
         }
     },
 )

@@ -27,7 +27,7 @@ MEDIA_TYPE = "application/problem+json"
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownError:
     """How an error is answered.
 
     Attributes:
@@ -47,44 +47,54 @@ class Shown:
 _GIVEN = ("given", "needed")
 _BUDGET = ("query", "dataset", "analyst", "currency", "needs", "left")
 _LEDGER = ("dataset", "event")
-ERRORS: Mapping[str, Shown] = {
+ERRORS: Mapping[str, ShownError] = {
     # what was asked
-    "InvalidQuery": Shown(422, "The query has no meaning here", _GIVEN),
-    "UnsoundRequest": Shown(422, "No proof supports the requested number", _GIVEN),
-    "TooLarge": Shown(422, "The exact result is out of reach", ("size", "limit")),
-    "InvalidCharge": Shown(422, "The ledger cannot store this", _GIVEN),
-    "InvalidToken": Shown(422, "The token cannot be made", _GIVEN),
-    "StateConflict": Shown(409, "It was decided already, or is another's to decide"),
+    "InvalidQuery": ShownError(422, "The query has no meaning here", _GIVEN),
+    "UnsoundRequest": ShownError(422, "No proof supports the requested number", _GIVEN),
+    "TooLarge": ShownError(422, "The exact result is out of reach", ("size", "limit")),
+    "InvalidCharge": ShownError(422, "The ledger cannot store this", _GIVEN),
+    "InvalidToken": ShownError(422, "The token cannot be made", _GIVEN),
+    "StateConflict": ShownError(409, "It was decided already, or is another's to decide"),
     # what the budget, the owner or the plan refuses: nothing was released
-    "BudgetExceeded": Shown(409, "The budget does not admit this", _BUDGET),
-    "OverBudget": Shown(409, "The budget does not admit this release", (*_BUDGET, "alone", "most")),
-    "MostlyNoise": Shown(
+    "BudgetExceeded": ShownError(409, "The budget does not admit this", _BUDGET),
+    "OverBudget": ShownError(
+        409, "The budget does not admit this release", (*_BUDGET, "alone", "most")
+    ),
+    "MostlyNoise": ShownError(
         409,
         "The answer would be mostly noise",
         ("words", "half_width", "range", "size", "epsilon_needed", "rows_factor"),
     ),
-    "StalePlan": Shown(409, "The plan is not what would be released now", ("differences",)),
-    "NoBudget": Shown(409, "The dataset has no budget", _LEDGER),
-    "NotAccepted": Shown(
+    "StalePlan": ShownError(409, "The plan is not what would be released now", ("differences",)),
+    "NoBudget": ShownError(409, "The dataset has no budget", _LEDGER),
+    "NotAccepted": ShownError(
         409, "The owner has not accepted this policy", (*_LEDGER, "changed", "keys")
     ),
-    "UnknownAnalyst": Shown(
+    "UnknownAnalyst": ShownError(
         403, "Analysts have budgets here, and you have none", (*_LEDGER, "analyst"), False
     ),
-    "ApprovalRefused": Shown(409, "The approval does not fit this release", _LEDGER),
-    "LedgerConflict": Shown(409, "The key was used for something else", _LEDGER),
-    "ReleaseFailed": Shown(500, "It was charged, and its answer could not be made", ("trouble",)),
+    "ApprovalRefused": ShownError(
+        409, "The approval does not fit this release", (*_LEDGER, "approval")
+    ),
+    "LedgerConflict": ShownError(409, "The key was used for something else", _LEDGER),
+    "ReleaseFailed": ShownError(
+        500, "It was charged, and its answer could not be made", ("trouble",)
+    ),
     # what only the owner can mend
-    "CellsChanged": Shown(409, "The declaration has changed", (*_LEDGER, "changes"), False),
-    "SameRows": Shown(409, "Another dataset has the same rows", (*_LEDGER, "other", "same"), False),
-    "BudgetConflict": Shown(409, "The dataset has another budget", ("dataset",), False),
-    "Malformed": Shown(409, "A file or a value has no meaning", _GIVEN, False),
-    "LedgerUnavailable": Shown(503, "The ledger cannot be reached", _LEDGER, False),
-    "LedgerUnwritable": Shown(503, "The ledger cannot be written", _LEDGER, False),
-    "LedgerError": Shown(503, "The ledger gave no receipt", _LEDGER, False),
-    "DatabaseFailed": Shown(503, "The database gave up", ("doing", "trouble"), False),
-    "DriverMissing": Shown(503, "A package is missing on the server", ("package", "extra"), False),
-    "TakifuguError": Shown(500, "Something is wrong on the server", (), False),
+    "CellsChanged": ShownError(409, "The declaration has changed", (*_LEDGER, "changes"), False),
+    "SameRows": ShownError(
+        409, "Another dataset has the same rows", (*_LEDGER, "other", "same"), False
+    ),
+    "BudgetConflict": ShownError(409, "The dataset has another budget", ("dataset",), False),
+    "Malformed": ShownError(409, "A file or a value has no meaning", _GIVEN, False),
+    "LedgerUnavailable": ShownError(503, "The ledger cannot be reached", _LEDGER, False),
+    "LedgerUnwritable": ShownError(503, "The ledger cannot be written", _LEDGER, False),
+    "LedgerError": ShownError(503, "The ledger gave no receipt", _LEDGER, False),
+    "DatabaseFailed": ShownError(503, "The database gave up", ("doing", "trouble"), False),
+    "DriverMissing": ShownError(
+        503, "A package is missing on the server", ("package", "extra"), False
+    ),
+    "TakifuguError": ShownError(503, "Something is wrong on the server", (), False),
 }
 TROUBLE = "Something is wrong on the server"
 
@@ -172,19 +182,18 @@ def problem_of(error: BaseException, role: Role | None) -> dict[str, Any]:
     )
     if name == "UnknownAnalyst":
         detail = "analysts have budgets of their own on this dataset; ask its owner for one"
-    else:
-        detail = f"{TROUBLE} (reference {reference}); its owner finds the reference in the log"
+        return Problem(shown.status, name, detail, title=shown.title).document()
     return Problem(
-        shown.status,
-        "UnknownAnalyst" if name == "UnknownAnalyst" else "server",
-        detail,
-        title=shown.title if name == "UnknownAnalyst" else TROUBLE,
-        reason="" if name == "UnknownAnalyst" else "server",
-        extra={} if name == "UnknownAnalyst" else {"reference": reference},
+        max(shown.status, 503) if known else 500,
+        "server",
+        f"{TROUBLE} (reference {reference}); its owner finds the reference in the log",
+        title=TROUBLE,
+        reason="server",
+        extra={"reference": reference},
     ).document()
 
 
-def _shown(error: BaseException) -> tuple[str, Shown]:
+def _shown(error: BaseException) -> tuple[str, ShownError]:
     """The line of the table for an error: that of its class, or of the nearest one above it."""
     for kind in type(error).__mro__:
         if kind.__module__.startswith("takifugu.") and kind.__name__ in ERRORS:
@@ -192,7 +201,7 @@ def _shown(error: BaseException) -> tuple[str, Shown]:
     return "", ERRORS["TakifuguError"]
 
 
-def _told(error: BaseException, shown: Shown) -> dict[str, Any]:
+def _told(error: BaseException, shown: ShownError) -> dict[str, Any]:
     fields = {name: plain(getattr(error, name, None)) for name in shown.fields}
     return Problem(
         shown.status,

@@ -72,13 +72,10 @@ def begin_release(
     *,
     key: str,
     accept_noise: bool = False,
-    approval: int | None = None,
     plan: str | None = None,
 ) -> ReleaseJob:
     """Start a release, or join the one that runs under the same key."""
     options = {"query": dict(query), "key": key, "accept_noise": accept_noise}
-    if approval is not None:
-        options["approval"] = approval
     if plan is not None:
         options["plan"] = plan
     job = services.board.start(actor, Task("release", dataset, actor, options))
@@ -109,21 +106,30 @@ async def _end(services: Services, job: Job) -> Outcome:
             raise Problem.of_document(job.problem)
         return await asyncio.to_thread(_kept, services, job)
     finally:
-        if step > 0:
-            took = clock() - began
-            await asyncio.sleep(ceil(took / step) * step - took)
+        await asyncio.sleep(until_step(clock() - began, step))
 
 
 def _kept(services: Services, job: Job) -> Outcome:
-    """Keep what was released, so that it can be fetched again."""
+    """Keep what was released, so that it can be fetched again; or say what it waits for."""
     result: Mapping[str, Any] = job.result
-    charge = result["charge"]["event"]
-    document = {"charge": charge, "result": result["result"]}
+    if "approval" in result:
+        return Outcome(202, result, f"{API}/approvals/{result['approval']['id']}")
+    charge: int = result["charge"]
     try:
         services.state.keep_result(charge, str(job.task.dataset), job.actor.name, result["result"])
     except TakifuguError as error:  # it is in the ledger; the same request keeps it again
         log.error("the result of charge %d was not kept: %s", charge, type(error).__name__)
+    document = {"charge": charge, "result": result["result"]}
     return Outcome(201, document, f"{API}/releases/{charge}")
+
+
+def until_step(took: float, step: float) -> float:
+    """Seconds until ``took`` has become a multiple of ``step``, and 0 without one.
+
+    >>> until_step(0.12, 0.05), until_step(0.12, 0)
+    (0.03, 0.0)
+    """
+    return max(0.0, round(ceil(took / step) * step - took, 9)) if step > 0 else 0.0
 
 
 def release_view(job: Job, services: Services) -> dict[str, Any]:

@@ -37,7 +37,8 @@ ChargeNumber = Annotated[
     Path(ge=1, le=LAST, description="The event of the ledger that paid for it.", examples=[12]),
 ]
 NOT_CHANGED: dict[int | str, dict[str, Any]] = {
-    304: {"description": "The caller has it already, by `If-None-Match`."}
+    304: {"description": "The caller has it already, by `If-None-Match`."},
+    406: {},
 }
 
 
@@ -249,7 +250,7 @@ def _headers(kept: "KeptResult", form: ResultFormat, *, inline: bool = False) ->
     answer = str(provenance.get("answer", {}).get("hash", ""))
     return {
         "ETag": entity_tag(answer, str(kept.analyst), form.name, __version__),
-        "Cache-Control": "private, no-cache",
+        "Cache-Control": "no-store",  # a caller that keeps it by itself asks with `If-None-Match`
         "Vary": "Accept, Authorization, Cookie",
         "Content-Disposition": disposition(kept.dataset, kept.charge, form.ending, inline=inline),
     }

@@ -6,7 +6,7 @@ anything in a query, and each has broken a server somewhere.
 """
 
 import json
-from math import isfinite
+from math import isfinite, isinf
 from typing import Any
 
 from takifugu.server.api.problems import Problem
@@ -18,10 +18,27 @@ MOST_DIGITS = 40  # of a whole number
 def json_bytes(document: Any) -> bytes:
     """A document as JSON in ASCII: every character can be written, and none is misread.
 
+    JSON has no number for what is infinite: null stands for it, as in the documents of results.
+
     Raises:
-        ValueError: A number is not finite: JSON has none for it.
+        ValueError: A number is NaN, which no document of ours means.
     """
+    try:
+        return _dumped(document)
+    except ValueError:
+        return _dumped(_without_infinite(document))
+
+
+def _dumped(document: Any) -> bytes:
     return json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")
+
+
+def _without_infinite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_infinite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_infinite(part) for part in value]
+    return None if isinstance(value, float) and isinf(value) else value
 
 
 def read_json(raw: bytes) -> Any:

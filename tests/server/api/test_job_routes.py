@@ -1,0 +1,149 @@
+"""Jobs over HTTP: 202, progress as server-sent events, cancelling; when a release is told."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from takifugu.server.api import release_jobs
+from takifugu.server.api.release_jobs import until_step
+from takifugu.server.api.running import WAIT
+from tests.server.api.serving import HISTOGRAM, Served
+from tests.server.api.test_app import problem
+
+NOW = {"Prefer": "wait=0"}
+
+
+def started(server: Served, query: dict[str, Any], **how: Any) -> Any:
+    response = server.release("ana", query, headers=NOW, **how)
+    assert response.status_code == 202, response.text
+    found = response.json()
+    assert response.headers["location"] == f"/api/v1/jobs/{found['id']}"
+    assert found["kind"] == "job" and found["state"] in ("waiting", "running")
+    return found
+
+
+def events(text: str) -> list[tuple[str, Any]]:
+    """What a stream of server-sent events says, read as the standard has it."""
+    found = []
+    for block in text.split("\n\n"):
+        lines = [line for line in block.split("\n") if line and not line.startswith(":")]
+        fields = dict(line.split(": ", 1) for line in lines)
+        if fields:
+            found.append((fields["event"], json.loads(fields["data"])))
+    return found
+
+
+def test_a_job_ends_with_what_the_request_would_have_got(server: Served) -> None:
+    query = HISTOGRAM | {"epsilon": "0.4"}
+    job = started(server, query, key="later")
+    stream = server.get("ana", f"/jobs/{job['id']}/events")
+    assert stream.headers["content-type"].startswith("text/event-stream")
+    assert stream.headers["cache-control"] == "no-store"
+    found = events(stream.text)
+    kind, end = found[-1]
+    assert kind == "end" and end["state"] == "done"
+    assert {kind for kind, _ in found[:-1]} <= {"progress"}
+    assert end == server.get("ana", f"/jobs/{job['id']}").json()
+    again = server.release("ana", query, key="later")
+    assert again.status_code == 201 and again.json()["charge"] == end["result"]["charge"]
+
+
+def test_a_refused_release_ends_as_a_problem(server: Served) -> None:
+    job = started(server, HISTOGRAM | {"epsilon": "20"})
+    found = events(server.get("ana", f"/jobs/{job['id']}/events").text)[-1][1]
+    assert found["state"] == "failed" and found["result"] is None
+    assert found["problem"]["type"].endswith("OverBudget") and found["problem"]["most"]
+
+
+def test_a_job_is_its_owners(server: Served) -> None:
+    job = started(server, HISTOGRAM | {"epsilon": "0.3"})
+    for who in ("bo", "olga", "udo"):
+        for end in ("", "/events"):
+            problem(server.get(who, f"/jobs/{job['id']}{end}"), 404, "no-job")
+        problem(server.ask(who, "DELETE", f"/api/v1/jobs/{job['id']}"), 404, "no-job")
+    problem(server.get("ana", "/jobs/nothing"), 404, "no-job")
+    assert events(server.get("ana", f"/jobs/{job['id']}/events").text)[-1][1]["state"] == "done"
+
+
+def test_cancelling_keeps_what_has_ended(server: Served) -> None:
+    job = started(server, HISTOGRAM | {"epsilon": "0.35"})
+    server.get("ana", f"/jobs/{job['id']}/events")
+    done = server.get("ana", f"/jobs/{job['id']}").json()
+    assert server.ask("ana", "DELETE", f"/api/v1/jobs/{job['id']}").json() == done
+    assert done["state"] == "done"
+
+
+def test_cancelling_at_once_ends_it(server: Served) -> None:
+    job = started(server, HISTOGRAM | {"epsilon": "0.36"}, key="cancelled")
+    path = f"/jobs/{job['id']}"
+    server.ask("ana", "DELETE", f"/api/v1{path}")
+    end = events(server.get("ana", f"{path}/events").text)[-1][1]
+    assert end["state"] in ("cancelled", "done")  # it may have been faster
+    again = server.release("ana", HISTOGRAM | {"epsilon": "0.36"}, key="cancelled")
+    assert again.status_code == 201
+
+
+@given(took=st.floats(0, 1000), step=st.sampled_from([0.0, 0.05, 0.1, 1.0]))
+def test_a_release_is_told_at_a_multiple_of_the_step(took: float, step: float) -> None:
+    left = until_step(took, step)
+    assert 0 <= left <= step
+    if step:
+        steps = (took + left) / step
+        assert abs(steps - round(steps)) < 1e-6
+
+
+def test_nobody_learns_of_the_end_before_the_step(
+    server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the step of time passes, the request, the job and its events all say "running"."""
+    gate: list[asyncio.Event] = []
+
+    async def closed(_: float) -> None:
+        gate.append(asyncio.Event())
+        await gate[0].wait()
+
+    class Held:
+        """asyncio, with a sleep that ends when the test says so."""
+
+        def __getattr__(self, name: str) -> Any:
+            return closed if name == "sleep" else getattr(asyncio, name)
+
+    monkeypatch.setattr(release_jobs, "asyncio", Held())
+    for query in (HISTOGRAM | {"epsilon": "0.45"}, HISTOGRAM | {"epsilon": "30"}):
+        gate.clear()
+        response = server.release("ana", query, headers={"Prefer": "wait=1"})
+        assert response.status_code == 202
+        identity = response.json()["id"]
+        job = server.services.board.get(identity)
+        assert job is not None
+        while not gate:  # the worker has ended
+            server.get("ana", "/me")
+        assert job.ended
+        found = server.get("ana", f"/jobs/{identity}").json()
+        assert (found["state"], found["result"], found["problem"]) == ("running", None, None)
+        assert server.client.portal is not None
+        server.client.portal.call(gate[0].set)
+        end = events(server.get("ana", f"/jobs/{identity}/events").text)[-1][1]
+        assert end["state"] in ("done", "failed")
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("wait=5", "5"),
+        ("respond-async, wait=0", "0"),
+        ('wait="7"', "7"),
+        ("handling=lenient; x=1, wait = 12", "12"),
+        ("wait=-1", None),
+        ("wait=1e9", None),
+        ("await=3", None),
+        ("", None),
+    ],
+)
+def test_how_long_a_caller_waits(header: str, seconds: str | None) -> None:
+    found = WAIT.search(header)
+    assert (found and found[1]) == seconds
