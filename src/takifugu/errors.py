@@ -29,7 +29,7 @@
     x CellsChanged          the declaration differs from the one that earlier charges used
     x SameRows              another dataset of the ledger has the same rows and its own budget
   x MostlyNoise, StalePlan, ReleaseFailed, BudgetConflict, SessionClosed (session)
-  x BatchRefused, ScheduleLocked (project), StateConflict (server)
+  x BatchRefused, ScheduleLocked, ApprovalNeeded (project), StateConflict (server)
   x ServerUnreachable, ServerRefused, ApprovalPending, ApprovalDeclined (client)
   x DatabaseFailed, DriverMissing (engines), Undelivered (cli)
   x PdfUnavailable, SigningUnavailable, SignatureRefused (reports)

@@ -29,6 +29,7 @@ VALID = {  # arguments by place, options by name: what the other values are whil
     "init": (["fresh"], {}),
     "plan": (["stays", "histogram"], {"--epsilon": "1"}),
     "release": (["stays", "histogram"], {"--epsilon": "1"}),
+    "approve": (["plan.json"], {}),
     "schedule show": ([], {}),
     "schedule run": ([], {}),
     "serve": ([], {"--port": "no number"}),
@@ -159,6 +160,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "prior fit stays --first-steps 8",
             "budget set stays 2",
             "release stays histogram --epsilon 0.5",
+            "plan stays histogram --epsilon 0.6 --out plan.json",
             "ledger backup copy.ledger",
         ):
             ran = call(folder, patch, *line.split())

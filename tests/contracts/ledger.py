@@ -61,6 +61,7 @@ def tamper(url: str, *statements: str) -> None:
 def worker(*arguments: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
         [sys.executable, "-m", "tests.ledger.worker", *arguments],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         cwd=ROOT,

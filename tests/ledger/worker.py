@@ -4,11 +4,14 @@ charge URL EPSILON COUNT   charge that often; print each acknowledged key, or "r
 count URL EPSILON COUNT    the same with the cost of a count, by a translation that knows values
 crash URL EPSILON KILLS N SEED  charge in N processes at a time, killing each at a random moment
 full URL EPSILON BYTES     charge until no file may grow beyond BYTES; print keys and the error
+resume URL EPSILON KEY WHERE  charge under KEY, to be resumed, draw, record; print what is stored.
+                           WHERE: "charged" or "drawn", killed there; "ready", wait for a line first
 """
 
 import os
 import random
 import resource
+import secrets
 import select
 import signal
 import sys
@@ -79,6 +82,29 @@ def full(url: str, epsilon: str, size: int) -> None:
         print(f"{type(error).__name__}: {error}", flush=True)  # noqa: T201
 
 
+def resume(url: str, epsilon: str, key: str, where: str) -> None:
+    """One attempt at a release that may be tried again."""
+    with open_ledger(url, wait=60, create=False) as ledger:
+        wanted = charge(epsilon, key=key)
+        if where == "ready":
+            sys.stdout.write("ready\n")
+            sys.stdout.flush()
+            sys.stdin.readline()
+        receipt = ledger.charge(wanted, DOUBLING, resume=True)
+        if where == "charged":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if receipt.may_release:
+            drawn = secrets.randbelow(2**40)  # stands for noise
+            if where == "drawn":
+                os.kill(os.getpid(), signal.SIGKILL)
+            stored = ledger.record_answer(receipt, drawn)
+        else:
+            earlier = ledger.earlier(wanted)
+            assert earlier is not None and earlier.answer is not None
+            stored = earlier.answer
+        sys.stdout.write(f"{stored.value}\n")
+
+
 if __name__ == "__main__":
     mode, address, amount, *numbers = sys.argv[1:]
     if mode == "charge":
@@ -87,5 +113,7 @@ if __name__ == "__main__":
         counts(address, amount, int(numbers[0]))
     elif mode == "crash":
         crash(address, amount, *map(int, numbers))
+    elif mode == "resume":
+        resume(address, amount, *numbers)
     else:
         full(address, amount, int(numbers[0]))

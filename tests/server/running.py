@@ -13,7 +13,8 @@ import ssl
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -132,7 +133,18 @@ class RunningServer:
 
     def log(self) -> list[dict[str, Any]]:
         """Its log: every line must be a JSON object."""
-        return [json.loads(line) for line in self.log_text().splitlines()]
+        whole = self.log_text().rpartition("\n")[0]  # the last one may be being written
+        return [json.loads(line) for line in whole.splitlines()]
+
+    def request_lines(self, answers: Sequence[Answer]) -> list[dict[str, Any]]:
+        """The line of the log for each answer: it is written once the answer was sent."""
+        numbers = [answer.headers["x-request-id"] for answer in answers]
+        for _ in range(20 * PATIENCE):
+            found = {line["request"]: line for line in self.log() if line["message"] == "request"}
+            if set(numbers) <= set(found):
+                return [found[number] for number in numbers]
+            time.sleep(0.05)
+        raise AssertionError(self.log_text())
 
     def send_signal(self, number: int) -> None:
         """Send a signal to the process."""

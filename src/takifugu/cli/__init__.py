@@ -22,6 +22,7 @@ from takifugu.cli.commands import prior_command as prior
 from takifugu.cli.commands import report_command as report
 from takifugu.cli.commands import schedule_command as schedule
 from takifugu.cli.commands import token_command as token
+from takifugu.cli.commands.approve_command import run_approve
 from takifugu.cli.commands.check_command import run_check
 from takifugu.cli.commands.collapse_command import run_collapse
 from takifugu.cli.commands.curve_command import run_curve
@@ -91,6 +92,7 @@ app.add_typer(prior.app, name="prior")
 app.add_typer(budget.app, name="budget")
 app.command("plan")(run_plan)
 app.command("release")(run_release)
+app.command("approve")(run_approve)
 app.add_typer(schedule.app, name="schedule")
 app.command("serve")(run_serve)
 app.add_typer(token.app, name="token")

@@ -20,6 +20,8 @@ MEANINGS = {
 BY_NAME = {
     "BudgetExceeded": REFUSED,
     "BatchRefused": REFUSED,
+    "ApprovalNeeded": REFUSED,
+    "ApprovalRefused": REFUSED,
     "NoBudget": REFUSED,
     "NotAccepted": REFUSED,
     "CellsChanged": REFUSED,

@@ -166,18 +166,20 @@ def _activity(body: Any) -> str:
             to = f" to {body['analyst']}" if body["analyst"] else ""
             act = "released" if kind == "charge" else "released again"
             by = f", approved in event {body['approval']}" if body.get("approval") else ""
+            if body.get("actor") not in (None, body["analyst"]):
+                by += f", by {body['actor']}"
             words = f"{query_words(body)}; {_loss(body['loss'])}{by}"
             return f"{act}{to} from {body['dataset']}: {words}"
         case "abandoned":
-            return f"answer to event {body['charge']} abandoned"
+            return f"answer to event {body['charge']} abandoned{who}"
         case "answer":
-            return f"answer to event {body['charge']} stored"
+            return f"answer to event {body['charge']} stored{who}"
         case "loss":
             names = ", ".join(dict.fromkeys(one["dataset"] for one in body["accounts"]))
             lost = body["lost"]["seq"]
             return f"loss of history up to event {lost} accepted{who}: {names} counted as spent"
         case "created":
-            return "ledger created"
+            return f"ledger created{who}"
         case "totals":
             return "digests of totals begun"
         case "cells" if body["how"] == "everywhere":
@@ -185,7 +187,7 @@ def _activity(body: Any) -> str:
         case "cells":
             return f"declaration of {where} stated to be unchanged{who}"
         case "source":
-            return f"rows of {where} compared with those of other datasets"
+            return f"rows of {where} compared with those of other datasets{who}"
         case "separate":
             return f"{where} counted separately from {body['other']}{who}"
         case kind:

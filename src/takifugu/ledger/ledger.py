@@ -194,6 +194,7 @@ class Ledger(OwnerDecisions, LedgerViews):
         super().__init__(store, origin, clock=clock, actor=actor, key=key)
         self._limits = Limits()
         self._lost: set[str] = set()  # attempts that raised: written or not is unknown
+        self._abandoned: set[int] = set()  # charges that are not resumed, even if that is unwritten
 
     def quote(self, charge: Charge, translation: LossTranslation) -> Quote:
         """What ``charge`` would meet now, in one read. Nothing is written.
@@ -253,8 +254,11 @@ class Ledger(OwnerDecisions, LedgerViews):
         may_release = not repeated or self._claim(event.body["attempt"])
         if repeated and resume:
             with self._store.reading() as connection:
-                may_release = may_resume(connection, event)
+                may_release = self._may_resume(connection, event)
         return _receipt(event, may_release=may_release, resume=resume)
+
+    def _may_resume(self, connection: Connection, event: Event) -> bool:
+        return event.seq not in self._abandoned and may_resume(connection, event)
 
     def earlier(self, charge: Charge) -> EarlierCharge | None:
         """What an earlier call with the key of ``charge`` has left; None if there was none.
@@ -271,7 +275,7 @@ class Ledger(OwnerDecisions, LedgerViews):
             refuse_other(event, None, body)
             paid = event.body["charge"] if event.kind == "reuse" else event.seq
             answer = stored_answers.answer_of(connection, paid)
-            again = may_resume(connection, event)
+            again = self._may_resume(connection, event)
         return EarlierCharge(_receipt(event, may_release=again, resume=True), answer)
 
     def _claim(self, attempt: str) -> bool:
@@ -295,6 +299,7 @@ class Ledger(OwnerDecisions, LedgerViews):
 
     def abandon(self, receipt: Receipt) -> None:
         """Never resume this charge: its answer was drawn and lost, by what may depend on it."""
+        self._abandoned.add(receipt.anchor.seq)
         with self._store.writing() as connection:
             last = chain.head(connection, lock=True)
             stored_answers.abandon(connection, last, receipt, self._actor, self._time())

@@ -45,6 +45,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from takifugu.errors import LedgerConflict
+from takifugu.ledger.canonical_text import check_name, encode_json, sha256
 from takifugu.ledger.charge_values import Receipt
 from takifugu.ledger.events import stored_answers
 from takifugu.ledger.events.event_chain import Event
@@ -54,6 +55,15 @@ from takifugu.ledger.storage.statement import Connection
 RESUMABLE = "resumable"
 NOT_COMPARED = ("attempt", "actor", RESUMABLE)  # of a call, not of what is charged
 LEFT_OUT = ("approval",)  # of a body that has none: it must then have been left out before
+
+
+def request_key(analyst: str | None, key: str) -> str:
+    """The key of a charge that an analyst asks for under a key of their own.
+
+    Two analysts who choose the same one do not meet, and neither learns of the other.
+    """
+    check_name(key, "key")
+    return f"request {sha256(encode_json([analyst, key]))}"
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from takifugu.session.release_plan import Plan
 from takifugu.session.release_result import Result
 from takifugu.session.result_files import ResultFile, files_of
 
-OWN_KEYS = ("name", "dataset", "analyst", "accept_noise", "out")
+OWN_KEYS = ("name", "dataset", "analyst", "accept_noise", "out", "approval")
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class BatchItem:
         analyst: Who asks.
         accept_noise: Whether it is released even if it is mostly noise.
         out: The file for its result; None for none.
+        approval: The number of the event that allows it, where the policy wants a second person.
     """
 
     name: str
@@ -49,6 +50,7 @@ class BatchItem:
     analyst: str | None = None
     accept_noise: bool = False
     out: Path | None = None
+    approval: int | None = None
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,19 @@ def _item(section: TomlSection, place: int, folder: Path) -> BatchItem:
         section.optional("analyst"),
         section.flag("accept_noise") or False,
         None if out is None else folder / out,
+        _approval(section),
     )
+
+
+def _approval(section: TomlSection) -> int | None:
+    number = section.content.get("approval")
+    if number is None:
+        return None
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 < number < 2**63:
+        raise section.wrong(
+            "approval", given=f"is {number!r:.40}", needed="be the number of an event of the ledger"
+        )
+    return number
 
 
 def _refuse_twice(items: Sequence[BatchItem], places: Sequence[str]) -> None:
@@ -238,11 +252,18 @@ class Batch(AbstractContextManager["Batch"]):
         )
 
     def refuse(self) -> None:
-        """Raise unless the budget admits all of it and no answer is mostly noise unconfirmed."""
+        """Raise unless the budget admits all of it, and nothing waits for an owner or is noise."""
         for part in self.plans():
             if part.met is not None and not part.met.admitted:
                 place = self.items.index(part.item)
                 raise BatchRefused(part.item.name, part.item.dataset, place, len(self.items))
+        charged = set[str]()
+        for part in self.plans():
+            if part.met is not None:
+                if part.item.approval is None:
+                    session, after = self.session(part.item), part.item.dataset in charged
+                    session.refuse_unapproved(part.plan, after=after, name=part.item.name)
+                charged.add(part.item.dataset)
         for part in self.plans():
             if part.met is not None and not part.item.accept_noise:
                 try:
@@ -264,8 +285,10 @@ class Batch(AbstractContextManager["Batch"]):
                 if part.item.out is not None and not (part.met is None and part.item.out.exists())
             }
             for part in self.plans():
-                accepted = part.item.accept_noise
-                result = self.session(part.item).release(part.plan, accept_noise=accepted)
+                accepted, approval = part.item.accept_noise, part.item.approval
+                result = self.session(part.item).release(
+                    part.plan, accept_noise=accepted, approval=approval
+                )
                 target = targets.get(part.item.name)
                 if target is not None:
                     target.write(result)

@@ -216,6 +216,7 @@ def open_dataset(
             home=project.folder,
             linear=found.policy.linear,
         )
+        session.require_approval(found.policy.approval)
         if cached is not None and cached.own:
             session.trust_table()
         if table:

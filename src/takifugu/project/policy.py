@@ -23,6 +23,7 @@ from takifugu.errors import InvalidFile, Malformed, UnsoundRequest, one_of
 from takifugu.priors import Name
 from takifugu.priors.adversaries import KNOWN, STARTS
 from takifugu.priors.universe import State
+from takifugu.project.approval_rule import ApprovalRule, read_rule
 from takifugu.session.entries import KINDS as OVER
 from takifugu.session.entries import canonical
 
@@ -105,6 +106,7 @@ class DatasetPolicy:
         release_fitted_rows: Whether rows that a prior was fitted on may be released from.
         table: Whether to cache the translation as a table; None: only for priors of many states.
         linear: The linear queries that may be asked, by name.
+        approval: Which releases wait for an owner; None for none.
     """
 
     name: str
@@ -119,6 +121,7 @@ class DatasetPolicy:
     release_fitted_rows: bool = False
     table: bool | None = None
     linear: Mapping[str, "WeightedSum"] = field(default_factory=dict)
+    approval: ApprovalRule | None = None
 
 
 @dataclass(frozen=True)
@@ -243,7 +246,9 @@ def checked_name(name: str) -> str:
 def _dataset(named: TomlSection, name: str) -> DatasetPolicy:
     checked_name(name)
     known = ("declaration", "about", "prior", "pairs", "entries", "secrets_within", "uncertainty")
-    given = named.section(name, (*known, "analysts", "release_fitted_rows", "table", "linear"))
+    given = named.section(
+        name, (*known, "analysts", "release_fitted_rows", "table", "linear", "approval")
+    )
     analysts = given.names("analysts")
     if any(not isinstance(who, str) for who in analysts or ()):
         raise InvalidProject(
@@ -262,6 +267,7 @@ def _dataset(named: TomlSection, name: str) -> DatasetPolicy:
         release_fitted_rows=given.flag("release_fitted_rows") or False,
         table=given.flag("table"),
         linear=_linear(given),
+        approval=read_rule(given),
     )
 
 

@@ -43,6 +43,7 @@ def policy_facts(project: "Project", name: str) -> dict[str, Any]:
         "secrets_within": None if policy.within is None else str(policy.within),
         "uncertainty": policy.uncertainty,
         "analysts": list(policy.analysts),
+        "approval": None if policy.approval is None else policy.approval.document(),
         "linear": {
             query: {
                 "column": one.column,

@@ -19,6 +19,7 @@ from takifugu.ledger import Ledger, Quote
 from takifugu.losses import Total
 from takifugu.priors import Name
 from takifugu.priors.documents import read_json
+from takifugu.project.approval_rule import ApprovalNeeded, ApprovalRule
 from takifugu.session.cells import Bound
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_cost import Allowances, Prices, ReleaseCost
@@ -44,6 +45,50 @@ class PolicySession(Session):
     """
 
     _trusted = False
+    _approval: ApprovalRule | None = None
+
+    def require_approval(self, rule: ApprovalRule | None) -> None:
+        """Keep the rule of the policy on which releases wait for an owner."""
+        self._approval = rule
+
+    def approval_needed(self, plan: Plan, *, after: bool = False) -> str | None:
+        """Why a release waits for an owner's approval, in words; None if it does not.
+
+        Answers that are stored, and so free, need none.
+
+        Args:
+            plan: What is to be released.
+            after: Whether others are to be released from the dataset before it, as in a batch.
+        """
+        self._refuse_closed()
+        if self._approval is None:
+            return None
+        quote = self._quote(plan, plan.charge)
+        found = self._waits(quote, self._cost(plan, quote), after=after)
+        return None if found is None else found[1]
+
+    def refuse_unapproved(self, plan: Plan, *, after: bool = False, name: str = "") -> None:
+        """Raise `ApprovalNeeded` if a release waits for an owner; ``name``: in its batch."""
+        quote = self._quote(plan, plan.charge)
+        found = self._waits(quote, self._cost(plan, quote), after=after)
+        if found is not None:
+            raise ApprovalNeeded(self._dataset, *found, name=name)
+
+    def _waits(
+        self, quote: Quote, cost: ReleaseCost, *, after: bool = False
+    ) -> tuple[str, str] | None:
+        if self._approval is None or quote.stored:
+            return None
+        return self._approval.why(cost.alone, first=quote.last is None and not after)
+
+    def _refuse_unapproved(
+        self, made: UnpricedPlan, quote: Quote, cost: ReleaseCost, approval: int | None
+    ) -> None:
+        """Raise if the policy makes this release wait and no approval is named."""
+        super()._refuse_unapproved(made, quote, cost, approval)
+        found = None if approval is not None else self._waits(quote, cost)
+        if found is not None:
+            raise ApprovalNeeded(self._dataset, *found)
 
     def trust_table(self) -> None:
         """Read prices from the table of this session, which is known to be computed here."""

@@ -50,6 +50,10 @@ id = {id}  # its first event: no other ledger will do
 # release_fitted_rows = true           # also release from rows that a prior was fitted on
 # table = true                         # cache the translation as a table
 #
+# [dataset.visits.approval]            # which releases wait for a second person; left out: none
+# above = "0.5"                        # those that cost more than this epsilon
+# first = true                         # the first one on the dataset
+#
 # [[dataset.visits.prior]]             # what an adversary may believe; the guarantee holds for each
 # file = "visits.prior.json"
 # over = "entities"                    # of a network: "entities", one row each, "sequence", "row"

@@ -264,6 +264,11 @@ class QueryPlanning:
             asked=made.options.epsilon,
         )
 
+    def _paid_cost(self, made: UnpricedPlan, quote: Quote) -> ReleaseCost:
+        """What a plan has cost that is paid already: it adds nothing to what is spent now."""
+        free = replace(quote, shared=True, snapshot=replace(quote.snapshot, own=None))
+        return self._cost(made, free)
+
     def _usefulness(self, made: UnpricedPlan, quote: Quote) -> Usefulness:
         """Whether the answer will be worth having; if not, and it costs, what would make it so."""
         scales = answer_scales(made.query, self._engine)

@@ -6,10 +6,8 @@ stored beside its charge, and the same query then costs nothing.
 """
 
 import json
-import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
@@ -18,25 +16,20 @@ from typing import Any, Self
 
 from takifugu._exact import Number, exactly
 from takifugu.engines import Declaration, Engine, Table
-from takifugu.errors import BudgetExceeded, UnsoundRequest
-from takifugu.ledger import Answer, Charge, Ledger, Snapshot, open_ledger
+from takifugu.errors import UnsoundRequest
+from takifugu.ledger import Charge, Ledger, Snapshot, open_ledger
 from takifugu.ledger.entries_read import groups_body, window_body
-from takifugu.ledger.event_words import asked_words
 from takifugu.ledger.rehearsal import Rehearsed
 from takifugu.priors import Secrets
 from takifugu.priors.prior import Prior
-from takifugu.session.activity import Activity, screen
-from takifugu.session.answer_record import answer_record
 from takifugu.session.cells import cells_of, declared
 from takifugu.session.fitted_labels import labels_of
-from takifugu.session.guarantee import guarantee
 from takifugu.session.held_out import (
     HeldOutEngine,
     ReleasableRows,
     fitted_rows_of,
     releasable_rows,
 )
-from takifugu.session.planning import QueryPlanning, refuse_stale
 from takifugu.session.prior_checks import refuse_misfit, terms_of
 from takifugu.session.prior_reading import (
     OverOption,
@@ -48,18 +41,15 @@ from takifugu.session.prior_reading import (
     translation_of,
 )
 from takifugu.session.protected_values import values_of
-from takifugu.session.provenance import Provenance, priors_used, software
 from takifugu.session.query.linear import WeightedSum, declared_sums
-from takifugu.session.query.query import draw
 from takifugu.session.query_options import QueryOptions, checked
 from takifugu.session.query_planner import Planner, query_of
-from takifugu.session.release_cost import Prices, ReleaseCost
+from takifugu.session.release_cost import Prices
 from takifugu.session.release_errors import (
     BudgetConflict,
-    OverBudget,
 )
-from takifugu.session.release_plan import Plan, UnpricedPlan, query_body
-from takifugu.session.release_result import Result
+from takifugu.session.release_plan import Plan
+from takifugu.session.releasing import Releasing
 from takifugu.translation.accounting.tabled_translation import TabledTranslation
 from takifugu.translation.accounting.translation_table import TranslationTable
 from takifugu.translation.protocol import LossTranslation
@@ -67,7 +57,7 @@ from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
 
 
-class Session(QueryPlanning):
+class Session(Releasing):
     """Queries about the protected columns of a declared table, paid from one ledger.
 
     For example::
@@ -227,10 +217,6 @@ class Session(QueryPlanning):
         self._closed = self._closed or self._owns
         self._opened.close()
 
-    def _doing(self, what: str) -> Activity:
-        """What is being done, shown where the session shows such things."""
-        return Activity(what, screen(self._progress))
-
     @property
     def plan(self) -> Planner:
         """Plans queries, as ``session.plan.histogram(by="country", epsilon=0.5)``."""
@@ -268,17 +254,6 @@ class Session(QueryPlanning):
         if whole is None:
             return self._guarantee(None, Fraction(0))
         return self._guarantee(whole.epsilon, whole.delta)
-
-    def _guarantee(self, epsilon: Fraction | None, delta: Fraction) -> str:
-        return guarantee(
-            self._engine.declaration,
-            self._prior,
-            self._columns,
-            self._entries,
-            epsilon=epsilon,
-            delta=delta,
-            statement=self._statement,
-        )
 
     def _agree_on(self, budget: Number, budget_delta: Number, snapshot: Snapshot) -> None:
         """Set the budget of the dataset if it has none; refuse another one than it has."""
@@ -328,96 +303,6 @@ class Session(QueryPlanning):
         self._refuse_closed()
         _, last = self._engine.span()
         return last if isinstance(last, datetime) else int(last)
-
-    # --- charge, then release ---
-
-    def release(self, plan: Plan, *, accept_noise: bool = False) -> Result:
-        """Pay for a plan, then answer it; for free if the same was answered before.
-
-        An answer that is mostly noise (`takifugu.session.usefulness`) is charged only with
-        ``accept_noise=True``: `MostlyNoise` otherwise.
-
-        A plan is a value, and a value can be put together from parts of others. So it is made anew
-        from its options by the code that makes plans, refused if it is not the same, and only what
-        was made here is charged, read and drawn. What was released to another analyst costs this
-        one's own budget, if they have one.
-        """
-        if not isinstance(plan, Plan):
-            raise UnsoundRequest(
-                f"a {type(plan).__name__} is not a plan; release what `session.plan` made, such as"
-                " session.plan.histogram(epsilon=0.5)",
-                field="plan",
-            )
-        if not isinstance(accept_noise, bool):
-            raise UnsoundRequest(
-                f"accept_noise is a {type(accept_noise).__name__}; it must be true or false",
-                field="accept_noise",
-            )
-        with self._doing("releasing"):
-            return self._released(plan, accept_noise)
-
-    def _released(self, plan: Plan, accept_noise: bool) -> Result:
-        """Charge a plan that was made anew, then draw, store and show its answer."""
-        made = self._unpriced(plan.options)
-        refuse_stale(plan, made)
-        charge = replace(made.charge, key=plan.charge.key)
-        quote = self._quote(made, charge)
-        cost = self._cost(made, quote)
-        if not accept_noise and cost.fits and not quote.stored:
-            self._refuse_noise(made, quote)
-        try:
-            known = quote.answer
-            if known is None and quote.shared:  # another analyst's: charged to this one alone
-                again = replace(charge, key=uuid.uuid4().hex)
-                known = self._ledger.reuse(again, self._translation)
-            if known is not None:
-                free = not quote.reuse
-                return self._result(made, cost, known, free=free)
-            receipt = self._ledger.charge(charge, self._translation)
-            if not receipt.may_release:  # noise may have been drawn under it: pay again
-                charge = replace(charge, key=uuid.uuid4().hex)
-                receipt = self._ledger.charge(charge, self._translation)
-        except BudgetExceeded as refused:
-            most = self._cost(
-                made, self._quote(made, charge)
-            ).most  # others may have spent meanwhile
-            raise OverBudget(refused, alone=cost.alone, most=most) from None
-        answer = draw(made.query, made.mechanism, self._engine)
-        self._refuse_rows(made.query)  # of a table that others write to, while it was read
-        record = answer_record(made, answer, self._engine) | {"software": software(self._engine)}
-        return self._result(made, cost, self._ledger.record_answer(receipt, record), free=False)
-
-    def _result(
-        self, made: UnpricedPlan, cost: ReleaseCost, answer: Answer, *, free: bool
-    ) -> Result:
-        table = made.query.table(made.mechanism, answer.value["drawn"], self._engine, made.error)
-        body = query_body(made.charge)
-        return Result(
-            query=body,
-            columns=table.columns,
-            rows=table.rows,
-            raw=table.raw,
-            shown=table.notes,
-            error=made.error,
-            cost=cost,
-            saving=None if free else made.saving(cost),
-            free=free,
-            at=answer.at,
-            mechanism=made.mechanism.describe(),
-            guarantee=self._guarantee(cost.budget, cost.budget_delta),
-            reads=made.reads,
-            provenance=Provenance(
-                dataset=self._dataset,
-                analyst=self._analyst,
-                asked=asked_words(body),
-                priors=priors_used(self._prior),
-                translation=self._prior.fingerprint,
-                charge=answer.paid,
-                answer=answer.event,
-                released=answer.at,
-                software=answer.value.get("software", {}),
-            ),
-        )
 
 
 def _refuse_types(

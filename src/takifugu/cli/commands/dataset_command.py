@@ -139,7 +139,8 @@ def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -
 
     Keys of the JSON object: title, fingerprint, source, entity, order, protected, public,
     guarantee; for a dataset of a project also dataset, about (null if it is about several
-    columns), columns, priors, over, pairs, entries, uncertainty, analysts, linear (queries by
+    columns), columns, priors, over, pairs, entries, uncertainty, analysts, approval (which
+    releases wait for a second person: above, first, words; null for none), linear (queries by
     name: column, by and weights), released_from and
     released_share (null if all rows may be released from), fitted (statements about fitted
     priors).
@@ -175,6 +176,8 @@ def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -
                 echo(f"{name:<11}  {', '.join(policy['columns'])}")
             elif policy[name]:
                 echo(f"{name:<11}  {policy[name]}")
+        if policy["approval"] is not None:
+            echo(f"approval     {policy['approval']['words']}")
         for name, query in policy["linear"].items():
             echo(f"linear       {name}: {query['column']}, weighted by {query['by']}")
         if policy["released_from"] is not None:

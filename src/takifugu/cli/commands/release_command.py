@@ -61,6 +61,13 @@ def run_release(
             " file goes FILE.csv-metadata.json, which says what it is about."
         ),
     ] = None,
+    approval: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="The number of the approval, where a second person has to allow the release.",
+        ),
+    ] = None,
     file: BatchFile = None,
     folder: InProject = None,
     backend: Backend = None,
@@ -70,7 +77,8 @@ def run_release(
 
     The same query again gives the same result and costs nothing. If the answer is mostly
     noise, it asks for confirmation before it charges (without a terminal --yes is needed). A
-    query that the budget does not admit ends with status 3. Keys of the JSON object: dataset,
+    query that the budget does not admit, or that waits for the approval of a second person
+    (`takifugu approve`), ends with status 3. Keys of the JSON object: dataset,
     query, window, groups, rows_read of the rows_there, columns, rows (of the result), error, cost,
     saving, free, at, mechanism, guarantee, provenance (priors, events of the ledger, software);
     with --out also out.
@@ -78,7 +86,7 @@ def run_release(
     from takifugu.cli.shared_options import show_warnings
     from takifugu.session.result_files import ResultFile
 
-    refuse_beside(file, name, {"kind": kind, **flags, "out": out})
+    refuse_beside(file, name, {"kind": kind, **flags, "out": out, "approval": approval})
     if file is not None:
         return release_batch(
             file, folder=folder, backend=backend, table=not no_table, as_json=as_json, yes=yes
@@ -102,7 +110,7 @@ def run_release(
             for note in plan.notes:  # before it is charged
                 echo(f"takifugu: {note}", err=True)
             accepted = yes or _accepted(plan, spinner)
-            result = session.release(plan, accept_noise=accepted)
+            result = session.release(plan, accept_noise=accepted, approval=approval)
             warning = session.releasable.warning
         _deliver(result, target, as_json)
     if warning is not None:

@@ -106,11 +106,13 @@ def run_run(
     """Release every period that is due and was not released; run it as often as you like.
 
     A period that was released is not released again, also if its rows changed since. A period that
-    the budget does not admit ends the command with status 3; those before it stay released. Keys of
-    the JSON object: released, a list of objects with schedule, start, end, columns, rows, cost and
-    out; refused (null, or the schedule and period that the budget does not admit).
+    the budget does not admit, or that waits for the approval of a second person, ends the command
+    with status 3; those before it stay released. Keys of the JSON object: released, a list of
+    objects with schedule, start, end, columns, rows, cost and out; refused (null, or the schedule
+    and period that is not admitted).
     """
     from takifugu.errors import BudgetExceeded
+    from takifugu.project.approval_rule import ApprovalNeeded
     from takifugu.project.schedules import only_run, session_options, states
 
     project = the_project(folder)
@@ -133,7 +135,7 @@ def run_run(
                     plan = session.plan(session_options(session, schedule, period))
                     try:
                         result = session.release(plan, accept_noise=schedule.accept_noise)
-                    except BudgetExceeded as error:
+                    except (BudgetExceeded, ApprovalNeeded) as error:
                         refused = {"schedule": schedule.name, **_window(period)}
                         message = str(error)
                         break

@@ -2,11 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from takifugu.cli.shared_options import AsJson, InProject, echo, the_project
+from takifugu.cli.shared_options import AsJson, InProject, echo, print_json, the_project
+from takifugu.cli.shell_completion import FILE, nearest_project
 
 
 def run_serve(
@@ -34,6 +35,9 @@ def run_serve(
     workers: Annotated[
         int | None, typer.Option(help="The most worker processes; by default 2.")
     ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Tell everything that is misconfigured; serve nothing.")
+    ] = False,
     folder: InProject = None,
     as_json: AsJson = False,
 ) -> None:
@@ -45,10 +49,10 @@ def run_serve(
 
     SIGTERM or Ctrl-C stops it in order: running requests end first. A second one stops it at once.
 
-    Keys of the JSON object: url, project, pid.
+    With --check the status is 1 if anything is wrong; a warning may be meant so. Keys of the JSON
+    object: url, project, pid; with --check: ok, project, checks (name, level: ok, warning or wrong,
+    found, advice).
     """
-    from takifugu.server.operation.read_settings import server_settings
-
     options = {
         "host": host,
         "port": port,
@@ -58,7 +62,13 @@ def run_serve(
         "origin": origin,
         "workers": workers,
     }
+    if check:
+        _check(folder, options, as_json=as_json)
+        return
     project = the_project(folder)
+
+    from takifugu.server.operation.read_settings import server_settings
+
     settings = server_settings(project, options)
 
     from takifugu.server.operation.server_process import run_server
@@ -70,3 +80,25 @@ def run_serve(
         echo(json.dumps(found, ensure_ascii=False) if as_json else url)
 
     run_server(project.file, settings, announce=announce)
+
+
+def _check(folder: Path | None, options: dict[str, Any], *, as_json: bool) -> None:
+    """Print what is misconfigured; an exit status of 1 if something is wrong."""
+    from takifugu.server.operation.server_check import check_server
+
+    found = folder or nearest_project(Path())
+    if found is None:
+        found = the_project(folder).file  # which says what is missing
+    file = found / FILE if found.is_dir() else found
+    findings = check_server(file, options)
+    well = all(one.level != "wrong" for one in findings)
+    if as_json:
+        checks = [vars(one) for one in findings]
+        print_json({"ok": well, "project": str(file), "checks": checks})
+    else:
+        for one in findings:
+            echo(f"{one.level:<8} {one.name:<9} {one.found}")
+            if one.advice:
+                echo(f"{'':<18} → {one.advice}")
+    if not well:
+        raise typer.Exit(1)

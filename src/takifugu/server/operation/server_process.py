@@ -7,6 +7,7 @@ cancels what is left, ends the workers, and exits with status 0. At a second sig
 import asyncio
 import logging
 import os
+import resource
 import signal
 import socket
 import ssl
@@ -31,6 +32,7 @@ from takifugu.server.operation.server_log import OWN, handle_loop_errors, log_to
 from takifugu.server.settings import ServerSettings
 
 log = logging.getLogger("takifugu.server")
+OTHER_FILES = 256  # beside connections
 AFTER_STOP = 10.0  # seconds beyond ``stop_time`` until a process that cannot end is ended
 
 try:
@@ -153,8 +155,9 @@ def run_server(
         settings: The settings, checked.
         announce: Called with the address once requests are answered.
     """
-    log_to_stderr()
     bound = listening_socket(settings)
+    log_to_stderr()
+    allow_files(settings)
     try:
         config = uvicorn_config(settings)
         with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
@@ -163,6 +166,17 @@ def run_server(
     finally:
         bound.close()
     log.info("stopped")
+
+
+def allow_files(settings: ServerSettings) -> None:
+    """Let this process open a file for each connection, as far as its user may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = settings.connections + 4 * OTHER_FILES
+    if hard != resource.RLIM_INFINITY:
+        needed = min(needed, hard)
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 def uvicorn_config(settings: ServerSettings) -> uvicorn.Config:
