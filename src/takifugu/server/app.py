@@ -9,8 +9,8 @@ from takifugu.server.routers import routers, routes
 from takifugu.server.services import Services
 
 
-def create_app(services: Services) -> FastAPI:
-    """The app of a server, whose routes share ``services``."""
+def documented_app() -> FastAPI:
+    """The routes, who may call them, and their OpenAPI document; nothing that they work with."""
     from takifugu import __version__
 
     app = FastAPI(
@@ -23,11 +23,18 @@ def create_app(services: Services) -> FastAPI:
         dependencies=[Depends(authorize)],
         generate_unique_id_function=lambda route: route.name,
     )
-    app.state.services, app.state.routes = services, routes()
+    app.state.routes = routes()
     for router in routers():
         app.include_router(router)
+    app.openapi = lambda: openapi_document(app)  # type: ignore[method-assign]
+    return app
+
+
+def create_app(services: Services) -> FastAPI:
+    """The app of a server, whose routes share ``services``."""
+    app = documented_app()
+    app.state.services = services
     add_handlers(app)
     app.add_middleware(ProblemsOnly)
-    add_access(app, services.settings)
-    app.openapi = lambda: openapi_document(app)  # type: ignore[method-assign]
+    add_access(app, services.settings)  # the outermost: whatever is answered has its headers
     return app

@@ -1,5 +1,7 @@
 """The OpenAPI document: what FastAPI finds, and who may call what, the bodies and the problems."""
 
+import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
@@ -8,12 +10,14 @@ from pydantic.json_schema import models_json_schema
 
 from takifugu.server.access_rules import API, BY_ROUTE, Rule
 from takifugu.server.api.bodies import BODIES, STANDS_FOR
+from takifugu.server.api.idempotency import KEY_HEADER
 from takifugu.server.api.problem_responses import ProblemDocument
 from takifugu.server.api.problems import MEDIA_TYPE
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+GENERIC = re.compile(r"\b(Page)_(\w+?)_(?=\W)")  # names of models such as Page[DatasetItem]
 REF = "#/components/schemas/{model}"
 DESCRIPTION = """\
 Statistics of protected tables, released under Pufferfish privacy and paid from one ledger.
@@ -35,6 +39,7 @@ TAGS = {
     "ledger": "The record of every charge and every decision, and its verification.",
     "reports": "What was released under which guarantee, for people.",
     "witness": "The head of another server's ledger, remembered here.",
+    "operation": "Whether the server runs and is ready, and what it counts.",
 }
 STATUSES = {
     400: "The request is not what HTTP or JSON allow.",
@@ -68,7 +73,7 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
         for path, methods in document["paths"].items():
             for method, operation in methods.items():
                 _complete(operation, BY_ROUTE[method.upper(), path])
-        app.openapi_schema = document
+        app.openapi_schema = json.loads(GENERIC.sub(r"\1Of\2", json.dumps(document)))
     return app.openapi_schema
 
 
@@ -109,6 +114,21 @@ def _referring(part: Any) -> Any:
     return found
 
 
+def _written_out(parameter: dict[str, Any]) -> None:
+    """A parameter as it is sent: it has no null, and a header its capital letters."""
+    schema = parameter["schema"]
+    kept = [one for one in schema.pop("anyOf", ()) if one != {"type": "null"}]
+    if len(kept) == 1:
+        schema |= kept[0]
+    elif kept:
+        schema["anyOf"] = kept
+    if parameter["in"] == "header":
+        parameter["name"] = "-".join(part.capitalize() for part in parameter["name"].split("-"))
+    if parameter["name"] == KEY_HEADER:  # read by us, so that its absence is explained
+        parameter["required"] = True
+        schema |= {"minLength": 1, "maxLength": 128, "pattern": "^[!-~]+$"}
+
+
 def _complete(operation: dict[str, Any], rule: Rule) -> None:
     """Who may call an operation, and what can go wrong with it."""
     responses, declared = operation["responses"], set[int]()
@@ -116,6 +136,7 @@ def _complete(operation: dict[str, Any], rule: Rule) -> None:
         if "HTTPValidationError" in str(responses[code]) or "content" not in responses[code]:
             del responses[code]
             declared.add(int(code))
+    operation["summary"] = operation.get("description", "").partition("\n")[0]
     possible = {400, 404, 405, 429, 500, 503}
     if not rule.anybody:
         operation["security"] = [{"token": []}, {"session": []}]
@@ -123,8 +144,12 @@ def _complete(operation: dict[str, Any], rule: Rule) -> None:
         operation["description"] = (
             f"{operation.get('description', '').rstrip()}\n\nRoles: {', '.join(rule.roles)}."
         ).strip()
-    if operation.get("parameters"):
+    for parameter in operation.get("parameters", ()):
         possible |= {422}
+        _written_out(parameter)
+    for response in responses.values():
+        if response["description"] == "Successful Response":
+            response["description"] = "It is answered."
     if "requestBody" in operation:
         possible |= {409, 413, 415, 422}
     if rule.path.startswith(f"{API}/datasets/"):

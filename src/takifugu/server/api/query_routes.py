@@ -47,7 +47,7 @@ def query_options(document: dict[str, Any]) -> "QueryOptions":
     tags=["plans"],
     **takes(PlanRequest),
 )
-async def plan(
+async def plan_query(
     request: Request,
     dataset: DatasetName,
     body: Annotated[PlanRequest, body_of(PlanRequest)],

@@ -113,7 +113,7 @@ def no_release() -> Problem:
 
 
 @router.get(f"{API}/releases", response_model=Page[ReleaseView])
-async def releases(
+async def list_releases(
     request: Request,
     paging: PageOption,
     dataset: Annotated[
@@ -148,7 +148,7 @@ def _is_kept(services: Services, event: "Event") -> bool:
 
 
 @router.get(f"{API}/releases/{{charge}}", response_model=ReleaseView)
-async def release(request: Request, charge: ChargeNumber) -> Response:
+async def show_release(request: Request, charge: ChargeNumber) -> Response:
     """What the ledger has of a release."""
     services, actor = services_of(request), actor_of(request)
     event = await services.of_ledger(lambda ledger: ledger.event(charge))
@@ -192,7 +192,9 @@ FormatOption = Annotated[
         },
     },
 )
-async def result(request: Request, charge: ChargeNumber, format: FormatOption = None) -> Response:
+async def fetch_result(
+    request: Request, charge: ChargeNumber, format: FormatOption = None
+) -> Response:
     """The result of a release, as JSON, CSV (and its metadata), Parquet, Arrow or Excel."""
     kept = await kept_result(services_of(request), actor_of(request), charge)
     form = chosen(request, format, FORMATS)
@@ -225,7 +227,7 @@ async def result(request: Request, charge: ChargeNumber, format: FormatOption = 
         },
     },
 )
-async def figure(
+async def fetch_figure(
     request: Request,
     charge: ChargeNumber,
     format: Annotated[
