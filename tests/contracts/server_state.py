@@ -18,11 +18,12 @@ import pytest
 
 import takifugu
 from takifugu.errors import InvalidCharge, InvalidFile, NewerLedger
+from takifugu.ledger.events.event_chain import Anchor
 from takifugu.ledger.storage.statement import insert
 from takifugu.ledger.storage.store import Store
 from takifugu.server.roles import ROLES, Role
 from takifugu.server.state.access_tokens import TokenRecord
-from takifugu.server.state.approval_requests import Approval, ApprovalRequest
+from takifugu.server.state.approval_requests import MOST_PENDING, Approval, ApprovalRequest
 from takifugu.server.state.browser_sessions import LONGEST, MOST
 from takifugu.server.state.server_state import ServerState, state_at
 from takifugu.server.state.state_errors import (
@@ -32,6 +33,7 @@ from takifugu.server.state.state_errors import (
     StateConflict,
 )
 from takifugu.server.state.state_tables import STEPS
+from takifugu.server.state.witness_table import WitnessedHead
 from tests.raising import raises
 
 ROOT = Path(takifugu.__file__).parents[2]
@@ -351,8 +353,12 @@ def test_what_became_of_an_approved_request(state: ServerState) -> None:
     with raises(StateConflict, reason="decided"):
         state.finish_approval(1, charge=10)
     state.decide(2, "approved", "olga", note="fine")
-    failed = state.finish_approval(2, problem="over budget")
-    assert (failed.state, failed.note, failed.charge) == ("failed", "over budget", None)
+    failed = state.finish_approval(2, problem={"detail": "over budget"})
+    assert (failed.state, failed.note, failed.charge) == ("failed", "fine", None)
+    assert failed == state.approval(2) and failed.problem == {"detail": "over budget"}
+    for wrong in ({}, {"charge": 9, "problem": {}}):
+        with raises(InvalidApproval, field="charge"):
+            state.finish_approval(2, **wrong)  # type: ignore[arg-type]
     assert state.decide(3, "withdrawn", "ana").state == "withdrawn"
     with raises(StateConflict, reason="decided"):
         state.decide(3, "approved", "olga")
@@ -374,6 +380,28 @@ def test_the_same_request_under_the_same_key_is_one(state: ServerState) -> None:
     assert set(many) == {3}
 
 
+def test_an_analyst_has_so_many_requests_that_wait(state: ServerState) -> None:
+    for number in range(MOST_PENDING):
+        state.ask_approval(asked(f"k{number}"))
+    with raises(StateConflict, field="analyst", reason="many"):
+        state.ask_approval(asked("one more"))
+    assert state.ask_approval(asked("k0")).id == 1  # the same as before
+    assert state.ask_approval(asked("one more", analyst="bo")).state == "pending"
+    state.decide(1, "withdrawn", "ana")
+    assert state.ask_approval(asked("one more")).state == "pending"
+
+
+def test_a_request_is_found_by_its_key(state: ServerState) -> None:
+    made = state.ask_approval(asked(plan={"cost": {"alone": 0.5}}))
+    assert state.approval_asked("ana", "k1") == made
+    assert made.request.plan == {"cost": {"alone": 0.5}}
+    assert state.approval_asked("ana", "k2") is None
+    assert state.approval_asked("bo", "k1") is None
+    assert state.ask_approval(asked(plan={"cost": {"alone": 0.6}})).request.plan == (
+        made.request.plan
+    )
+
+
 def test_requests_are_listed_a_page_at_a_time(state: ServerState) -> None:
     for number in range(6):
         state.ask_approval(asked(f"k{number}", analyst=("ana", "bo")[number % 2]))
@@ -388,6 +416,8 @@ def test_requests_are_listed_a_page_at_a_time(state: ServerState) -> None:
     assert numbers(state.approvals(analyst="bo")) == [2, 4, 6]
     assert numbers(state.approvals("refused", "bo")) == [2]
     assert numbers(state.approvals("refused", "ana")) == []
+    assert numbers(state.approvals(before=5, limit=2)) == [4, 3]
+    assert numbers(state.approvals(analyst="ana", before=2**62)) == [5, 3, 1]
     assert state.approvals(limit=-1) == []
     with raises(InvalidApproval, field="state"):
         state.approvals("lost")  # type: ignore[arg-type]
@@ -426,6 +456,65 @@ def test_a_result_is_kept_once(state: ServerState, clock: Clock) -> None:
     assert len({one.document["n"] for one in found}) == 1
 
 
+# --- heads of other ledgers ---
+
+
+LEDGER, OTHER = "a" * 32, "b" * 32
+
+
+def event(seq: int, letter: str = "c") -> Anchor:
+    return Anchor(seq, letter * 64)
+
+
+def test_a_head_is_recorded_if_it_still_is_what_was_seen(state: ServerState) -> None:
+    assert state.witnessed(LEDGER, "far") is None
+    assert state.record_head(LEDGER, event(1), event(9), "far") is None  # not what was seen
+    assert state.witnessed(LEDGER, "far") is None
+    assert state.record_head(LEDGER, event(1), None, "far") == event(1)
+    assert state.record_head(LEDGER, event(1), None, "far") == event(1)  # sent twice
+    assert state.record_head(LEDGER, event(3), None, "far") == event(1)
+    assert state.record_head(LEDGER, event(3), event(2), "far") == event(1)
+    assert state.record_head(LEDGER, event(3), event(1), "far") == event(3)
+    assert state.witnessed(LEDGER, "far") == event(3)
+    assert state.witnessed(OTHER, "far") is None
+    assert state.head_returns(LEDGER) == 0
+
+
+def test_a_head_that_goes_back_is_counted(state: ServerState, clock: Clock) -> None:
+    state.record_head(LEDGER, event(5), None, "far")
+    assert state.record_head(LEDGER, event(4), event(5), "far") == event(4)
+    assert state.record_head(LEDGER, event(4, "d"), event(4), "far") == event(4, "d")
+    assert state.head_returns(LEDGER) == 2
+    assert state.head_returns(OTHER) == 0
+    assert state.witnessed_heads() == [WitnessedHead(LEDGER, event(4, "d"), "far", clock.time)]
+
+
+def test_only_who_began_a_record_goes_on(state: ServerState) -> None:
+    state.record_head(LEDGER, event(5), None, "far")
+    with raises(StateConflict, reason="another person"):
+        state.witnessed(LEDGER, "near")
+    with raises(StateConflict, reason="another person"):
+        state.record_head(LEDGER, event(6), event(5), "near")
+    assert state.witnessed(LEDGER, "far") == event(5)
+    assert state.record_head(OTHER, event(6), None, "near") == event(6)
+
+
+def test_of_many_heads_at_once_one_is_recorded_after_what_was_seen(
+    state: ServerState, another: Opener
+) -> None:
+    state.record_head(LEDGER, event(1), None, "far")
+    other = another()
+
+    def record(number: int) -> Anchor | None:
+        one = (state, other)[number % 2]
+        return one.record_head(LEDGER, event(2 + number), event(1), "far")
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(record, range(8)))
+    now = state.witnessed(LEDGER, "far")
+    assert now is not None and set(found) == {now} and now.seq >= 2
+
+
 # --- the storage ---
 
 
@@ -447,7 +536,7 @@ def test_one_of_a_later_version_is_refused(place: str) -> None:
     state_at(place).close()
     store = Store(place, read_only=False, wait=5)
     with store.writing() as connection:
-        insert(STEPS, "place", "name").run(connection, {"place": 2, "name": "0002 later"})
+        insert(STEPS, "place", "name").run(connection, {"place": 99, "name": "9999 later"})
     store.close()
-    with raises(NewerLedger, field="0002 later"):
+    with raises(NewerLedger, field="9999 later"):
         state_at(place)

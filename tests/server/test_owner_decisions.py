@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from takifugu.engines import InvalidQuery
-from takifugu.errors import InvalidCharge, LedgerConflict, UnsoundRequest
+from takifugu.errors import InvalidCharge, LedgerConflict, LedgerDamaged, UnsoundRequest
 from takifugu.priors import read_prior, write_prior
 from takifugu.project.policy import InvalidProject
 from takifugu.project.project import Project, open_project
 from takifugu.server.work import owner_decisions as owner
 from takifugu.server.work.ledger_documents import (
     event_document,
-    export_lines,
+    export_part,
     ledger_document,
     verification_document,
 )
@@ -312,26 +312,33 @@ def test_events_are_told_without_marks_of_the_data(project: Project) -> None:
     assert [one["seq"] for one in found] == [event.seq for event in events]
 
 
+def test_auditors_see_files_without_their_folders(project: Project) -> None:
+    other_table(project)
+    write_prior(CHAIN, project.folder.parent / "elsewhere.json")
+    project.add_dataset(
+        "other", project.folder / "other.toml", priors=[project.folder.parent / "elsewhere.json"]
+    )
+    with project.ledger(read_only=True) as ledger:
+        (event,) = list(ledger.history("other", kind="policy"))
+    assert str(project.folder.parent) in json.dumps(event_document(event))
+    told = json.dumps(event_document(event, places=False))
+    assert str(project.folder.parent) not in told
+    assert "elsewhere.json" in told
+
+
 def test_an_export_is_what_the_command_writes(project: Project, tmp_path: Path) -> None:
     release(project)
     with project.ledger(inspect=True) as ledger:
-        count = ledger.export(tmp_path / "export.jsonl")
+        last = ledger.head().seq
+        assert ledger.export(tmp_path / "export.jsonl") == last
         for most in (1, 2, 500):
-            assert (
-                b"".join(export_lines(ledger, most=most))
-                == (tmp_path / "export.jsonl").read_bytes()
-            )
-        assert len(list(export_lines(ledger, most=1))) == count
-
-
-def test_an_export_ends_where_it_began_to_end(project: Project) -> None:
-    with project.ledger(inspect=True) as ledger:
-        seq = ledger.head().seq
-        parts = export_lines(ledger, most=1)
-        lines = [next(parts)]
-        owner.set_budget(project, "stays", "9")
-        lines += parts
-    assert len(lines) == seq
+            parts, after = [], 0
+            while after < last:
+                part, after = export_part(ledger, after, last, most)
+                parts.append(part)
+            assert b"".join(parts) == (tmp_path / "export.jsonl").read_bytes()
+        with raises(LedgerDamaged, reason="missing", event=last + 1):
+            export_part(ledger, last, last + 1, 10)
 
 
 def test_a_verification_tells_what_is_wrong(project: Project) -> None:

@@ -18,6 +18,13 @@ ROUTERS: tuple[str, ...] = (
     "takifugu.server.api.query_routes",
     "takifugu.server.api.release_routes",
     "takifugu.server.api.job_routes",
+    "takifugu.server.api.approval_routes",
+    "takifugu.server.api.budget_routes",
+    "takifugu.server.api.dataset_routes",
+    "takifugu.server.api.prior_routes",
+    "takifugu.server.api.ledger_routes",
+    "takifugu.server.api.report_routes",
+    "takifugu.server.api.witness_routes",
 )
 
 

@@ -57,17 +57,16 @@ class Served:
 @contextmanager
 def served(project: Path, **settings: Any) -> Iterator[Served]:
     """The app of a project, from its start to its end, with a token for everybody in `PEOPLE`."""
-    made: list[Services] = []
+    services = open_services(project, replace(SETTINGS, **settings))
+    app = create_app(services)
+    inner = app.router.lifespan_context
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> Any:
-        app.state.services = services
-        yield
+        async with inner(app):
+            yield
         await services.close()
 
-    services = open_services(project, replace(SETTINGS, **settings))
-    made.append(services)
-    app = create_app(services)
     app.router.lifespan_context = lifespan
     tokens = {
         name: services.state.create_token(name, role, None, "test").secret  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Request, Response
 
 from takifugu.server.access_rules import API
+from takifugu.server.api.approval_models import WaitingRelease
 from takifugu.server.api.bodies import body_of, takes
 from takifugu.server.api.description_routes import DatasetName, find_dataset
 from takifugu.server.api.idempotency import KeyHeader, checked_key
@@ -19,6 +20,7 @@ from takifugu.server.api.query_models import (
 from takifugu.server.api.release_jobs import begin_release, release_view
 from takifugu.server.api.running import (
     LATER,
+    JobView,
     PreferHeader,
     accepted,
     new_task,
@@ -73,7 +75,12 @@ async def plan_query(
     status_code=201,
     response_model=ReleaseResponse,
     responses={
-        **LATER,
+        202: {
+            "model": JobView | WaitingRelease,
+            "description": "It takes longer: the job; or an owner has to approve it: the request."
+            " `Location` is its address.",
+            "headers": LATER[202]["headers"],
+        },
         201: {
             "description": "It was charged, drawn and recorded, or was stored and is free.",
             "headers": {

@@ -72,13 +72,10 @@ def begin_release(
     *,
     key: str,
     accept_noise: bool = False,
-    approval: int | None = None,
     plan: str | None = None,
 ) -> ReleaseJob:
     """Start a release, or join the one that runs under the same key."""
     options = {"query": dict(query), "key": key, "accept_noise": accept_noise}
-    if approval is not None:
-        options["approval"] = approval
     if plan is not None:
         options["plan"] = plan
     job = services.board.start(actor, Task("release", dataset, actor, options))
@@ -113,39 +110,17 @@ async def _end(services: Services, job: Job) -> Outcome:
 
 
 def _kept(services: Services, job: Job) -> Outcome:
-    """Keep what was released, so that it can be fetched again."""
+    """Keep what was released, so that it can be fetched again; or say what it waits for."""
     result: Mapping[str, Any] = job.result
     if "approval" in result:
-        return waits_for_owner(result["approval"])
-    charge: int = result["charge"]
+        return Outcome(202, result, f"{API}/approvals/{result['approval']['id']}")
+    charge: int = result["charge"]["event"]
     try:
         services.state.keep_result(charge, str(job.task.dataset), job.actor.name, result["result"])
     except TakifuguError as error:  # it is in the ledger; the same request keeps it again
         log.error("the result of charge %d was not kept: %s", charge, type(error).__name__)
     document = {"charge": charge, "result": result["result"]}
     return Outcome(201, document, f"{API}/releases/{charge}")
-
-
-def waits_for_owner(approval: Mapping[str, Any]) -> Outcome:
-    """What a release comes to that an owner has to approve.
-
-    Raises:
-        Problem: The owner has refused, the analyst has withdrawn it, or it failed afterwards.
-    """
-    state = approval["state"]
-    if state == "failed" and approval["problem"] is not None:
-        raise Problem.of_document(approval["problem"])
-    if state in ("refused", "withdrawn", "failed"):
-        raise Problem(
-            *(409, f"approval-{state}"),
-            f"the request for this release was {state}; nothing was charged. Ask under a new"
-            " Idempotency-Key",
-            field="approval",
-            reason=state,
-            extra={"approval": dict(approval)},
-        )
-    document = {"kind": "approval", **approval}
-    return Outcome(202, document, f"{API}/approvals/{approval['id']}")
 
 
 def until_step(took: float, step: float) -> float:

@@ -18,6 +18,7 @@ from takifugu.server.state.approval_requests import Approval, ApprovalRequest, A
 from takifugu.server.state.browser_sessions import BrowserSession, SessionTable
 from takifugu.server.state.kept_results import KeptResult, ResultTable
 from takifugu.server.state.state_tables import prepare_tables
+from takifugu.server.state.witness_table import WitnessTable
 
 if TYPE_CHECKING:
     from takifugu.project.project import Project
@@ -37,7 +38,7 @@ __all__ = [
 STATE = "takifugu.server"
 
 
-class ServerState(SessionTable, ApprovalTable, ResultTable):
+class ServerState(SessionTable, ApprovalTable, ResultTable, WitnessTable):
     """The state of a server. Every method is one transaction."""
 
 

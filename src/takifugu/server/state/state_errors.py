@@ -8,7 +8,8 @@ class StateConflict(TakifuguError):
 
     Its reasons: ``unknown`` (there is none of that number or name), ``decided`` (somebody has
     decided already), ``key`` (the key was used for another request), ``same person`` (who asks
-    cannot decide), ``another person`` (only who asked can withdraw).
+    cannot decide), ``another person`` (only who asked can withdraw), ``many`` (too many wait),
+    ``no token`` (who asked has no token that works).
     """
 
 

@@ -14,6 +14,8 @@ TOKENS = "takifugu_server_tokens"
 SESSIONS = "takifugu_server_sessions"
 APPROVALS = "takifugu_server_approvals"
 RESULTS = "takifugu_server_results"
+HEADS = "takifugu_server_heads"
+RETURNS = "takifugu_server_head_returns"
 
 # Times are texts of one length in UTC, so that their order is that of time.
 FIRST = (
@@ -40,7 +42,8 @@ FIRST = (
         ends VARCHAR(40) NOT NULL)""",
     f"CREATE INDEX takifugu_server_sessions_of ON {SESSIONS} (token)",
     # asked_under: the idempotency key of the request; options: the query, as JSON; event: of the
-    # ledger, the decision; charge: of the ledger, what was released
+    # ledger, the decision; charge: of the ledger, what was released; plan: what was shown to the
+    # analyst who asked, as JSON; problem: why an approved release failed, as JSON
     f"""CREATE TABLE {APPROVALS} (
         id BIGINT NOT NULL PRIMARY KEY,
         dataset TEXT NOT NULL,
@@ -51,14 +54,17 @@ FIRST = (
         epsilon TEXT NOT NULL,
         why TEXT NOT NULL,
         options TEXT NOT NULL,
+        plan TEXT NOT NULL,
         state VARCHAR(20) NOT NULL,
         asked VARCHAR(40) NOT NULL,
         decided VARCHAR(40),
         decided_by TEXT,
         note TEXT NOT NULL,
         event BIGINT,
-        charge BIGINT)""",
+        charge BIGINT,
+        problem TEXT)""",
     f"CREATE UNIQUE INDEX takifugu_server_asked_once ON {APPROVALS} (analyst, asked_under)",
+    f"CREATE INDEX takifugu_server_approval_events ON {APPROVALS} (event)",
     f"CREATE INDEX takifugu_server_approval_states ON {APPROVALS} (state, id)",
     # one for each analyst who was given the answer of a charge; analyst: empty for nobody by name
     f"""CREATE TABLE {RESULTS} (
@@ -69,7 +75,28 @@ FIRST = (
         kept VARCHAR(40) NOT NULL,
         PRIMARY KEY (charge, analyst))""",
 )
-KNOWN: tuple[tuple[str, tuple[str, ...]], ...] = (("0001 tokens, approvals, results", FIRST),)
+# heads of ledgers that others keep: who has recorded one, and when; and each time that an earlier
+# event was recorded in place of a later one, which only a loss of history explains
+SECOND = (
+    f"""CREATE TABLE {HEADS} (
+        ledger VARCHAR(32) NOT NULL PRIMARY KEY,
+        seq BIGINT NOT NULL,
+        hash VARCHAR(64) NOT NULL,
+        owner TEXT NOT NULL,
+        at VARCHAR(40) NOT NULL)""",
+    f"""CREATE TABLE {RETURNS} (
+        id BIGINT NOT NULL PRIMARY KEY,
+        ledger VARCHAR(32) NOT NULL,
+        seq BIGINT NOT NULL,
+        hash VARCHAR(64) NOT NULL,
+        later_seq BIGINT NOT NULL,
+        later_hash VARCHAR(64) NOT NULL,
+        at VARCHAR(40) NOT NULL)""",
+)
+KNOWN: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("0001 tokens, approvals, results", FIRST),
+    ("0002 heads of other ledgers", SECOND),
+)
 
 _MADE = f"""CREATE TABLE {STEPS} (
     place INTEGER NOT NULL PRIMARY KEY,

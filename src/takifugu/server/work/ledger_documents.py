@@ -1,9 +1,11 @@
 """What a ledger holds, as JSON for owners and auditors; nothing here changes it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any
 
+from takifugu.errors import LedgerDamaged
 from takifugu.ledger import Event, Ledger, Position
 from takifugu.ledger.event_words import event_words
 from takifugu.losses import Total
@@ -11,9 +13,16 @@ from takifugu.losses import Total
 HIDDEN = frozenset({"data", "question", "marks"})  # marks of the data; early ones had no key
 
 
-def event_document(event: Event) -> dict[str, Any]:
-    """An event: its number, time, kind, actor, what it says in words, and all of it but marks."""
+def event_document(event: Event, *, places: bool = True) -> dict[str, Any]:
+    """An event: its number, time, kind, actor, what it says in words, and all of it but marks.
+
+    Without ``places`` its files are named without their folders.
+    """
     body = {name: value for name, value in event.body.items() if name not in HIDDEN}
+    details = body.get("details")
+    if not places and isinstance(details, Mapping) and "files" in details:
+        files = [PurePath(str(file)).name for file in details["files"]]
+        body["details"] = {**details, "files": files}
     return {
         "seq": event.seq,
         "at": event.at.isoformat(),
@@ -82,17 +91,17 @@ def verification_document(ledger: Ledger, *, places: bool) -> dict[str, Any]:
     return found | ({"place": ledger.name} if places else {})
 
 
-def export_lines(ledger: Ledger, *, most: int = 500) -> Iterator[bytes]:
-    """Every event up to the head of now, as ``takifugu ledger export`` writes it; in parts.
+def export_part(ledger: Ledger, after: int, last: int, most: int) -> tuple[bytes, int]:
+    """The events after a number, as ``takifugu ledger export`` writes them; the last one's number.
 
-    Each part is a transaction of its own, so that a reader who is slow holds nothing open. Events
-    are never changed, so that the parts fit.
+    At most ``most``, and none after ``last``. Each part is a transaction of its own, so that a
+    reader who is slow holds nothing open. Events are never changed, so that the parts fit; a ledger
+    that was replaced by a shorter one meanwhile is an error.
     """
-    last, after = ledger.head().seq, 0
-    while after < last:
-        rows = ledger.stored(after, min(most, last - after))
-        if not rows:
-            return
-        lines = (f'{{"hash":{json.dumps(hash_)},"body":{body}}}\n' for _, hash_, body in rows)
-        yield "".join(lines).encode("ascii")
-        after = rows[-1][0]
+    rows = ledger.stored(after, min(most, last - after))
+    if not rows:
+        raise LedgerDamaged(
+            f"event {after + 1} is missing; restore a copy", reason="missing", event=after + 1
+        )
+    lines = (f'{{"hash":{json.dumps(hash_)},"body":{body}}}\n' for _, hash_, body in rows)
+    return "".join(lines).encode("ascii"), rows[-1][0]

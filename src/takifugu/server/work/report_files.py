@@ -4,29 +4,52 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from takifugu.project import Project
+from takifugu.reports.report_signature import SUFFIX
 
 KINDS = {"report.html": "text/html; charset=utf-8", "report.pdf": "application/pdf"}
+SIGNATURE = "text/plain; charset=utf-8"
 _STYLE = re.compile(r"<style[^>]*>(.*?)</style>", re.DOTALL)
 Progress = Callable[[str], None]
 
 
 def report_file(
-    project: Project, name: str, datasets: Sequence[str], progress: Progress | None = None
+    project: Project,
+    name: str,
+    datasets: Sequence[str],
+    *,
+    signing_key: str | None = None,
+    signer: str = "",
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """A report: its bytes, its kind, the policy for browsers, and the head that it states."""
+    """A report, or its signature.
+
+    Args:
+        project: The project that it is about.
+        name: "report.html" or "report.pdf"; with ".sig" at its end, the signature of that file.
+        datasets: What it is about; empty for everything.
+        signing_key: The file of the Ed25519 key, for a signature.
+        signer: Who asks for a signature; the key is the server's.
+        progress: Called with what is being done.
+
+    Returns:
+        ``content``; ``type``; ``policy`` for browsers, of a page; ``head`` (seq and hash) that the
+        report states; ``sound``; and ``sha256`` of the report itself.
+    """
     from takifugu.project.project_report import project_report
     from takifugu.reports.report_page import report_page
 
-    if name == "report.pdf":
+    file = name.removesuffix(SUFFIX)
+    if file == "report.pdf":
         from takifugu.reports.pdf_file import check_pdf
 
         check_pdf()  # before the work
     report = project_report(project, tuple(datasets), progress=progress)
     page = report_page(report)
-    if name == "report.pdf":
+    if file == "report.pdf":
         from takifugu.reports.pdf_file import pdf_of
 
         if progress is not None:
@@ -34,14 +57,19 @@ def report_file(
         content = pdf_of(page)
     else:
         content = page.html().encode()
-    return {
-        "content": content,
-        "type": KINDS[name],
-        "policy": page_policy(content) if name == "report.html" else None,
+    facts = {
         "head": {"seq": report.ledger.seq, "hash": report.ledger.hash},
         "sound": report.ledger.sound,
         "sha256": hashlib.sha256(content).hexdigest(),
     }
+    if file != name:
+        from takifugu.reports.report_signature import read_private_key, sign_report
+
+        key = read_private_key(Path(signing_key or "").read_bytes())
+        signed = sign_report(content, key, signer=f"the server, as {signer} asked")
+        return {"content": signed, "type": SIGNATURE, "policy": None} | facts
+    policy = page_policy(content) if file == "report.html" else None
+    return {"content": content, "type": KINDS[file], "policy": policy} | facts
 
 
 def page_policy(content: bytes) -> str:

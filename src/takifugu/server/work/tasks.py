@@ -18,6 +18,7 @@ TASK_MODULES = (
     "takifugu.server.work.dataset_tasks",
     "takifugu.server.work.query_tasks",
     "takifugu.server.work.result_tasks",
+    "takifugu.server.work.owner_tasks",
 )
 
 

@@ -11,6 +11,7 @@ from takifugu.engines import DatabaseFailed
 from takifugu.errors import LedgerDamaged, LedgerSetBack, NewerLedger, NotALedger, TakifuguError
 from takifugu.project.opened_dataset import Identity, OpenedDataset, identity, open_dataset
 from takifugu.project.project import Project, open_project
+from takifugu.server.state.server_state import ServerState, open_state
 
 if TYPE_CHECKING:
     from takifugu.project.policy_session import PolicySession
@@ -34,6 +35,7 @@ class WorkerHost:
         self._project: Project | None = None
         self._read: Identity = None
         self._opened = OrderedDict[str, OpenedDataset]()
+        self._state: ServerState | None = None
 
     def project(self) -> Project:
         """The project as its file is now; read again if the file changed."""
@@ -71,6 +73,12 @@ class WorkerHost:
         """The queries of an analyst on a dataset."""
         return self.opened(name).session(analyst, actor=actor)
 
+    def state(self) -> ServerState:
+        """The state of the server, which workers share with it."""
+        if self._state is None:
+            self._state = open_state(self.project())
+        return self._state
+
     def drop(self, name: str) -> None:
         """Close a dataset, if it is open."""
         found = self._opened.pop(name, None)
@@ -92,3 +100,5 @@ class WorkerHost:
         """Close every dataset."""
         for name in self.datasets():
             self.drop(name)
+        if self._state is not None:
+            self._state.close()

@@ -1,0 +1,317 @@
+"""Releases that wait for an owner: from the request to the result, whatever crashes in between.
+
+An analyst asks for a release that the policy wants a second person for. The request is stored under
+the analyst's idempotency key: `pending`. An owner decides: an event of the ledger, then the request
+is `approved` or `refused`. An approved one is released at once, under the original key and the
+analyst's name, and its charge names the event: `released`, or `failed` with the problem.
+
+Each step is durable before the next begins, and each can be done again:
+
+* before the request is stored nothing has happened; afterwards the same key finds it;
+* after the event and before the request is marked, `adopt_decisions` finds the event by dataset,
+  analyst and query, and marks the request: no second event is written;
+* after that and before the charge, or before its answer is recorded, the same release is done
+  again under the same key: the ledger charges a key once and records one answer for it;
+* after the answer and before the request is marked `released`, the same.
+
+What an approval is about is the query as the ledger identifies it: rows, mechanism, loss and the
+state of the data. If any of these changed, the approval is void, and the request fails saying so.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from takifugu.errors import TakifuguError, UnsoundRequest
+from takifugu.ledger.canonical_text import folded
+from takifugu.project.approval_rule import ApprovalNeeded
+from takifugu.server.access_rules import API
+from takifugu.server.api.problems import Problem, problem_of
+from takifugu.server.state.approval_requests import Approval, ApprovalRequest
+from takifugu.server.state.server_state import ServerState
+from takifugu.server.state.state_errors import StateConflict
+
+if TYPE_CHECKING:
+    from takifugu.ledger import Event, Ledger
+    from takifugu.project.policy_session import PolicySession
+    from takifugu.session.release_plan import Plan
+
+Decision = Literal["approved", "refused"]
+TRY_AGAIN = 503  # the status of what may pass: a ledger that is locked, a database that is down
+_DECIDING = threading.Lock()  # so that one request gets one event
+
+
+@dataclass(frozen=True)
+class AskedRelease:
+    """A release as an analyst asks for it.
+
+    Attributes:
+        dataset: The dataset.
+        analyst: Who asks.
+        key: The idempotency key of the request, of this analyst.
+        options: Everything that was asked with, as JSON: ``query``, ``accept_noise``, ``key``.
+    """
+
+    dataset: str
+    analyst: str
+    key: str
+    options: Mapping[str, Any]
+
+    @property
+    def accept_noise(self) -> bool:
+        """Whether an answer that is mostly noise is wanted all the same."""
+        return bool(self.options.get("accept_noise", False))
+
+
+def release_or_ask(
+    state: ServerState,
+    session: "PolicySession",
+    asked: AskedRelease,
+    plan: Callable[[], "Plan"],
+    shown: Callable[["Plan"], Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Release, if no owner has to decide or one has; store a request otherwise.
+
+    Args:
+        state: The state of the server.
+        session: The session of the analyst who asks.
+        asked: What they ask for.
+        plan: Makes its plan.
+        shown: The plan as the analyst sees it.
+
+    Returns:
+        ``charge`` and ``result``; or ``approval``, the request and what became of it.
+    """
+    known = state.approval_asked(asked.analyst, asked.key)
+    if known is None:
+        made = plan()
+        try:
+            return _released(session, asked, made, None)
+        except ApprovalNeeded as needed:
+            if not asked.accept_noise:
+                session.refuse_noise(made)  # no owner is asked for what would be refused then
+            request = _request(asked, made, needed.why, shown(made))
+        return waiting_document(state.ask_approval(request))
+    if (known.request.dataset, dict(known.request.options)) != (asked.dataset, dict(asked.options)):
+        raise StateConflict(
+            f"key {asked.key!r:.80} was used for another request; use a new one",
+            field="key",
+            reason="key",
+        )
+    if known.state == "approved":
+        return _finished(state, session, asked, plan, known)
+    if known.problem is not None:
+        raise Problem.of_document(known.problem)
+    if known.state in ("refused", "withdrawn"):
+        raise _declined(known)
+    if known.state == "released" and known.charge is not None:
+        kept = state.result(known.charge, asked.analyst)
+        if kept is not None:
+            document = dict(kept.document)
+            return {"charge": document["provenance"]["charge"], "result": document}
+    return waiting_document(known)
+
+
+def _declined(known: Approval) -> Problem:
+    """What an analyst is told who asks again for what came to nothing."""
+    said = f": {known.note}" if known.note else ""
+    who = "the owner refused it" if known.state == "refused" else "it was withdrawn"
+    return Problem(
+        *(409, "ApprovalDeclined"),
+        f"request {known.id} came to nothing, {who}{said}; nothing was charged. Ask again with a"
+        " new idempotency key",
+        title="The release was not approved",
+        field="approval",
+        reason=known.state,
+        extra={
+            "request": known.id,
+            "dataset": known.request.dataset,
+            "state": known.state,
+            "note": known.note,
+        },
+    )
+
+
+def _request(
+    asked: AskedRelease, made: "Plan", why: str, shown: Mapping[str, Any]
+) -> ApprovalRequest:
+    from takifugu.ledger.event_words import asked_words
+    from takifugu.ledger.events.accepted_terms import decimal_up
+    from takifugu.session.release_plan import query_body
+
+    epsilon = decimal_up(made.cost.alone)
+    if epsilon is None or epsilon == "infinity":
+        raise UnsoundRequest(
+            "under the prior this release has an infinite epsilon, which no budget admits; ask for"
+            " less",
+            field="epsilon",
+        )
+    return ApprovalRequest(
+        dataset=asked.dataset,
+        analyst=asked.analyst,
+        key=asked.key,
+        question=made.charge.body()["question"],
+        words=asked_words(query_body(made.charge)),
+        epsilon=epsilon,
+        why=why,
+        options=dict(asked.options),
+        plan=dict(shown),
+    )
+
+
+def _released(
+    session: "PolicySession", asked: AskedRelease, made: "Plan", approval: int | None
+) -> dict[str, Any]:
+    found = session.release(made, accept_noise=asked.accept_noise, key=asked.key, approval=approval)
+    document = found.document()
+    return {"charge": document["provenance"]["charge"], "result": document}
+
+
+def _finished(
+    state: ServerState,
+    session: "PolicySession",
+    asked: AskedRelease,
+    plan: Callable[[], "Plan"],
+    known: Approval,
+) -> dict[str, Any]:
+    """Release what was approved, and mark the request; also what an earlier attempt has begun."""
+    try:
+        found = _released(session, asked, plan(), known.event)
+    except TakifuguError as error:
+        problem = problem_of(error, "analyst")
+        if problem["status"] == TRY_AGAIN:
+            raise
+        state.finish_approval(known.id, problem=problem)
+        raise Problem.of_document(problem) from error
+    charge = found["charge"]["event"]
+    state.keep_result(charge, asked.dataset, asked.analyst, found["result"])
+    state.finish_approval(known.id, charge=charge)
+    return found
+
+
+# --- the owner decides ---
+
+
+def decide(
+    state: ServerState,
+    ledger: "Ledger",
+    number: int,
+    decision: Decision,
+    by: str,
+    note: str = "",
+) -> Approval:
+    """Approve or refuse a request that waits: an event of the ledger, then the request.
+
+    Raises:
+        StateConflict: There is none, somebody has decided, or who asks would decide.
+    """
+    with _DECIDING:
+        known = state.approval(number)
+        if known is None:
+            raise StateConflict(f"there is no request {number}", field="request", reason="unknown")
+        if folded(by) == folded(known.request.analyst):
+            raise StateConflict(
+                f"request {number} was asked by {known.request.analyst!r:.80}; have another person"
+                " decide",
+                field="by",
+                reason="same person",
+            )
+        if known.state != "pending":
+            raise StateConflict(
+                f"request {number} is {known.state} already; nothing was changed",
+                field="request",
+                reason="decided",
+            )
+        event = _event_of(state, ledger, known)
+        if event is None or (event.body["decision"], event.body["actor"]) != (decision, by):
+            owner, request = ledger.acting(by), known.request
+            write = owner.approve if decision == "approved" else owner.refuse_request
+            event = write(
+                dataset=request.dataset,
+                analyst=request.analyst,
+                question=request.question,
+                words=request.words,
+                epsilon=request.epsilon,
+            )
+        return state.decide(number, decision, by, event=event.seq, note=note)
+
+
+def adopt_decisions(state: ServerState, ledger: "Ledger") -> list[Approval]:
+    """Mark requests whose decision is in the ledger and, after a crash, not here: these."""
+    found = []
+    with _DECIDING:
+        for known in _every(state, "pending"):
+            event = _event_of(state, ledger, known)
+            if event is not None:
+                decision: Decision = event.body["decision"]
+                by = event.body["actor"]
+                found.append(state.decide(known.id, decision, by, event=event.seq))
+    return found
+
+
+def _event_of(state: ServerState, ledger: "Ledger", known: Approval) -> "Event | None":
+    """The latest decision on a request that no request is marked with; None if there is none."""
+    request, last = known.request, ledger.head().seq + 1
+    while True:
+        page = ledger.events(
+            kind="approval", dataset=request.dataset, analyst=request.analyst, before=last
+        )
+        for event in page:
+            if event.at < known.asked:
+                return None
+            if event.body["question"] == request.question:
+                taken = state.approval_of_event(event.seq) is not None
+                return None if taken else event
+        if not page:
+            return None
+        last = page[-1].seq
+
+
+def to_resume(state: ServerState) -> list[Approval]:
+    """Requests that are approved and not released: to be released now."""
+    return _every(state, "approved")
+
+
+def _every(state: ServerState, which: Literal["pending", "approved"]) -> list[Approval]:
+    found: list[Approval] = []
+    while page := state.approvals(which, after=found[-1].id if found else 0):
+        found += page
+    return found
+
+
+# --- what people see ---
+
+
+def waiting_document(approval: Approval) -> dict[str, Any]:
+    """What a release is answered with that waits for an owner."""
+    return {"kind": "approval", "approval": approval_document(approval)}
+
+
+def approval_document(approval: Approval) -> dict[str, Any]:
+    """A request and what became of it, as the analyst and the owners see it.
+
+    The identity of the query stays on the server: it holds a mark of the data.
+    """
+    request = approval.request
+    plan = dict(request.plan)
+    return {
+        "id": approval.id,
+        "state": approval.state,
+        "dataset": request.dataset,
+        "analyst": request.analyst,
+        "words": request.words,
+        "epsilon": request.epsilon,
+        "why": request.why,
+        "query": request.options.get("query"),
+        "accept_noise": bool(request.options.get("accept_noise", False)),
+        "plan": plan,
+        "asked": approval.asked.isoformat(),
+        "decided": None if approval.decided is None else approval.decided.isoformat(),
+        "decided_by": approval.decided_by,
+        "note": approval.note,
+        "event": approval.event,
+        "charge": approval.charge,
+        "result": None if approval.charge is None else f"{API}/releases/{approval.charge}/result",
+        "problem": None if approval.problem is None else dict(approval.problem),
+    }
