@@ -47,7 +47,6 @@ STATUSES = {
     403: "The role of the token may not do this.",
     404: "There is no such thing, or not for the caller.",
     405: "The address does not answer this method.",
-    406: "None of the formats that the caller accepts can be had.",
     409: "The budget, the owner or the state of things refuses; nothing was released.",
     413: "The body is too large.",
     415: "The body is not JSON.",
@@ -131,11 +130,13 @@ def _written_out(parameter: dict[str, Any]) -> None:
 
 def _complete(operation: dict[str, Any], rule: Rule) -> None:
     """Who may call an operation, and what can go wrong with it."""
-    responses, declared = operation["responses"], set[int]()
+    responses = operation["responses"]
+    problem = {MEDIA_TYPE: {"schema": {"$ref": REF.format(model="ProblemDocument")}}}
     for code in [code for code in responses if code >= "400"]:
-        if "HTTPValidationError" in str(responses[code]) or "content" not in responses[code]:
+        if "HTTPValidationError" in str(responses[code]):
             del responses[code]
-            declared.add(int(code))
+        else:  # which the route has declared
+            responses[code]["content"] = problem
     operation["summary"] = operation.get("description", "").partition("\n")[0]
     possible = {400, 404, 405, 429, 500, 503}
     if not rule.anybody:
@@ -154,11 +155,6 @@ def _complete(operation: dict[str, Any], rule: Rule) -> None:
         possible |= {409, 413, 415, 422}
     if rule.path.startswith(f"{API}/datasets/"):
         possible |= {409}
-    for status in sorted(possible | declared):
-        responses.setdefault(
-            str(status),
-            {
-                "description": STATUSES[status],
-                "content": {MEDIA_TYPE: {"schema": {"$ref": REF.format(model="ProblemDocument")}}},
-            },
-        )
+    for status in sorted(possible):
+        response = {"description": STATUSES[status], "content": problem}
+        responses.setdefault(str(status), response)

@@ -38,7 +38,7 @@ ChargeNumber = Annotated[
 ]
 NOT_CHANGED: dict[int | str, dict[str, Any]] = {
     304: {"description": "The caller has it already, by `If-None-Match`."},
-    406: {},
+    406: {"description": "None of the formats that the caller accepts can be had."},
 }
 
 
