@@ -120,8 +120,8 @@ class RemoteDataset:
         }
         document = self._asked("releases", "releasing", body, key=plan.charge.key)
         found = DocumentPart.of(document)
-        if found.has("request") and not found.has("result"):
-            raise self._pending(found)
+        if found.has("approval") and not found.has("result"):
+            raise self._pending(found.part("approval"))
         return found.read("result", lambda value, _: result_from_document(value))
 
     def wait_for(self, request: int, *, timeout: float | None = None) -> Result:
@@ -165,7 +165,7 @@ class RemoteDataset:
                 pause = min(1.5 * pause, LOOK[1])
 
     def _pending(self, found: DocumentPart, request: int | None = None) -> TakifuguError:
-        number = found.whole("request") if request is None else request
+        number = found.whole("id") if request is None else request
         return ApprovalPending(number, dataset=self._name, why=found.maybe("why", text) or "")
 
     # --- what is public of it ---

@@ -9,6 +9,7 @@ from takifugu.server.access.authentication import add_access, authorize
 from takifugu.server.api.openapi_document import openapi_document
 from takifugu.server.api.problem_responses import ProblemsOnly, add_handlers
 from takifugu.server.approval_desk import ApprovalDesk
+from takifugu.server.pages.error_pages import add_pages
 from takifugu.server.routers import routers, routes
 from takifugu.server.services import Services
 
@@ -31,6 +32,13 @@ def documented_app() -> FastAPI:
     app.state.routes = routes()
     for router in routers():
         app.include_router(router)
+<<<<<<< HEAD
+=======
+    add_handlers(app)
+    app.add_middleware(ProblemsOnly)
+    add_pages(app)
+    add_access(app, services.settings)
+>>>>>>> main
     app.openapi = lambda: openapi_document(app)  # type: ignore[method-assign]
     return app
 
