@@ -32,13 +32,6 @@ def documented_app() -> FastAPI:
     app.state.routes = routes()
     for router in routers():
         app.include_router(router)
-<<<<<<< HEAD
-=======
-    add_handlers(app)
-    app.add_middleware(ProblemsOnly)
-    add_pages(app)
-    add_access(app, services.settings)
->>>>>>> main
     app.openapi = lambda: openapi_document(app)  # type: ignore[method-assign]
     return app
 
@@ -49,6 +42,7 @@ def create_app(services: Services) -> FastAPI:
     app.state.services, app.state.approvals = services, ApprovalDesk(services)
     add_handlers(app)
     app.add_middleware(ProblemsOnly)
+    add_pages(app)
     add_access(app, services.settings)  # the outermost: whatever is answered has its headers
     return app
 

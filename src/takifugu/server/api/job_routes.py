@@ -48,8 +48,8 @@ def _own_job(request: Request, name: str) -> Job:
     return job
 
 
-@router.get(f"{API}/jobs/{{job}}", response_model=JobView)
-async def show_job(request: Request, job: JobName) -> Response:
+@router.get(f"{API}/jobs/{{job}}", name="show_job", response_model=JobView)
+async def job(request: Request, job: JobName) -> Response:
     """Where a job is, and its result once it is done."""
     return json_response(release_view(_own_job(request, job), services_of(request)))
 
@@ -68,6 +68,7 @@ async def cancel_job(request: Request, job: JobName) -> Response:
 
 @router.get(
     f"{API}/jobs/{{job}}/events",
+    name="watch_job",
     response_class=StreamingResponse,
     responses={
         200: {
@@ -77,7 +78,7 @@ async def cancel_job(request: Request, job: JobName) -> Response:
         }
     },
 )
-async def watch_job(request: Request, job: JobName) -> Response:
+async def job_events(request: Request, job: JobName) -> Response:
     """What a job says while it runs, as server-sent events; the stream ends with the job."""
     found = _own_job(request, job)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

@@ -137,15 +137,10 @@ def _complete(operation: dict[str, Any], rule: Rule) -> None:
     for code in [code for code in responses if code >= "400"]:
         if "HTTPValidationError" in str(responses[code]):
             del responses[code]
-<<<<<<< HEAD
         else:  # which the route has declared
             responses[code]["content"] = problem
     operation["summary"] = operation.get("description", "").partition("\n")[0]
-    possible = {400, 404, 405, 429, 500, 503}
-=======
-            declared.add(int(code))
     possible = {400, 404, 405, 429, 431, 500, 503}
->>>>>>> main
     if not rule.anybody:
         operation["security"] = [{"token": []}, {"session": []}]
         possible |= {401, 403}

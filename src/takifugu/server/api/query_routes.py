@@ -44,12 +44,13 @@ def query_options(document: dict[str, Any]) -> "QueryOptions":
 
 @router.post(
     f"{API}/datasets/{{dataset}}/plans",
+    name="plan_query",
     response_model=PlanResponse,
     responses=LATER,
     tags=["plans"],
     **takes(PlanRequest),
 )
-async def plan_query(
+async def plan(
     request: Request,
     dataset: DatasetName,
     body: Annotated[PlanRequest, body_of(PlanRequest)],

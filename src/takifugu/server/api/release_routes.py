@@ -112,8 +112,8 @@ def no_release() -> Problem:
     return Problem(404, "no-release", "there is no such release here", field="charge")
 
 
-@router.get(f"{API}/releases", response_model=Page[ReleaseView])
-async def list_releases(
+@router.get(f"{API}/releases", name="list_releases", response_model=Page[ReleaseView])
+async def releases(
     request: Request,
     paging: PageOption,
     dataset: Annotated[
@@ -147,8 +147,8 @@ def _is_kept(services: Services, event: "Event") -> bool:
     return services.state.result(paid, event.body["analyst"]) is not None
 
 
-@router.get(f"{API}/releases/{{charge}}", response_model=ReleaseView)
-async def show_release(request: Request, charge: ChargeNumber) -> Response:
+@router.get(f"{API}/releases/{{charge}}", name="show_release", response_model=ReleaseView)
+async def release(request: Request, charge: ChargeNumber) -> Response:
     """What the ledger has of a release."""
     services, actor = services_of(request), actor_of(request)
     event = await services.of_ledger(lambda ledger: ledger.event(charge))
@@ -176,6 +176,7 @@ FormatOption = Annotated[
 
 @router.get(
     f"{API}/releases/{{charge}}/result",
+    name="fetch_result",
     response_model=ResultDocument,
     responses={
         **LATER,
@@ -192,9 +193,7 @@ FormatOption = Annotated[
         },
     },
 )
-async def fetch_result(
-    request: Request, charge: ChargeNumber, format: FormatOption = None
-) -> Response:
+async def result(request: Request, charge: ChargeNumber, format: FormatOption = None) -> Response:
     """The result of a release, as JSON, CSV (and its metadata), Parquet, Arrow or Excel."""
     kept = await kept_result(services_of(request), actor_of(request), charge)
     form = chosen(request, format, FORMATS)
@@ -213,6 +212,7 @@ async def fetch_result(
 
 @router.get(
     f"{API}/releases/{{charge}}/figure",
+    name="fetch_figure",
     response_class=Response,
     responses={
         **LATER,
@@ -227,7 +227,7 @@ async def fetch_result(
         },
     },
 )
-async def fetch_figure(
+async def figure(
     request: Request,
     charge: ChargeNumber,
     format: Annotated[
