@@ -97,6 +97,8 @@ def test_figures(server: Served, released: dict[str, Any], format: str, begins: 
     response = server.get("ana", path, params={"format": format})
     assert response.status_code == 200 and begins in response.content[:400]
     assert response.headers["content-disposition"].startswith("inline; ")
+    policy = response.headers["content-security-policy"]  # opened by itself it can do nothing
+    assert "sandbox" in policy and "script-src" not in policy
 
 
 @pytest.mark.parametrize(
