@@ -44,6 +44,7 @@ def query_options(document: dict[str, Any]) -> "QueryOptions":
 
 @router.post(
     f"{API}/datasets/{{dataset}}/plans",
+    name="plan_query",
     response_model=PlanResponse,
     responses=LATER,
     tags=["plans"],
