@@ -15,6 +15,7 @@ from takifugu.server.work.dataset_tasks import dataset_of
 from takifugu.server.work.tasks import Task, task
 from takifugu.server.work.worker_host import WorkerHost
 from takifugu.session.plan_documents import plan_to_document
+from takifugu.session.plan_words import plan_words
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_plan import Plan
 
@@ -43,7 +44,11 @@ def plan(host: WorkerHost, asked: Task) -> dict[str, Any]:
     """
     session = _session(host, asked)
     made = _plan(session, asked)
-    return {"plan": plan_to_document(made), "approval": session.approval_needed(made)}
+    return {
+        "plan": plan_to_document(made),
+        "words": plan_words(made),
+        "approval": session.approval_needed(made),
+    }
 
 
 @task("release")
