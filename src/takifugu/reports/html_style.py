@@ -25,8 +25,8 @@ def themed(html: str) -> str:
     return html
 
 
-STYLE = (
-    f"""\
+# The colours of pages; those of a server have them too.
+PALETTE = f"""\
 :root {{
   --ink: #1d2128; --soft: #5b6472; --paper: #ffffff; --box: #f3f5f8; --line: #d5dae1;
   --link: #24509a; --alarm: #a33a35; --notice: #8a5a00; --shade: rgba(20, 25, 35, 0.32);
@@ -40,6 +40,8 @@ STYLE = (
 {_IN_THE_DARK}  }}
 }}
 """
+STYLE = (
+    PALETTE
     + """\
 * { box-sizing: border-box; }
 html { scroll-padding-top: 1rem; }

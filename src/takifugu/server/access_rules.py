@@ -89,7 +89,7 @@ RULES: tuple[Rule, ...] = (
     Rule("POST", "/sign-in", anybody=True),
     *_rules("POST", PEOPLE, "/sign-out"),
     *_rules("GET", PEOPLE, "/", "/datasets/{dataset}", "/releases", "/releases/{charge}"),
-    *_rules("GET", PEOPLE, "/approvals"),
+    *_rules("GET", PEOPLE, "/approvals", "/datasets/{dataset}/budget.svg"),
     *_rules("GET", ASKING, "/datasets/{dataset}/ask"),
     *_rules("POST", ANALYST, "/datasets/{dataset}/ask"),
     *_rules("POST", OWNER, "/approvals/{request}", "/datasets/{dataset}/budget", "/tokens"),

@@ -9,6 +9,7 @@ from takifugu.server.access.authentication import add_access, authorize
 from takifugu.server.api.openapi_document import openapi_document
 from takifugu.server.api.problem_responses import ProblemsOnly, add_handlers
 from takifugu.server.approval_desk import ApprovalDesk
+from takifugu.server.pages.error_pages import add_pages
 from takifugu.server.routers import routers, routes
 from takifugu.server.services import Services
 
@@ -42,6 +43,7 @@ def create_app(services: Services) -> FastAPI:
         app.include_router(router)
     add_handlers(app)
     app.add_middleware(ProblemsOnly)
+    add_pages(app)
     add_access(app, services.settings)
     app.openapi = lambda: openapi_document(app)  # type: ignore[method-assign]
     return app

@@ -14,7 +14,6 @@ ROUTERS: tuple[str, ...] = (
     "takifugu.server.api.openapi_routes",
     "takifugu.server.api.me_routes",
     "takifugu.server.api.description_routes",
-    "takifugu.server.api.token_routes",
     "takifugu.server.api.query_routes",
     "takifugu.server.api.release_routes",
     "takifugu.server.api.job_routes",
@@ -25,6 +24,15 @@ ROUTERS: tuple[str, ...] = (
     "takifugu.server.api.ledger_routes",
     "takifugu.server.api.report_routes",
     "takifugu.server.api.witness_routes",
+    "takifugu.server.api.token_routes",
+    "takifugu.server.pages.static_files",
+    "takifugu.server.pages.sign_in_pages",
+    "takifugu.server.pages.dataset_pages",
+    "takifugu.server.pages.ask_pages",
+    "takifugu.server.pages.release_pages",
+    "takifugu.server.pages.approval_pages",
+    "takifugu.server.pages.ledger_pages",
+    "takifugu.server.pages.token_pages",
 )
 
 

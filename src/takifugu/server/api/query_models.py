@@ -172,6 +172,10 @@ class PlanResponse(BaseModel):
     """A plan, and whether its release would wait for an owner."""
 
     plan: PlanDocument
+    words: dict[str, Any] = Field(
+        description="The plan in words and rounded numbers, each by itself, for a page: `cost`,"
+        " `adds`, `left`, `verdict`, `useful`, `error`, `odds`, `notes`, `over`, `most`, `needed`."
+    )
     approval: str | None = Field(
         default=None,
         description="Why a release would wait for an owner's approval; null if it would not.",

@@ -94,6 +94,7 @@ def _kind(name: Any) -> dict[str, Any]:
     options = KIND_OPTIONS[name]
     return {
         "kind": name,
+        "several": KINDS[name].several,
         "required": list(options.required),
         "optional": [
             *options.optional,

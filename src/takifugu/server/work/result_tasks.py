@@ -2,8 +2,10 @@
 
 import io
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from takifugu.reports.plot_files import as_written
+from takifugu.reports.standalone_svg import standalone_svg
 from takifugu.server.api.strict_json import json_bytes
 from takifugu.server.work.tasks import Task, task
 from takifugu.server.work.worker_host import WorkerHost
@@ -38,9 +40,10 @@ def result_file(_: WorkerHost, asked: Task) -> bytes:
 @task("figure")
 def figure(_: WorkerHost, asked: Task) -> bytes:
     """The figure of a result, as ``svg`` or ``png``."""
-    from takifugu.reports.plot_files import as_written
-
-    drawn: Any = result_from_document(asked.options["document"]).figure()
+    result = result_from_document(asked.options["document"])
+    drawn = result.figure()
+    if asked.options["format"] == "svg":
+        return standalone_svg(drawn, result.title)
     written = io.BytesIO()
     with as_written(drawn):
         drawn.savefig(written, format=asked.options["format"], dpi=150)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 TASK_MODULES = (
     "takifugu.server.work.dataset_tasks",
     "takifugu.server.work.query_tasks",
+    "takifugu.server.work.page_tasks",
     "takifugu.server.work.result_tasks",
     "takifugu.server.work.owner_tasks",
 )
