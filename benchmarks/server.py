@@ -206,10 +206,13 @@ class Load:
     async def _client(
         self, number: int, requests: int, what: str, pause: Callable[[], float], into: list[float]
     ) -> None:
-        reading, writing = await asyncio.open_connection(self._server.host, self._server.port)
+        reading, writing = await self._connected()
         for turn in range(requests):
             if wait := pause():
                 await asyncio.sleep(wait)
+                if reading.at_eof():  # the server does not keep connections for long
+                    writing.close()
+                    reading, writing = await self._connected()
             message = self._request(what, self._tokens[number], number * 7 + turn)
             began = perf_counter()
             writing.write(message)
@@ -222,6 +225,9 @@ class Load:
             assert status in (200, 201), (status, body)
         writing.close()
         await writing.wait_closed()
+
+    async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection(self._server.host, self._server.port)
 
     def _request(self, what: str, token: str, turn: int) -> bytes:
         if what == "plans":
