@@ -23,7 +23,7 @@ import contextlib
 import logging
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -44,6 +44,7 @@ from takifugu.visible import visible
 LONG = 2.0  # seconds from which on a task is long
 GRACE = 0.5  # seconds that a cancelled task may still run
 FADING = 0.8  # of what a kind of task took, when it takes less: long ones are forgotten slowly
+UNABLE = 30.0  # seconds for which a server that could start no worker is not ready
 TRIES = 3  # workers that end before they are ready, one after another, until work fails
 
 log = logging.getLogger("takifugu.server.work")
@@ -83,6 +84,7 @@ class WorkPool:
         self._took = dict[tuple[str, str | None], float]()
         self._opening = dict[str, float]()
         self._failed_starts = 0
+        self._unable_since: float | None = None
         self._closed = False
         self._output: tuple[int, int] | None = None
 
@@ -97,6 +99,12 @@ class WorkPool:
         return sum(worker.task is not None for worker in self._workers)
 
     @property
+    def able(self) -> bool:
+        """Whether workers can be started, as far as is known: failures count for `UNABLE`."""
+        since = self._unable_since
+        return not self._closed and (since is None or monotonic() - since > UNABLE)
+
+    @property
     def processes(self) -> tuple[int, ...]:
         """The numbers of the processes of the workers."""
         return tuple(worker.pid for worker in self._workers)
@@ -105,17 +113,17 @@ class WorkPool:
         self,
         task: Task,
         progress: Progress | None = None,
-        cancelled: asyncio.Event | None = None,
-        started: asyncio.Event | None = None,
+        cancelled: "asyncio.Event | asyncio.Future[None] | None" = None,
+        started: Callable[[], None] | None = None,
     ) -> Any:
         """Have a worker do a task, and return what it returned.
 
         Args:
             task: What to do.
             progress: Called with lines of progress.
-            cancelled: Set by the caller to cancel it. A caller that is itself cancelled cancels it
-                too.
-            started: Set when a worker begins.
+            cancelled: An event or a future that the caller sets to cancel it. A caller that is
+                itself cancelled cancels it too.
+            started: Called when a worker begins.
 
         Raises:
             WorkFailed: The task ended with an error.
@@ -128,15 +136,16 @@ class WorkPool:
         item = _Waiting(task, next(self._numbers), progress)
         self._queue.append(item)
         self._dispatch()
-        stop = None if cancelled is None else asyncio.ensure_future(cancelled.wait())
+        watched = cancelled.wait() if isinstance(cancelled, asyncio.Event) else None
+        stop = cancelled if watched is None else asyncio.ensure_future(watched)
         try:
-            worker = await self._assigned(item, stop)
+            worker = await self._assigned(item, stop)  # type: ignore[arg-type]
             if started is not None:
-                started.set()
-            return await self._result(item, worker, stop)
+                started()
+            return await self._result(item, worker, stop)  # type: ignore[arg-type]
         finally:
-            if stop is not None:
-                stop.cancel()
+            if watched is not None and stop is not None:
+                stop.cancel()  # type: ignore[union-attr]
 
     async def _assigned(self, item: _Waiting, stop: "asyncio.Future[Any] | None") -> WorkerProcess:
         """The worker that will do a task, once one is free for it."""
@@ -308,12 +317,13 @@ class WorkPool:
                 self._failed_starts = 0
                 self._fail_waiting()
         else:
-            self._failed_starts = 0
+            self._failed_starts, self._unable_since = 0, None
             self._retire(worker)
         self._dispatch()
 
     def _fail_waiting(self) -> None:
         """No worker can be started: whoever waits is told so, rather than left to wait."""
+        self._unable_since = monotonic()
         waiting, self._queue = self._queue, []
         for item in waiting:
             if not item.started.done():
