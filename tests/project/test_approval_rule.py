@@ -15,6 +15,7 @@ from takifugu.project.approval_rule import ApprovalNeeded, ApprovalRule
 from takifugu.project.batches import Batch, BatchItem
 from takifugu.project.policy import InvalidProject, parse_policy
 from takifugu.project.project import Project, open_project
+from takifugu.project.project_report import project_report
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_plan import Plan
 from tests.project.studies import with_prior
@@ -176,6 +177,18 @@ def test_a_rule_that_is_removed_or_added_counts_at_once(tmp_path: Path) -> None:
         plan = session.plan.histogram(epsilon="0.8")
         assert session.approval_needed(plan) is None
         session.release(plan, accept_noise=True)
+
+
+def test_the_report_says_what_was_approved_and_by_whom(tmp_path: Path) -> None:
+    project = ruled(tmp_path, 'above = "0.5"')
+    with project.session("stays") as session:
+        plan = session.plan.histogram(epsilon="0.8")
+        event = approve(project, plan)
+        session.release(plan, accept_noise=True, approval=event.seq)
+    (part,) = project_report(project).datasets
+    (decision,) = [one for one in part.decisions if one.seq == event.seq]
+    assert decision.words.startswith("release from stays approved: a histogram; epsilon = 0.")
+    assert decision.words.endswith(", by olga")
 
 
 # --- batches ---

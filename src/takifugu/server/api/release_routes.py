@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
+from takifugu.server.access.headers import DRAWING
 from takifugu.server.access_rules import API
 from takifugu.server.api.pagination import Page, PageOption, cursor_after
 from takifugu.server.api.problem_responses import json_response
@@ -236,7 +237,7 @@ async def figure(
     """The figure of a release: its intervals, or a table for a ranking."""
     kept = await kept_result(services_of(request), actor_of(request), charge)
     form = chosen(request, format, FIGURES)
-    headers = _headers(kept, form, inline=True)
+    headers = _headers(kept, form, inline=True) | {"Content-Security-Policy": DRAWING}
     if unchanged(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
     task = new_task(request, "figure", None, document=dict(kept.document), format=form.name)
