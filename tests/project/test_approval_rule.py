@@ -17,6 +17,7 @@ from takifugu.project.policy import InvalidProject, parse_policy
 from takifugu.project.project import Project, open_project
 from takifugu.project.project_report import project_report
 from takifugu.session.query_options import QueryOptions
+from takifugu.session.release_errors import OverBudget
 from takifugu.session.release_plan import Plan
 from tests.project.studies import with_prior
 from tests.raising import raises
@@ -137,6 +138,24 @@ def test_a_release_above_the_limit_waits_for_another_person(tmp_path: Path) -> N
         assert session.release(again).raw == result.raw  # stored: nobody has to allow it
     with project.ledger() as ledger:
         assert ledger.verify().sound
+
+
+def test_what_no_budget_admits_waits_for_nobody(tmp_path: Path) -> None:
+    project = ruled(tmp_path, 'above = "0.5"\nfirst = true')
+    with project.session("stays") as session:
+        plan = session.plan.histogram(epsilon=3)
+        with raises(OverBudget, dataset="stays", analyst=None) as refused:
+            session.release(plan, accept_noise=True, key="k")
+        most = session.plan.histogram(epsilon=str(refused.value.most))
+        with raises(ApprovalNeeded, reason="above"):  # the advice fits, and waits
+            session.release(most, accept_noise=True, key="k")
+    project.set_budget("stays", "2", analyst="ana")
+    project.set_budget("stays", "1", analyst="bob")
+    with project.session("stays", "bob") as session:
+        plan = session.plan.histogram(epsilon="1.5")
+        with raises(OverBudget, dataset="stays", analyst="bob"):
+            session.release(plan, accept_noise=True)
+    assert not charges(project)
 
 
 def test_the_first_release_waits_and_the_second_does_not(tmp_path: Path) -> None:

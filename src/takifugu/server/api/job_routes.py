@@ -49,7 +49,7 @@ def _own_job(request: Request, name: str) -> Job:
     return job
 
 
-@router.get(f"{API}/jobs/{{job}}", response_model=JobView)
+@router.get(f"{API}/jobs/{{job}}", name="show_job", response_model=JobView)
 async def job(request: Request, job: JobName) -> Response:
     """Where a job is, and its result once it is done."""
     return json_response(release_view(_own_job(request, job), services_of(request)))
@@ -69,6 +69,7 @@ async def cancel_job(request: Request, job: JobName) -> Response:
 
 @router.get(
     f"{API}/jobs/{{job}}/events",
+    name="watch_job",
     response_class=StreamingResponse,
     responses={
         200: {

@@ -39,7 +39,7 @@ ChargeNumber = Annotated[
 ]
 NOT_CHANGED: dict[int | str, dict[str, Any]] = {
     304: {"description": "The caller has it already, by `If-None-Match`."},
-    406: {},
+    406: {"description": "None of the formats that the caller accepts can be had."},
 }
 
 
@@ -113,7 +113,7 @@ def no_release() -> Problem:
     return Problem(404, "no-release", "there is no such release here", field="charge")
 
 
-@router.get(f"{API}/releases", response_model=Page[ReleaseView])
+@router.get(f"{API}/releases", name="list_releases", response_model=Page[ReleaseView])
 async def releases(
     request: Request,
     paging: PageOption,
@@ -148,7 +148,7 @@ def _is_kept(services: Services, event: "Event") -> bool:
     return services.state.result(paid, event.body["analyst"]) is not None
 
 
-@router.get(f"{API}/releases/{{charge}}", response_model=ReleaseView)
+@router.get(f"{API}/releases/{{charge}}", name="show_release", response_model=ReleaseView)
 async def release(request: Request, charge: ChargeNumber) -> Response:
     """What the ledger has of a release."""
     services, actor = services_of(request), actor_of(request)
@@ -177,6 +177,7 @@ FormatOption = Annotated[
 
 @router.get(
     f"{API}/releases/{{charge}}/result",
+    name="fetch_result",
     response_model=ResultDocument,
     responses={
         **LATER,
@@ -212,6 +213,7 @@ async def result(request: Request, charge: ChargeNumber, format: FormatOption = 
 
 @router.get(
     f"{API}/releases/{{charge}}/figure",
+    name="fetch_figure",
     response_class=Response,
     responses={
         **LATER,
