@@ -22,4 +22,4 @@ def standalone_svg(figure: "Figure", alt: str) -> bytes:
     text = themed(drawing(figure, name="figure", alt=alt).svg)
     tag, _, rest = text.partition(">")
     about = f'<title>{escape(alt)}</title>\n<style type="text/css">\n{PALETTE}{STYLE}</style>\n'
-    return f"{tag}>\n{about}{rest}\n".encode()
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{tag}>\n{about}{rest}\n'.encode()
