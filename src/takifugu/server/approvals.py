@@ -50,7 +50,8 @@ class AskedRelease:
         dataset: The dataset.
         analyst: Who asks.
         key: The idempotency key of the request, of this analyst.
-        options: Everything that was asked with, as JSON: ``query``, ``accept_noise``, ``key``.
+        options: Everything that was asked with, as JSON: ``query``, ``accept_noise``, ``key``, and
+            ``plan``, the digest of the plan that was seen, if one was.
     """
 
     dataset: str
@@ -83,9 +84,14 @@ def release_or_ask(
     Returns:
         ``charge`` and ``result``; or ``approval``, the request and what became of it.
     """
+    from takifugu.session.plan_documents import digest
+    from takifugu.session.release_errors import StalePlan
+
     known = state.approval_asked(asked.analyst, asked.key)
     if known is None:
         made = plan()
+        if asked.options.get("plan") not in (None, digest(made)):
+            raise StalePlan(("plan",))
         try:
             return _released(session, asked, made, None)
         except ApprovalNeeded as needed:
@@ -109,7 +115,7 @@ def release_or_ask(
         kept = state.result(known.charge, asked.analyst)
         if kept is not None:
             document = dict(kept.document)
-            return {"charge": document["provenance"]["charge"], "result": document}
+            return {"charge": known.charge, "result": document}
     return waiting_document(known)
 
 
@@ -165,7 +171,7 @@ def _released(
 ) -> dict[str, Any]:
     found = session.release(made, accept_noise=asked.accept_noise, key=asked.key, approval=approval)
     document = found.document()
-    return {"charge": document["provenance"]["charge"], "result": document}
+    return {"charge": document["provenance"]["charge"]["event"], "result": document}
 
 
 def _finished(
@@ -184,9 +190,8 @@ def _finished(
             raise
         state.finish_approval(known.id, problem=problem)
         raise Problem.of_document(problem) from error
-    charge = found["charge"]["event"]
-    state.keep_result(charge, asked.dataset, asked.analyst, found["result"])
-    state.finish_approval(known.id, charge=charge)
+    state.keep_result(found["charge"], asked.dataset, asked.analyst, found["result"])
+    state.finish_approval(known.id, charge=found["charge"])
     return found
 
 

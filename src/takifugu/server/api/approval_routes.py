@@ -94,7 +94,11 @@ async def _now(http: Request, services: Services, found: Approval) -> dict[str, 
     return document | {"problem": None}
 
 
-@router.delete(f"{API}/approvals/{{request}}", response_model=ApprovalView)
+@router.delete(
+    f"{API}/approvals/{{request}}",
+    response_model=ApprovalView,
+    responses={409: {"description": "It was decided already."}},
+)
 async def withdraw_approval(http: Request, request: RequestNumber) -> Response:
     """Withdraw a request of one's own that waits."""
     services, actor = services_of(http), actor_of(http)

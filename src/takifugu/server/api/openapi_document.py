@@ -44,10 +44,12 @@ STATUSES = {
     405: "The address does not answer this method.",
     406: "None of the formats that the caller accepts can be had.",
     409: "The budget, the owner or the state of things refuses; nothing was released.",
+    412: "What is there is not what the caller has, by `If-Match`.",
     413: "The body is too large.",
     415: "The body is not JSON.",
     422: "The request has no meaning: which field, what it is, what it must be.",
     429: "Too many requests; `Retry-After` says when to go on.",
+    431: "The head of the request, its address among it, is too large.",
     500: "Something is wrong on the server; the owner finds the reference in the log.",
     503: "The ledger, the data or a worker cannot be reached now; nothing more was spent.",
 }
@@ -116,7 +118,7 @@ def _complete(operation: dict[str, Any], rule: Rule) -> None:
         if "HTTPValidationError" in str(responses[code]) or "content" not in responses[code]:
             del responses[code]
             declared.add(int(code))
-    possible = {400, 404, 405, 429, 500, 503}
+    possible = {400, 404, 405, 429, 431, 500, 503}
     if not rule.anybody:
         operation["security"] = [{"token": []}, {"session": []}]
         possible |= {401, 403}

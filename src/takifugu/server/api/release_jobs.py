@@ -114,7 +114,7 @@ def _kept(services: Services, job: Job) -> Outcome:
     result: Mapping[str, Any] = job.result
     if "approval" in result:
         return Outcome(202, result, f"{API}/approvals/{result['approval']['id']}")
-    charge: int = result["charge"]["event"]
+    charge: int = result["charge"]
     try:
         services.state.keep_result(charge, str(job.task.dataset), job.actor.name, result["result"])
     except TakifuguError as error:  # it is in the ledger; the same request keeps it again

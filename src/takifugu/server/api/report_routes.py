@@ -38,8 +38,8 @@ async def report(
     request: Request,
     name: Annotated[str, Path(description=f"One of {', '.join(FILES)}.", examples=[FILES[0]])],
     dataset: Annotated[
-        list[Annotated[str, Query(max_length=500)]] | None,
-        Query(max_length=100, description="Only these datasets; repeatable."),
+        list[Annotated[str, Query(max_length=100)]] | None,
+        Query(max_length=20, description="Only these datasets; repeatable."),
     ] = None,
     download: Annotated[
         bool, Query(description="Whether browsers save it instead of showing it.")

@@ -14,10 +14,9 @@ from takifugu.server.approvals import AskedRelease, release_or_ask
 from takifugu.server.work.dataset_tasks import dataset_of
 from takifugu.server.work.tasks import Task, task
 from takifugu.server.work.worker_host import WorkerHost
-from takifugu.session.plan_documents import digest, plan_to_document
+from takifugu.session.plan_documents import plan_to_document
 from takifugu.session.plan_words import plan_words
 from takifugu.session.query_options import QueryOptions
-from takifugu.session.release_errors import StalePlan
 from takifugu.session.release_plan import Plan
 
 
@@ -71,11 +70,6 @@ def release(host: WorkerHost, asked: Task) -> dict[str, Any]:
         key=asked.key,
         options=dict(asked.options),
     )
-
-    def made() -> Plan:
-        found = _plan(session, asked)
-        if asked.options.get("plan") not in (None, digest(found)):
-            raise StalePlan(("plan",))
-        return found
-
-    return release_or_ask(host.state(), session, wanted, made, plan_to_document)
+    return release_or_ask(
+        *(host.state(), session, wanted), lambda: _plan(session, asked), plan_to_document
+    )
