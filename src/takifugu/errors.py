@@ -31,6 +31,7 @@
   x MostlyNoise, StalePlan, ReleaseFailed, BudgetConflict, SessionClosed (session)
   x BatchRefused, ScheduleLocked, ApprovalNeeded (project), StateConflict (server)
   x ServerUnreachable, ServerRefused, ApprovalPending, ApprovalDeclined (client)
+  x WorkFailed, WorkerLost, WorkTimedOut, WorkCancelled (server)
   x DatabaseFailed, DriverMissing (engines), Undelivered (cli)
   x PdfUnavailable, SigningUnavailable, SignatureRefused (reports)
 

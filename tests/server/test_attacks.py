@@ -5,8 +5,9 @@ that an analyst, or nobody, is sent may have it, nor words of a traceback, nor a
 """
 
 import json
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +17,10 @@ import pytest
 
 from takifugu.project.project import open_project
 from takifugu.server.access.rate_limits import FAILURES
+from takifugu.server.access_rules import RULES
 from takifugu.server.state.server_state import open_state
 from tests.cli.running import run
+from tests.ledger import postgres
 from tests.server.projects import small_project
 from tests.server.raw_requests import raw_connection, read_all, status_of
 from tests.server.running import Answer, RunningServer, running_server
@@ -58,13 +61,15 @@ class Attacked:
 
 
 @contextmanager
-def attacked(folder: Path, **settings: Any) -> Iterator[Attacked]:
+def attacked(
+    folder: Path, analysts: Mapping[str, str] | None = None, **settings: Any
+) -> Iterator[Attacked]:
     """A server of a small project in a folder whose name must not get out."""
-    project = small_project(folder / CANARY)
+    project = small_project(folder / CANARY, analysts=analysts)
     with open_state(open_project(project)) as state:
         tokens = {
             name: state.create_token(name, role, None, "root").secret  # type: ignore[arg-type]
-            for name, role in ROLES.items()
+            for name, role in (ROLES | dict.fromkeys(analysts or (), "analyst")).items()
         }
     limits = {"rate": 100_000, "burst": 1_000, "time_step": 0.0} | settings
     with running_server(project, **limits) as server:
@@ -383,14 +388,37 @@ def test_a_token_in_an_address_is_refused_and_in_no_log(target: Attacked) -> Non
     assert secret[3:] not in target.server.log_text()
 
 
-def test_a_revoked_token_is_refused_by_the_running_server_at_once(target: Attacked) -> None:
-    """Revoked by another process, on the command line."""
-    folder = target.server.project.parent
-    made = run(folder, "token", "create", "--role", "auditor", "--name", "eva", "--json").json()
-    ask = target.server.get
-    assert ask("/api/v1/me", token=made["secret"]).json()["name"] == "eva"
-    assert run(folder, "token", "revoke", made["id"]).status == 0
-    assert ask("/api/v1/me", token=made["secret"]).status == 401
+def test_a_revoked_token_is_refused_by_the_running_server_at_once(project: Path) -> None:
+    """Revoked by another process, on the command line; the ledger is in either database."""
+    folder = project.parent
+    with running_server(project) as server:
+        make = ("token", "create", "--role", "auditor", "--name", "eva", "--json")
+        made = run(folder, *make).json()
+        assert server.get("/api/v1/me", token=made["secret"]).json()["name"] == "eva"
+        assert run(folder, "token", "revoke", made["id"]).status == 0
+        assert server.get("/api/v1/me", token=made["secret"]).status == 401
+        listed = run(folder, "token", "list", "--all", "--json").json()["tokens"]
+        assert [(one["state"], one["used"] is None) for one in listed] == [("revoked", False)]
+
+
+def test_without_its_database_the_server_lets_nobody_in(tmp_path: Path) -> None:
+    if needed := postgres.missing():
+        pytest.skip(needed)
+    with postgres.cluster() as cluster:
+        project = small_project(tmp_path / CANARY, ledger=cluster.address())
+        made = run(project.parent, "token", "create", "--role", "owner", "--name", "eva").out
+        secret = made.strip()
+        with running_server(project) as server:
+            assert server.get("/api/v1/me", token=secret).status == 200
+            cluster.stop()
+            for _ in range(3):
+                answer = server.get("/api/v1/me", token=secret)
+                assert answer.status == 503
+                tells_nothing(answer.body)
+                assert b"postgres" not in answer.body
+            assert server.get("/healthz").status == 200
+            cluster.restart()
+            assert server.get("/api/v1/me", token=secret).status == 200
 
 
 def test_failed_sign_ins_are_counted_by_the_real_address(tmp_path: Path) -> None:
@@ -468,3 +496,121 @@ def test_a_broken_project_tells_an_analyst_nothing_and_the_owner_enough(
         reference = problem(released).get("reference")
         assert reference is None or reference in log
         assert made.server.get("/healthz").status == 200
+
+
+def test_an_analyst_sees_nothing_of_another(tmp_path: Path) -> None:
+    """Neither the name, nor releases, nor results, nor requests, nor jobs, nor budgets."""
+    other, word = "zoe-of-the-other-team", b"zoe-of"
+    with attacked(tmp_path, {"ana": "2", other: "3"}) as made:
+        server = made.server
+        released = server.post(
+            "/api/v1/datasets/stays/releases",
+            QUERY,
+            token=made.tokens[other],
+            headers={"Idempotency-Key": "theirs"},
+        )
+        assert released.status == 201, released.body
+        charge = released.json()["charge"]
+        started = server.post(PLANS, QUERY, token=made.tokens[other], headers={"Prefer": "wait=0"})
+        job = started.json().get("id", "none")
+        named = {"dataset": "stays", "charge": str(charge), "request": "1", "job": job}
+        named |= {"token": "beef", "name": "report.html", "ledger": "0" * 32}
+        for rule in RULES:
+            if rule.method != "GET" or ("analyst" not in rule.roles and not rule.anybody):
+                continue
+            path = rule.path
+            for name, value in named.items():
+                path = path.replace(f"{{{name}}}", value)
+            for headers in ({}, {"Accept": "text/html"}):
+                answer = server.get(path, token=made.tokens["ana"], headers=headers)
+                assert word not in answer.body, path
+                assert word.decode() not in str(answer.headers), path
+                if "{charge}" in rule.path or "{job}" in rule.path:
+                    assert answer.status == 404, path
+        mine = server.get("/api/v1/releases", token=made.tokens["ana"]).json()
+        assert mine["items"] == []
+        assert server.delete(f"/api/v1/jobs/{job}", token=made.tokens["ana"]).status == 404
+        plan = server.post(PLANS, QUERY | {"analyst": other}, token=made.tokens["ana"])
+        assert plan.status == 403 and word not in plan.body
+
+
+OUTSIDE = [
+    *(
+        "../outside.toml",
+        "../../outside.toml",
+        "/etc/passwd",
+        "./../outside.toml",
+        "..\\outside.toml",
+    ),
+    *("link.toml", "folder/../../outside.toml", "pipe.toml", "folder", "", ".", "missing.toml"),
+    *("stays.csv", "takifugu.ledger", "stays.toml\x00.toml", "file:///etc/passwd", "~/x.toml"),
+    *("https://evil.example/x.toml", "postgresql://evil.example/x.toml", "x" * 400 + ".toml"),
+]
+
+
+def test_a_file_that_an_owner_names_lies_in_the_project(tmp_path: Path) -> None:
+    """A declaration or a prior from elsewhere, or by a link, is refused in the same words."""
+    with attacked(tmp_path) as made:
+        folder = made.server.project.parent
+        (tmp_path / "outside.toml").write_text((folder / "stays.toml").read_text())
+        (tmp_path / "outside.json").write_text((folder / "chain.json").read_text())
+        (folder / "link.toml").symlink_to(tmp_path / "outside.toml")
+        (folder / "link.json").symlink_to(tmp_path / "outside.json")
+        (folder / "folder").mkdir()
+        os.mkfifo(folder / "pipe.toml")
+        before = made.server.project.read_text()
+        told = set()
+        for given in OUTSIDE:
+            body: dict[str, Any] = {"name": "more", "declaration": given}
+            answer = made.server.post("/api/v1/datasets", body, token=made.tokens["olga"])
+            assert answer.status in (409, 422), (given, answer.body)
+            assert b"canary" not in answer.body
+            if given:
+                found = problem(answer)
+                told.add((answer.status, *(found[key] for key in ("field", "reason", "needed"))))
+            prior = given.replace(".toml", ".json") or "."
+            priors = {"name": "more", "declaration": "stays.toml", "priors": [prior]}
+            answer = made.server.post("/api/v1/datasets", priors, token=made.tokens["olga"])
+            assert answer.status in (409, 422), (given, answer.body)
+        assert len(told) == 1, told  # nor is it told whether a file is there
+        assert made.server.project.read_text() == before
+
+
+def test_names_of_datasets_are_names(target: Attacked) -> None:
+    for name in ("../x", "a/b", "a b", "A\r\nB", "", ".", "[x]", "x" * 300, "__proto__.x", "é"):
+        body = {"name": name, "declaration": "stays.toml"}
+        answer = target.server.post("/api/v1/datasets", body, token=target.tokens["olga"])
+        assert answer.status in (409, 422), (name, answer.body)
+
+
+def test_reports_have_four_names_and_no_others(target: Attacked) -> None:
+    for name in ("takifugu.toml", "report.html/", "report.html%00", "report.htm", "REPORT.HTML"):
+        for who in ("olga", "udo"):
+            assert status_of(target.get_raw(f"/api/v1/reports/{name}", who)) == 404, name
+
+
+def test_a_report_cannot_run_or_fetch_anything(target: Attacked) -> None:
+    answer = target.server.get("/api/v1/reports/report.html", token=target.tokens["udo"])
+    assert answer.status == 200 and b"<style" in answer.body
+    policy = answer.headers["content-security-policy"]
+    assert "sandbox" in policy and "default-src 'none'" in policy
+    assert "script-src" not in policy and "connect-src" not in policy
+    assert answer.headers["cache-control"] == "no-store"
+
+
+def test_a_witness_remembers_only_what_is_a_head(target: Attacked) -> None:
+    place = f"/api/v1/witness/{'a' * 32}"
+    for body in (
+        {"event": {"seq": 0, "hash": "0" * 64}},
+        {"event": {"seq": 2**70, "hash": "0" * 64}},
+        {"event": {"seq": 1, "hash": "x" * 64}},
+        {"event": {"seq": 1, "hash": "0" * 64, "more": 1}},
+        {"event": None},
+        {},
+    ):
+        answer = target.server.put(place, body, token=target.tokens["wim"])
+        assert answer.status == 422, body
+    for ledger in ("..", "A" * 32, "a" * 31, "a" * 33, "%2e%2e", "a" * 31 + "%00"):
+        raw = target.get_raw(f"/api/v1/witness/{ledger}", "wim")
+        assert status_of(raw) in (404, 405, 422), ledger
+    assert target.server.get(place, token=target.tokens["wim"]).json() == {"event": None}

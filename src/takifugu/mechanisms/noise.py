@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from math import log, sqrt
 from typing import Any, ClassVar
 
@@ -103,6 +104,12 @@ class _IntegerNoise(ABC):
         }
 
 
+@lru_cache(measurements.KEPT)
+def _laplace_loss(scale: float, moves: int) -> Pure:
+    """What OpenDP's map says of one noise: it is asked for many times for each plan."""
+    return measurements.pure(measurements.laplace(scale), moves)
+
+
 @dataclass(frozen=True)
 class IntegerLaplace(_IntegerNoise):
     r"""Noise z with :math:`P(z) \propto e^{-|z|/\text{scale}}` on every number: ε-DP.
@@ -139,7 +146,7 @@ class IntegerLaplace(_IntegerNoise):
     @property
     def loss(self) -> Pure:
         """Pure ε = L1 / scale, from OpenDP's map."""
-        return measurements.pure(self._measurement, self.sensitivity.l1)
+        return _laplace_loss(self.scale, self.sensitivity.l1)
 
     @property
     def _measurement(self) -> Any:

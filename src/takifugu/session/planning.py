@@ -79,7 +79,7 @@ class QueryPlanning:
     _prices: Prices
     _cells: Cells
     _read_as: str
-    _sources: tuple[str, tuple[str, ...]]
+    _sources: dict[str, tuple[str, ...]]
     _closed: bool
 
     def _refuse_closed(self) -> None:
@@ -361,15 +361,16 @@ class QueryPlanning:
 
     def _marks(self, data: str) -> tuple[str, ...]:
         """Keyed marks of where the rows are and what they hold; none if the ledger has them."""
-        if self._sources[0] != data:
+        if data not in self._sources:
             marks: tuple[str, ...] = ()
             if not self._ledger.knows_data(self._dataset, data):
                 marks = tuple(
                     f"{kind} {self._ledger.mark(kind, what)}"
                     for kind, what in identities(self._engine, self._columns)
                 )
-            self._sources = (data, marks)
-        return self._sources[1]
+            self._sources.clear()
+            self._sources[data] = marks
+        return self._sources[data]
 
 
 def refuse_stale(plan: PlannedBefore, made: UnpricedPlan) -> None:

@@ -137,7 +137,7 @@ def test_what_the_caller_has_is_not_sent_again(
         assert again.status_code == 304 and not again.content and again.headers["etag"] == tag
     other = server.get("ana", path, headers={"If-None-Match": '"x"'})
     assert other.content == first.content
-    assert first.headers["cache-control"] == "private, no-cache"
+    assert first.headers["cache-control"] == "no-store"
 
 
 def test_tags_differ_by_format_and_analyst() -> None:

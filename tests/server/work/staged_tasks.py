@@ -41,7 +41,6 @@ def say(host: WorkerHost, asked: Task) -> bytes:
     """Tell each of ``lines``, and return bytes."""
     for line in asked.options["lines"]:
         host.say(line)
-        time.sleep(0.11)  # lines that come faster are left out
     return b"said"
 
 
@@ -60,7 +59,7 @@ def fail(_: WorkerHost, asked: Task) -> None:
     """Fail with a message that takifugu did not write, or with one that it did."""
     if asked.options.get("own"):
         raise UnsoundRequest("ask for less", field="epsilon", reason="too-much")
-    raise ValueError("the value of Ann is 42")
+    raise ValueError("Annabel has a value")
 
 
 @task("print")
@@ -68,7 +67,7 @@ def print_and_warn(_: WorkerHost, __: Task) -> None:
     """Print, and warn in words that are not takifugu's own."""
     sys.stdout.write("printed\n")
     sys.stdout.flush()
-    warnings.warn("the value of Ann is 42", RuntimeWarning, stacklevel=1)
+    warnings.warn("Annabel has a value", RuntimeWarning, stacklevel=1)
 
 
 @task("odd")

@@ -34,6 +34,23 @@ def test_a_job_runs_to_its_end_and_can_be_watched_meanwhile_and_after(study: Pat
     with_pool(study, test)
 
 
+def test_what_takes_long_tells_what_is_being_done(study: Path) -> None:
+    text = study.read_text(encoding="utf-8")
+    head = "[dataset.stays]\n"
+    study.write_text(text.replace(head, f"{head}table = true\n"), encoding="utf-8")
+
+    async def test(pool: WorkPool) -> None:
+        query = {"kind": "histogram", "by": ["zone"], "epsilon": "1"}
+        task = asked("plan", ANA, "stays", query=query)
+        *lines, end = await _seen(JobBoard(pool).start(ANA, task))
+        assert [kind for kind, _ in lines] == ["progress"] * len(lines)
+        assert lines[0][1] == "opening stays" and end == ("end", "done")
+        assert any(text.startswith("tabulating, ") for _, text in lines)
+        assert await _seen(JobBoard(pool).start(ANA, task)) == [("end", "done")]  # it is open
+
+    with_pool(study, test)
+
+
 def test_a_job_that_fails_has_its_problem(study: Path) -> None:
     async def test(pool: WorkPool) -> None:
         job = JobBoard(pool).start(ANA, asked("fail", own=True))

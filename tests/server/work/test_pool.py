@@ -74,7 +74,7 @@ def test_an_error_comes_back_as_a_problem_without_words_that_are_not_ours(
         for actor in (ANA, OWNER):
             with raises(WorkFailed, reason="server") as other:
                 await pool.run(asked("fail", actor))
-            assert "42" not in json.dumps(other.value.problem)
+            assert "Annabel" not in json.dumps(other.value.problem)
         for name in ("odd", "no such task"):
             with raises(WorkFailed, reason="server"):
                 await pool.run(asked(name))
@@ -82,7 +82,7 @@ def test_an_error_comes_back_as_a_problem_without_words_that_are_not_ours(
 
     with caplog.at_level(logging.INFO):
         with_pool(study, test, workers=1)
-    assert "ValueError" in caplog.text and "42" not in caplog.text
+    assert "ValueError" in caplog.text and "Annabel" not in caplog.text
 
 
 def test_what_a_worker_prints_goes_to_the_log_and_warnings_without_their_words(
@@ -95,7 +95,7 @@ def test_what_a_worker_prints_goes_to_the_log_and_warnings_without_their_words(
 
     with caplog.at_level(logging.INFO):
         with_pool(study, test)
-    assert "RuntimeWarning" in caplog.text and "42" not in caplog.text
+    assert "RuntimeWarning" in caplog.text and "Annabel" not in caplog.text
 
 
 def test_a_worker_that_dies_is_replaced_and_its_task_is_lost(study: Path, tmp_path: Path) -> None:

@@ -31,7 +31,6 @@ ALWAYS: dict[str, str] = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "X-Frame-Options": "DENY",
 }
-ASK_AGAIN = b"private, no-cache"  # of what has an ETag: kept by the browser, asked for each time
 HSTS = "max-age=31536000"
 PUBLIC = ("/static/", "/favicon.ico")  # the same for everybody, so that browsers may keep it
 _TOKEN = re.compile(rb"tf_[A-Za-z0-9_-]{16,}")
@@ -105,8 +104,7 @@ class SecurityHeaders:
             fixed = [(name, changed.get(name, value)) for name, value in fixed]
         dropped = self._names | ({b"cache-control"} if private else set())
         kept = [(name, value) for name, value in headers if name.lower() not in dropped]
-        asking = any(name.lower() == b"etag" for name, _ in headers)
-        stored = [(b"cache-control", ASK_AGAIN if asking else b"no-store")] if private else []
+        stored = [(b"cache-control", b"no-store")] if private else []  # also by shared computers
         return [*kept, *stored, *fixed]
 
     async def _send_broken(self, send: Send) -> None:

@@ -92,9 +92,10 @@ def _components(document: dict[str, Any]) -> None:
         "session": {
             "type": "apiKey",
             "in": "cookie",
-            "name": "takifugu-session",
-            "description": "The session of a browser that has signed in. Requests that change"
-            " something also need the header `X-CSRF-Token`.",
+            "name": "takifugu",
+            "description": "The session of a browser that has signed in; over TLS its name is"
+            " `__Host-takifugu`. Requests that change something also need the header"
+            " `X-CSRF-Token`.",
         },
     }
 

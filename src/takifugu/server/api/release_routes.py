@@ -250,7 +250,7 @@ def _headers(kept: "KeptResult", form: ResultFormat, *, inline: bool = False) ->
     answer = str(provenance.get("answer", {}).get("hash", ""))
     return {
         "ETag": entity_tag(answer, str(kept.analyst), form.name, __version__),
-        "Cache-Control": "private, no-cache",
+        "Cache-Control": "no-store",  # a caller that keeps it by itself asks with `If-None-Match`
         "Vary": "Accept, Authorization, Cookie",
         "Content-Disposition": disposition(kept.dataset, kept.charge, form.ending, inline=inline),
     }

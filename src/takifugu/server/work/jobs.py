@@ -7,7 +7,7 @@ with the same key finds it there.
 
 import asyncio
 import secrets
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -63,8 +63,7 @@ class Job:
         self._number = 0
         self._changed = asyncio.Event()
         self._ended = asyncio.Event()
-        self._cancelled = asyncio.Event()
-        self._started = asyncio.Event()
+        self._cancelled = asyncio.get_running_loop().create_future()
 
     @property
     def ended(self) -> bool:
@@ -96,7 +95,8 @@ class Job:
 
     def cancel(self) -> None:
         """Have it end, within a second if it runs; one that has ended stays as it is."""
-        self._cancelled.set()
+        if not self._cancelled.done():
+            self._cancelled.set_result(None)
 
     def _progress(self, text: str) -> None:
         if not self.ended:
@@ -108,11 +108,11 @@ class Job:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
-    async def _run(self, pool: WorkPool) -> None:
-        following = asyncio.ensure_future(self._follow())
+    async def run(self, pool: WorkPool) -> None:
+        """Have the pool do it; the board calls this, once."""
         try:
             self.result = await pool.run(
-                self.task, self._progress, self._cancelled, started=self._started
+                self.task, self._progress, self._cancelled, started=self._begun
             )
             self.state = "done"
         except WorkCancelled as error:
@@ -124,15 +124,12 @@ class Job:
             self.problem = work_problem(500, "The job ended", "the job could not be run")
             raise
         finally:
-            following.cancel()
             self.ended_at = monotonic()
             self._ended.set()
             self._wake()
 
-    async def _follow(self) -> None:
-        await self._started.wait()
-        if self.state == "waiting":
-            self.state = "running"
+    def _begun(self) -> None:
+        self.state = "running"
 
 
 class JobBoard:
@@ -143,6 +140,8 @@ class JobBoard:
         self._jobs = dict[str, Job]()
         self._by_key = dict[tuple[str, str, str], Job]()
         self._running = set[asyncio.Task[None]]()
+        self._past = deque[Job]()  # those that have ended, in the order of their ends
+        self._open = Counter[str]()  # by person, how many have not
 
     def start(self, actor: Actor, task: Task) -> Job:
         """Begin a job; the one that runs already, if it is the same request with the same key.
@@ -167,7 +166,7 @@ class JobBoard:
                     reason="key",
                 )
             )
-        theirs = sum(job.actor.name == actor.name and not job.ended for job in self._jobs.values())
+        theirs = self._open[actor.name]
         if theirs >= MOST_WAITING:
             raise WorkFailed(
                 work_problem(
@@ -182,10 +181,20 @@ class JobBoard:
         self._jobs[job.id] = job
         if task.key is not None:
             self._by_key[actor.name, task.name, task.key] = job
-        running = asyncio.ensure_future(job._run(self._pool))
+        self._open[actor.name] += 1
+        running = asyncio.ensure_future(self._run(job))
         self._running.add(running)
         running.add_done_callback(self._finished)
         return job
+
+    async def _run(self, job: Job) -> None:
+        try:
+            await job.run(self._pool)
+        finally:
+            self._past.append(job)
+            self._open[job.actor.name] -= 1
+            if not self._open[job.actor.name]:
+                del self._open[job.actor.name]
 
     def _finished(self, running: "asyncio.Task[None]") -> None:
         self._running.discard(running)
@@ -214,16 +223,14 @@ class JobBoard:
                 job.cancel()
 
     def _forget(self) -> None:
-        """Forget jobs that ended long ago, or that are too many; the oldest come first."""
-        now, excess = monotonic(), len(self._jobs) - KEPT_JOBS
-        for identity, job in list(self._jobs.items()):
-            old = job.ended_at is not None and now - job.ended_at > KEPT_TIME
-            if not (old or (excess > 0 and job.ended)):
-                if excess <= 0:
-                    break
-                continue
-            excess -= 1
-            del self._jobs[identity]
+        """Forget jobs that ended long ago, and the first to end of those that are too many."""
+        now = monotonic()
+        while self._past:
+            job = self._past[0]
+            if len(self._past) <= KEPT_JOBS and now - (job.ended_at or now) <= KEPT_TIME:
+                return
+            self._past.popleft()
+            del self._jobs[job.id]
             if job.task.key is not None:
                 place = job.actor.name, job.task.name, job.task.key
                 if self._by_key.get(place) is job:

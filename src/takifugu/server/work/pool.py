@@ -23,7 +23,7 @@ import contextlib
 import logging
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -105,17 +105,17 @@ class WorkPool:
         self,
         task: Task,
         progress: Progress | None = None,
-        cancelled: asyncio.Event | None = None,
-        started: asyncio.Event | None = None,
+        cancelled: "asyncio.Event | asyncio.Future[None] | None" = None,
+        started: Callable[[], None] | None = None,
     ) -> Any:
         """Have a worker do a task, and return what it returned.
 
         Args:
             task: What to do.
             progress: Called with lines of progress.
-            cancelled: Set by the caller to cancel it. A caller that is itself cancelled cancels it
-                too.
-            started: Set when a worker begins.
+            cancelled: An event or a future that the caller sets to cancel it. A caller that is
+                itself cancelled cancels it too.
+            started: Called when a worker begins.
 
         Raises:
             WorkFailed: The task ended with an error.
@@ -128,15 +128,16 @@ class WorkPool:
         item = _Waiting(task, next(self._numbers), progress)
         self._queue.append(item)
         self._dispatch()
-        stop = None if cancelled is None else asyncio.ensure_future(cancelled.wait())
+        watched = cancelled.wait() if isinstance(cancelled, asyncio.Event) else None
+        stop = cancelled if watched is None else asyncio.ensure_future(watched)
         try:
-            worker = await self._assigned(item, stop)
+            worker = await self._assigned(item, stop)  # type: ignore[arg-type]
             if started is not None:
-                started.set()
-            return await self._result(item, worker, stop)
+                started()
+            return await self._result(item, worker, stop)  # type: ignore[arg-type]
         finally:
-            if stop is not None:
-                stop.cancel()
+            if watched is not None and stop is not None:
+                stop.cancel()  # type: ignore[union-attr]
 
     async def _assigned(self, item: _Waiting, stop: "asyncio.Future[Any] | None") -> WorkerProcess:
         """The worker that will do a task, once one is free for it."""

@@ -14,13 +14,12 @@ import ctypes
 import importlib
 import logging
 import os
-import queue
+import select
 import signal
 import socket
 import sys
 import threading
 import warnings
-from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic
 from typing import Any, NoReturn, TextIO
@@ -39,7 +38,7 @@ class _Pipe:
     """The worker's end of the pipe; threads may share it."""
 
     def __init__(self, end: socket.socket) -> None:
-        self._end, self._lock = end, threading.Lock()
+        self.end, self._lock = end, threading.Lock()
         self.incoming = end.makefile("rb")
 
     def send(self, kind: str, content: Any) -> None:
@@ -47,7 +46,7 @@ class _Pipe:
 
     def send_packed(self, message: bytes) -> None:
         with self._lock:
-            self._end.sendall(message)
+            self.end.sendall(message)
 
 
 class _ToServer(logging.Handler):
@@ -66,15 +65,15 @@ class _ToServer(logging.Handler):
 
 
 class _Progress:
-    """Lines of progress, at most one in every `STEP` seconds."""
+    """Lines of progress: of those that begin alike, at most one in every `STEP` seconds."""
 
     def __init__(self, pipe: _Pipe) -> None:
-        self._pipe, self._last = pipe, 0.0
+        self._pipe, self._last, self._about = pipe, 0.0, ""
 
     def __call__(self, text: str) -> None:
-        now = monotonic()
-        if now - self._last >= STEP:
-            self._last = now
+        now, about = monotonic(), text.partition(" ")[0]
+        if now - self._last >= STEP or about != self._about:
+            self._last, self._about = now, about
             self._pipe.send("progress", text)
 
 
@@ -88,15 +87,16 @@ def end_with(parent: int) -> None:
         os._exit(1)
 
 
-def _read(pipe: _Pipe, tasks: "queue.SimpleQueue[Mapping[str, Any] | None]") -> None:
-    """Take messages as they come, until the server is gone."""
-    try:
-        while True:
-            tasks.put(plain_messages.receive(pipe.incoming))
-    except (EOFError, OSError):
-        tasks.put(None)
+def _watch(end: socket.socket) -> None:
+    """End the process soon after the server has closed its end of the pipe.
+
+    The main thread sees that, too, unless it is in the middle of a task, which is then for nobody.
+    """
+    closed = select.poll()
+    closed.register(end, 0)  # woken when the other end is closed, and by no message
+    closed.poll()
     threading.Event().wait(FAREWELL)
-    os._exit(0)  # a task is running, for nobody
+    os._exit(0)
 
 
 def _silence() -> None:
@@ -151,14 +151,15 @@ def _ended(host: WorkerHost, kind: str, content: Any) -> bytes:
 
 def serve(pipe: _Pipe, project_file: Path) -> None:
     """Do tasks until the server is gone."""
-    tasks = queue.SimpleQueue[Mapping[str, Any] | None]()
-    threading.Thread(target=_read, args=(pipe, tasks), daemon=True).start()
+    threading.Thread(target=_watch, args=(pipe.end,), daemon=True).start()
     progress = _Progress(pipe)
     host = WorkerHost(project_file, progress)
     pipe.send("ready", os.getpid())
-    while (message := tasks.get()) is not None:
-        host.opening = 0.0
-        pipe.send_packed(_done(host, Task.of(message)))
+    with contextlib.suppress(EOFError, OSError):  # the server is gone
+        while True:
+            message = plain_messages.receive(pipe.incoming)
+            host.opening = 0.0
+            pipe.send_packed(_done(host, Task.of(message)))
     host.close()
 
 

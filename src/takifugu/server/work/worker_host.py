@@ -53,6 +53,7 @@ class WorkerHost:
                 return known
             self.drop(name)
         began = monotonic()
+        self.say(f"opening {name}")
         try:
             found = open_dataset(self.project(), name, progress=self.say)
         finally:
