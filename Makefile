@@ -1,7 +1,8 @@
-# Everything a newcomer needs: `make demo` and `make test` set up what they use.
+# Everything a newcomer needs: `make demo`, `make serve-demo` and `make test` set up what they use.
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+SERVING := .venv/.serving
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 # The tests also read Result tables; those of Spark skip unless there is Java and `make test SPARK=yes`.
@@ -14,11 +15,14 @@ DATA ?=
 # Every command is a process of its own: compiled modules are kept, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check format lint types imports bench docs wheel reproduction clean
+.PHONY: demo serve-demo test check format lint types imports bench docs wheel reproduction clean
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
 	$(BIN)/takifugu demo
+
+serve-demo: $(SERVING)
+	$(BIN)/python -m takifugu.cli.demo.serve_demo
 
 test: $(TESTABLE)
 	$(BIN)/python -m pytest -q -n auto -rs
@@ -69,12 +73,16 @@ $(INSTALLED): $(NEEDS)
 	$(PIP) -e '.[tables]'
 	touch $@
 
+$(SERVING): $(NEEDS)
+	$(PIP) -e '.[server]'
+	touch $@ $(INSTALLED)
+
 $(READY): $(NEEDS)
 	$(PIP) -e '.[dev]'
 	$(PIP) --no-deps pgmpy  # for its network files; never imported
-	touch $@ $(INSTALLED)
+	touch $@ $(INSTALLED) $(SERVING)
 
 $(TESTABLE): $(NEEDS)
 	$(PIP) -e '.[dev,$(EXTRAS)]'
 	$(PIP) --no-deps pgmpy
-	touch $@ $(READY) $(INSTALLED)
+	touch $@ $(READY) $(INSTALLED) $(SERVING)

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,24 @@ def missing() -> str | None:
         except KeyError:
             return f"needs a user {OWNER} to run PostgreSQL as, when run by root"
     return None
+
+
+def _children(process: int) -> list[int]:
+    """The processes that a process has started, and that have not ended."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if int(entry.read_text().rpartition(")")[2].split()[1]) == process:
+                found.append(int(entry.parent.name))
+    return found
+
+
+def _runs(process: int) -> bool:
+    """Whether a process has not ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 class Cluster:
@@ -58,6 +77,17 @@ class Cluster:
         self._run("initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8")
         self.restart()
 
+    def revive(self) -> None:
+        """Start it after it was killed: what is left of it may be in the way at first."""
+        until = time.monotonic() + 60
+        while True:
+            try:
+                return self.restart()
+            except AssertionError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.2)
+
     def restart(self) -> None:
         """Start it, after it was stopped."""
         options = f"-k {self._folder} -c listen_addresses='' -c max_connections=50"
@@ -68,18 +98,27 @@ class Cluster:
         """Stop it at once."""
         self._run("pg_ctl", "-D", str(self._folder / "data"), "-m", "immediate", "stop")
 
+    def kill(self) -> None:
+        """End it as a power cut would: every process of it, without a word."""
+        first = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
+        os.kill(first, signal.SIGSTOP)  # so that it makes no more
+        for process in [*_children(first), first]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        until = time.monotonic() + 60
+        while _runs(first) and time.monotonic() < until:
+            time.sleep(0.01)
+
     @contextlib.contextmanager
     def frozen(self) -> Iterator[None]:
         """Every process of it is stopped until the block is left: it is there, and silent."""
         first = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
         stopped = [first]
         os.kill(first, signal.SIGSTOP)  # so that it makes no more
-        for entry in Path("/proc").glob("[0-9]*/stat"):
-            with contextlib.suppress(OSError):
-                parent = int(entry.read_text().rpartition(")")[2].split()[1])
-                if parent == first:
-                    stopped.append(int(entry.parent.name))
-                    os.kill(stopped[-1], signal.SIGSTOP)
+        for child in _children(first):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGSTOP)
+                stopped.append(child)
         try:
             yield
         finally:

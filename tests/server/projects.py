@@ -68,6 +68,7 @@ def small_project(
     budget: str = BUDGET,
     analysts: Mapping[str, str] | None = None,
     people: int = PEOPLE,
+    prior: MarkovChain = CHAIN,
 ) -> Path:
     """A project with the dataset ``stays`` and a budget; the path of its project file.
 
@@ -80,11 +81,12 @@ def small_project(
         budget: The Pufferfish ε of the dataset.
         analysts: By name, budgets of analysts of their own. Then only these may ask.
         people: How many people the table has.
+        prior: What the adversary may believe.
     """
     folder.mkdir(parents=True, exist_ok=True)
     write_rows(folder, stays(people))
     (folder / "stays.toml").write_text(DECLARATION, encoding="utf-8")
-    write_prior(CHAIN, folder / "chain.json")
+    write_prior(prior, folder / "chain.json")
     project = init_project(folder, ledger=LEDGER if ledger is None else ledger).add_dataset(
         *("stays", folder / "stays.toml"),
         priors=[folder / "chain.json"],

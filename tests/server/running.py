@@ -213,10 +213,11 @@ def running_server(
         options: More options of ``takifugu serve``.
         environment: More variables of its environment.
         settings: Keys of ``[server]``, which are written to the project file; by default a free
-            port of loopback, and nothing else.
+            port of loopback, and patience: a request is not answered with a job because the
+            machine is busy.
     """
     file = project / "takifugu.toml" if project.is_dir() else project
-    write_settings(file, **({"port": 0} | settings))
+    write_settings(file, **({"port": 0, "wait": 5 * PATIENCE} | settings))
     with tempfile.NamedTemporaryFile("w", suffix=".log", encoding="utf-8") as output:
         command = (sys.executable, "-m", "takifugu", "serve", "--project", str(file), "--json")
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and code

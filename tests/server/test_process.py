@@ -109,6 +109,17 @@ def test_the_address_is_printed_as_one_line(study: Path) -> None:
         process.communicate()
 
 
+def test_systemd_is_told_when_it_is_ready_and_when_it_stops(study: Path) -> None:
+    place = f"@takifugu-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(f"\0{place[1:]}")
+        manager.settimeout(PATIENCE)
+        with running_server(study, environment={"NOTIFY_SOCKET": place}) as server:
+            assert manager.recv(100) == b"READY=1"
+            assert server.stop() == 0
+        assert manager.recv(100) == b"STOPPING=1"
+
+
 def test_a_stop_waits_for_what_is_running(project: Path) -> None:
     """A request whose body is still being sent is running; what comes later is not taken."""
     token = new_token(project, "analyst", "ana")

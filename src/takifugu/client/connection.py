@@ -67,7 +67,7 @@ def connect(
         address, secret, trust=trust_of(address, ca), timeout=TIMEOUT, patience=float(patience)
     )
     try:
-        me = DocumentPart.of(exchange.document(exchange.ask("GET", f"{API}/me", patience=2.0)))
+        me = DocumentPart.of(exchange.document(exchange.ask("GET", f"{API}/me", reach=2.0)))
         return Connection(exchange, me.text("name"), me.text("role"), progress)
     except BaseException:
         exchange.close()

@@ -119,14 +119,19 @@ class Exchange:
         document: Any = None,
         headers: Mapping[str, str] | None = None,
         patience: float | None = None,
+        reach: float | None = None,
     ) -> Reply:
         """The answer to a request; asked again while the server is away, or says "not now".
+
+        ``patience`` is for how long, by default that of all requests; ``reach`` for how long while
+        there is no answer at all.
 
         Raises:
             ServerUnreachable: There was no answer in time.
         """
+        began = monotonic()
         body = None if document is None else json.dumps(document, allow_nan=False).encode()
-        until = monotonic() + (self.patience if patience is None else patience)
+        until = began + (self.patience if patience is None else patience)
         pause, again = FIRST_WAIT, False
         while True:
             kept = getattr(self._mine, "connection", None) is not None
@@ -143,7 +148,7 @@ class Exchange:
                 if reply.status not in NOT_NOW or reply.problem in NEVER:
                     return self._checked(reply)
                 wait = pause if reply.retry_after is None else reply.retry_after
-            if monotonic() + wait > until:
+            if monotonic() + wait > (until if lost is None or reach is None else began + reach):
                 if lost is None:
                     return reply
                 raise self._unreachable(lost)

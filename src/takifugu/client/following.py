@@ -2,7 +2,8 @@
 
 A server that is not done within a second answers with a job (202). What the job says is shown as a
 local session shows what it does; an interrupt (Ctrl-C) cancels it. If the server forgets the job,
-because it was started again, or loses the worker, the request is sent again: it is the same one.
+because it was started again, or loses the worker or the ledger, the request is sent again: it is
+the same one.
 """
 
 import json
@@ -11,17 +12,16 @@ from time import monotonic, sleep
 from typing import Any
 from urllib.parse import quote, unquote
 
-from takifugu.client.exchange import LOST, Exchange, Reply
+from takifugu.client.exchange import LOST, NEVER, NOT_NOW, Exchange, Reply
 from takifugu.client.problem_errors import error_of
 from takifugu.client.remote_errors import ServerRefused, ServerUnreachable
-from takifugu.errors import TakifuguError
+from takifugu.errors import LedgerUnavailable, TakifuguError
 from takifugu.session.activity import Activity
 from takifugu.session.document_reading import DocumentPart
 
 API = "/api/v1"
 SOON = {"Prefer": "wait=1"}  # then an interrupt has a job to cancel
 POLL = 0.5  # seconds between two looks at a job
-AGAIN = frozenset({"WorkerLost"})  # problems of a job that the same request mends
 
 
 def answered(
@@ -32,8 +32,8 @@ def answered(
     *,
     document: Any = None,
     headers: Mapping[str, str] | None = None,
-) -> tuple[int, Any, str]:
-    """The status, the document and the place of an answer, however long it takes.
+) -> Any:
+    """The document of an answer, however long it takes.
 
     Raises:
         TakifuguError: The error that the server answered with.
@@ -43,13 +43,12 @@ def answered(
         reply = exchange.ask(method, path, document=document, headers={**SOON, **(headers or {})})
         place = reply.headers.get("location", "")
         if reply.status != 202 or not place.startswith(f"{API}/jobs/"):
-            return reply.status, exchange.document(reply), place
+            return exchange.document(reply)
         ended = _followed(exchange, place, activity)
         if ended is not None and ended.get("state") == "done":
-            return 200, ended.get("result"), ""
+            return ended.get("result")
         problem = None if ended is None else _problem(ended)
-        lost = problem is None or (isinstance(problem, ServerRefused) and problem.code in AGAIN)
-        if problem is not None and (not lost or monotonic() + pause > until):
+        if problem is not None and (not _passing(problem) or monotonic() + pause > until):
             raise problem
         if monotonic() + pause > until:
             raise ServerUnreachable(
@@ -57,6 +56,13 @@ def answered(
             )
         sleep(pause)  # the job is forgotten, or its worker ended: ask for the same again
         pause = min(2 * pause, 2.0)
+
+
+def _passing(problem: TakifuguError) -> bool:
+    """Whether a job failed by something that passes: its worker ended, the ledger was away."""
+    if isinstance(problem, ServerRefused):
+        return problem.status in NOT_NOW and problem.code not in NEVER
+    return isinstance(problem, LedgerUnavailable)
 
 
 def _problem(ended: Mapping[str, Any]) -> TakifuguError:

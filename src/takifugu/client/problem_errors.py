@@ -8,7 +8,7 @@ takifugu, or lacks its fields, is a `ServerRefused`.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from takifugu.client.remote_errors import ServerRefused
+from takifugu.client.remote_errors import ApprovalDeclined, ServerRefused
 from takifugu.engines import DriverMissing, InvalidQuery
 from takifugu.engines.engine_errors import DatabaseFailed
 from takifugu.errors import (
@@ -92,6 +92,7 @@ ERRORS: Mapping[type[TakifuguError], Mapping[str, Reader]] = {
         "similar": listed(text),
     },
     ApprovalRefused: {**_LEDGER, "approval": _or_none(whole)},
+    ApprovalDeclined: {"request": whole, "dataset": text, "state": text, "note": text},
     LedgerConflict: _LEDGER,
     LedgerUnavailable: _LEDGER,
     LedgerUnwritable: _LEDGER,

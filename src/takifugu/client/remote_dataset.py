@@ -160,13 +160,13 @@ class RemoteDataset:
                 if state == "failed":
                     raise error_of(found.given.get("problem"))
                 if until is not None and monotonic() + pause > until:
-                    raise self._pending(found, request)
+                    raise self._pending(found)
                 sleep(pause)
                 pause = min(1.5 * pause, LOOK[1])
 
-    def _pending(self, found: DocumentPart, request: int | None = None) -> TakifuguError:
-        number = found.whole("id") if request is None else request
-        return ApprovalPending(number, dataset=self._name, why=found.maybe("why", text) or "")
+    def _pending(self, found: DocumentPart) -> TakifuguError:
+        why = found.maybe("why", text) or ""
+        return ApprovalPending(found.whole("id"), dataset=self._name, why=why)
 
     # --- what is public of it ---
 
@@ -231,15 +231,14 @@ class RemoteDataset:
     def _told(self, path: str) -> Any:
         self._refuse_closed()
         with self._doing("asking") as activity:
-            found = answered(self._connection.exchange, "GET", self._path + path, activity)
-        return found[1]
+            return answered(self._connection.exchange, "GET", self._path + path, activity)
 
     def _asked(self, what: str, doing: str, body: Any, *, key: str | None = None) -> Any:
         self._refuse_closed()
         headers = {} if key is None else {"Idempotency-Key": key}
         try:
             with self._doing(doing) as activity:
-                _, document, place = answered(
+                return answered(
                     *(self._connection.exchange, "POST", f"{self._path}/{what}", activity),
                     document=body,
                     headers=headers,
@@ -255,11 +254,6 @@ class RemoteDataset:
                 " back, which is not charged twice",
                 sent=True,
             ) from None
-        if place.startswith(f"{API}/approvals/") and isinstance(document, dict):
-            waiting = place.removeprefix(f"{API}/approvals/")
-            if waiting.isdecimal() and "result" not in document:
-                return {**document, "request": int(waiting)}
-        return document
 
     def _refuse_closed(self) -> None:
         if self._closed or self._connection.closed:

@@ -269,8 +269,10 @@ def test_closing_ends_what_waits_and_what_runs(study: Path, tmp_path: Path) -> N
 def test_workers_that_cannot_be_started_are_a_problem_and_no_endless_wait(study: Path) -> None:
     async def run() -> None:
         pool = WorkPool(study, ServerSettings(), modules=("tests.server.work.no_such_module",))
+        assert pool.able
         with raises(WorkerLost):
             await pool.run(asked("who"))
+        assert not pool.able
         await pool.close()
 
     asyncio.run(run())

@@ -1,5 +1,6 @@
 """What a running server consists of, opened in order and closed in reverse."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -20,6 +21,7 @@ from takifugu.server.work.jobs import JobBoard
 from takifugu.server.work.pool import WorkPool
 
 log = logging.getLogger("takifugu.server")
+KEEPING = 2.0  # seconds in which the result of a release that was just made is kept
 
 
 class Stop:
@@ -61,6 +63,9 @@ async def opened_services(
         if not await services.board.drain(stop.left):
             log.warning("jobs that were running are cancelled")
             services.board.cancel_all()
+        ending = [release.ending for release in services.releases.values()]
+        if ending:  # results that are still being kept
+            await asyncio.wait(ending, timeout=max(stop.left, KEEPING))
         await services.close()
 
 

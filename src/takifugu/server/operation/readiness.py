@@ -54,7 +54,7 @@ class Readiness:
         except TimeoutError:
             log.error("the ledger or the state of the server did not answer in time")
             found = {"policy": True, "ledger": False, "witness": True, "state": False}
-        return found | {"workers": self._workers()}
+        return found | {"workers": self._services.pool.able}
 
     def _in_thread(self) -> dict[str, bool]:
         services = self._services
@@ -64,9 +64,6 @@ class Readiness:
             broken = _failing_part(lambda: _write_nothing(services))
             found |= {"ledger": broken != "ledger", "witness": broken != "witness"}
         return found | {"state": _goes_well("state", lambda: _read_state(services))}
-
-    def _workers(self) -> bool:
-        return bool(getattr(self._services.pool, "able", True))
 
     def _tell(self) -> None:
         failing = tuple(name for name, well in self._found.items() if not well)

@@ -29,6 +29,7 @@ from takifugu.server.operation.listening import (
     tls_context,
 )
 from takifugu.server.operation.server_log import OWN, handle_loop_errors, log_to_stderr
+from takifugu.server.operation.service_manager import tell_manager
 from takifugu.server.settings import ServerSettings
 
 log = logging.getLogger("takifugu.server")
@@ -217,9 +218,11 @@ async def _serve(
         def announced() -> None:
             log.info("listening", extra={"address": address})
             announce(address)
+            tell_manager("READY=1")
 
         def stopping() -> None:
             log.info("stopping")
+            tell_manager("STOPPING=1")
             readiness.stopping = True
             stop.begin()
 

@@ -44,6 +44,7 @@ from takifugu.visible import visible
 LONG = 2.0  # seconds from which on a task is long
 GRACE = 0.5  # seconds that a cancelled task may still run
 FADING = 0.8  # of what a kind of task took, when it takes less: long ones are forgotten slowly
+UNABLE = 30.0  # seconds for which a server that could start no worker is not ready
 TRIES = 3  # workers that end before they are ready, one after another, until work fails
 
 log = logging.getLogger("takifugu.server.work")
@@ -83,6 +84,7 @@ class WorkPool:
         self._took = dict[tuple[str, str | None], float]()
         self._opening = dict[str, float]()
         self._failed_starts = 0
+        self._unable_since: float | None = None
         self._closed = False
         self._output: tuple[int, int] | None = None
 
@@ -95,6 +97,12 @@ class WorkPool:
     def running(self) -> int:
         """How many tasks are being done."""
         return sum(worker.task is not None for worker in self._workers)
+
+    @property
+    def able(self) -> bool:
+        """Whether workers can be started, as far as is known: failures count for `UNABLE`."""
+        since = self._unable_since
+        return not self._closed and (since is None or monotonic() - since > UNABLE)
 
     @property
     def processes(self) -> tuple[int, ...]:
@@ -309,12 +317,13 @@ class WorkPool:
                 self._failed_starts = 0
                 self._fail_waiting()
         else:
-            self._failed_starts = 0
+            self._failed_starts, self._unable_since = 0, None
             self._retire(worker)
         self._dispatch()
 
     def _fail_waiting(self) -> None:
         """No worker can be started: whoever waits is told so, rather than left to wait."""
+        self._unable_since = monotonic()
         waiting, self._queue = self._queue, []
         for item in waiting:
             if not item.started.done():
