@@ -42,6 +42,7 @@ def run() -> None:
         for name, address in _backends(Path(folder)):
             together(name, address())
             kills(name, address(), 500)
+            resumed(name, address(), 200)
 
 
 # --- one charge ---
@@ -239,6 +240,25 @@ def kills(name: str, address: str, times: int) -> None:
             f"{name}: {times} kill -9: {len(keys)} acknowledged, {len(keys - found)} lost,"
             f" {len(found - keys)} written but not acknowledged, {said.count('refused')} refused,"
             f" {max(0, len(found) - admitted)} overspent, sound: {ledger.verify().sound}"
+        )
+
+
+def resumed(name: str, address: str, times: int, keys: int = 20) -> None:
+    """Processes killed at random moments while they resume one another's charges."""
+    with open_ledger(address) as ledger:
+        ledger.set_budget("ward", 10**6)
+        said = _worker("again", address, "1/256", times, 8, 7, keys).communicate()[0].splitlines()
+        seen: dict[str, set[str]] = {}
+        for key, value in (line.split() for line in said):
+            seen.setdefault(key, set()).add(value)
+        charged = [event.body["key"] for event in ledger.history(kind="charge")]
+        answered = len(list(ledger.history(kind="answer")))
+        print(
+            f"{name}: {times} kill -9 of resumed charges: {len(said)} answers seen to {len(seen)}"
+            f" keys, {sum(len(values) > 1 for values in seen.values())} keys with two,"
+            f" {len(charged) - len(set(charged))} charged twice,"
+            f" {len(set(seen) - set(charged))} uncharged, {len(charged) - answered} without an"
+            f" answer, sound: {ledger.verify().sound}"
         )
 
 

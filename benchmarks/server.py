@@ -33,13 +33,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._visits import apart
 from tests.ledger import postgres
 from tests.server.projects import small_project
 from tests.server.running import RunningServer, running_server
 
 CLIENTS, KNOWN = 50, 40  # analysts, and values of ε that plans are asked with
-PLANS, RELEASES, ROUNDS = 400, 80, 3
+PLANS, RELEASES, ROUNDS = 80, 16, 10  # in each round; others may use the machine: short rounds
 TICK = os.sysconf("SC_CLK_TCK")
 WANTED = {"plans": 0.6, "releases": 0.5}
 
@@ -109,32 +108,29 @@ def _compare(name: str, project: Path, rounds: int) -> None:
     outside: dict[tuple[str, int], list[Measured]] = {}
     with _serving(project) as server:
         load = Load(server, tokens)
-        load.closed(8, PLANS, "plans")  # both workers know every ε
-        for _ in range(rounds):
-            found = apart("benchmarks.server", project)
-            for what, values in inside.items():
-                rate, seconds, busy = found[what]
-                values.append(Measured(rate, tuple(seconds), (busy,)))
-            for what, requests in (("plans", PLANS), ("releases", RELEASES)):
-                for clients in (1, 8):
-                    got = load.closed(clients, requests, what)
-                    outside.setdefault((what, clients), []).append(got)
+        load.closed(8, 10 * KNOWN, "plans")  # both workers know every ε
+        with _apart(project) as ask:
+            for _ in range(rounds):
+                for what, requests in (("plans", PLANS), ("releases", RELEASES)):
+                    inside[what].append(ask(what, requests))
+                    for clients in (1, 8):
+                        got = load.closed(clients, requests, what)
+                        outside.setdefault((what, clients), []).append(got)
         for what, values in inside.items():
-            here = _middle(values)
-            print(f"{what:>9} in process   {here}")
+            print(f"{what:>9} in process    {together(values)}")
             for clients in (1, 8):
                 there = outside[what, clients]
                 ratio = median(b.rate / a.rate for a, b in zip(values, there, strict=True))
                 print(
                     f"{what:>9} {clients:>2} client{'s' if clients > 1 else ' '}   "
-                    f" {_middle(there)}  ×{ratio:.2f} of the rate in process; wanted: at least"
+                    f" {together(there)}  ×{ratio:.2f} of the rate in process; wanted: at least"
                     f" {WANTED[what]}"
                 )
-        capacity = _middle(outside["plans", 8]).rate
-        one = load.closed(1, PLANS, "plans")
+        capacity = together(outside["plans", 8]).rate
+        one = together(outside["plans", 1])
         for words, many in (
-            ("without a pause", load.closed(CLIENTS, 10 * PLANS // 4, "plans")),
-            ("at half the load", load.thinking(CLIENTS, PLANS, "plans", 0.5 * capacity)),
+            ("without a pause", load.closed(CLIENTS, 10 * PLANS, "plans")),
+            ("at half the load", load.thinking(CLIENTS, 10 * PLANS, "plans", 0.5 * capacity)),
         ):
             ratio = many.at(0.99) / one.at(0.99)
             print(
@@ -143,8 +139,13 @@ def _compare(name: str, project: Path, rounds: int) -> None:
             )
 
 
-def _middle(found: Sequence[Measured]) -> Measured:
-    return sorted(found, key=lambda one: one.rate)[len(found) // 2]
+def together(found: Sequence[Measured]) -> Measured:
+    """Several rounds: the middle rate, and all latencies."""
+    return Measured(
+        median(one.rate for one in found),
+        tuple(sorted(seconds for one in found for seconds in one.seconds)),
+        tuple(median(part) for part in zip(*(one.busy for one in found), strict=True)),
+    )
 
 
 def _tokens(project: Path) -> list[str]:
@@ -205,10 +206,13 @@ class Load:
     async def _client(
         self, number: int, requests: int, what: str, pause: Callable[[], float], into: list[float]
     ) -> None:
-        reading, writing = await asyncio.open_connection(self._server.host, self._server.port)
+        reading, writing = await self._connected()
         for turn in range(requests):
             if wait := pause():
                 await asyncio.sleep(wait)
+                if reading.at_eof():  # the server does not keep connections for long
+                    writing.close()
+                    reading, writing = await self._connected()
             message = self._request(what, self._tokens[number], number * 7 + turn)
             began = perf_counter()
             writing.write(message)
@@ -221,6 +225,9 @@ class Load:
             assert status in (200, 201), (status, body)
         writing.close()
         await writing.wait_closed()
+
+    async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection(self._server.host, self._server.port)
 
     def _request(self, what: str, token: str, turn: int) -> bytes:
         if what == "plans":
@@ -256,8 +263,31 @@ def _children(process: int) -> list[int]:
 # --- the same in process ---
 
 
-def _inside(project: Path) -> dict[str, Any]:
-    """Rate, latencies and processor time of the same calls in this process."""
+@contextmanager
+def _apart(project: Path) -> Iterator[Callable[[str, int], Measured]]:
+    """The same calls in a process of their own, as many as are asked for at a time."""
+    with subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
+        [sys.executable, "-m", "benchmarks.server", "--one", str(project)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        sending, reading = process.stdin, process.stdout
+
+        def ask(what: str, many: int) -> Measured:
+            sending.write(f"{what} {many}\n")
+            sending.flush()
+            rate, seconds, busy = json.loads(reading.readline())
+            return Measured(rate, tuple(seconds), (busy,))
+
+        yield ask
+        sending.close()
+
+
+def _inside(project: Path) -> None:
+    """Do the same calls in this process, as many as stdin asks for, and print what they took."""
     from takifugu.project.opened_dataset import open_dataset
     from takifugu.project.project import open_project
     from takifugu.session.plan_documents import plan_to_document
@@ -276,7 +306,10 @@ def _inside(project: Path) -> dict[str, Any]:
 
         for turn in range(KNOWN):
             plan(turn)
-        return {"plans": _clocked(plan, PLANS), "releases": _clocked(release, RELEASES)}
+        for line in sys.stdin:
+            what, many = line.split()
+            work = plan if what == "plans" else release
+            print(json.dumps(_clocked(work, int(many))), flush=True)
 
 
 def _clocked(work: Callable[[int], None], many: int) -> tuple[float, list[float], float]:
@@ -332,7 +365,7 @@ def main() -> None:
     parser.add_argument("--one", type=Path, metavar="PROJECT", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one is not None:
-        print(json.dumps(_inside(given.one)))
+        _inside(given.one)
         return
     run(given.rounds)
 

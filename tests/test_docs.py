@@ -11,6 +11,7 @@ Every page (below docs/, and README.md) is worked through in a folder of its own
   share their names;
 * a page that reads ``visits.parquet`` finds a synthetic one there, and its ``labels``;
 * a page of ``SERVED`` finds a server at the address that it names, and a token in the environment;
+  of its console blocks the commands of ``TOOLS`` are run too, by a shell;
 * a page of ``REAL_DATA`` finds the download that it starts from; without the data it is skipped.
 """
 
@@ -20,10 +21,12 @@ import io
 import os
 import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pytest
@@ -38,7 +41,11 @@ REAL_DATA = {
     ROOT / "docs" / "tutorial" / "new-york.md": write_new_york,
     ROOT / "docs" / "tutorial" / "ten-counts.md": write_new_york,
 }
-SERVED = {ROOT / "docs" / "how-to" / "remote.md": "http://127.0.0.1:8461"}
+SERVED = {
+    ROOT / "docs" / "how-to" / "remote.md": "http://127.0.0.1:8461",
+    ROOT / "docs" / "how-to" / "serve.md": "http://127.0.0.1:8461",
+}
+TOOLS = ("curl", "jq", "head")
 FENCE = re.compile(r"^```(\S+)[ \t]*(.*?)[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
@@ -90,6 +97,15 @@ def run(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[in
     return int(str(status)), [line.rstrip() for line in printed]
 
 
+def run_tools(command: str, folder: Path) -> tuple[int, list[str]]:
+    """The status and the printed lines of a command of other programs, run by a shell."""
+    done = subprocess.run(  # noqa: S602 - the documentation's own commands
+        command, shell=True, cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
+    printed = (done.stdout + done.stderr).splitlines()
+    return done.returncode, [line.rstrip() for line in printed]
+
+
 def matches(shown: list[str], printed: list[str]) -> bool:
     """Whether ``printed`` is what is ``shown``; a line "…" or "..." stands for any lines."""
     wild = [".*" if line in ("…", "...") else re.escape(line) + "\n" for line in shown]
@@ -117,8 +133,10 @@ def run_python(block: Block, names: dict[str, Any]) -> None:
         exec(code, names)  # noqa: S102 - the documentation's own code
 
 
-def work_through(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Do all that a page says in ``folder``; how many commands were run."""
+def work_through(
+    page: str, folder: Path, monkeypatch: pytest.MonkeyPatch, tools: tuple[str, ...] = ()
+) -> int:
+    """Do all that a page says in ``folder``; how many commands of takifugu were run."""
     done = 0
     names: dict[str, Any] = {"__name__": "__main__", "labels": LABELS}
     if "visits.parquet" in page:
@@ -127,10 +145,13 @@ def work_through(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> in
         if block.language == "console":
             expected = int(block.mark.removeprefix("exit=") or 0)
             for command, shown in commands(block.text):
-                if not command.startswith("takifugu "):
+                if command.partition(" ")[0] in tools:
+                    status, printed = run_tools(command, folder)
+                elif command.startswith("takifugu "):
+                    status, printed = run(command, folder, monkeypatch)
+                    done += 1
+                else:
                     continue
-                status, printed = run(command, folder, monkeypatch)
-                done += 1
                 where = f"line {block.line}: {command}\n" + "\n".join(printed)
                 assert status == expected, where
                 wanted = without_blank_ends(shown)
@@ -172,7 +193,10 @@ def test_the_page_does_what_it_says(
             assert SERVED[path] in page
             page = page.replace(SERVED[path], server.url)
             monkeypatch.setenv("TAKIFUGU_TOKEN", server.tokens["ana"])
-        assert work_through(page, tmp_path, monkeypatch) == shown
+            if missing := [tool for tool in TOOLS if f"$ {tool} " in page and not which(tool)]:
+                pytest.skip(f"{', '.join(missing)} is not installed")
+        tools = TOOLS if path in SERVED else ()
+        assert work_through(page, tmp_path, monkeypatch, tools) == shown
 
 
 def test_the_examples_of_the_page_are_the_files() -> None:
@@ -227,6 +251,16 @@ def test_the_harness_sees_a_page_that_is_wrong(
 ) -> None:
     with pytest.raises((AssertionError, ZeroDivisionError)):
         work_through(PAGE.replace(right, wrong), tmp_path, monkeypatch)
+
+
+def test_the_harness_runs_other_programs_where_it_is_told_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = "```console\n$ printf a > made\n$ cat made\nb\n```\n"
+    assert work_through(page, tmp_path, monkeypatch) == 0
+    with pytest.raises(AssertionError, match="cat made"):
+        work_through(page, tmp_path, monkeypatch, ("printf", "cat"))
+    assert (tmp_path / "made").read_text() == "a"
 
 
 def test_an_ellipsis_stands_for_any_lines() -> None:

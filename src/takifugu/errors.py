@@ -348,6 +348,7 @@ class ApprovalRefused(LedgerError):
         "terms": "was given before the owner accepted another prior, other secrets or rules",
         "used": "was used by an earlier release",
         "withdrawn": "was withdrawn",
+        "lost": "was given before history was lost, and may have been used in the lost part",
     }
 
     def __init__(self, approval: int | None, reason: str, *, dataset: str) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from takifugu.cli.shared_options import InvalidOption
 from takifugu.errors import ApprovalRefused, InvalidFile
 from takifugu.ledger import lifecycle, open_ledger
 from takifugu.project.approval_rule import ApprovalNeeded
@@ -105,3 +106,12 @@ def test_the_rule_is_shown(do: Call) -> None:
         "first": False,
         "words": words,
     }
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "1.5", "x", "", "9" * 30, "0" * 18 + "1299", "²"])
+def test_an_approval_is_the_number_of_an_event(
+    study: Path, monkeypatch: pytest.MonkeyPatch, number: str
+) -> None:
+    ran = call(study, monkeypatch, "release", "plan.json", "--yes", "--approval", number)
+    assert ran.status == 2 and isinstance(ran.error, InvalidOption)
+    assert ran.error.field == "--approval"

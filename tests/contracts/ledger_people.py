@@ -334,6 +334,23 @@ def test_verify_finds_an_approval_that_was_used_twice(url: str, opened: Opener) 
     ]
 
 
+def test_verify_finds_a_second_answer(url: str, opened: Opener) -> None:
+    ledger = opened(url, witness=False)
+    ledger.set_budget("ward", 2)
+    one, two = (ledger.charge(charge("0.25"), DOUBLING, resume=True) for _ in range(2))
+    ledger.record_answer(one, 1)
+    ledger.abandon(two)
+    last = ledger.head().seq
+
+    def twice(body: dict[str, Any]) -> None:
+        if body["kind"] == "abandoned":
+            body["charge"] = one.anchor.seq
+
+    rewritten(url, twice)
+    found = {(problem.reason, problem.event) for problem in ledger.verify().problems}
+    assert ("answer", last) in found
+
+
 def test_the_price_that_the_owner_saw_is_kept_exactly(ledger: Ledger) -> None:
     number = approve(ledger, charge("0.25", analyst="ana"), epsilon=Fraction(1, 3))
     event = ledger.event(number)

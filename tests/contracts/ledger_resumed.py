@@ -54,6 +54,32 @@ def test_processes_that_resume_at_once_return_one_answer(ledger: Ledger, url: st
     assert ledger.spent("ward", DOUBLING) == 0.5 and ledger.verify().sound
 
 
+def test_kill_minus_9_at_random_shows_one_answer_for_each_key(ledger: Ledger, url: str) -> None:
+    ledger.set_budget("ward", 10**6)
+    killing = worker("again", url, "1/256", "12", "3", "1", "4")
+    lines = killing.communicate()[0].splitlines()
+    assert killing.returncode == 0
+    seen: dict[str, set[int]] = {}
+    for line in lines:
+        key, value = line.split()
+        seen.setdefault(key, set()).add(int(value))
+    assert len(seen) >= 4 and all(len(values) == 1 for values in seen.values())
+    charged = [event.body["key"] for event in ledger.history(kind="charge")]
+    assert len(charged) == len(set(charged)) and set(seen) <= set(charged)
+    stored = {
+        charged_key(ledger, event.body["charge"]): event.body["answer"]
+        for event in ledger.history(kind="answer")
+    }
+    assert all(values == {stored[key]} for key, values in seen.items())
+    assert ledger.spent("ward", DOUBLING) == len(charged) / 128 and ledger.verify().sound
+
+
+def charged_key(ledger: Ledger, number: int) -> str:
+    event = ledger.event(number)
+    assert event is not None
+    return str(event.body["key"])
+
+
 def test_the_second_of_two_draws_is_dropped(ledger: Ledger, url: str, opened: Opener) -> None:
     wanted = charge("0.25")
     first = ledger.charge(wanted, DOUBLING, resume=True)

@@ -6,8 +6,11 @@ crash URL EPSILON KILLS N SEED  charge in N processes at a time, killing each at
 full URL EPSILON BYTES     charge until no file may grow beyond BYTES; print keys and the error
 resume URL EPSILON KEY WHERE  charge under KEY, to be resumed, draw, record; print what is stored.
                            WHERE: "charged" or "drawn", killed there; "ready", wait for a line first
+again URL EPSILON KILLS N SEED KEYS  resume KEYS charges over and over in N processes at a time,
+                           killing each at a random moment; print every key with what was seen
 """
 
+import itertools
 import os
 import random
 import resource
@@ -16,6 +19,7 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Callable
 
 from takifugu.errors import BudgetExceeded, TakifuguError
 from takifugu.ledger import open_ledger
@@ -46,8 +50,8 @@ def counts(url: str, epsilon: str, times: int) -> None:
                 sys.stdout.write("refused\n")
 
 
-def crash(url: str, epsilon: str, kills: int, at_once: int, seed: int) -> None:
-    """Fork, let it charge, kill -9, and pass on what it acknowledged before."""
+def crash(work: Callable[[int], None], kills: int, at_once: int, seed: int) -> None:
+    """Fork, let it work, kill -9, and pass on what it acknowledged before."""
     rng = random.Random(seed)  # noqa: S311 - when to kill
     living: dict[int, tuple[int, float]] = {}
     started = 0
@@ -57,7 +61,8 @@ def crash(url: str, epsilon: str, kills: int, at_once: int, seed: int) -> None:
             child = os.fork()
             if child == 0:
                 os.close(ours)
-                charges(url, epsilon, 10**6, theirs)
+                work(theirs)
+                os._exit(1)
             os.close(theirs)
             started += 1
             if rng.random() < 0.8:  # the others die while they open the ledger, or soon after
@@ -70,6 +75,23 @@ def crash(url: str, epsilon: str, kills: int, at_once: int, seed: int) -> None:
         os.waitpid(child, 0)
         with os.fdopen(ours) as acknowledged:
             sys.stdout.write(acknowledged.read())
+
+
+def attempts(url: str, epsilon: str, keys: int, out: int, times: int | None = None) -> None:
+    """Resume charges one after another; acknowledge what is stored on ``out``."""
+    with open_ledger(url, wait=60, create=False) as ledger:
+        for turn in itertools.count() if times is None else range(times):
+            for number in random.sample(range(keys), keys):
+                key = f"{number}.{turn // 3}"  # each a few times, then new ones
+                wanted = charge(epsilon, key=key)
+                receipt = ledger.charge(wanted, DOUBLING, resume=True)
+                if receipt.may_release:
+                    value = ledger.record_answer(receipt, secrets.randbelow(2**40)).value
+                else:
+                    earlier = ledger.earlier(wanted)
+                    assert earlier is not None and earlier.answer is not None
+                    value = earlier.answer.value
+                os.write(out, f"{key} {value}\n".encode())
 
 
 def full(url: str, epsilon: str, size: int) -> None:
@@ -112,7 +134,11 @@ if __name__ == "__main__":
     elif mode == "count":
         counts(address, amount, int(numbers[0]))
     elif mode == "crash":
-        crash(address, amount, *map(int, numbers))
+        crash(lambda out: charges(address, amount, 10**6, out), *map(int, numbers))
+    elif mode == "again":
+        *how, keys = map(int, numbers)
+        crash(lambda out: attempts(address, amount, keys, out), *how)
+        attempts(address, amount, keys, sys.stdout.fileno(), 3)
     elif mode == "resume":
         resume(address, amount, *numbers)
     else:

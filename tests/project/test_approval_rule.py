@@ -15,7 +15,9 @@ from takifugu.project.approval_rule import ApprovalNeeded, ApprovalRule
 from takifugu.project.batches import Batch, BatchItem
 from takifugu.project.policy import InvalidProject, parse_policy
 from takifugu.project.project import Project, open_project
+from takifugu.project.project_report import project_report
 from takifugu.session.query_options import QueryOptions
+from takifugu.session.release_errors import OverBudget
 from takifugu.session.release_plan import Plan
 from tests.project.studies import with_prior
 from tests.raising import raises
@@ -138,6 +140,24 @@ def test_a_release_above_the_limit_waits_for_another_person(tmp_path: Path) -> N
         assert ledger.verify().sound
 
 
+def test_what_no_budget_admits_waits_for_nobody(tmp_path: Path) -> None:
+    project = ruled(tmp_path, 'above = "0.5"\nfirst = true')
+    with project.session("stays") as session:
+        plan = session.plan.histogram(epsilon=3)
+        with raises(OverBudget, dataset="stays", analyst=None) as refused:
+            session.release(plan, accept_noise=True, key="k")
+        most = session.plan.histogram(epsilon=str(refused.value.most))
+        with raises(ApprovalNeeded, reason="above"):  # the advice fits, and waits
+            session.release(most, accept_noise=True, key="k")
+    project.set_budget("stays", "2", analyst="ana")
+    project.set_budget("stays", "1", analyst="bob")
+    with project.session("stays", "bob") as session:
+        plan = session.plan.histogram(epsilon="1.5")
+        with raises(OverBudget, dataset="stays", analyst="bob"):
+            session.release(plan, accept_noise=True)
+    assert not charges(project)
+
+
 def test_the_first_release_waits_and_the_second_does_not(tmp_path: Path) -> None:
     project = ruled(tmp_path, "first = true")
     with project.session("stays") as session:
@@ -176,6 +196,18 @@ def test_a_rule_that_is_removed_or_added_counts_at_once(tmp_path: Path) -> None:
         plan = session.plan.histogram(epsilon="0.8")
         assert session.approval_needed(plan) is None
         session.release(plan, accept_noise=True)
+
+
+def test_the_report_says_what_was_approved_and_by_whom(tmp_path: Path) -> None:
+    project = ruled(tmp_path, 'above = "0.5"')
+    with project.session("stays") as session:
+        plan = session.plan.histogram(epsilon="0.8")
+        event = approve(project, plan)
+        session.release(plan, accept_noise=True, approval=event.seq)
+    (part,) = project_report(project).datasets
+    (decision,) = [one for one in part.decisions if one.seq == event.seq]
+    assert decision.words.startswith("release from stays approved: a histogram; epsilon = 0.")
+    assert decision.words.endswith(", by olga")
 
 
 # --- batches ---

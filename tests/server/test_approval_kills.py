@@ -87,6 +87,24 @@ def test_killed_after_the_decision_and_before_the_release(project: Path) -> None
     assert counted(project) == {"approval": 1, "charge": 1, "answer": 1}
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_a_worker_that_is_killed_is_followed_by_another(project: Path) -> None:
+    with_rule(project)
+    ana, olga = new_token(project, "analyst", "ana"), new_token(project, "owner", "olga")
+    with running_server(project) as server:
+        number = ask(server, ana, "k").json()["approval"]["id"]
+        stopped = children(server.process.pid)
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        path = f"/api/v1/approvals/{number}/decision"
+        assert server.post(path, {"decision": "approved"}, token=olga).status == 200
+        for pid in stopped:
+            os.kill(pid, signal.SIGKILL)
+        assert settled(server, ana, number)["state"] == "released"
+        assert ask(server, ana, "k").status == 201
+    assert counted(project) == {"approval": 1, "charge": 1, "answer": 1}
+
+
 def test_killed_at_many_moments(tmp_path: Path) -> None:
     project = with_rule(small_project(tmp_path / "study", budget="40"))
     ana, olga = new_token(project, "analyst", "ana"), new_token(project, "owner", "olga")

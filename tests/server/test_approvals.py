@@ -1,6 +1,7 @@
 """Releases that wait for an owner: as functions of a project, its ledger and the server's state."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -167,6 +168,27 @@ def test_two_people(simple: Study) -> None:
                 simple.decide(1, decision, name)
     assert simple.approval(1).state == "pending"
     assert not simple.events("approval")
+
+
+def test_of_many_owners_at_once_one_decides(study: Study) -> None:
+    study.release(QUERY)
+
+    def attempt(number: int) -> str:
+        try:
+            with study.project.ledger() as ledger:
+                decision: Any = ("approved", "refused")[number % 2]
+                return decide(study.state, ledger, 1, decision, f"owner {number}").state
+        except StateConflict as error:
+            return error.reason
+
+    with ThreadPoolExecutor(8) as pool:
+        outcomes = list(pool.map(attempt, range(8)))
+    assert outcomes.count("decided") == 7
+    (event,) = study.events("approval")
+    now = study.approval(1)
+    assert (now.state, now.event, now.decided_by) == (
+        *(event.body["decision"], event.seq, event.body["actor"]),
+    )
 
 
 def test_a_refusal_is_told_with_its_note(simple: Study) -> None:

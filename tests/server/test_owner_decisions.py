@@ -12,16 +12,16 @@ import pytest
 
 from takifugu.engines import InvalidQuery
 from takifugu.errors import InvalidCharge, LedgerConflict, LedgerDamaged, UnsoundRequest
-from takifugu.priors import read_prior, write_prior
-from takifugu.project.policy import InvalidProject
-from takifugu.project.project import Project, open_project
-from takifugu.server.work import owner_decisions as owner
-from takifugu.server.work.ledger_documents import (
+from takifugu.ledger.ledger_documents import (
     event_document,
     export_part,
     ledger_document,
     verification_document,
 )
+from takifugu.priors import read_prior, write_prior
+from takifugu.project.policy import InvalidProject
+from takifugu.project.project import Project, open_project
+from takifugu.server.work import owner_decisions as owner
 from takifugu.server.work.prior_fits import fit_options, fit_prior_of
 from takifugu.server.work.project_paths import inside
 from takifugu.server.work.report_files import page_policy, report_file

@@ -31,7 +31,7 @@ CHECKS = [
     checks.content_type_conformance,
     checks.response_schema_conformance,
 ]
-EXAMPLES = 6  # of each operation, role and mode
+EXAMPLES = 4  # of each operation, role and mode
 ROLES: dict[str, Any] = {"ana": "analyst", "olga": "owner", "udo": "auditor"}
 HISTOGRAM = {"kind": "histogram", "by": ["zone"], "epsilon": "1"}
 

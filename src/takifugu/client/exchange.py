@@ -25,6 +25,7 @@ FIRST_WAIT, LONGEST_WAIT = 0.05, 2.0  # seconds before asking again
 NOT_NOW = frozenset({429, 502, 503, 504})
 NEVER = frozenset({"DriverMissing", "DatabaseFailed", "LedgerUnwritable", "WorkTimedOut"})
 LOST = (OSError, http.client.HTTPException)
+CUT_OFF = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)  # by a server that ended
 
 
 @dataclass(frozen=True)
@@ -253,7 +254,7 @@ class Exchange:
                 reason="certificate",
                 advice="Name the file of its authority with `ca`, if it is one of your own",
             ) from None
-        if isinstance(error, ssl.SSLError):
+        if isinstance(error, ssl.SSLError) and not isinstance(error, CUT_OFF):
             raise ServerUnreachable(
                 self.address.url, "it does not speak TLS here", reason="tls"
             ) from None

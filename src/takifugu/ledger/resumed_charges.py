@@ -30,6 +30,10 @@ would cost up to one more :math:`\varepsilon` for each. Three things are done fo
 * A charge without ``"resumable": true`` is never resumed, whoever asks: its maker may have shown a
   draw before it was recorded.
 
+And the ledger must know of the answer: where an owner accepted that history was lost
+(`takifugu.ledger.accept_loss`), the answer may be in the part that is lost, and no charge before
+that is resumed.
+
 What remains is time: sampling takes some nanoseconds more or less by what it draws, and a kill at a
 chosen moment, or the faster of two attempts at once, prefers the quicker draw by as much. If
 surviving until the record depends on the draw by a factor of at most :math:`e^{\tau}`, the answer
@@ -47,6 +51,7 @@ from typing import Any
 from takifugu.errors import LedgerConflict
 from takifugu.ledger.canonical_text import check_name, encode_json, sha256
 from takifugu.ledger.charge_values import Receipt
+from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events import stored_answers
 from takifugu.ledger.events.event_chain import Event
 from takifugu.ledger.events.stored_answers import Answer
@@ -86,6 +91,7 @@ def may_resume(connection: Connection, event: Event) -> bool:
         and event.body.get(RESUMABLE) is True
         and stored_answers.answer_of(connection, event.seq) is None
         and not stored_answers.is_abandoned(connection, event.seq)
+        and chain.last_loss(connection) < event.seq
     )
 
 

@@ -16,6 +16,7 @@ from takifugu._rounding import float_up
 from takifugu.costs import Cost
 from takifugu.errors import InvalidFile, UnsoundRequest
 from takifugu.ledger import Ledger, Quote
+from takifugu.ledger.ledger import Refusal
 from takifugu.losses import Total
 from takifugu.priors import Name
 from takifugu.priors.documents import read_json
@@ -23,6 +24,7 @@ from takifugu.project.approval_rule import ApprovalNeeded, ApprovalRule
 from takifugu.session.cells import Bound
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_cost import Allowances, Prices, ReleaseCost
+from takifugu.session.release_errors import OverBudget
 from takifugu.session.release_plan import Plan, UnpricedPlan
 from takifugu.session.session import Session
 
@@ -84,11 +86,19 @@ class PolicySession(Session):
     def _refuse_unapproved(
         self, made: UnpricedPlan, quote: Quote, cost: ReleaseCost, approval: int | None
     ) -> None:
-        """Raise if the policy makes this release wait and no approval is named."""
+        """Raise if the policy makes this release wait and no approval is named.
+
+        Nobody has to decide on what no budget admits: that is refused as such.
+        """
         super()._refuse_unapproved(made, quote, cost, approval)
         found = None if approval is not None else self._waits(quote, cost)
-        if found is not None:
-            raise ApprovalNeeded(self._dataset, *found)
+        if found is None:
+            return
+        if not cost.fits:
+            payers = (one for one in quote.standings if one.analyst or not quote.reuse)
+            refused = Refusal(tuple(payers)).error(made.charge.body())
+            raise OverBudget(refused, alone=cost.alone, most=cost.most)
+        raise ApprovalNeeded(self._dataset, *found)
 
     def trust_table(self) -> None:
         """Read prices from the table of this session, which is known to be computed here."""

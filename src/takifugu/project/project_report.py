@@ -48,7 +48,9 @@ from takifugu.translation.accounting.tabled_translation import TabledTranslation
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation
 
-DECISIONS = frozenset({"policy", "accepted", "budget", "partition", "cells", "separate", "loss"})
+DECISIONS = frozenset(
+    {"policy", "accepted", "budget", "partition", "cells", "separate", "loss", "approval"}
+)
 SOFTWARE = ("opendp", "duckdb", "numpy", "scipy")
 Progress = Callable[[str], None]
 

@@ -14,20 +14,12 @@ from takifugu.server.routers import routers, routes
 from takifugu.server.services import Services
 
 
-def create_app(services: Services) -> FastAPI:
-    """The app of a server, whose routes share ``services``."""
+def documented_app() -> FastAPI:
+    """The routes, who may call them, and their OpenAPI document; nothing that they work with."""
     from takifugu import __version__
 
-    desk = ApprovalDesk(services)
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        desk.start()
-        yield
-        await desk.close()
-
     app = FastAPI(
-        lifespan=lifespan,
+        lifespan=_living,
         title="takifugu",
         version=__version__,
         openapi_url=None,  # a route of ours, which the table of rules knows
@@ -37,13 +29,28 @@ def create_app(services: Services) -> FastAPI:
         dependencies=[Depends(authorize)],
         generate_unique_id_function=lambda route: route.name,
     )
-    app.state.services, app.state.routes = services, routes()
-    app.state.approvals = desk
+    app.state.routes = routes()
     for router in routers():
         app.include_router(router)
+    app.openapi = lambda: openapi_document(app)  # type: ignore[method-assign]
+    return app
+
+
+def create_app(services: Services) -> FastAPI:
+    """The app of a server, whose routes share ``services``."""
+    app = documented_app()
+    app.state.services, app.state.approvals = services, ApprovalDesk(services)
     add_handlers(app)
     app.add_middleware(ProblemsOnly)
     add_pages(app)
-    add_access(app, services.settings)
-    app.openapi = lambda: openapi_document(app)  # type: ignore[method-assign]
+    add_access(app, services.settings)  # the outermost: whatever is answered has its headers
     return app
+
+
+@asynccontextmanager
+async def _living(app: FastAPI) -> AsyncIterator[None]:
+    """From the start of the app to its end: what was approved is released meanwhile."""
+    desk: ApprovalDesk = app.state.approvals
+    desk.start()
+    yield
+    await desk.close()

@@ -68,7 +68,8 @@ class Releasing(QueryPlanning):
             accept_noise: Whether an answer of mostly noise is wanted all the same.
             key: Identifies this release of this analyst. The same release again under the same key
                 is the same charge and has the same answer, also after a crash and from another
-                process; another release under it is a `LedgerConflict`.
+                process; another release under it is a `LedgerConflict`. A stored answer is free
+                and uses up no key.
             approval: The number of the event that allows it, where a second person has to.
         """
         if not isinstance(plan, Plan):

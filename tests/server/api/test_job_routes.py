@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -129,6 +130,47 @@ def test_nobody_learns_of_the_end_before_the_step(
         server.client.portal.call(gate[0].set)
         end = events(server.get("ana", f"/jobs/{identity}/events").text)[-1][1]
         assert end["state"] in ("done", "failed")
+
+
+def test_who_is_revoked_while_listening_hears_no_end(
+    server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stream may outlive its token: then nothing more is told, not even the result."""
+    gate: list[asyncio.Event] = []
+
+    async def closed(_: float) -> None:
+        gate.append(asyncio.Event())
+        await gate[0].wait()
+
+    class Held:
+        """asyncio, with a sleep that ends when the test says so."""
+
+        def __getattr__(self, name: str) -> Any:
+            return closed if name == "sleep" else getattr(asyncio, name)
+
+    monkeypatch.setattr(release_jobs, "asyncio", Held())
+    state, limiter = server.services.state, server.services.limiter
+    for revoked in (False, True):
+        gate.clear()
+        made = state.create_token("eve", "analyst", None, "test")
+        hers = {"Authorization": f"Bearer {made.secret}"}
+        job = server.ask(
+            *(None, "POST", "/api/v1/datasets/stays/releases"),
+            json={"query": HISTOGRAM | {"epsilon": f"0.2{int(revoked)}"}},
+            headers={**hers, **NOW, "Idempotency-Key": f"eve {revoked}".replace(" ", "-")},
+        ).json()["id"]
+        while not gate:  # the worker has ended, and nobody was told yet
+            server.get("ana", "/me")
+        with ThreadPoolExecutor(1) as pool:
+            listening = pool.submit(server.get, None, f"/jobs/{job}/events", headers=hers)
+            while not limiter.at_once.running(made.record.id):
+                server.get("ana", "/me")
+            if revoked:
+                state.revoke_token(made.record.id, "test")
+            assert server.client.portal is not None
+            server.client.portal.call(gate[0].set)
+            kinds = [kind for kind, _ in events(listening.result().text)]
+        assert ("end" in kinds) == (not revoked)
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,7 @@ from takifugu.errors import Malformed
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
-    from takifugu.ledger import Anchor, Event, Ledger, Position
-    from takifugu.losses import Total
+    from takifugu.ledger import Anchor, Ledger, Position
 
 app = StrictTyper(name="ledger", no_args_is_help=True, help="Show, verify and copy a ledger.")
 
@@ -53,14 +52,18 @@ def run_show(
     no other exceeds; a cost is a list of coefficients and shapes), events
     (hash, body without the hashes of the data). Exact numbers are strings like "1/10".
     """
+    from takifugu.ledger.ledger_documents import account_document, public_body
+
     if not 0 <= last <= 10_000:
         raise Malformed("--last", given=f"is {last}", needed="be from 0 to 10000")
     with _opened(where, folder) as ledger:
         positions, head = ledger.positions(), ledger.head()
-        events = [{"hash": event.hash, "body": shown(event)} for event in ledger.history(last=last)]
+        events = [
+            {"hash": event.hash, "body": public_body(event)} for event in ledger.history(last=last)
+        ]
         name = ledger.name
     if as_json:
-        accounts = [_account(position) for position in positions]
+        accounts = [account_document(position) for position in positions]
         facts = {"ledger": name, "head": vars(head), "accounts": accounts, "events": events}
         print_json(facts)
         return
@@ -145,15 +148,6 @@ def _opened(where: str | None, folder: Path | None) -> "Iterator[Ledger]":
             yield ledger
 
 
-def shown(event: "Event") -> dict[str, Any]:
-    """The body of an event without hashes of protected data: early ones had no key."""
-    return {
-        name: value
-        for name, value in event.body.items()
-        if name not in ("data", "question", "marks")
-    }
-
-
 def _anchor(text: str) -> "Anchor":
     from takifugu.ledger import Anchor
 
@@ -161,23 +155,6 @@ def _anchor(text: str) -> "Anchor":
     if not seq.isdecimal() or len(mark) != 64:
         raise Malformed("--anchor", given=f"is {text!r}", needed="be SEQ:HASH, as `verify` prints")
     return Anchor(int(seq), mark)
-
-
-def _account(position: "Position") -> dict[str, Any]:
-    budget = None
-    if position.epsilon is not None:
-        budget = {"epsilon": str(position.epsilon), "delta": str(position.delta)}
-    return {
-        "dataset": position.dataset,
-        "analyst": position.analyst,
-        "budget": budget,
-        "worst": [_total(total) for total in position.worst],
-    }
-
-
-def _total(total: "Total") -> dict[str, Any]:
-    parts = {"epsilon": str(total.epsilon), "delta": str(total.delta), "rho": str(total.rho)}
-    return parts | ({"costs": total.costs.document()} if total.costs else {})
 
 
 def _account_line(position: "Position") -> str:

@@ -62,9 +62,9 @@ def run_release(
         ),
     ] = None,
     approval: Annotated[
-        int | None,
+        str | None,  # not a number: typer would import pydantic to check it
         typer.Option(
-            min=1,
+            metavar="NUMBER",
             help="The number of the approval, where a second person has to allow the release.",
         ),
     ] = None,
@@ -92,6 +92,7 @@ def run_release(
             file, folder=folder, backend=backend, table=not no_table, as_json=as_json, yes=yes
         )
     query = _planned(name, flags) if kind is None else requested(str(name), kind, flags)
+    allowed = None if approval is None else _event_number(approval)
     project = the_project(folder)
     with nullcontext() if out is None else ResultFile(out, field="--out") as target:
         with (
@@ -110,11 +111,21 @@ def run_release(
             for note in plan.notes:  # before it is charged
                 echo(f"takifugu: {note}", err=True)
             accepted = yes or _accepted(plan, spinner)
-            result = session.release(plan, accept_noise=accepted, approval=approval)
+            result = session.release(plan, accept_noise=accepted, approval=allowed)
             warning = session.releasable.warning
         _deliver(result, target, as_json)
     if warning is not None:
         echo(f"takifugu: {warning}", err=True)
+
+
+def _event_number(text: str) -> int:
+    """The number of an event, from the command line."""
+    digits = text.isascii() and text.isdecimal() and len(text) < 19
+    if not (digits and int(text) > 0):
+        raise InvalidOption(
+            "--approval", given=f"is {text!r:.40}", needed="be the number of an event"
+        )
+    return int(text)
 
 
 def _accepted(plan: "Plan", spinner: Spinner) -> bool:

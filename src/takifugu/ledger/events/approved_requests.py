@@ -9,7 +9,8 @@ such a charge only if the approval
 * was made by another person than the one who charges and the one who asks, however their names are
   spelt;
 * was made under the terms and the rules that are still in force: what the owner saw is its price;
-* was not refused afterwards, and is named by no other charge.
+* was not refused afterwards, and is named by no other charge, also not by one that was lost: where
+  an owner accepted that history is lost, no approval before that counts.
 
 All of this is looked up under the ledger's lock, by an index of queries, so that no two charges use
 the same approval. `ApprovedRequests` checks the same when a chain is verified.
@@ -50,6 +51,8 @@ def refuse_unfit(connection: Connection, body: Mapping[str, Any]) -> None:
         return
     found = _approval(connection, number)
     reason = misfit(found, body, under(connection, body["dataset"]))
+    if reason is None and number < chain.last_loss(connection):
+        reason = "lost"
     if reason is None:
         rows = _SINCE.all(connection, {"question": body["question"], "number": number})
         for row in rows:
@@ -102,10 +105,13 @@ class ApprovedRequests:
         self._approvals: dict[int, Mapping[str, Any]] = {}
         self._open: set[int] = set()  # neither used nor refused since
         self._accepted: dict[str, int] = {}
+        self._loss = 0
 
     def misfit(self, body: Mapping[str, Any]) -> str | None:
         """Why the approval that one more event names does not allow it; None if it does."""
         match body["kind"]:
+            case "loss":
+                self._loss = body["seq"]
             case "accepted":
                 self._accepted[body["dataset"]] = body["seq"]
             case "approval" if body["decision"] == REFUSED:
@@ -119,6 +125,8 @@ class ApprovedRequests:
                 reason = misfit(self._approvals.get(number), body, accepted)
                 if reason is None and number not in self._open:
                     reason = "used"
+                if reason is None and number < self._loss:
+                    reason = "lost"
                 self._open.discard(number)
                 return reason
         return None

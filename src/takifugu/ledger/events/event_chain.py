@@ -76,6 +76,7 @@ _ADD = insert(EVENTS, "seq", "hash", "body", *COPIED)
 _EVENT = f'SELECT seq, hash, body, kind, dataset, analyst, "key", question, charge FROM {EVENTS}'
 _AND_BEFORE = Statement(f"{_EVENT} WHERE seq IN (:which, :before)")
 _EVERYTHING = Statement(f"{_EVENT} ORDER BY seq")
+_LAST_LOSS = Statement(f"SELECT max(seq) AS seq FROM {EVENTS} WHERE kind = 'loss'")
 
 
 def events_where(condition: str, order: str = "ORDER BY seq") -> Statement:
@@ -204,6 +205,11 @@ def unreadable(seq: int) -> LedgerDamaged:
     return LedgerDamaged(
         f"event {seq} cannot be read; restore a copy", reason="unreadable", event=seq
     )
+
+
+def last_loss(connection: Connection) -> int:
+    """The last event by which an owner accepted that history was lost; 0 if there is none."""
+    return _LAST_LOSS.one(connection, {}).seq or 0
 
 
 def rows(connection: Connection) -> Generator[Any]:

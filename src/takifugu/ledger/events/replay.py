@@ -12,6 +12,7 @@ from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.accepted_terms import AcceptedTerms
 from takifugu.ledger.events.approved_requests import ApprovedRequests
 from takifugu.ledger.events.event_chain import COPIED, KINDS, ROOT, Anchor, Event
+from takifugu.ledger.events.stored_answers import AnsweredCharges
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.statement import Connection, Statement
 
@@ -25,8 +26,8 @@ class Problem:
 
     Attributes:
         reason: Its kind: "storage", "missing", "edited", "unreadable", "form", "kind", "filed",
-            "head", "anchor", "terms", "approval", "account", "budget", "shape", "totals",
-            "segments", "more", or the reason of a `LedgerSetBack`.
+            "head", "anchor", "terms", "answer", "approval", "account", "budget", "shape",
+            "totals", "segments", "more", or the reason of a `LedgerSetBack`.
         message: The same in words.
         event: The event concerned; None if no single one is.
     """
@@ -103,7 +104,7 @@ def verify(connection: Connection, anchor: Anchor | None, *, sqlite: bool) -> Re
         if found != "ok":
             problems.append(Problem("storage", f"the file is damaged: {found}"))
     books, decided, previous, count, last = Books(), AcceptedTerms(), ROOT, 0, 0
-    approved = ApprovedRequests()
+    approved, answered = ApprovedRequests(), AnsweredCharges()
     anchored = anchor is None
     for row in chain.rows(connection):
         count += 1
@@ -114,6 +115,9 @@ def verify(connection: Connection, anchor: Anchor | None, *, sqlite: bool) -> Re
             if not decided.allows(body):
                 message = f"event {row.seq} was charged under terms that were not accepted"
                 problems.append(Problem("terms", message, row.seq))
+            if not answered.fits(body):
+                message = f"event {row.seq} is not the one answer to a charge before it"
+                problems.append(Problem("answer", message, row.seq))
             if unfit := approved.misfit(body):
                 message = (
                     f"event {row.seq} names approval {body['approval']}, which"

@@ -132,6 +132,26 @@ def store(
     return read(connection, chain.append(connection, last, "answer", content, now))
 
 
+class AnsweredCharges:
+    """The answers of a chain, read from its beginning: one for a charge, none once abandoned."""
+
+    def __init__(self) -> None:
+        self._charges: set[int] = set()
+        self._ended: set[int] = set()
+
+    def fits(self, body: Mapping[str, Any]) -> bool:
+        """Whether one more event keeps to that."""
+        match body["kind"]:
+            case "charge":
+                self._charges.add(body["seq"])
+            case "answer" | "abandoned":
+                charge = body["charge"]
+                fits = charge in self._charges and charge not in self._ended
+                self._ended.add(charge)
+                return fits
+        return True
+
+
 def _filed(charge: Event) -> dict[str, Any]:
     return {
         "charge": charge.seq,

@@ -115,6 +115,17 @@ async def authenticate(request: Request, services: AccessServices) -> Actor | No
     return Actor(record.name, record.role, record.id, by_page)
 
 
+async def still_allowed(request: Request) -> bool:
+    """Whether who called may still hear more: a stream may outlive its token or its session."""
+    services: AccessServices = request.app.state.services
+    session: BrowserSession | None = request.state.session
+    state = services.state
+    if session is not None:
+        return await _call(state, state.session_of, session.secret) is not None
+    record = await _call(state, state.token, request.state.actor.token)
+    return record is not None and record.live(state.now())
+
+
 async def sign_in(request: Request, secret: str) -> BrowserSession:
     """A new session for a token that was pasted into the form; `AccessRefused` if it is not valid.
 

@@ -21,6 +21,10 @@ CSP = "; ".join(
         "base-uri 'none'",
     )
 )
+DRAWING = (  # for a picture that is opened by itself: it has its own styles, and can do nothing
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none';"
+    " frame-ancestors 'none'; sandbox"
+)
 _OFF = ("camera", "microphone", "geolocation", "payment", "usb", "display-capture", "midi")
 ALWAYS: dict[str, str] = {
     "Content-Security-Policy": CSP,

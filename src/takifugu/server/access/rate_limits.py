@@ -70,6 +70,11 @@ class AtOnce:
             self._running[name] += 1
             return True
 
+    def running(self, name: str) -> int:
+        """How many run."""
+        with self._lock:
+            return self._running[name]
+
     def end(self, name: str) -> None:
         """A call has ended."""
         with self._lock:

@@ -46,7 +46,7 @@ def find_dataset(services: Services, actor: Actor, name: str) -> "DatasetPolicy"
     return found
 
 
-@router.get(f"{API}/datasets", response_model=Page[DatasetItem])
+@router.get(f"{API}/datasets", name="list_datasets", response_model=Page[DatasetItem])
 async def datasets(request: Request, paging: PageOption) -> Response:
     """The datasets that the caller may see, by name, with their budgets."""
     services, actor = services_of(request), actor_of(request)
@@ -76,19 +76,34 @@ def _budget(epsilon: Fraction, delta: Fraction) -> dict[str, str]:
     return {"epsilon": str(epsilon), "delta": str(delta)}
 
 
-@router.get(f"{API}/datasets/{{dataset}}", response_model=DatasetDescription, responses=LATER)
+@router.get(
+    f"{API}/datasets/{{dataset}}",
+    name="describe_dataset",
+    response_model=DatasetDescription,
+    responses=LATER,
+)
 async def dataset(request: Request, dataset: DatasetName) -> Response:
     """What the dataset has: columns, labels, public keys, kinds of query and their options."""
     return await _told(request, "describe", dataset)
 
 
-@router.get(f"{API}/datasets/{{dataset}}/guarantee", response_model=GuaranteeView, responses=LATER)
+@router.get(
+    f"{API}/datasets/{{dataset}}/guarantee",
+    name="dataset_guarantee",
+    response_model=GuaranteeView,
+    responses=LATER,
+)
 async def guarantee(request: Request, dataset: DatasetName) -> Response:
     """What is protected and what is not, in plain words."""
     return await _told(request, "guarantee", dataset)
 
 
-@router.get(f"{API}/datasets/{{dataset}}/budget", response_model=BudgetsView, responses=LATER)
+@router.get(
+    f"{API}/datasets/{{dataset}}/budget",
+    name="dataset_budget",
+    response_model=BudgetsView,
+    responses=LATER,
+)
 async def budget(request: Request, dataset: DatasetName) -> Response:
     """The lifetime budget, what is spent and what is left, and how it came to be."""
     return await _told(request, "budget", dataset)

@@ -12,12 +12,13 @@ from fastapi import Header
 
 from takifugu.server.api.problems import Problem
 
+KEY_HEADER = "Idempotency-Key"
 KEY = re.compile(r"[\x21-\x7e]{1,128}")
 KeyHeader = Annotated[
     str | None,
     Header(
-        alias="Idempotency-Key",
-        description="Required. Names this release, in at most 128 visible ASCII characters: a new"
+        alias=KEY_HEADER,
+        description="Names this release, in at most 128 visible ASCII characters: a new"
         " UUID for a new one, the same again to ask for the same one again. It is charged once.",
         examples=["8f14e45f-ceea-467f-a2d7-4a2bb1e6d6d5"],
     ),

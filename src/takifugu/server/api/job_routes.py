@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import StreamingResponse
 
+from takifugu.server.access.authentication import still_allowed
 from takifugu.server.access_rules import API
 from takifugu.server.api.problem_responses import json_response
 from takifugu.server.api.problems import Problem
@@ -48,7 +49,7 @@ def _own_job(request: Request, name: str) -> Job:
     return job
 
 
-@router.get(f"{API}/jobs/{{job}}", response_model=JobView)
+@router.get(f"{API}/jobs/{{job}}", name="show_job", response_model=JobView)
 async def job(request: Request, job: JobName) -> Response:
     """Where a job is, and its result once it is done."""
     return json_response(release_view(_own_job(request, job), services_of(request)))
@@ -68,6 +69,7 @@ async def cancel_job(request: Request, job: JobName) -> Response:
 
 @router.get(
     f"{API}/jobs/{{job}}/events",
+    name="watch_job",
     response_class=StreamingResponse,
     responses={
         200: {
@@ -81,7 +83,7 @@ async def job_events(request: Request, job: JobName) -> Response:
     """What a job says while it runs, as server-sent events; the stream ends with the job."""
     found = _own_job(request, job)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    stream = _with_comments(_events(services_of(request), found))
+    stream = _while_allowed(request, _with_comments(_events(services_of(request), found)))
     return StreamingResponse(stream, headers=headers, media_type="text/event-stream")
 
 
@@ -98,6 +100,15 @@ async def _events(services: Services, job: Job) -> AsyncIterator[bytes]:
     if release is not None:
         await asyncio.wait({release.ending}, timeout=LONGEST)
     yield _event("end", release_view(job, services))
+
+
+async def _while_allowed(request: Request, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The events until the caller's token ends: then nothing more is told, not even the end."""
+    async with aclosing(events) as following:  # type: ignore[type-var]
+        async for event in following:
+            if not await still_allowed(request):
+                return
+            yield event
 
 
 async def _with_comments(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

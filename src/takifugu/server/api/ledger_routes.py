@@ -52,7 +52,7 @@ async def _inspect(services: Services, work: "Callable[[Ledger], Found]") -> Fou
 @router.get(f"{API}/ledger", response_model=dict[str, Any])
 async def ledger(request: Request) -> Response:
     """The head of the ledger, to be noted elsewhere, and its accounts."""
-    from takifugu.server.work.ledger_documents import ledger_document
+    from takifugu.ledger.ledger_documents import ledger_document
 
     places = actor_of(request).role == "owner"
     return json_response(
@@ -78,7 +78,7 @@ async def ledger_events(
     ] = "oldest",
 ) -> Response:
     """The events of the ledger, a page at a time."""
-    from takifugu.server.work.ledger_documents import event_document
+    from takifugu.ledger.ledger_documents import event_document
 
     places = actor_of(request).role == "owner"
     newest, name = order == "newest", f"events-{order}"
@@ -112,7 +112,7 @@ async def ledger_export(request: Request) -> Response:
     last = (await _inspect(services, lambda found: found.head())).seq
 
     async def parts() -> AsyncIterator[bytes]:
-        from takifugu.server.work.ledger_documents import export_part
+        from takifugu.ledger.ledger_documents import export_part
 
         after = 0
         while after < last:

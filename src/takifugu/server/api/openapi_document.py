@@ -1,5 +1,7 @@
 """The OpenAPI document: what FastAPI finds, and who may call what, the bodies and the problems."""
 
+import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
@@ -8,12 +10,14 @@ from pydantic.json_schema import models_json_schema
 
 from takifugu.server.access_rules import API, BY_ROUTE, Rule
 from takifugu.server.api.bodies import BODIES, STANDS_FOR
+from takifugu.server.api.idempotency import KEY_HEADER
 from takifugu.server.api.problem_responses import ProblemDocument
 from takifugu.server.api.problems import MEDIA_TYPE
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+GENERIC = re.compile(r"\b(Page)_(\w+?)_(?=\W)")  # names of models such as Page[DatasetItem]
 REF = "#/components/schemas/{model}"
 DESCRIPTION = """\
 Statistics of protected tables, released under Pufferfish privacy and paid from one ledger.
@@ -35,6 +39,7 @@ TAGS = {
     "ledger": "The record of every charge and every decision, and its verification.",
     "reports": "What was released under which guarantee, for people.",
     "witness": "The head of another server's ledger, remembered here.",
+    "operation": "Whether the server runs and is ready, and what it counts.",
 }
 STATUSES = {
     400: "The request is not what HTTP or JSON allow.",
@@ -42,7 +47,6 @@ STATUSES = {
     403: "The role of the token may not do this.",
     404: "There is no such thing, or not for the caller.",
     405: "The address does not answer this method.",
-    406: "None of the formats that the caller accepts can be had.",
     409: "The budget, the owner or the state of things refuses; nothing was released.",
     412: "What is there is not what the caller has, by `If-Match`.",
     413: "The body is too large.",
@@ -70,7 +74,7 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
         for path, methods in document["paths"].items():
             for method, operation in methods.items():
                 _complete(operation, BY_ROUTE[method.upper(), path])
-        app.openapi_schema = document
+        app.openapi_schema = json.loads(GENERIC.sub(r"\1Of\2", json.dumps(document)))
     return app.openapi_schema
 
 
@@ -112,13 +116,31 @@ def _referring(part: Any) -> Any:
     return found
 
 
+def _written_out(parameter: dict[str, Any]) -> None:
+    """A parameter as it is sent: it has no null, and a header its capital letters."""
+    schema = parameter["schema"]
+    kept = [one for one in schema.pop("anyOf", ()) if one != {"type": "null"}]
+    if len(kept) == 1:
+        schema |= kept[0]
+    elif kept:
+        schema["anyOf"] = kept
+    if parameter["in"] == "header":
+        parameter["name"] = "-".join(part.capitalize() for part in parameter["name"].split("-"))
+    if parameter["name"] == KEY_HEADER:  # read by us, so that its absence is explained
+        parameter["required"] = True
+        schema |= {"minLength": 1, "maxLength": 128, "pattern": "^[!-~]+$"}
+
+
 def _complete(operation: dict[str, Any], rule: Rule) -> None:
     """Who may call an operation, and what can go wrong with it."""
-    responses, declared = operation["responses"], set[int]()
+    responses = operation["responses"]
+    problem = {MEDIA_TYPE: {"schema": {"$ref": REF.format(model="ProblemDocument")}}}
     for code in [code for code in responses if code >= "400"]:
-        if "HTTPValidationError" in str(responses[code]) or "content" not in responses[code]:
+        if "HTTPValidationError" in str(responses[code]):
             del responses[code]
-            declared.add(int(code))
+        else:  # which the route has declared
+            responses[code]["content"] = problem
+    operation["summary"] = operation.get("description", "").partition("\n")[0]
     possible = {400, 404, 405, 429, 431, 500, 503}
     if not rule.anybody:
         operation["security"] = [{"token": []}, {"session": []}]
@@ -126,17 +148,16 @@ def _complete(operation: dict[str, Any], rule: Rule) -> None:
         operation["description"] = (
             f"{operation.get('description', '').rstrip()}\n\nRoles: {', '.join(rule.roles)}."
         ).strip()
-    if operation.get("parameters"):
+    for parameter in operation.get("parameters", ()):
         possible |= {422}
+        _written_out(parameter)
+    for response in responses.values():
+        if response["description"] == "Successful Response":
+            response["description"] = "It is answered."
     if "requestBody" in operation:
         possible |= {409, 413, 415, 422}
     if rule.path.startswith(f"{API}/datasets/"):
         possible |= {409}
-    for status in sorted(possible | declared):
-        responses.setdefault(
-            str(status),
-            {
-                "description": STATUSES[status],
-                "content": {MEDIA_TYPE: {"schema": {"$ref": REF.format(model="ProblemDocument")}}},
-            },
-        )
+    for status in sorted(possible):
+        response = {"description": STATUSES[status], "content": problem}
+        responses.setdefault(str(status), response)

@@ -9,7 +9,7 @@ import binascii
 from typing import Annotated, Generic, TypeVar
 
 from fastapi import Depends, Query
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from takifugu.server.api.problems import Problem
 
@@ -20,6 +20,8 @@ DEFAULT = 50
 
 class Page(BaseModel, Generic[Item]):
     """A part of a list."""
+
+    model_config = ConfigDict(json_schema_extra={"description": "A part of a list."})
 
     items: list[Item] = Field(description="The items of this page, in order.")
     next: str | None = Field(

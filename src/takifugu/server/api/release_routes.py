@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
+from takifugu.server.access.headers import DRAWING
 from takifugu.server.access_rules import API
 from takifugu.server.api.pagination import Page, PageOption, cursor_after
 from takifugu.server.api.problem_responses import json_response
@@ -38,7 +39,7 @@ ChargeNumber = Annotated[
 ]
 NOT_CHANGED: dict[int | str, dict[str, Any]] = {
     304: {"description": "The caller has it already, by `If-None-Match`."},
-    406: {},
+    406: {"description": "None of the formats that the caller accepts can be had."},
 }
 
 
@@ -112,7 +113,7 @@ def no_release() -> Problem:
     return Problem(404, "no-release", "there is no such release here", field="charge")
 
 
-@router.get(f"{API}/releases", response_model=Page[ReleaseView])
+@router.get(f"{API}/releases", name="list_releases", response_model=Page[ReleaseView])
 async def releases(
     request: Request,
     paging: PageOption,
@@ -147,7 +148,7 @@ def _is_kept(services: Services, event: "Event") -> bool:
     return services.state.result(paid, event.body["analyst"]) is not None
 
 
-@router.get(f"{API}/releases/{{charge}}", response_model=ReleaseView)
+@router.get(f"{API}/releases/{{charge}}", name="show_release", response_model=ReleaseView)
 async def release(request: Request, charge: ChargeNumber) -> Response:
     """What the ledger has of a release."""
     services, actor = services_of(request), actor_of(request)
@@ -176,6 +177,7 @@ FormatOption = Annotated[
 
 @router.get(
     f"{API}/releases/{{charge}}/result",
+    name="fetch_result",
     response_model=ResultDocument,
     responses={
         **LATER,
@@ -211,6 +213,7 @@ async def result(request: Request, charge: ChargeNumber, format: FormatOption = 
 
 @router.get(
     f"{API}/releases/{{charge}}/figure",
+    name="fetch_figure",
     response_class=Response,
     responses={
         **LATER,
@@ -236,7 +239,7 @@ async def figure(
     """The figure of a release: its intervals, or a table for a ranking."""
     kept = await kept_result(services_of(request), actor_of(request), charge)
     form = chosen(request, format, FIGURES)
-    headers = _headers(kept, form, inline=True)
+    headers = _headers(kept, form, inline=True) | {"Content-Security-Policy": DRAWING}
     if unchanged(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
     task = new_task(request, "figure", None, document=dict(kept.document), format=form.name)

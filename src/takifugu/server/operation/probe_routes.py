@@ -15,13 +15,13 @@ router = APIRouter(tags=["operation"])
 class Alive(BaseModel):
     """The server answers."""
 
-    status: str = Field(examples=["alive"])
+    status: str = Field(description="That it does.", examples=["alive"])
 
 
 class Ready(BaseModel):
     """The server can do its work."""
 
-    status: str = Field(examples=["ready"])
+    status: str = Field(description="That it can.", examples=["ready"])
     checks: dict[str, bool] = Field(description="What was checked, and whether it went well.")
 
 

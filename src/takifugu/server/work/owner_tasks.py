@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from takifugu.errors import Malformed
+from takifugu.ledger.ledger_documents import verification_document
 from takifugu.project import Project
 from takifugu.server.api.problems import Problem, problem_of
 from takifugu.server.work import owner_decisions
-from takifugu.server.work.ledger_documents import verification_document
 from takifugu.server.work.prior_fits import fit_prior_of
 from takifugu.server.work.report_files import report_file
 from takifugu.server.work.tasks import Task, task

@@ -1,4 +1,4 @@
-"""What a ledger holds, as JSON for owners and auditors; nothing here changes it."""
+"""What a ledger holds, as JSON for owners and auditors. Nothing here changes it."""
 
 import json
 from collections.abc import Mapping
@@ -6,11 +6,18 @@ from pathlib import PurePath
 from typing import Any
 
 from takifugu.errors import LedgerDamaged
-from takifugu.ledger import Event, Ledger, Position
 from takifugu.ledger.event_words import event_words
+from takifugu.ledger.events.event_chain import Event
+from takifugu.ledger.ledger import Ledger
+from takifugu.ledger.snapshot import Position
 from takifugu.losses import Total
 
 HIDDEN = frozenset({"data", "question", "marks"})  # marks of the data; early ones had no key
+
+
+def public_body(event: Event) -> dict[str, Any]:
+    """The body of an event without hashes of protected data."""
+    return {name: value for name, value in event.body.items() if name not in HIDDEN}
 
 
 def event_document(event: Event, *, places: bool = True) -> dict[str, Any]:
@@ -18,7 +25,7 @@ def event_document(event: Event, *, places: bool = True) -> dict[str, Any]:
 
     Without ``places`` its files are named without their folders.
     """
-    body = {name: value for name, value in event.body.items() if name not in HIDDEN}
+    body = public_body(event)
     details = body.get("details")
     if not places and isinstance(details, Mapping) and "files" in details:
         files = [PurePath(str(file)).name for file in details["files"]]
