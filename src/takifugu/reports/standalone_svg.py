@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LETTERS = 'system-ui, "Segoe UI", Roboto, "Helvetica Neue", sans-serif'
+COLOURS = PALETTE.replace(":root", "svg")
 STYLE = f"svg {{ color: var(--ink); fill: currentColor; font-family: {LETTERS}; }}\n"
 
 
@@ -21,5 +22,5 @@ def standalone_svg(figure: "Figure", alt: str) -> bytes:
     """A figure as an SVG file; ``alt`` is what it shows, for those who open the file itself."""
     text = themed(drawing(figure, name="figure", alt=alt).svg)
     tag, _, rest = text.partition(">")
-    about = f'<title>{escape(alt)}</title>\n<style type="text/css">\n{PALETTE}{STYLE}</style>\n'
-    return f"{tag}>\n{about}{rest}\n".encode()
+    about = f'<title>{escape(alt)}</title>\n<style type="text/css">\n{COLOURS}{STYLE}</style>\n'
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{tag}>\n{about}{rest}\n'.encode()

@@ -78,3 +78,22 @@ def test_both_readers_find_the_same_options(
         document = json.loads(sent[-1].post_data)["query"]
         assert document == filled_in([tuple(pair) for pair in pairs], fields_of(description))
         assert len(document) >= 3
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"k": 2, "reference": [[400, 300, 200], [10, 20, 30]]}, "reference"),
+        ({"k": 2, "reference": [400, 300], "leave_out": ["home", "ward"]}, "leave_out"),
+        ({"k": 9, "gap": 10.0}, "k"),
+    ],
+)
+def test_a_ranking_that_does_not_fit_is_refused_by_its_option(
+    server: RunningServer, tokens: dict[str, str], options: dict[str, Any], field: str
+) -> None:
+    answer = server.post(
+        "/api/v1/datasets/stays/plans",
+        {"query": {"kind": "top_k", "confidence": 0.9, **options}},
+        token=tokens["analyst"],
+    )
+    assert (answer.status, answer.json()["field"]) == (422, field)

@@ -137,7 +137,7 @@ def prose(text: str) -> list[list[Markup]]:
             blocks.append([words])
             listed = False
         last = line.rstrip()
-    return [[_with_code(one) for one in block] for block in blocks]
+    return [[coded(one) for one in block] for block in blocks]
 
 
 def _goes_on(line: str, following: str) -> bool:
@@ -145,7 +145,8 @@ def _goes_on(line: str, following: str) -> bool:
     return len(line) + 1 + len(following.split()[0]) > FILLED
 
 
-def _with_code(text: str) -> Markup:
+def coded(text: str) -> Markup:
+    """Text in which names in backticks are code."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return escape(_shown(text))
@@ -172,6 +173,7 @@ def _environment() -> Environment:
         "when": when,
         "part": part,
         "prose": prose,
+        "coded": coded,
         "short": lambda text: str(text)[:SHORT],
         "kind": lambda name: str(name).replace("_", " "),
     }

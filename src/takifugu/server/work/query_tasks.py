@@ -7,7 +7,8 @@ the server was. The worker answers only when the answer is recorded beside its c
 
 from typing import Any
 
-from takifugu.errors import UnsoundRequest
+from takifugu.engines import InvalidQuery
+from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.project.policy_session import PolicySession
 from takifugu.server.api.problems import Problem
 from takifugu.server.approvals import AskedRelease, release_or_ask
@@ -32,8 +33,14 @@ def _session(host: WorkerHost, asked: Task) -> PolicySession:
 
 
 def _plan(session: PolicySession, asked: Task) -> Plan:
+    """The plan of a query. Nothing protected is read, so that what is refused is the query's."""
     options = QueryOptions.from_document(asked.options["query"])
-    return session.plan(session.resolved(options))
+    try:
+        return session.plan(session.resolved(options))
+    except InvalidMechanism as error:  # a reference of another shape, or more places than labels
+        raise InvalidQuery(
+            error.field, given=error.given, needed=error.needed, reason=error.reason
+        ) from None
 
 
 @task("plan")

@@ -80,17 +80,17 @@ async function plan() {
 
 function show({ plan: found, words, approval }) {
   for (const name of ["cost", "adds", "left", "error", "odds", "useful", "verdict"]) {
-    at(name).textContent = words[name];
+    at(name).replaceChildren(...coded(words[name]));
   }
   at("verdict").className = `badge ${words.tone}`;
   at("notes").replaceChildren(...words.notes.map((note) => {
     const item = document.createElement("li");
-    item.textContent = note;
+    item.append(...coded(note));
     return item;
   }));
   at("own").textContent = words.own;
   at("own").parentElement.hidden = !words.own;
-  at("over-words").textContent = words.over;
+  at("over-words").replaceChildren(...coded(words.over));
   offer(at("use-most"), words.most, "the most that is accepted");
   gauge(found.cost);
   const over = !found.cost.fits && !found.stored;
@@ -98,7 +98,7 @@ function show({ plan: found, words, approval }) {
   if (release) {
     at("release-price").textContent = found.stored ? ", free" : ` for ${words.cost}`;
     at("waits").hidden = !approval;
-    at("waits-words").textContent = approval ?? "";
+    at("waits-words").replaceChildren(...coded(approval ?? ""));
     at("release-verb").textContent = approval ? "Ask for approval" : "Release";
     offer(at("use-needed"), words.needed, "which makes it useful");
     at("accept-noise").checked = false;
@@ -106,6 +106,18 @@ function show({ plan: found, words, approval }) {
   }
   state(over ? "over" : noise ? "noise" : "ready");
   say(over ? `Costs ${words.cost}: more than the budget admits.` : `Costs ${words.cost}; ${words.verdict}.`);
+}
+
+function coded(text) {
+  // Text in which names in backticks are code.
+  const parts = text.split("`");
+  if (parts.length % 2 === 0) return [text];
+  return parts.map((part, place) => {
+    if (place % 2 === 0) return part;
+    const code = document.createElement("code");
+    code.textContent = part;
+    return code;
+  });
 }
 
 function offer(button, epsilon, why) {

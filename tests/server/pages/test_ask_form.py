@@ -1,0 +1,109 @@
+"""Which fields the form of a query has, and what is read from it."""
+
+from typing import Any
+
+import pytest
+
+from takifugu.server.pages.ask_form import (
+    KINDS,
+    LABELS,
+    MOST_BOXES,
+    READ_AS,
+    fields_of,
+    filled_in,
+    kinds_of,
+)
+from takifugu.session.query_options import KIND_OPTIONS, QueryOptions
+from takifugu.session.query_planner import KINDS as QUERY_KINDS
+
+
+def description(*columns: dict[str, Any], linear: tuple[str, ...] = ()) -> dict[str, Any]:
+    """A dataset with these protected columns, as the API describes one."""
+    return {
+        "protected": list(columns),
+        "about": [column["column"] for column in columns],
+        "linear": list(linear),
+        "queries": [
+            {
+                "kind": name,
+                "several": QUERY_KINDS[name].several,
+                "required": list(options.required),
+                "optional": [*options.optional, "by", "epsilon"],
+                "without": dict(options.without),
+            }
+            for name, options in KIND_OPTIONS.items()
+        ],
+    }
+
+
+def label(name: str, labels: int = 3) -> dict[str, Any]:
+    """A column of labels."""
+    return {"column": name, "kind": "label", "labels": [f"l{k}" for k in range(labels)]}
+
+
+NUMBER = {"column": "cost", "kind": "number", "lower": "0", "upper": "9", "step": "1"}
+
+
+def test_every_kind_of_query_has_words_and_every_option_a_label() -> None:
+    assert set(KINDS) == set(KIND_OPTIONS)
+    own = {name for o in KIND_OPTIONS.values() for name in (*o.required, *o.optional)}
+    assert own == set(LABELS)
+    assert own <= set(READ_AS)
+
+
+def test_kinds_are_those_that_the_columns_have_answers_for() -> None:
+    def names(found: dict[str, Any]) -> set[str]:
+        return {kind.name for kind in kinds_of(found)}
+
+    labels = {"histogram", "count", "counts", "top_k", "proportions", "transitions"}
+    assert names(description(label("a"))) == labels
+    assert names(description(label("a"), label("b"))) == labels | {"marginals"}
+    assert names(description(NUMBER)) == {"sum", "mean", "quantile"}
+    assert "linear" in names(description(NUMBER, linear=("weighted",)))
+
+
+def test_many_labels_are_written_and_few_are_boxes() -> None:
+    few = {one.option: one for one in fields_of(description(label("a")))}
+    many = {one.option: one for one in fields_of(description(label("a", MOST_BOXES + 1)))}
+    two = {one.option: one for one in fields_of(description(label("a"), label("b")))}
+    assert few["values"].choices == ("l0", "l1", "l2") and few["values"].read_as == "list"
+    assert not many["values"].choices and many["values"].read_as == "lines"
+    assert not two["values"].choices and two["values"].read_as == "lines"
+    assert few["k"].required == ("top_k",)
+
+
+@pytest.mark.parametrize(
+    ("form", "document"),
+    [
+        (
+            [("kind", "histogram"), ("by", "zone"), ("epsilon", " 0.10 "), ("within", "5")],
+            {"kind": "histogram", "by": ["zone"], "epsilon": "0.10"},
+        ),
+        (
+            [("kind", "histogram"), ("aim", "error"), ("epsilon", "1"), ("within", "5")],
+            {"kind": "histogram", "within": "5"},
+        ),
+        (
+            [("kind", "top_k"), ("k", "3"), ("values", "l1"), ("epsilon", "1"), ("gap", "")],
+            {"kind": "top_k", "k": 3, "epsilon": "1"},
+        ),
+        (
+            [("kind", "count"), ("values", "l1"), ("values", "l2"), ("epsilon", "1"), ("to", "9")],
+            {"kind": "count", "values": ["l1", "l2"], "epsilon": "1", "window": [None, "9"]},
+        ),
+        (
+            [("kind", "count"), ("values", "l1"), ("where:zone", "n"), ("epsilon", "1/3")],
+            {"kind": "count", "values": ["l1"], "where": {"zone": ["n"]}, "epsilon": "1/3"},
+        ),
+        (
+            [("kind", "histogram"), ("columns", "a"), ("columns", "b"), ("epsilon", "1")],
+            {"kind": "histogram", "column": ["a", "b"], "epsilon": "1"},
+        ),
+    ],
+)
+def test_a_form_is_read_as_query_options(
+    form: list[tuple[str, str]], document: dict[str, Any]
+) -> None:
+    read = filled_in(form, fields_of(description(label("a"))))
+    assert read == document
+    QueryOptions.from_document(read)

@@ -1,0 +1,49 @@
+"""Plans in words: the same numbers as the plan prints, rounded the same way."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from takifugu.project.policy_session import PolicySession
+from takifugu.project.project import open_project
+from takifugu.session.plan_words import plan_words
+from takifugu.visible import four_digits
+from tests.server.projects import small_project
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PolicySession]:
+    folder: Path = tmp_path_factory.mktemp("words")
+    with open_project(small_project(folder, budget="2")).session("stays") as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("epsilon", ["0.001", "0.2", "1", "5"])
+def test_words_are_those_that_the_plan_prints(session: PolicySession, epsilon: str) -> None:
+    plan = session.plan.histogram(by="zone", epsilon=epsilon)
+    words, text = plan_words(plan), str(plan)
+    for name in ("error", "odds", "useful", "verdict"):
+        assert words[name] in text
+    assert words["cost"].replace("ε", "epsilon") in text
+    assert words["left"].split(" of ")[0] == four_digits(plan.cost.left, "down")
+    assert words["confirm"] == plan.needs_confirmation
+    assert bool(words["over"]) == (not plan.cost.fits)
+
+
+def test_what_is_offered_instead_is_accepted(session: PolicySession) -> None:
+    over = plan_words(session.plan.histogram(epsilon="5"))
+    assert session.plan.histogram(epsilon=over["most"]).cost.fits
+    noise = plan_words(session.plan.histogram(by="zone", epsilon="0.001"))
+    better = session.plan.histogram(by="zone", epsilon=noise["needed"])
+    assert better.cost.fits and better.usefulness.verdict == "useful"
+    assert plan_words(better)["needed"] is None and plan_words(better)["most"] is None
+
+
+def test_a_stored_answer_costs_nothing_and_says_so(session: PolicySession) -> None:
+    plan = session.plan.histogram(by="zone", epsilon="0.3")
+    session.release(plan)
+    words = plan_words(session.plan.histogram(by="zone", epsilon="0.3"))
+    assert (words["cost"], words["adds"]) == ("nothing", "0")
+    assert words["notes"][0].startswith("free")
+    assert not words["confirm"] and not words["over"]
