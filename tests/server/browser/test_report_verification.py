@@ -22,7 +22,7 @@ from takifugu.ledger.events.event_chain import ROOT, link
 from takifugu.reports.report_marks import ledger_mark
 from takifugu.reports.report_signature import SignatureRefused, make_key, public_file, sign_report
 from tests.cli.running import call
-from tests.server.browser.browsing import ARGUMENTS, PATIENCE, Seat, make_tokens, seated
+from tests.server.browser.browsing import ARGUMENTS, PATIENCE, Seat, chromium, make_tokens, seated
 from tests.server.browser.test_access_to_pages import barriers
 from tests.server.projects import small_project
 from tests.server.running import RunningServer, running_server
@@ -244,7 +244,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     folder = tmp_path_factory.mktemp("signed")
     project = small_project(folder / "a study")
     make_key(folder / "server.key")
-    settings = {"signing_key": str(folder / "server.key"), "rate": 60_000, "burst": 5_000}
+    settings: dict[str, Any] = {
+        "signing_key": str(folder / "server.key"),
+        "rate": 60_000,
+        "burst": 5_000,
+    }
     with running_server(project, **settings) as running:
         yield running
 
@@ -322,7 +326,7 @@ def test_an_auditor_verifies_what_was_downloaded(
         aude.page.on("request", lambda one: sent.append(one.url))
         answer = verify(aude, report, signature, key)
         expect(answer).to_contain_text("Valid.")
-        expect(answer).to_contain_text("signed by the server, as aude asked at 20")
+        expect(answer).to_contain_text("Signed by the server, as aude asked at 20")
         expect(answer).to_contain_text("not compared")
         answer = verify(aude, report, signature, key, export)
         expect(answer).to_contain_text("which the export of")
@@ -365,10 +369,10 @@ def test_a_signature_of_another_report_and_a_changed_one_are_refused(
         other.write_bytes(sign_report(later, private, signer="Ana"))
         (tmp_path / "own.pub").write_bytes(pem(private))
         answer = verify(aude, report, other, tmp_path / "own.pub")
-        expect(answer).to_contain_text("the signature is about another file")
+        expect(answer).to_contain_text("The signature is about another file")
         other.write_bytes(signature.read_bytes().replace(b"aude", b"anna"))
         answer = verify(aude, report, other, key)
-        expect(answer).to_contain_text("the signature does not fit its statement")
+        expect(answer).to_contain_text("The signature does not fit its statement")
         other.write_bytes(signature.read_bytes()[:-2])
         answer = verify(aude, report, other, key)
         expect(answer).to_contain_text("is not the signature of a report")
@@ -393,7 +397,7 @@ def test_nothing_is_checked_before_the_files_are_chosen_and_the_keyboard_does_it
         page.get_by_label("Public key of the signer").set_input_files(tmp_path / "k.pub")
         button.focus()
         page.keyboard.press("Enter")
-        expect(page.get_by_role("status")).to_contain_text("signed by Ana Lyst, Zürich")
+        expect(page.get_by_role("status")).to_contain_text("Signed by Ana Lyst, Zürich")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -431,9 +435,13 @@ def test_without_https_or_scripts_it_says_so(
         aude.open("/reports")
         expect(aude.page.get_by_text("This needs scripts")).to_be_visible()
         expect(aude.page.get_by_role("button", name="Verify", exact=True)).to_be_hidden()
+    with seated(browser, server, tokens["auditor"]) as aude:
+        aude.open("/reports")
+        expect(aude.page.get_by_role("button", name="Verify", exact=True)).to_be_visible()
+        expect(aude.page.get_by_text("This needs scripts")).to_be_hidden()
     there = f"http://other.test:{server.port}"
     other = browser.browser_type.launch(
-        executable_path=browser.browser_type.executable_path,
+        executable_path=chromium(),
         args=[*ARGUMENTS, "--host-resolver-rules=MAP other.test 127.0.0.1"],
     )
     try:

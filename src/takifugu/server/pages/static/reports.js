@@ -18,10 +18,16 @@ function say(kind, title, lines) {
   heading.append(Object.assign(document.createElement("strong"), { textContent: title }));
   notice.append(heading, ...lines.map((line) => {
     const paragraph = document.createElement("p");
-    paragraph.append(...coded(line));
+    paragraph.append(...coded(sentence(line)));
     return paragraph;
   }));
   answer.replaceChildren(notice);
+}
+
+function sentence(text) {
+  // Words of the command as a sentence; what the title says already is left out.
+  const rest = text.replace(/^valid: /u, "");
+  return rest[0].toUpperCase() + rest.slice(1) + (rest.endsWith(".") ? "" : ".");
 }
 
 function forget() {
@@ -80,6 +86,7 @@ async function check(event) {
 form.addEventListener("submit", check);
 form.addEventListener("change", forget);
 form.hidden = false;
+document.getElementById("verify-without").hidden = true;
 try {
   able();
 } catch (error) {
