@@ -177,7 +177,7 @@ def _parsed(signature: bytes) -> tuple[SignedStatement, bytes, bytes, bytes]:
         if (len(public), len(mark)) != (32, 64):
             raise ValueError
         if (b64encode(public), b64encode(mark)) != (rest["key"], rest["mark"]):
-            raise ValueError  # the last letter has bits that no byte needs: one way to write them
+            raise ValueError  # the same bytes in another spelling
     except (ValueError, OverflowError, NotBase64):
         raise InvalidFile(
             "signature",
