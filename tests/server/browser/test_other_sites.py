@@ -14,7 +14,7 @@ import pytest
 
 from takifugu.project.project import open_project
 from takifugu.server.state.server_state import TokenRecord, open_state
-from tests.server.browser.browsing import PEOPLE, seated
+from tests.server.browser.browsing import PEOPLE, opened_browser, seated
 from tests.server.running import RunningServer
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ Promise.allSettled([
   const read = all.slice(2, 4).map(one => one.status);
   document.title = "done " + read.join(" ");
 }})</script>"""
+HTML = {"content_type": "text/html"}
 FRAMED = """<!doctype html><iframe src="{url}/"></iframe><img src="{url}/favicon.ico">
 <script src="{url}/api/v1/me"></script>"""
 
@@ -135,3 +136,25 @@ def test_the_session_is_out_of_reach_of_scripts_and_new_at_every_sign_in(
         with open_state(open_project(server.project)) as state:
             assert state.session_of(str(first.get("value"))) is None
             assert state.session_of(str(second.get("value"))) is not None
+
+
+REBOUND = """<!doctype html><title>waiting</title><script>
+Promise.all(["/healthz", "/sign-in", "/api/v1/me", "/openapi.json"].map(
+  path => fetch(path, {credentials: "include"}).then(r => r.status)
+)).then(all => { document.title = "done " + all.join(" "); })</script>"""
+
+
+def test_a_name_of_another_site_that_leads_here_reaches_nothing(server: RunningServer) -> None:
+    """DNS rebinding: the browser takes this server for a page of evil.example."""
+    with (
+        opened_browser("--host-resolver-rules=MAP evil.example 127.0.0.1") as browser,
+        seated(browser, server) as seat,
+    ):
+        seat.expected = {421}
+        evil = f"http://evil.example:{server.port}"
+        answer = seat.page.goto(f"{evil}/sign-in")
+        assert answer is not None and answer.status == 421
+        seat.page.route(f"{evil}/start", lambda route: route.fulfill(body=REBOUND, **HTML))
+        seat.page.goto(f"{evil}/start")  # what the name led to before
+        seat.page.wait_for_function("document.title.startsWith('done')")
+        assert seat.page.title() == "done 421 421 421 421"
