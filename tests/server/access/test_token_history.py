@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from takifugu.errors import LedgerError, LedgerSetBack
 from takifugu.project.project import Project, open_project
 from takifugu.server.access.token_changes import end_token, make_token
 from takifugu.server.access.token_history import (
@@ -19,6 +20,7 @@ from takifugu.server.access.token_history import (
 from takifugu.server.state.access_tokens import NewToken
 from takifugu.server.state.server_state import ServerState, open_state
 from takifugu.server.state.state_tables import TOKENS
+from tests.raising import raises
 from tests.server.running import new_token, running_server
 
 SOON = datetime.now(UTC) + timedelta(days=30)
@@ -178,3 +180,30 @@ def test_a_server_that_starts_with_an_old_state_refuses_what_was_revoked(study: 
         }
         told = [line["message"] for line in server.log() if line["level"] == "error"]
         assert len(told) == 2 and any(identity in line for line in told)
+
+
+def test_a_witness_that_cannot_be_reached_keeps_no_server_from_comparing(study: Path) -> None:
+    opened = open_project(study)
+    with open_state(opened) as state:
+        kept, planted = made(opened, state), state.create_token("eve", "owner", None, "root")
+        text = study.read_text(encoding="utf-8")
+        assert "[ledger]\n" in text
+        study.write_text(text.replace("[ledger]\n", "[ledger]\nwitness = 'stays.csv/heads'\n"))
+        away = open_project(study)
+        with raises(LedgerError, reason="witness"), away.ledger(read_only=True):
+            pass
+        (found,) = settle_tokens(away, state)
+        assert found.record.id == planted.record.id
+        assert state.token_of(planted.secret) is None and state.token_of(kept.secret) is not None
+
+
+def test_a_ledger_that_was_put_back_says_nothing_of_tokens(study: Path) -> None:
+    opened = open_project(study)
+    ledger, copy = study.parent / "takifugu.ledger", study.parent / "copy"
+    with open_state(opened) as state:
+        token = made(opened, state)
+        shutil.copy(ledger, copy)
+        end_token(opened, state, token.record.id, by="olga")
+        shutil.copy(copy, ledger)
+        with raises(LedgerSetBack):
+            settle_tokens(opened, state)

@@ -14,11 +14,12 @@ that is put back does not revive it either.
 
 import logging
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
-from takifugu.errors import TakifuguError
+from takifugu.errors import LedgerError, TakifuguError
 from takifugu.server.state.access_tokens import TokenRecord
 from takifugu.server.state.server_state import ServerState
 
@@ -76,7 +77,7 @@ def doubtful_tokens(state: ServerState, ledger: "Ledger") -> list[DoubtfulToken]
 
 def settle_tokens(project: "Project", state: ServerState) -> list[DoubtfulToken]:
     """End every doubtful token, and write revocations that the ledger lacks to it."""
-    with project.ledger(read_only=True) as ledger:
+    with _reading(project) as ledger:
         found = doubtful_tokens(state, ledger)
         for one in found:
             state.revoke_token(one.record.id, one.by, at=one.at)
@@ -90,6 +91,30 @@ def settle_tokens(project: "Project", state: ServerState) -> list[DoubtfulToken]
         except TakifuguError as error:  # they are ended here; the next start tries again
             log.error("revocations were not written to the ledger: %s", type(error).__name__)
     return found
+
+
+@contextmanager
+def _reading(project: "Project") -> "Iterator[Ledger]":
+    """The ledger, compared with its witness if that can be reached.
+
+    It may be another server that is starting too, and waits for this one: then the events that are
+    there are read, since nothing can be charged before the witness is back.
+    """
+    from takifugu.ledger import open_ledger
+
+    with ExitStack() as opened:
+        try:
+            ledger = opened.enter_context(project.ledger(read_only=True))
+        except LedgerError as error:
+            if error.reason != "witness":
+                raise
+            log.error("the witness cannot be reached; tokens are compared with the ledger alone")
+            place = project.ledger_place
+            alone = open_ledger(place, create=False, read_only=True, witness=False)
+            ledger = opened.enter_context(alone)
+            if ledger.origin.hash != project.policy.ledger_id:
+                raise
+        yield ledger
 
 
 def _write(project: "Project", ended: list[TokenRecord]) -> None:
