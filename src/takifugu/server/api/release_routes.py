@@ -49,7 +49,8 @@ class ReleaseView(BaseModel):
 
     charge: int = Field(description="The event of the ledger that paid.", examples=[12])
     kind: Literal["charge", "reuse"] = Field(
-        description="`reuse`: an answer to another analyst, charged to this one's budget alone."
+        description="`reuse`: an answer that somebody else had paid for, charged to this analyst's"
+        " own budget alone, and free if they have none."
     )
     dataset: str = Field(description="The dataset.", examples=["stays"])
     analyst: str | None = Field(description="Who asked.", examples=["ana"])
@@ -103,11 +104,18 @@ async def kept_result(services: Services, actor: Actor, charge: int) -> "KeptRes
     Raises:
         Problem: There is none, or not for them: 404 for both.
     """
+    own = _own(actor)
     event = await services.of_ledger(lambda ledger: ledger.event(charge))
+    whose = own
+    if event is not None and event.kind == "reuse":  # the answer is that of the event that paid
+        whose, paying = event.body["analyst"], event.body["charge"]
+        event = await services.of_ledger(lambda ledger: ledger.event(paying))
+        if own not in (None, whose):
+            raise no_release()
     if event is None or event.kind != "charge":
         raise no_release()
     paid = Anchor(event.seq, event.hash)
-    found: KeptResult | None = await asyncio.to_thread(services.state.result, paid, _own(actor))
+    found: KeptResult | None = await asyncio.to_thread(services.state.result, paid, whose)
     if found is None:
         raise no_release()
     return found
@@ -126,7 +134,10 @@ async def releases(
         str | None, Query(max_length=200, description="Only those of this dataset.")
     ] = None,
 ) -> Response:
-    """The releases that the caller may see, the latest first: analysts see their own."""
+    """The releases that the caller may see, the latest first: analysts see their own.
+
+    An answer that somebody else had paid for is among them, as `reuse`.
+    """
     services, actor = services_of(request), actor_of(request)
     before = paging.after("releases", LAST)
     events = await services.of_ledger(

@@ -21,7 +21,6 @@ again, then kills the worker; the one who waits is answered at once.
 import asyncio
 import contextlib
 import logging
-import os
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -39,7 +38,6 @@ from takifugu.server.work.work_errors import (
     WorkTimedOut,
 )
 from takifugu.server.work.worker_process import Progress, WorkerGone, WorkerProcess
-from takifugu.visible import visible
 
 LONG = 2.0  # seconds from which on a task is long
 GRACE = 0.5  # seconds that a cancelled task may still run
@@ -86,7 +84,6 @@ class WorkPool:
         self._failed_starts = 0
         self._unable_since: float | None = None
         self._closed = False
-        self._output: tuple[int, int] | None = None
 
     @property
     def waiting(self) -> int:
@@ -298,7 +295,7 @@ class WorkPool:
 
     def _start(self) -> None:
         try:
-            worker = WorkerProcess.start(self._log_pipe())
+            worker = WorkerProcess.start()
         except OSError as error:  # no memory, no processes left
             log.error("no worker can be started: %s", error.strerror)
             self._fail_waiting()
@@ -350,28 +347,12 @@ class WorkPool:
         if not await worker.ended(5):
             worker.kill()
             await worker.ended(5)
+        worker.printed.close()
 
     def _later(self, work: Any) -> None:
         made = asyncio.ensure_future(work)
         self._background.add(made)
         made.add_done_callback(self._background.discard)
-
-    def _log_pipe(self) -> int:
-        """The descriptor that workers print to; its lines go to the log."""
-        if self._output is None:
-            reading, writing = os.pipe()
-            os.set_blocking(reading, False)
-            self._output = reading, writing
-            asyncio.get_running_loop().add_reader(reading, self._printed)
-        return self._output[1]
-
-    def _printed(self) -> None:
-        if self._output is None:
-            return
-        with contextlib.suppress(BlockingIOError):
-            text = os.read(self._output[0], 65536).decode(errors="replace")
-            for line in filter(str.strip, text.splitlines()):
-                log.warning("a worker printed: %s", visible(line[:1000]))
 
     async def close(self) -> None:
         """End every worker; tasks that wait or run are cancelled."""
@@ -388,8 +369,3 @@ class WorkPool:
             self._remove(worker)
         while self._background:
             await asyncio.gather(*self._background, return_exceptions=True)
-        if self._output is not None:
-            asyncio.get_running_loop().remove_reader(self._output[0])
-            for handle in self._output:
-                os.close(handle)
-            self._output = None

@@ -100,15 +100,15 @@ def _watch(end: socket.socket) -> None:
 
 
 def _silence() -> None:
-    """Keep values out of what is printed: an uncaught error gives its kind and place alone."""
+    """Keep values out of messages: an uncaught error gives its kind and place alone, to the log."""
     warnings.showwarning = _warned
+    sys.excepthook = lambda _, error, __: _uncaught("a worker ended", error)
+    threading.excepthook = lambda found: _uncaught("a thread of a worker ended", found.exc_value)
+    sys.unraisablehook = lambda found: _uncaught("an error was not handled", found.exc_value)
 
-    def uncaught(kind: type[BaseException], error: BaseException | None, *_: Any) -> None:
-        sys.stderr.write(f"a worker ended: {kind.__name__} at {_place(error)}\n")
-        sys.stderr.flush()
 
-    sys.excepthook = uncaught
-    threading.excepthook = lambda found: uncaught(found.exc_type, found.exc_value)
+def _uncaught(what: str, error: BaseException | None) -> None:
+    log.error("%s: %s at %s", what, type(error).__name__, _place(error))
 
 
 def _warned(
@@ -169,15 +169,19 @@ def main() -> NoReturn:
     for ignored in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ignored, signal.SIG_IGN)
     end_with(parent)
-    _silence()
     with socket.socket(fileno=handle) as end:
         end.set_inheritable(False)
         pipe = _Pipe(end)
-        begin = plain_messages.receive(pipe.incoming)
         logging.basicConfig(level=logging.INFO, handlers=[_ToServer(pipe)])
-        for module in begin["modules"]:
-            importlib.import_module(module)
-        serve(pipe, Path(begin["project"]))
+        _silence()
+        try:
+            begin = plain_messages.receive(pipe.incoming)
+            for module in begin["modules"]:
+                importlib.import_module(module)
+            serve(pipe, Path(begin["project"]))
+        except Exception as error:  # noqa: BLE001 - told while there is somebody to tell
+            _uncaught("a worker ended", error)
+            sys.exit(1)
     sys.exit(0)
 
 
