@@ -456,6 +456,16 @@ def test_a_result_is_kept_once(state: ServerState, clock: Clock) -> None:
     assert len({one.document["n"] for one in found}) == 1
 
 
+def test_what_is_kept_is_known_without_its_document(state: ServerState) -> None:
+    for charge, analyst in ((3, "ana"), (3, "bo"), (5, None), (2**40, "ana")):
+        state.keep_result(charge, "ward", analyst, {"rows": []})
+    wanted = [(n, who) for n in (3, 4, 5, 2**40) for who in ("ana", "bo", "cy", None)]
+    found = state.kept_charges(wanted)
+    assert found == {one for one in wanted if state.result(*one) is not None}
+    assert len(found) == 6 and state.kept_charges([]) == set()
+    assert all(state.kept_charges([one]) == found & {one} for one in wanted)
+
+
 # --- heads of other ledgers ---
 
 

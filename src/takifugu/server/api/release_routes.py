@@ -140,12 +140,17 @@ async def releases(
 
 
 def _documents(services: Services, events: "tuple[Event, ...]") -> list[dict[str, Any]]:
-    return [release_document(event, _is_kept(services, event)) for event in events]
+    kept = services.state.kept_charges([_paid(event) for event in events])
+    return [release_document(event, _paid(event) in kept) for event in events]
+
+
+def _paid(event: "Event") -> tuple[int, str | None]:
+    """The charge that paid for a release, and for whom."""
+    return event.body["charge"] if event.kind == "reuse" else event.seq, event.body["analyst"]
 
 
 def _is_kept(services: Services, event: "Event") -> bool:
-    paid = event.body["charge"] if event.kind == "reuse" else event.seq
-    return services.state.result(paid, event.body["analyst"]) is not None
+    return bool(services.state.kept_charges([_paid(event)]))
 
 
 @router.get(f"{API}/releases/{{charge}}", name="show_release", response_model=ReleaseView)

@@ -6,7 +6,7 @@ several analysts, for one charge, has a document for each: it says what it cost 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -40,6 +40,7 @@ _ADD = insert(RESULTS, "charge", "dataset", "analyst", "document", "kept")
 _KEPT = f"SELECT charge, dataset, analyst, document, kept FROM {RESULTS} WHERE charge = :charge"
 _FIRST = Statement(f"{_KEPT} ORDER BY kept, analyst")
 _OF = Statement(f"{_KEPT} AND analyst = :analyst")
+_WHOSE = f"SELECT charge, analyst FROM {RESULTS}"  # the index has both: no document is read
 _NOBODY = ""  # in place of an analyst
 
 
@@ -64,6 +65,21 @@ class ResultTable(StateStore):
                 _ADD.run(connection, values | more)
                 found = _OF.one(connection, values)
         return _result(found)
+
+    def kept_charges(self, wanted: Sequence[tuple[int, str | None]]) -> set[tuple[int, str | None]]:
+        """Of these charges and analysts, those that something is kept of; no document is read.
+
+        As for `result`, an analyst of None stands for whoever has something.
+        """
+        if not wanted:
+            return set()
+        values = {f"c{n}": charge for n, charge in enumerate({charge for charge, _ in wanted})}
+        among = Statement(f"{_WHOSE} WHERE charge IN ({', '.join(f':{name}' for name in values)})")
+        with self._store.unguarded() as connection:
+            rows = among.all(connection, values)
+        found: set[tuple[int, str | None]] = {(row.charge, row.analyst) for row in rows}
+        found |= {(row.charge, None) for row in rows}
+        return found.intersection(wanted)
 
     def result(self, charge: int, analyst: str | None = None) -> KeptResult | None:
         """What ``analyst`` was given of a charge, or whoever was first; None for nothing."""
