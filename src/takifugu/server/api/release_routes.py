@@ -1,12 +1,13 @@
 """Releases that were made: their list, what is known of each, its result in several formats."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
+from takifugu.ledger.events.event_chain import Anchor
 from takifugu.server.access.headers import DRAWING
 from takifugu.server.access_rules import API
 from takifugu.server.api.pagination import Page, PageOption, cursor_after
@@ -102,7 +103,11 @@ async def kept_result(services: Services, actor: Actor, charge: int) -> "KeptRes
     Raises:
         Problem: There is none, or not for them: 404 for both.
     """
-    found: KeptResult | None = await asyncio.to_thread(services.state.result, charge, _own(actor))
+    event = await services.of_ledger(lambda ledger: ledger.event(charge))
+    if event is None or event.kind != "charge":
+        raise no_release()
+    paid = Anchor(event.seq, event.hash)
+    found: KeptResult | None = await asyncio.to_thread(services.state.result, paid, _own(actor))
     if found is None:
         raise no_release()
     return found
@@ -134,23 +139,32 @@ async def releases(
         )
     )
     page, more = events[: paging.limit], len(events) > paging.limit
-    items = await asyncio.to_thread(_documents, services, page)
+    items = await _documents(services, page)
     following = cursor_after("releases", page[-1].seq) if more else None
     return json_response({"items": items, "next": following})
 
 
-def _documents(services: Services, events: "tuple[Event, ...]") -> list[dict[str, Any]]:
-    kept = services.state.kept_charges([_paid(event) for event in events])
-    return [release_document(event, _paid(event) in kept) for event in events]
+async def _documents(services: Services, events: "Sequence[Event]") -> list[dict[str, Any]]:
+    kept = await _kept(services, events)
+    return [release_document(event, event.seq in kept) for event in events]
 
 
-def _paid(event: "Event") -> tuple[int, str | None]:
-    """The charge that paid for a release, and for whom."""
-    return event.body["charge"] if event.kind == "reuse" else event.seq, event.body["analyst"]
-
-
-def _is_kept(services: Services, event: "Event") -> bool:
-    return bool(services.state.kept_charges([_paid(event)]))
+async def _kept(services: Services, events: "Sequence[Event]") -> set[int]:
+    """The events whose result is here, or that of the charge whose answer was used again."""
+    others = {event.body["charge"] for event in events if event.kind == "reuse"}
+    paid = {event.seq: Anchor(event.seq, event.hash) for event in events}
+    if others:
+        found = await services.of_ledger(
+            lambda ledger: [event for seq in others if (event := ledger.event(seq)) is not None]
+        )
+        paid |= {event.seq: Anchor(event.seq, event.hash) for event in found}
+    wanted = {
+        event.seq: (paid[charge], event.body["analyst"])
+        for event in events
+        if (charge := event.body["charge"] if event.kind == "reuse" else event.seq) in paid
+    }
+    kept = await asyncio.to_thread(services.state.kept_charges, list(wanted.values()))
+    return {seq for seq, one in wanted.items() if one in kept}
 
 
 @router.get(f"{API}/releases/{{charge}}", name="show_release", response_model=ReleaseView)
@@ -163,7 +177,7 @@ async def release(request: Request, charge: ChargeNumber) -> Response:
     own = _own(actor)
     if own is not None and event.body["analyst"] != own:
         await kept_result(services, actor, charge)  # an answer that was stored, and free
-    kept = await asyncio.to_thread(_is_kept, services, event)
+    kept = bool(await _kept(services, [event]))
     return json_response(_seen_by(actor, release_document(event, kept)))
 
 
@@ -260,7 +274,9 @@ def _headers(kept: "KeptResult", form: ResultFormat, *, inline: bool = False) ->
         "ETag": entity_tag(answer, str(kept.analyst), form.name, __version__),
         "Cache-Control": "no-store",  # a caller that keeps it by itself asks with `If-None-Match`
         "Vary": "Accept, Authorization, Cookie",
-        "Content-Disposition": disposition(kept.dataset, kept.charge, form.ending, inline=inline),
+        "Content-Disposition": disposition(
+            kept.dataset, kept.charge.seq, form.ending, inline=inline
+        ),
     }
 
 
