@@ -28,7 +28,7 @@ def test_it_takes_what_it_declares_and_nothing_else(route: DirectRoute) -> None:
 def test_nobody_learns_what_is_wrong_with_a_body_before_they_may_call(
     server: Served, route: DirectRoute, body: bytes
 ) -> None:
-    (method,) = route.methods or ()
+    [method] = list(route.methods or [])
     rule = rule_of(method, route.path)
     path, how = route.path.replace("{dataset}", "stays"), {"content": body}
     kind = {"Content-Type": "application/json"}
