@@ -53,6 +53,15 @@ def test_a_job_ends_with_what_the_request_would_have_got(server: Served) -> None
     assert again.status_code == 201 and again.json()["charge"] == end["result"]["charge"]
 
 
+def test_a_plan_that_takes_longer_is_the_same_document(server: Served) -> None:
+    response = server.plan("ana", HISTOGRAM, headers=NOW)
+    assert response.status_code == 202, response.text
+    stream = server.get("ana", f"/jobs/{response.json()['id']}/events")
+    kind, end = events(stream.text)[-1]
+    assert kind == "end" and end["state"] == "done"
+    assert end["result"] == server.plan("ana", HISTOGRAM).json()
+
+
 def test_a_refused_release_ends_as_a_problem(server: Served) -> None:
     job = started(server, HISTOGRAM | {"epsilon": "20"})
     found = events(server.get("ana", f"/jobs/{job['id']}/events").text)[-1][1]

@@ -1,13 +1,17 @@
 """Jobs: watched, waited for, joined and cancelled."""
 
 import asyncio
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from takifugu.server.api.strict_json import json_bytes
 from takifugu.server.work import jobs
 from takifugu.server.work.jobs import Job, JobBoard
 from takifugu.server.work.pool import WorkPool
+from takifugu.server.work.tasks import EncodedJson
 from takifugu.server.work.work_errors import WorkFailed
 from tests.raising import raises
 from tests.server.work.pools import ANA, BO, asked, there, waiting_for, with_pool
@@ -30,6 +34,19 @@ def test_a_job_runs_to_its_end_and_can_be_watched_meanwhile_and_after(study: Pat
         assert await job.wait(0)
         assert (job.state, job.result, job.problem) == ("done", b"said", None)
         assert board.get(job.id) is job and board.get("another") is None
+
+    with_pool(study, test)
+
+
+def test_a_result_can_be_had_as_the_json_of_a_response(study: Path) -> None:
+    async def test(pool: WorkPool) -> None:
+        task = asked("plan", ANA, "stays", query={"kind": "histogram", "epsilon": "1"})
+        plain = await pool.run(task)
+        found = await pool.run(replace(task, encoded=True))
+        assert isinstance(found, EncodedJson) and found.content == json_bytes(plain)
+        assert found.document() == json.loads(json.dumps(plain))
+        with raises(WorkFailed):  # an error is the same problem document
+            await pool.run(replace(asked("fail", own=True), encoded=True))
 
     with_pool(study, test)
 

@@ -1,7 +1,7 @@
 """Releases that were made: their list, what is known of each, its result in several formats."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -155,21 +155,27 @@ async def releases(
     return json_response({"items": items, "next": following})
 
 
-async def _documents(services: Services, events: "tuple[Event, ...]") -> list[dict[str, Any]]:
-    return [release_document(event, await _is_kept(services, event)) for event in events]
+async def _documents(services: Services, events: "Sequence[Event]") -> list[dict[str, Any]]:
+    kept = await _kept(services, events)
+    return [release_document(event, event.seq in kept) for event in events]
 
 
-async def _is_kept(services: Services, event: "Event") -> bool:
-    """Whether the result of a charge is here, or of the charge whose answer was used again."""
-    paid = event
-    if event.kind == "reuse":
-        found = await services.of_ledger(lambda ledger: ledger.event(event.body["charge"]))
-        if found is None:
-            return False
-        paid = found
-    charge = Anchor(paid.seq, paid.hash)
-    kept = await asyncio.to_thread(services.state.result, charge, event.body["analyst"])
-    return kept is not None
+async def _kept(services: Services, events: "Sequence[Event]") -> set[int]:
+    """The events whose result is here, or that of the charge whose answer was used again."""
+    others = {event.body["charge"] for event in events if event.kind == "reuse"}
+    paid = {event.seq: Anchor(event.seq, event.hash) for event in events}
+    if others:
+        found = await services.of_ledger(
+            lambda ledger: [event for seq in others if (event := ledger.event(seq)) is not None]
+        )
+        paid |= {event.seq: Anchor(event.seq, event.hash) for event in found}
+    wanted = {
+        event.seq: (paid[charge], event.body["analyst"])
+        for event in events
+        if (charge := event.body["charge"] if event.kind == "reuse" else event.seq) in paid
+    }
+    kept = await asyncio.to_thread(services.state.kept_charges, list(wanted.values()))
+    return {seq for seq, one in wanted.items() if one in kept}
 
 
 @router.get(f"{API}/releases/{{charge}}", name="show_release", response_model=ReleaseView)
@@ -182,7 +188,7 @@ async def release(request: Request, charge: ChargeNumber) -> Response:
     own = _own(actor)
     if own is not None and event.body["analyst"] != own:
         await kept_result(services, actor, charge)  # an answer that was stored, and free
-    kept = await _is_kept(services, event)
+    kept = bool(await _kept(services, [event]))
     return json_response(_seen_by(actor, release_document(event, kept)))
 
 

@@ -153,8 +153,7 @@ class TokenTable(StateStore):
         if not secret.startswith(PREFIX) or len(secret) > LONGEST_SECRET or not secret.isascii():
             return None
         sent = sha256(secret)
-        with self._store.unguarded() as connection:
-            row = _BY_HASH.one(connection, {"hash": sent})
+        row = self._store.one(_BY_HASH, {"hash": sent})
         if row is None or not hmac.compare_digest(row.hash, sent):
             return None
         record = token_record(row)

@@ -30,7 +30,7 @@ from time import monotonic
 from typing import Any
 
 from takifugu.server.settings import ServerSettings
-from takifugu.server.work.tasks import TASK_MODULES, Task
+from takifugu.server.work.tasks import TASK_MODULES, EncodedJson, Task
 from takifugu.server.work.work_errors import (
     WorkCancelled,
     WorkerLost,
@@ -148,7 +148,8 @@ class WorkPool:
         """The worker that will do a task, once one is free for it."""
         waits = {item.started} if stop is None else {item.started, stop}
         try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            if not item.started.done():
+                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             self._withdraw(item)
             raise
@@ -197,7 +198,7 @@ class WorkPool:
             self._free(worker)
         if kind == "problem":
             raise WorkFailed(content)
-        return content
+        return EncodedJson(content) if item.task.encoded else content
 
     @property
     def _limit(self) -> float:
@@ -284,7 +285,7 @@ class WorkPool:
         def turn(one: _Waiting) -> tuple[int, int, int]:
             return running[one.who], served[one.who], one.number
 
-        for item in sorted(self._queue, key=turn):
+        for item in self._queue if len(self._queue) == 1 else sorted(self._queue, key=turn):
             dataset = item.task.dataset
             worker = next((one for one in idle if dataset in one.datasets), idle[0])
             if not only_short or self._is_short(item.task, worker):

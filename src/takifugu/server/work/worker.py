@@ -136,9 +136,11 @@ def _place(error: BaseException | None) -> str:
 def _done(host: WorkerHost, task: Task) -> bytes:
     """The message that says how a task ended."""
     from takifugu.server.api.problems import problem_of
+    from takifugu.server.api.strict_json import json_bytes
 
     try:
-        return _ended(host, "result", TASKS[task.name](host, task))
+        result = TASKS[task.name](host, task)
+        return _ended(host, "result", json_bytes(result) if task.encoded else result)
     except Exception as error:  # noqa: BLE001 - whatever it is: told as far as they may know
         host.drop_after(task.dataset, error)
         return _ended(host, "problem", problem_of(error, task.actor.role))
