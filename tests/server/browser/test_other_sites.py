@@ -147,7 +147,7 @@ def test_a_name_of_another_site_that_leads_here_reaches_nothing(server: RunningS
         opened_browser("--host-resolver-rules=MAP evil.example 127.0.0.1") as browser,
         seated(browser, server) as seat,
     ):
-        seat.expected = {421}
+        seat.page.remove_listener("console", seat.heard)  # the browser says that it was refused
         evil = f"http://evil.example:{server.port}"
         answer = seat.page.goto(f"{evil}/sign-in")
         assert answer is not None and answer.status == 421
