@@ -111,12 +111,11 @@ def abandon(connection: Connection, last: Head, receipt: Receipt, actor: str) ->
         chain.append(connection, last, "abandoned", content, charge.at, dated_back=True)
 
 
-def store(
-    connection: Connection, last: Head, receipt: Receipt, value: Any, actor: str
-) -> Answer:
+def store(connection: Connection, last: Head, receipt: Receipt, value: Any, actor: str) -> Answer:
     """Write the answer that was released under ``receipt``: one, and only one.
 
-    It carries the time of the charge, so that nobody learns what counting and drawing took. Of a charge that may be resumed, whoever comes second gets the answer that is there.
+    It carries the time of the charge, so that nobody learns what counting and drawing took. Of a
+    charge that may be resumed, whoever comes second gets the answer that is there.
     """
     text = canonical_json(value, "answer")
     charge = _paid(connection, receipt)
