@@ -112,6 +112,7 @@ JSON = [
     "token create --role analyst --name ana --json",
     "token list --json",
     "token revoke --name ana --json",
+    "witness list --json",
     "ledger show --json",
     "ledger verify --json",
     "ledger export events.jsonl --json",
@@ -135,7 +136,13 @@ def test_the_json_of_every_command_is_one_object_alone(
         assert isinstance(ran.__class__(0, ran.out, ran.err).json(), dict), line
         assert ran.err == "", line
         done |= {name for name in COMMANDS if line.startswith(name)}
-    elsewhere = {"demo", "reproduce", "serve", "ledger accept-loss"}  # each has a test of its own
+    elsewhere = {
+        "demo",
+        "reproduce",
+        "serve",
+        "ledger accept-loss",
+        "witness forget",
+    }  # each has a test of its own
     assert done == set(COMMANDS) - elsewhere
 
 

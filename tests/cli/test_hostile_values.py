@@ -75,6 +75,8 @@ VALID = {  # arguments by place, options by name: what the other values are whil
     "token create": ([], {"--role": "analyst", "--name": "ana"}),
     "token list": ([], {}),
     "token revoke": (["beef"], {}),
+    "witness list": ([], {}),
+    "witness forget": (["0" * 32], {}),
     "ledger show": (["takifugu.ledger"], {}),
     "ledger verify": (["takifugu.ledger"], {}),
     "ledger export": (["takifugu.ledger", "events.jsonl"], {}),

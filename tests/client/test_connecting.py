@@ -185,6 +185,7 @@ def answer(status: int, document: Any = None, *headers: str, body: bytes | None 
 
 
 CUT = b""  # the connection is closed without a word
+LAST = b"\0last"  # at the end of an answer: the connection is closed after it
 
 
 @contextmanager
@@ -206,7 +207,9 @@ def scripted(
                         requests.append(request)
                         if not (found := left.pop(0)):
                             return
-                        speaking.sendall(found)
+                        speaking.sendall(found.removesuffix(LAST))
+                        if found.endswith(LAST):
+                            return
             except OSError:
                 return
 
@@ -271,6 +274,17 @@ def test_a_lost_connection_and_a_server_that_is_away_are_asked_again() -> None:
         assert reply.document() == {"ok": 1}
     assert len(seen) == 5 and all(b"Idempotency-Key: k1" in one for one in seen)
     assert all(one.endswith(b'{"a": 1}') and b"Bearer the-token" in one for one in seen)
+
+
+def test_half_an_answer_is_none() -> None:
+    half = b"HTTP/1.1 200 X\r\nContent-Length: 100\r\n\r\n{"
+    chunk = b"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n20\r\n{"
+    for cut in (half, chunk):
+        seen: list[bytes] = []
+        script = [cut + LAST, answer(200, {"ok": 1})]
+        with scripted(script, seen=seen) as port, exchange(port) as asking:
+            assert asking.read("/x") == {"ok": 1}
+        assert len(seen) == 2
 
 
 def test_what_stays_away_is_an_error_in_the_end() -> None:

@@ -435,24 +435,36 @@ def test_a_request_that_cannot_be_stored_is_refused(state: ServerState) -> None:
 # --- results ---
 
 
+def paid(number: int, letter: str = "f") -> Anchor:
+    return Anchor(number, letter * 64)
+
+
+def test_a_number_that_is_used_again_after_a_loss_is_another_charge(state: ServerState) -> None:
+    lost = state.keep_result(paid(8), "ward", "ana", {"of": "the lost history"})
+    assert state.result(paid(8, "e")) is None and state.result(paid(8, "e"), "ana") is None
+    kept = state.keep_result(paid(8, "e"), "ward", "bo", {"of": "what came after"})
+    assert state.result(paid(8, "e")) == kept and state.result(paid(8)) == lost
+    assert state.result(paid(8, "e"), "ana") is None and state.result(paid(8), "bo") is None
+
+
 def test_a_result_is_kept_once(state: ServerState, clock: Clock) -> None:
     document = {"rows": [["é\u2028", 1.5, None]], "deep": {"a": [True]}}
-    kept = state.keep_result(12, "ward", "ana", document)
-    assert kept == state.result(12) and kept.document == document and kept.kept == clock.time
-    assert (kept.charge, kept.dataset, kept.analyst) == (12, "ward", "ana")
-    assert state.keep_result(12, "ward", "ana", {"rows": []}) == kept  # never a second answer
-    assert state.result(13) is None
-    assert state.result(12, "bo") is None and state.result(12, "ana") == kept
-    theirs = state.keep_result(12, "ward", "bo", {"cost": 0})  # the same answer, for free
-    assert state.result(12, "bo") == theirs and state.result(12, "ana") == kept
-    shared = state.keep_result(12, "ward", "bo", {"free": True})
-    assert state.result(12, "bo") == shared and state.result(12, "ana") == kept
-    assert state.result(12) == kept and state.result(12, "cy") is None
-    assert state.keep_result(2**40, "ward", None, {}).analyst is None
+    kept = state.keep_result(paid(12), "ward", "ana", document)
+    assert kept == state.result(paid(12)) and kept.document == document and kept.kept == clock.time
+    assert (kept.charge, kept.dataset, kept.analyst) == (paid(12), "ward", "ana")
+    assert state.keep_result(paid(12), "ward", "ana", {"rows": []}) == kept  # never a second answer
+    assert state.result(paid(13)) is None
+    assert state.result(paid(12), "bo") is None and state.result(paid(12), "ana") == kept
+    theirs = state.keep_result(paid(12), "ward", "bo", {"cost": 0})  # the same answer, for free
+    assert state.result(paid(12), "bo") == theirs and state.result(paid(12), "ana") == kept
+    shared = state.keep_result(paid(12), "ward", "bo", {"free": True})
+    assert state.result(paid(12), "bo") == shared and state.result(paid(12), "ana") == kept
+    assert state.result(paid(12)) == kept and state.result(paid(12), "cy") is None
+    assert state.keep_result(paid(2**40), "ward", None, {}).analyst is None
     with raises(InvalidResult, field="document"):
-        state.keep_result(14, "ward", "ana", {"x": float("inf")})
+        state.keep_result(paid(14), "ward", "ana", {"x": float("inf")})
     with ThreadPoolExecutor(8) as pool:
-        found = pool.map(lambda n: state.keep_result(15, "ward", "ana", {"n": n}), range(16))
+        found = pool.map(lambda n: state.keep_result(paid(15), "ward", "ana", {"n": n}), range(16))
     assert len({one.document["n"] for one in found}) == 1
 
 
@@ -477,16 +489,26 @@ def test_a_head_is_recorded_if_it_still_is_what_was_seen(state: ServerState) -> 
     assert state.record_head(LEDGER, event(3), event(1), "far") == event(3)
     assert state.witnessed(LEDGER, "far") == event(3)
     assert state.witnessed(OTHER, "far") is None
-    assert state.head_returns(LEDGER) == 0
+    assert state.forgotten_heads() == []
 
 
-def test_a_head_that_goes_back_is_counted(state: ServerState, clock: Clock) -> None:
+def test_a_head_never_goes_back(state: ServerState) -> None:
     state.record_head(LEDGER, event(5), None, "far")
-    assert state.record_head(LEDGER, event(4), event(5), "far") == event(4)
-    assert state.record_head(LEDGER, event(4, "d"), event(4), "far") == event(4, "d")
-    assert state.head_returns(LEDGER) == 2
-    assert state.head_returns(OTHER) == 0
-    assert state.witnessed_heads() == [WitnessedHead(LEDGER, event(4, "d"), "far", clock.time)]
+    for earlier in (event(4), event(5, "d"), event(1, "e")):
+        with raises(StateConflict, reason="earlier"):
+            state.record_head(LEDGER, earlier, event(5), "far")
+    assert state.witnessed(LEDGER, "far") == event(5)
+
+
+def test_a_head_that_is_forgotten_can_be_recorded_anew(state: ServerState, clock: Clock) -> None:
+    state.record_head(LEDGER, event(5), None, "far")
+    gone = state.forget_head(LEDGER, "root")
+    assert (gone.event, gone.owner, gone.by, gone.at) == (event(5), "far", "root", clock.time)
+    assert state.witnessed_heads() == [] and state.forgotten_heads() == [gone]
+    assert state.record_head(LEDGER, event(4, "d"), None, "near") == event(4, "d")
+    assert state.witnessed_heads() == [WitnessedHead(LEDGER, event(4, "d"), "near", clock.time)]
+    with raises(StateConflict, reason="unknown"):
+        state.forget_head(OTHER, "root")
 
 
 def test_only_who_began_a_record_goes_on(state: ServerState) -> None:

@@ -39,7 +39,7 @@ from typing import Any
 import numpy as np
 
 import takifugu as tf
-from takifugu.client import ServerRefused, ServerUnreachable
+from takifugu.client import Connection, ServerRefused, ServerUnreachable
 from takifugu.priors import MarkovChain
 from takifugu.project.project import open_project
 from takifugu.server.state.server_state import open_state
@@ -170,21 +170,25 @@ class Trial:
     def ask(self, number: int, name: str, most: int | None) -> None:
         """One analyst, until the trial stops, or for a number of releases."""
         turn = 0
-        while not self.stop.is_set() and (most is None or turn < most):
+        try:
+            with self._connected(name) as found:
+                dataset = found.dataset("stays")
+                while not self.stop.is_set() and (most is None or turn < most):
+                    self._release(dataset, name, self.query(number, turn), again=turn % 3 == 0)
+                    turn += 1
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told in the end
+            self._failed(name, error)
+
+    def _connected(self, name: str) -> Connection:
+        """The connection of an analyst, who tries again while nobody answers."""
+        until = time.monotonic() + PATIENCE
+        while True:
             try:
-                with tf.connect(self.server.url, self.tokens[name], patience=PATIENCE) as found:
-                    dataset = found.dataset("stays")
-                    while not self.stop.is_set() and (most is None or turn < most):
-                        self._release(dataset, name, self.query(number, turn), again=turn % 3 == 0)
-                        turn += 1
-            except ServerUnreachable as error:  # the first word to it: nothing was sent
-                if error.sent:
-                    self._failed(name, error)
-                    return
+                return tf.connect(self.server.url, self.tokens[name], patience=PATIENCE)
+            except ServerUnreachable:
+                if time.monotonic() > until:
+                    raise
                 time.sleep(0.2)
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is told in the end
-                self._failed(name, error)
-                return
 
     def _failed(self, name: str, error: Exception) -> None:
         status = f" (status {error.status})" if isinstance(error, ServerRefused) else ""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from takifugu.errors import ApprovalRefused, LedgerUnavailable
-from takifugu.ledger import Event, Ledger
+from takifugu.ledger import Anchor, Event, Ledger
 from takifugu.project.policy_session import PolicySession
 from takifugu.project.project import Project, open_project
 from takifugu.server import approvals
@@ -124,7 +124,7 @@ def test_a_request_is_decided_and_released(study: Study) -> None:
     assert (charge.body["analyst"], charge.body["actor"]) == ("ana", "ana")
     now = study.approval(1)
     assert (now.state, now.charge, now.note) == ("released", charge.seq, "a note")
-    kept = study.state.result(charge.seq, "ana")
+    kept = study.state.result(Anchor(charge.seq, charge.hash), "ana")
     assert kept is not None
     assert dict(kept.document) == found["result"]
     again = study.release(QUERY)

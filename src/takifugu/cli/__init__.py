@@ -22,6 +22,7 @@ from takifugu.cli.commands import prior_command as prior
 from takifugu.cli.commands import report_command as report
 from takifugu.cli.commands import schedule_command as schedule
 from takifugu.cli.commands import token_command as token
+from takifugu.cli.commands import witness_command as witness
 from takifugu.cli.commands.approve_command import run_approve
 from takifugu.cli.commands.check_command import run_check
 from takifugu.cli.commands.collapse_command import run_collapse
@@ -97,6 +98,7 @@ app.add_typer(schedule.app, name="schedule")
 app.command("serve")(run_serve)
 app.add_typer(token.app, name="token")
 app.add_typer(report.app, name="report")
+app.add_typer(witness.app, name="witness")
 app.add_typer(ledger.app, name="ledger")
 app.command("curve")(run_curve)
 app.command("translate")(run_translate)

@@ -190,6 +190,8 @@ class Exchange:
                 raise ServerUnreachable(
                     self.address.url, f"its answer is above {MOST_BYTES:,} bytes", reason="size"
                 )
+            if response.length:  # it promised more: `read` of a part says nothing of that
+                raise http.client.IncompleteRead(found, response.length)
             if response.will_close:
                 self._drop()
             pairs = {name.lower(): value for name, value in response.getheaders()}

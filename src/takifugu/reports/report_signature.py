@@ -176,6 +176,8 @@ def _parsed(signature: bytes) -> tuple[SignedStatement, bytes, bytes, bytes]:
         public, mark = b64decode(rest["key"], validate=True), b64decode(rest["mark"], validate=True)
         if (len(public), len(mark)) != (32, 64):
             raise ValueError
+        if (b64encode(public), b64encode(mark)) != (rest["key"], rest["mark"]):
+            raise ValueError  # the same bytes in another spelling
     except (ValueError, OverflowError, NotBase64):
         raise InvalidFile(
             "signature",

@@ -29,6 +29,7 @@ from takifugu.project.approval_rule import ApprovalNeeded
 from takifugu.server.access_rules import API
 from takifugu.server.api.problems import Problem, problem_of
 from takifugu.server.state.approval_requests import Approval, ApprovalRequest
+from takifugu.server.state.kept_results import charge_of
 from takifugu.server.state.server_state import ServerState
 from takifugu.server.state.state_errors import StateConflict
 
@@ -112,8 +113,9 @@ def release_or_ask(
     if known.state in ("refused", "withdrawn"):
         raise _declined(known)
     if known.state == "released" and known.charge is not None:
-        kept = state.result(known.charge, asked.analyst)
-        if kept is not None:
+        paid = session.event(known.charge)
+        kept = None if paid is None else state.result(paid, asked.analyst)
+        if kept is not None and kept.document["provenance"]["asked"] == known.request.words:
             document = dict(kept.document)
             return {"charge": known.charge, "result": document}
     return waiting_document(known)
@@ -190,7 +192,8 @@ def _finished(
             raise
         state.finish_approval(known.id, problem=problem)
         raise Problem.of_document(problem) from error
-    state.keep_result(found["charge"], asked.dataset, asked.analyst, found["result"])
+    paid = charge_of(found["result"])
+    state.keep_result(paid, asked.dataset, asked.analyst, found["result"])
     state.finish_approval(known.id, charge=found["charge"])
     return found
 

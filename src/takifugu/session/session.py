@@ -17,7 +17,7 @@ from typing import Any, Self
 from takifugu._exact import Number, exactly
 from takifugu.engines import Declaration, Engine, Table
 from takifugu.errors import UnsoundRequest
-from takifugu.ledger import Charge, Ledger, Snapshot, open_ledger
+from takifugu.ledger import Anchor, Charge, Ledger, Snapshot, open_ledger
 from takifugu.ledger.entries_read import groups_body, window_body
 from takifugu.ledger.rehearsal import Rehearsed
 from takifugu.priors import Secrets
@@ -297,6 +297,12 @@ class Session(Releasing):
     def declaration(self) -> Declaration:
         """What the table was declared to be."""
         return self._engine.declaration
+
+    def event(self, number: int) -> Anchor | None:
+        """An event of the ledger by its number, with its hash; None if there is none."""
+        self._refuse_closed()
+        found = self._ledger.event(number)
+        return None if found is None else Anchor(found.seq, found.hash)
 
     def latest(self) -> datetime | int:
         """The last place in the order that a row has: public, by declaration."""

@@ -82,6 +82,13 @@ class HttpWitness:
                 f" ${TOKEN}",
                 reason="witness",
             )
+        if status == http.client.CONFLICT:
+            raise LedgerUnwritable(
+                f"the witness {self.name!r} does not go back to an earlier event; nothing was"
+                " released. Restore the newer copy of the ledger; if it is lost and that was"
+                f" accepted, have an owner of the witness run `takifugu witness forget {ledger}`",
+                reason="witness",
+            )
         found = _event(answer) if status == http.client.OK else None
         if found is None:
             raise LedgerUnavailable(

@@ -19,6 +19,7 @@ from takifugu.server.api.problems import Problem, problem_of
 from takifugu.server.api.running import job_document
 from takifugu.server.roles import Actor
 from takifugu.server.services import Services
+from takifugu.server.state.kept_results import charge_of
 from takifugu.server.work.jobs import Job
 from takifugu.server.work.tasks import Task
 
@@ -110,7 +111,9 @@ def _kept(services: Services, job: Job) -> Outcome:
         return Outcome(202, result, f"{API}/approvals/{result['approval']['id']}")
     charge: int = result["charge"]
     try:
-        services.state.keep_result(charge, str(job.task.dataset), job.actor.name, result["result"])
+        services.state.keep_result(
+            charge_of(result["result"]), str(job.task.dataset), job.actor.name, result["result"]
+        )
     except TakifuguError as error:  # it is in the ledger; the same request keeps it again
         log.error("the result of charge %d was not kept: %s", charge, type(error).__name__)
     document = {"charge": charge, "result": result["result"]}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
+from takifugu.ledger.events.event_chain import Anchor
 from takifugu.server.access.headers import DRAWING
 from takifugu.server.access_rules import API
 from takifugu.server.api.pagination import Page, PageOption, cursor_after
@@ -102,7 +103,11 @@ async def kept_result(services: Services, actor: Actor, charge: int) -> "KeptRes
     Raises:
         Problem: There is none, or not for them: 404 for both.
     """
-    found: KeptResult | None = await asyncio.to_thread(services.state.result, charge, _own(actor))
+    event = await services.of_ledger(lambda ledger: ledger.event(charge))
+    if event is None or event.kind != "charge":
+        raise no_release()
+    paid = Anchor(event.seq, event.hash)
+    found: KeptResult | None = await asyncio.to_thread(services.state.result, paid, _own(actor))
     if found is None:
         raise no_release()
     return found
@@ -134,18 +139,26 @@ async def releases(
         )
     )
     page, more = events[: paging.limit], len(events) > paging.limit
-    items = await asyncio.to_thread(_documents, services, page)
+    items = await _documents(services, page)
     following = cursor_after("releases", page[-1].seq) if more else None
     return json_response({"items": items, "next": following})
 
 
-def _documents(services: Services, events: "tuple[Event, ...]") -> list[dict[str, Any]]:
-    return [release_document(event, _is_kept(services, event)) for event in events]
+async def _documents(services: Services, events: "tuple[Event, ...]") -> list[dict[str, Any]]:
+    return [release_document(event, await _is_kept(services, event)) for event in events]
 
 
-def _is_kept(services: Services, event: "Event") -> bool:
-    paid = event.body["charge"] if event.kind == "reuse" else event.seq
-    return services.state.result(paid, event.body["analyst"]) is not None
+async def _is_kept(services: Services, event: "Event") -> bool:
+    """Whether the result of a charge is here, or of the charge whose answer was used again."""
+    paid = event
+    if event.kind == "reuse":
+        found = await services.of_ledger(lambda ledger: ledger.event(event.body["charge"]))
+        if found is None:
+            return False
+        paid = found
+    charge = Anchor(paid.seq, paid.hash)
+    kept = await asyncio.to_thread(services.state.result, charge, event.body["analyst"])
+    return kept is not None
 
 
 @router.get(f"{API}/releases/{{charge}}", name="show_release", response_model=ReleaseView)
@@ -158,7 +171,7 @@ async def release(request: Request, charge: ChargeNumber) -> Response:
     own = _own(actor)
     if own is not None and event.body["analyst"] != own:
         await kept_result(services, actor, charge)  # an answer that was stored, and free
-    kept = await asyncio.to_thread(_is_kept, services, event)
+    kept = await _is_kept(services, event)
     return json_response(_seen_by(actor, release_document(event, kept)))
 
 
@@ -255,7 +268,9 @@ def _headers(kept: "KeptResult", form: ResultFormat, *, inline: bool = False) ->
         "ETag": entity_tag(answer, str(kept.analyst), form.name, __version__),
         "Cache-Control": "no-store",  # a caller that keeps it by itself asks with `If-None-Match`
         "Vary": "Accept, Authorization, Cookie",
-        "Content-Disposition": disposition(kept.dataset, kept.charge, form.ending, inline=inline),
+        "Content-Disposition": disposition(
+            kept.dataset, kept.charge.seq, form.ending, inline=inline
+        ),
     }
 
 

@@ -73,25 +73,23 @@ async def record_head(
 ) -> Response:
     """Record the head of a ledger, durably, if the record still is what was seen.
 
-    The answer is what is recorded now: the event, or what was recorded meanwhile.
+    The answer is what is recorded now: the event, or what was recorded meanwhile. An event that is
+    not later than the recorded one is refused (409): the ledger was put back.
     """
     state, by = services_of(request).state, actor_of(request).name
     event, seen = body.event.anchor(), None if body.seen is None else body.seen.anchor()
-    now = await _told(state.record_head, ledger, event, seen, by)
-    if seen is not None and now == event and event.seq < seen.seq:
-        log.warning(
-            "the head of ledger %s went back from event %d to event %d", ledger, seen.seq, event.seq
-        )
-    return _answer(now)
+    return _answer(await _told(state.record_head, ledger, event, seen, by))
 
 
 async def _told(work: Any, *given: Any) -> Anchor | None:
     try:
         found: Anchor | None = await asyncio.to_thread(work, *given)
     except StateConflict as error:
-        raise Problem(
-            *(403, "another-witness"), str(error), field=error.field, reason=error.reason
-        ) from None
+        kind = (403, "another-witness")
+        if error.reason == "earlier":
+            kind = (409, "earlier-head")
+            log.warning("the head of a ledger was to go back: %s", error)
+        raise Problem(*kind, str(error), field=error.field, reason=error.reason) from None
     return found
 
 

@@ -3,6 +3,9 @@
 A result was paid for and is public to its analyst; reading it again costs nothing. The ledger has
 its numbers; this is the whole document, with its interpretation. An answer that was given to
 several analysts, for one charge, has a document for each: it says what it cost them.
+
+A charge is its number and its hash: after history was lost (`takifugu ledger accept-loss`) numbers
+are used again, and what was kept of the lost ones belongs to no event any more.
 """
 
 import json
@@ -11,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from takifugu.ledger.events.event_chain import Anchor
 from takifugu.ledger.storage.statement import Statement, insert
 from takifugu.server.state.state_errors import InvalidResult
 from takifugu.server.state.state_store import StateStore, json_text, moment_of, stamp
@@ -29,15 +33,18 @@ class KeptResult:
         kept: When it was stored.
     """
 
-    charge: int
+    charge: Anchor
     dataset: str
     analyst: str | None
     document: Mapping[str, Any]
     kept: datetime
 
 
-_ADD = insert(RESULTS, "charge", "dataset", "analyst", "document", "kept")
-_KEPT = f"SELECT charge, dataset, analyst, document, kept FROM {RESULTS} WHERE charge = :charge"
+_ADD = insert(RESULTS, "charge", "hash", "dataset", "analyst", "document", "kept")
+_KEPT = (
+    f"SELECT charge, hash, dataset, analyst, document, kept FROM {RESULTS}"
+    " WHERE charge = :charge AND hash = :hash"
+)
 _FIRST = Statement(f"{_KEPT} ORDER BY kept, analyst")
 _OF = Statement(f"{_KEPT} AND analyst = :analyst")
 _NOBODY = ""  # in place of an analyst
@@ -47,7 +54,7 @@ class ResultTable(StateStore):
     """The results of a server."""
 
     def keep_result(
-        self, charge: int, dataset: str, analyst: str | None, document: Mapping[str, Any]
+        self, charge: Anchor, dataset: str, analyst: str | None, document: Mapping[str, Any]
     ) -> KeptResult:
         """Store what an analyst was given of a charge; if there is something already, it stays."""
         try:
@@ -56,7 +63,7 @@ class ResultTable(StateStore):
             raise InvalidResult(
                 "document", given="cannot be written as JSON", needed="be a JSON object"
             ) from None
-        values = {"charge": charge, "analyst": analyst or _NOBODY}
+        values = {"charge": charge.seq, "hash": charge.hash, "analyst": analyst or _NOBODY}
         with self._alone() as connection:
             found = _OF.one(connection, values)
             if found is None:
@@ -65,16 +72,24 @@ class ResultTable(StateStore):
                 found = _OF.one(connection, values)
         return _result(found)
 
-    def result(self, charge: int, analyst: str | None = None) -> KeptResult | None:
+    def result(self, charge: Anchor, analyst: str | None = None) -> KeptResult | None:
         """What ``analyst`` was given of a charge, or whoever was first; None for nothing."""
+        values = {"charge": charge.seq, "hash": charge.hash}
         with self._store.unguarded() as connection:
             if analyst is None:
-                row = _FIRST.one(connection, {"charge": charge})
+                row = _FIRST.one(connection, values)
             else:
-                row = _OF.one(connection, {"charge": charge, "analyst": analyst})
+                row = _OF.one(connection, values | {"analyst": analyst})
         return None if row is None else _result(row)
+
+
+def charge_of(document: Mapping[str, Any]) -> Anchor:
+    """The charge that paid for a result, by its document."""
+    charge: Mapping[str, Any] = document["provenance"]["charge"]
+    return Anchor(charge["event"], charge["hash"])
 
 
 def _result(row: Any) -> KeptResult:
     document = json.loads(row.document)
-    return KeptResult(row.charge, row.dataset, row.analyst or None, document, moment_of(row.kept))
+    charge = Anchor(row.charge, row.hash)
+    return KeptResult(charge, row.dataset, row.analyst or None, document, moment_of(row.kept))

@@ -15,7 +15,7 @@ SESSIONS = "takifugu_server_sessions"
 APPROVALS = "takifugu_server_approvals"
 RESULTS = "takifugu_server_results"
 HEADS = "takifugu_server_heads"
-RETURNS = "takifugu_server_head_returns"
+FORGOTTEN = "takifugu_server_forgotten_heads"
 
 # Times are texts of one length in UTC, so that their order is that of time.
 FIRST = (
@@ -66,17 +66,19 @@ FIRST = (
     f"CREATE UNIQUE INDEX takifugu_server_asked_once ON {APPROVALS} (analyst, asked_under)",
     f"CREATE INDEX takifugu_server_approval_events ON {APPROVALS} (event)",
     f"CREATE INDEX takifugu_server_approval_states ON {APPROVALS} (state, id)",
-    # one for each analyst who was given the answer of a charge; analyst: empty for nobody by name
+    # one for each analyst who was given the answer of a charge; analyst: empty for nobody by name;
+    # hash: of the charge, whose number is used again if history is lost
     f"""CREATE TABLE {RESULTS} (
         charge BIGINT NOT NULL,
+        hash VARCHAR(64) NOT NULL,
         analyst TEXT NOT NULL,
         dataset TEXT NOT NULL,
         document TEXT NOT NULL,
         kept VARCHAR(40) NOT NULL,
-        PRIMARY KEY (charge, analyst))""",
+        PRIMARY KEY (charge, hash, analyst))""",
 )
-# heads of ledgers that others keep: who has recorded one, and when; and each time that an earlier
-# event was recorded in place of a later one, which only a loss of history explains
+# heads of ledgers that others keep: who has recorded one, and when; and those that an owner of this
+# server had it forget, which only a loss of history explains
 SECOND = (
     f"""CREATE TABLE {HEADS} (
         ledger VARCHAR(32) NOT NULL PRIMARY KEY,
@@ -84,13 +86,13 @@ SECOND = (
         hash VARCHAR(64) NOT NULL,
         owner TEXT NOT NULL,
         at VARCHAR(40) NOT NULL)""",
-    f"""CREATE TABLE {RETURNS} (
+    f"""CREATE TABLE {FORGOTTEN} (
         id BIGINT NOT NULL PRIMARY KEY,
         ledger VARCHAR(32) NOT NULL,
         seq BIGINT NOT NULL,
         hash VARCHAR(64) NOT NULL,
-        later_seq BIGINT NOT NULL,
-        later_hash VARCHAR(64) NOT NULL,
+        owner TEXT NOT NULL,
+        forgotten_by TEXT NOT NULL,
         at VARCHAR(40) NOT NULL)""",
 )
 KNOWN: tuple[tuple[str, tuple[str, ...]], ...] = (

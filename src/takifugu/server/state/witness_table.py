@@ -2,8 +2,10 @@
 
 See `takifugu.ledger.witnesses.head_witness`: the last event of a ledger, recorded in a second
 place, shows an older copy that was put back. Whoever first records a ledger here is the only one
-who can go on doing so. That an earlier event takes the place of a later one is possible, because
-history can be lost for good (`takifugu ledger accept-loss`); each time is kept, and counted.
+who can go on doing so, and only to later events: the token lies beside the ledger, and whoever can
+put back an older copy of that could otherwise put back its record, too. History that is lost for
+good (`takifugu ledger accept-loss`) needs an owner of this server, who has it forget the head
+(`takifugu witness forget`); what was forgotten, and by whom, is kept.
 """
 
 from dataclasses import dataclass
@@ -11,10 +13,10 @@ from datetime import datetime
 from typing import Any
 
 from takifugu.ledger.events.event_chain import Anchor
-from takifugu.ledger.storage.statement import Connection, Statement, insert, update
+from takifugu.ledger.storage.statement import Statement, insert, update
 from takifugu.server.state.state_errors import StateConflict
 from takifugu.server.state.state_store import StateStore, moment_of, stamp
-from takifugu.server.state.state_tables import HEADS, RETURNS
+from takifugu.server.state.state_tables import FORGOTTEN, HEADS
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,29 @@ _READ, _LOCKED = Statement(_HEAD), Statement(_HEAD, lock=True)
 _ALL = Statement(f"SELECT ledger, seq, hash, owner, at FROM {HEADS} ORDER BY ledger")
 _BEGIN = insert(HEADS, "ledger", "seq", "hash", "owner", "at")
 _MOVE = update(HEADS, "seq", "hash", "at", where="ledger = :whose")
-_LAST = Statement(f"SELECT COALESCE(MAX(id), 0) AS last FROM {RETURNS}")
-_RETURNED = insert(RETURNS, "id", "ledger", "seq", "hash", "later_seq", "later_hash", "at")
-_COUNT = Statement(f"SELECT COUNT(*) AS many FROM {RETURNS} WHERE ledger = :whose")
+_DROP = Statement(f"DELETE FROM {HEADS} WHERE ledger = :whose")
+_LAST = Statement(f"SELECT COALESCE(MAX(id), 0) AS last FROM {FORGOTTEN}")
+_FORGET = insert(FORGOTTEN, "id", "ledger", "seq", "hash", "owner", "forgotten_by", "at")
+_GONE = Statement(f"SELECT ledger, seq, hash, owner, forgotten_by, at FROM {FORGOTTEN} ORDER BY id")
+
+
+@dataclass(frozen=True)
+class ForgottenHead:
+    """A head that an owner had this server forget.
+
+    Attributes:
+        ledger: The ledger's own name.
+        event: The event that was recorded last.
+        owner: The name of the token that had recorded it.
+        by: Who had it forgotten.
+        at: When.
+    """
+
+    ledger: str
+    event: Anchor
+    owner: str
+    by: str
+    at: datetime
 
 
 class WitnessTable(StateStore):
@@ -63,6 +85,9 @@ class WitnessTable(StateStore):
 
         Returns:
             What is recorded now: ``event``, or what was recorded since.
+
+        Raises:
+            StateConflict: Somebody else records this ledger, or ``event`` is not a later one.
         """
         with self._alone() as connection:
             row = _LOCKED.one(connection, {"whose": ledger})
@@ -76,36 +101,56 @@ class WitnessTable(StateStore):
                 _BEGIN.run(connection, {"ledger": ledger, "owner": by} | values)
             else:
                 if event.seq <= now.seq:
-                    self._note_return(connection, ledger, event, now)
+                    raise StateConflict(
+                        f"event {event.seq} is not later than event {now.seq}, which is recorded:"
+                        " the ledger was put back. If its history is lost for good, have an owner"
+                        f" of this server run `takifugu witness forget {ledger}`",
+                        field="event",
+                        reason="earlier",
+                    )
                 _MOVE.run(connection, {"whose": ledger} | values)
         return event
 
-    def _note_return(
-        self, connection: Connection, ledger: str, event: Anchor, later: Anchor
-    ) -> None:
-        _RETURNED.run(
-            connection,
-            {
-                "id": _LAST.one(connection, {}).last + 1,
-                "ledger": ledger,
-                "seq": event.seq,
-                "hash": event.hash,
-                "later_seq": later.seq,
-                "later_hash": later.hash,
-                "at": stamp(self.now()),
-            },
-        )
+    def forget_head(self, ledger: str, by: str) -> ForgottenHead:
+        """Forget the head of a ledger, so that another history of it can be recorded from now on.
+
+        Raises:
+            StateConflict: None is recorded.
+        """
+        with self._alone() as connection:
+            row = _LOCKED.one(connection, {"whose": ledger})
+            if row is None:
+                raise StateConflict(
+                    f"no head of ledger {ledger!r:.80} is recorded here; `takifugu witness list`"
+                    " names those that are",
+                    field="ledger",
+                    reason="unknown",
+                )
+            known, at = _head(row), self.now()
+            values = {"ledger": ledger, "seq": row.seq, "hash": row.hash, "owner": row.owner}
+            number = _LAST.one(connection, {}).last + 1
+            _FORGET.run(connection, values | {"id": number, "forgotten_by": by, "at": stamp(at)})
+            _DROP.run(connection, {"whose": ledger})
+        return ForgottenHead(ledger, known.event, known.owner, by, moment_of(stamp(at)))
+
+    def forgotten_heads(self) -> list[ForgottenHead]:
+        """Every head that was forgotten, in order."""
+        with self._store.unguarded() as connection:
+            return [
+                ForgottenHead(
+                    row.ledger,
+                    Anchor(row.seq, row.hash),
+                    row.owner,
+                    row.forgotten_by,
+                    moment_of(row.at),
+                )
+                for row in _GONE.all(connection, {})
+            ]
 
     def witnessed_heads(self) -> list[WitnessedHead]:
         """Every ledger whose head is recorded here."""
         with self._store.unguarded() as connection:
             return [_head(row) for row in _ALL.all(connection, {})]
-
-    def head_returns(self, ledger: str) -> int:
-        """How often an earlier event took the place of a later one, or another of its number."""
-        with self._store.unguarded() as connection:
-            found: int = _COUNT.one(connection, {"whose": ledger}).many
-        return found
 
 
 def _head(row: Any) -> WitnessedHead:
