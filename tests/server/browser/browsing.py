@@ -25,12 +25,18 @@ LOADING = "Failed to load resource: the server responded with a status of "
 PATIENCE = 60_000  # milliseconds: a machine may be busy
 
 
-@contextmanager
-def opened_browser() -> Iterator["Browser"]:
-    """Chromium; the test is skipped where it, or playwright, is missing."""
+def chromium() -> str:
+    """The program; the test is skipped where it is missing."""
     program = which("chromium") or which("chromium-browser") or which("google-chrome")
     if program is None:
         pytest.skip("needs Chromium")
+    return program
+
+
+@contextmanager
+def opened_browser() -> Iterator["Browser"]:
+    """Chromium; the test is skipped where it, or playwright, is missing."""
+    program = chromium()
     sync = pytest.importorskip("playwright.sync_api")
     with sync.sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)

@@ -144,6 +144,28 @@ def test_jobs_are_forgotten_after_their_end(study: Path, monkeypatch: pytest.Mon
     with_pool(study, test)
 
 
+def test_of_one_person_few_results_are_kept_and_no_documents(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "KEPT_EACH", 2)
+
+    async def test(pool: WorkPool) -> None:
+        board = JobBoard(pool)
+        theirs = board.start(BO, asked("who"))
+        assert await theirs.wait(PATIENCE)
+        made = []
+        for _ in range(4):
+            made.append(board.start(ANA, asked("say", lines=["long"] * 10)))
+            assert await made[-1].wait(PATIENCE)
+        assert await board.drain(PATIENCE)
+        assert board.jobs() == (theirs, *made[2:])
+        assert all(job.task.options == {} for job in board.jobs())
+        board.drop(made[2])
+        assert board.get(made[2].id) is None and board.get(made[3].id) is made[3]
+
+    with_pool(study, test)
+
+
 def test_one_that_stops_watching_disturbs_nobody(study: Path) -> None:
     async def test(pool: WorkPool) -> None:
         job = JobBoard(pool).start(ANA, asked("say", lines=["one", "two", "three"]))

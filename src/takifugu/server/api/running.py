@@ -100,10 +100,17 @@ async def run_as_job(
     request: Request, task: Task, respond: Callable[[Any], Response] = json_response
 ) -> Response:
     """Run a task as a job of the caller: its answer, or 202 and where to ask for it."""
-    job = services_of(request).board.start(actor_of(request), task)
-    if await finished(job, waiting(request)):
-        return respond(job.result)
-    return accepted(job_document(job))
+    board = services_of(request).board
+    job = board.start(actor_of(request), task)
+    try:
+        done = await finished(job, waiting(request))
+    except Problem:
+        board.drop(job)  # nobody was told its name
+        raise
+    if not done:
+        return accepted(job_document(job))
+    board.drop(job)
+    return respond(job.result)
 
 
 def accepted(document: Mapping[str, Any]) -> Response:

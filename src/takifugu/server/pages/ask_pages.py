@@ -127,7 +127,7 @@ def json_pairs(text: str) -> list[tuple[str, str]]:
     try:
         pairs = json.loads(text)
         return [(str(name), str(value)) for name, value in pairs]
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return []
 
 
