@@ -15,7 +15,10 @@ would take longer still.
 Ends. A task ends with its result, with the problem that the worker made of an error, by being
 cancelled, after `ServerSettings.work_time`, or with its worker. Cancelling a task that runs gives
 it `GRACE` to end by itself, because most do and a worker that is killed must open its datasets
-again, then kills the worker; the one who waits is answered at once.
+again, then kills the worker; the one who waits is answered at once. A release ends at a step of
+time, in its worker (`query_tasks`): so does whatever depends on that here, for whoever waits for
+the worker, for who cancels, and for who counts what is running. A worker that is lost in the middle
+of a task is missed at a step, too.
 """
 
 import asyncio
@@ -38,6 +41,7 @@ from takifugu.server.work.work_errors import (
     WorkTimedOut,
 )
 from takifugu.server.work.worker_process import Progress, WorkerGone, WorkerProcess
+from takifugu.session.time_steps import until_step
 
 LONG = 2.0  # seconds from which on a task is long
 GRACE = 0.5  # seconds that a cancelled task may still run
@@ -193,6 +197,9 @@ class WorkPool:
             kind, content = work.result()
         except WorkerGone:
             log.error("worker %d was lost during task %r", worker.pid, item.task.name)
+            if item.task.key is not None:
+                took = monotonic() - worker.since
+                await asyncio.sleep(until_step(took, self.settings.time_step))
             raise WorkerLost(item.task) from None
         finally:
             self._free(worker)
@@ -306,7 +313,7 @@ class WorkPool:
 
     async def _begin(self, worker: WorkerProcess) -> None:
         try:
-            await worker.begin(self.project_file, self._modules)
+            await worker.begin(self.project_file, self._modules, self.settings.time_step)
         except WorkerGone:
             self._remove(worker)
             self._failed_starts += 1

@@ -151,11 +151,11 @@ def _ended(host: WorkerHost, kind: str, content: Any) -> bytes:
     return plain_messages.packed((kind, facts))
 
 
-def serve(pipe: _Pipe, project_file: Path) -> None:
+def serve(pipe: _Pipe, project_file: Path, time_step: float) -> None:
     """Do tasks until the server is gone."""
     threading.Thread(target=_watch, args=(pipe.end,), daemon=True).start()
     progress = _Progress(pipe)
-    host = WorkerHost(project_file, progress)
+    host = WorkerHost(project_file, progress, time_step)
     pipe.send("ready", os.getpid())
     with contextlib.suppress(EOFError, OSError):  # the server is gone
         while True:
@@ -180,7 +180,7 @@ def main() -> NoReturn:
             begin = plain_messages.receive(pipe.incoming)
             for module in begin["modules"]:
                 importlib.import_module(module)
-            serve(pipe, Path(begin["project"]))
+            serve(pipe, Path(begin["project"]), float(begin["time_step"]))
         except Exception as error:  # noqa: BLE001 - told while there is somebody to tell
             _uncaught("a worker ended", error)
             sys.exit(1)

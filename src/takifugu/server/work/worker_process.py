@@ -93,14 +93,15 @@ class WorkerProcess:
         """Whether it waits for a task."""
         return self.ready and not self.lost and self.task is None
 
-    async def begin(self, project_file: Path, modules: Sequence[str]) -> None:
+    async def begin(self, project_file: Path, modules: Sequence[str], time_step: float) -> None:
         """Tell it what it is about, and wait until it is ready; `WorkerGone` if it cannot be."""
         try:
             self._reader, self._writer = await asyncio.open_connection(sock=self._end)
         except (OSError, ValueError):  # killed meanwhile
             self.kill()
             raise WorkerGone from None
-        self._write({"project": str(project_file), "modules": list(modules)})
+        about = {"project": str(project_file), "modules": list(modules), "time_step": time_step}
+        self._write(about)
         kind, _ = await self._receive(None)
         self.ready = kind == "ready"
         self.since = monotonic()
