@@ -1,6 +1,7 @@
 // The page that asks: what a query costs is shown while it is typed, and it is released once.
 
 import { Problem, call, finished } from "./calls.js";
+import { coded } from "./coded_text.js";
 import { complete, filledIn, markWrong, showOptions } from "./ask_form.js";
 
 const PAUSE = 300; // milliseconds without typing after which a query is planned
@@ -106,18 +107,6 @@ function show({ plan: found, words, approval }) {
   }
   state(over ? "over" : noise ? "noise" : "ready");
   say(over ? `Costs ${words.cost}: more than the budget admits.` : `Costs ${words.cost}; ${words.verdict}.`);
-}
-
-function coded(text) {
-  // Text in which names in backticks are code.
-  const parts = text.split("`");
-  if (parts.length % 2 === 0) return [text];
-  return parts.map((part, place) => {
-    if (place % 2 === 0) return part;
-    const code = document.createElement("code");
-    code.textContent = part;
-    return code;
-  });
 }
 
 function offer(button, epsilon, why) {
