@@ -211,6 +211,7 @@ def test_what_was_approved_before_a_stop_is_released_at_the_next_start(tmp_path:
                 question=one.request.question,
                 words=one.request.words,
                 epsilon=one.request.epsilon,
+                request=one.identity,
             )
         state.decide(second, "approved", "olga", event=event.seq)  # the first: the event alone
         for token in state.tokens():
