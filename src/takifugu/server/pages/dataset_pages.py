@@ -51,7 +51,7 @@ async def datasets_page(request: Request) -> Response:
     for card in cards:
         card["askers"] = askers(policies[card["name"]].analysts, actor_of(request).role)
     after = f"/?cursor={found['next']}" if found["next"] else None
-    return shown(request, "datasets.html", "/", datasets=cards, after=after)
+    return await shown(request, "datasets.html", "/", datasets=cards, after=after)
 
 
 async def _card(request: Request, item: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,7 +101,7 @@ async def show_dataset(
     change = None
     if actor_of(request).role == "owner":
         change = change_view(document_of(await owner.policy_change(request, dataset)))
-    return shown(
+    return await shown(
         *(request, "dataset.html", "/"),
         status=status,
         dataset=dataset_view(described),
