@@ -57,7 +57,7 @@ def whoami(url: str, token: str) -> dict[str, str]:
 
 
 def check(process: subprocess.Popen[str], opened: Path | None = None) -> str:
-    """That it serves with three tokens that work, opens the page, and stops at Ctrl-C: its words."""
+    """That it serves with three tokens, opens the page, and stops at Ctrl-C; what it said."""
     try:
         text = said(process)
         (url,) = re.findall(r"http://127\.0\.0\.1:\d+", text)

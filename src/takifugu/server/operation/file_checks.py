@@ -1,8 +1,8 @@
 """Who else on this machine could read or change the files of a server.
 
 Owners are told by mode bits alone: access lists, other mounts of the same disk, backups and root
-are beyond what a look at a file tells. Of data that a declaration names, files are looked at; who may
-read a database is decided there.
+are beyond what a look at a file tells. Of data that a declaration names, files are looked at; who
+may read a database is decided there.
 """
 
 import os

@@ -16,10 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from takifugu.engines import read_declaration
 from takifugu.keys import beside, state_folder
 from takifugu.ledger.storage.addresses import address_of
 from takifugu.ledger.witnesses.head_witness import LostWitness
-from takifugu.engines import read_declaration
 from takifugu.project.project import Project, open_project
 from takifugu.server.operation.file_checks import open_data, project_files, same_disk
 from takifugu.server.operation.findings import Finding, gathered, ok, warning, wrong
