@@ -150,14 +150,15 @@ def together(found: Sequence[Measured]) -> Measured:
 
 def _tokens(project: Path) -> list[str]:
     from takifugu.project.project import open_project
+    from takifugu.server.access.token_changes import make_token
     from takifugu.server.state.server_state import open_state
 
-    state = open_state(open_project(project))
-    try:
+    opened = open_project(project)
+    with open_state(opened) as state:
         names = (f"analyst {n}" for n in range(CLIENTS))
-        return [state.create_token(name, "analyst", None, "owner").secret for name in names]
-    finally:
-        state.close()
+        return [
+            make_token(opened, state, name, "analyst", None, by="owner").secret for name in names
+        ]
 
 
 @contextmanager

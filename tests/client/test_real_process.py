@@ -1,6 +1,5 @@
 """The client and the real server process: the same script here and there, also by TLS."""
 
-import contextlib
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 import takifugu as tf
 from takifugu.client import ServerUnreachable
 from takifugu.project.project import open_project
-from takifugu.server.state.server_state import open_state
 from takifugu.session import Plan, Result
 from takifugu.session.asking import Asking
 from takifugu.session.plan_documents import public_form
@@ -16,14 +14,13 @@ from tests.client.test_connecting import certificate
 from tests.ledger import postgres
 from tests.raising import raises
 from tests.server.projects import small_project
-from tests.server.running import running_server
+from tests.server.running import new_token, running_server
 
 __all__ = ["certificate"]  # a fixture
 
 
 def token_of(project: Path, name: str = "ana") -> str:
-    with contextlib.closing(open_state(open_project(project))) as state:
-        return state.create_token(name, "analyst", None, "test").secret
+    return new_token(project, "analyst", name)
 
 
 def script(asking: Asking) -> list[tuple[Plan, Result | None]]:

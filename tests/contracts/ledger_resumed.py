@@ -6,6 +6,7 @@ One suite; `tests/ledger` runs it on each backend, with the fixtures of `tests.c
 import random
 import signal
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -168,6 +169,28 @@ def test_what_is_abandoned_without_a_ledger_is_not_resumed_here(ledger: Ledger, 
     tamper(url, "ALTER TABLE elsewhere RENAME TO takifugu_head")
     assert not ledger.charge(wanted, DOUBLING, resume=True).may_release
     assert not ledger.acting("ana").charge(wanted, DOUBLING, resume=True).may_release
+
+
+def test_an_answer_has_the_time_of_its_charge(url: str, opened: Opener) -> None:
+    """Whoever reads the ledger does not learn how long counting and drawing took."""
+    times = (datetime(2026, 1, 9, tzinfo=UTC) + timedelta(days=d) for d in range(99))
+    ledger = opened(url, clock=lambda: next(times))
+    ledger.set_budget("ward", 2)
+    receipts = [
+        ledger.charge(charge("1/16", key=f"k{n}", query={"n": n}), DOUBLING, resume=True)
+        for n in range(4)
+    ]
+    assert len({receipt.at for receipt in receipts}) == 4
+    found = ledger.record_answer(receipts[1], 7)
+    ledger.abandon(receipts[0])
+    ledger.set_budget("ward", 3)
+    assert found.at == receipts[1].at
+    *_, answer, abandoned, budget = ledger.history()
+    assert (answer.kind, answer.at) == ("answer", receipts[1].at)
+    assert (abandoned.kind, abandoned.at) == ("abandoned", receipts[0].at)
+    assert budget.at > receipts[3].at
+    assert not any("clock_behind" in event.body for event in ledger.history())
+    assert ledger.verify().sound
 
 
 def test_an_answer_that_is_recorded_cannot_be_abandoned(ledger: Ledger) -> None:

@@ -468,6 +468,23 @@ def test_a_result_is_kept_once(state: ServerState, clock: Clock) -> None:
     assert len({one.document["n"] for one in found}) == 1
 
 
+def test_what_is_kept_is_known_without_its_document(state: ServerState) -> None:
+    for number, letter, analyst in (
+        *((3, "f", "ana"), (3, "f", "bo"), (5, "f", None), (5, "e", "cy"), (2**40, "f", "ana")),
+    ):
+        state.keep_result(paid(number, letter), "ward", analyst, {"rows": []})
+    wanted = [
+        (paid(number, letter), who)
+        for number in (3, 4, 5, 2**40)
+        for letter in "ef"
+        for who in ("ana", "bo", "cy", None)
+    ]
+    found = state.kept_charges(wanted)
+    assert found == {one for one in wanted if state.result(*one) is not None}
+    assert len(found) == 8 and state.kept_charges([]) == set()
+    assert all(state.kept_charges([one]) == found & {one} for one in wanted)
+
+
 # --- heads of other ledgers ---
 
 

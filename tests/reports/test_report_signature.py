@@ -90,6 +90,16 @@ def test_another_key_another_report_and_another_statement_are_refused() -> None:
         verify_report(REPORT, SIGNED.replace(b"Ana", b"Bob"), KEY.public_key())
 
 
+def test_there_is_one_way_to_write_a_signature() -> None:
+    letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    for end in (b"=\nsignature: ", b"==\n"):
+        place = SIGNED.rindex(end) - 1  # its last bits belong to no byte
+        for letter in set(letters) - {SIGNED[place]}:
+            changed = SIGNED[:place] + bytes([letter]) + SIGNED[place + 1 :]
+            with pytest.raises((SignatureRefused, InvalidFile)):
+                verify_report(REPORT, changed, KEY.public_key())
+
+
 @given(st.integers(0, len(SIGNED) - 1), st.integers(1, 255))
 def test_no_byte_of_a_signature_can_be_changed(place: int, change: int) -> None:
     changed = bytearray(SIGNED)

@@ -41,14 +41,12 @@ import numpy as np
 import takifugu as tf
 from takifugu.client import Connection, ServerRefused, ServerUnreachable
 from takifugu.priors import MarkovChain
-from takifugu.project.project import open_project
-from takifugu.server.state.server_state import open_state
 from takifugu.session import OverBudget, QueryOptions
 from tests.cli.running import SOURCE
 from tests.ledger import postgres
 from tests.oracles.ledger_sums import PlainEvent, events_of, largest_sum
 from tests.server.projects import DAYS, FIRST_DAY, STATES, ZONES, small_project
-from tests.server.running import write_settings
+from tests.server.running import new_token, write_settings
 
 INDEPENDENT = MarkovChain(np.array([[0.5, 0.3, 0.2]] * 3), states=STATES, length=DAYS)
 PATIENCE = 600.0  # seconds: of a client, on a machine that does much else
@@ -297,8 +295,7 @@ def trial(
     """A server of a small project with as many tokens as there are analysts."""
     project = small_project(folder / "a study", ledger, budget=budget, prior=INDEPENDENT)
     names = [f"analyst {number}" for number in range(analysts)]
-    with contextlib.closing(open_state(open_project(project))) as state:
-        tokens = {n: state.create_token(n, "analyst", None, "test").secret for n in names}
+    tokens = {name: new_token(project, "analyst", name) for name in names}
     server = KilledServer(project, **settings)
     server.start()
     try:

@@ -22,6 +22,7 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 
 from takifugu.project.project import open_project
+from takifugu.server.access.token_changes import make_token
 from takifugu.server.roles import Role
 from takifugu.server.state.server_state import open_state
 from tests.cli.running import SOURCE
@@ -168,8 +169,9 @@ class RunningServer:
 
 def new_token(project: Path, role: Role, name: str) -> str:
     """A token for the server of a project, also while it runs."""
-    with open_state(open_project(project)) as state:
-        return state.create_token(name, role, None, "a test").secret
+    opened = open_project(project)
+    with open_state(opened) as state:
+        return make_token(opened, state, name, role, None, by="a test").secret
 
 
 def read_answer(connection: http.client.HTTPConnection) -> Answer:

@@ -1,5 +1,6 @@
 """`takifugu serve --check`: every misconfiguration at once, and nothing is written."""
 
+import asyncio
 import os
 import shutil
 import sqlite3
@@ -7,12 +8,14 @@ import stat
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from takifugu.project.project import open_project
-from takifugu.server.operation import server_check
+from takifugu.server.access.token_changes import end_token, make_token
+from takifugu.server.operation import disk_space, server_check
 from takifugu.server.operation.file_checks import (
     open_data,
     private_file,
@@ -20,6 +23,7 @@ from takifugu.server.operation.file_checks import (
     unwritable_by_others,
 )
 from takifugu.server.operation.findings import Finding
+from takifugu.server.operation.readiness import CHECKS, Readiness
 from takifugu.server.operation.server_check import check_server, free_memory
 from takifugu.server.operation.tls_checks import certificate_findings
 from takifugu.server.state.server_state import open_state
@@ -150,12 +154,60 @@ def test_owners_without_a_token_that_works_are_told(study: Path) -> None:
     assert "tokens" in wrong_of(study)
     new_token(study, "analyst", "ana")
     assert "tokens" in wrong_of(study)
-    with open_state(open_project(study)) as state:
-        soon = state.create_token("olga", "owner", now + timedelta(days=3), "a test").record
+    project, state_file = open_project(study), study.parent / "takifugu.server"
+    with open_state(project) as state:
+        ends = now + timedelta(days=3)
+        soon = make_token(project, state, "olga", "owner", ends, by="a test").record
     assert levels(study)["tokens"] == {"ok", "warning"}  # it ends soon
-    with open_state(open_project(study)) as state:
-        state.revoke_token(soon.id, "a test")
+    kept = state_file.read_bytes()
+    with open_state(project) as state:
+        end_token(project, state, soon.id, by="a test")
     assert "tokens" in wrong_of(study)
+    state_file.write_bytes(kept)  # an old copy is put back
+    found = [one for one in check_server(study, {}) if one.name == "tokens"]
+    assert [one.level for one in found] == ["warning", "wrong"]  # of the token, and of owners
+    assert soon.id in found[0].found and "revoked" in found[0].found
+
+
+def test_a_disk_that_is_nearly_full_is_told_and_not_ready(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which folder is on which disk is the machine's; how full the disks are is not."""
+    project, free = open_project(study), 2**40
+    asked: list[Path] = []
+
+    def usage(path: Path) -> SimpleNamespace:
+        asked.append(path)
+        return SimpleNamespace(total=2**41, free=free)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    assert levels(study)["disk"] == {"ok"} and not disk_space.is_full(project)
+    assert study.parent / "takifugu.ledger" in asked and study.parent in asked
+    free = disk_space.LITTLE - 1
+    assert levels(study)["disk"] == {"warning"} and not disk_space.is_full(project)
+    free = disk_space.FULL - 1
+    assert "disk" in wrong_of(study) and disk_space.is_full(project)
+    services: Any = SimpleNamespace(
+        project=lambda: project, pool=SimpleNamespace(able=True), state=open_state(project)
+    )
+    with services.state:
+        checks = asyncio.run(Readiness(services).checks())
+        assert set(checks) == set(CHECKS) and [n for n, well in checks.items() if not well] == [
+            "disk"
+        ]
+        free = disk_space.FULL
+        assert all(asyncio.run(Readiness(services).checks()).values())
+
+
+def test_disks_of_the_project_the_ledger_and_the_witness_are_watched(study: Path) -> None:
+    text = study.read_text(encoding="utf-8")
+    assert "[ledger]" in text
+    study.write_text(text.replace("[ledger]", "[ledger]\nwitness = '../elsewhere/heads'"))
+    places = disk_space.written_places(open_project(study))
+    assert set(places) == {"project", "ledger", "state", "witness"}
+    assert places["witness"].parent.name == "elsewhere"
+    free, total = disk_space.room(places["witness"])  # it is not there yet
+    assert 0 < free <= total
 
 
 def test_a_dataset_without_budget_or_acceptance_is_a_warning(study: Path) -> None:

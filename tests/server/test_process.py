@@ -156,7 +156,7 @@ def test_what_does_not_end_is_cancelled(study: Path) -> None:
         running_server(study, stop_time=0.5, request_time=600) as server,
         raw_connection(server) as raw,
     ):
-        raw.sendall(b"POST /sign-in HTTP/1.1\r\nHost: here\r\nContent-Length: 9\r\n\r\nabc")
+        raw.sendall(b"POST /sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nabc")
         _until_waiting(server, 1)
         server.send_signal(signal.SIGTERM)
         assert server.wait() == 0
@@ -168,7 +168,7 @@ def test_a_second_signal_stops_it_at_once(study: Path) -> None:
         running_server(study, stop_time=600, request_time=600) as server,
         raw_connection(server) as raw,
     ):
-        raw.sendall(b"POST /sign-in HTTP/1.1\r\nHost: here\r\nContent-Length: 9\r\n\r\nabc")
+        raw.sendall(b"POST /sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nabc")
         _until_waiting(server, 1)
         server.send_signal(signal.SIGTERM)
         assert _refuses_connections(server)

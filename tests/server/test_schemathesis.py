@@ -18,11 +18,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode, checks
 
-from takifugu.project.project import open_project
 from takifugu.server.access_rules import API, BY_ROUTE
-from takifugu.server.state.server_state import open_state
 from tests.server.projects import small_project
-from tests.server.running import RunningServer, running_server
+from tests.server.running import RunningServer, new_token, running_server
 
 checks.load_all_checks()
 CHECKS = [
@@ -49,11 +47,7 @@ class Documented:
 @pytest.fixture(scope="module")
 def documented(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Documented]:
     file: Path = small_project(tmp_path_factory.mktemp("served") / "study", budget="50")
-    with open_state(open_project(file)) as state:
-        tokens = {
-            name: state.create_token(name, role, None, "test").secret
-            for name, role in ROLES.items()
-        }
+    tokens = {name: new_token(file, role, name) for name, role in ROLES.items()}
     with running_server(file, rate=1_000_000, burst=100_000, time_step=0.0) as server:
         released = server.post(
             f"{API}/datasets/stays/releases",

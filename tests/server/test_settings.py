@@ -120,6 +120,13 @@ def test_loopback_needs_no_tls() -> None:
     assert not exposed(ServerSettings())
 
 
+def test_a_step_of_time_fits_into_the_time_of_a_task(study: Path) -> None:
+    assert settings_of(study, time_step=9.9, work_time=10).time_step == 9.9
+    with raises(InvalidProject, reason="work-time") as caught:
+        settings_of(study, time_step=10, work_time=10)
+    assert caught.value.field.endswith("server, time_step")
+
+
 def test_half_of_a_pair_and_a_wrong_scheme_are_refused(study: Path) -> None:
     with raises(InvalidProject, reason="alone", field="--key"):
         settings_of(study, {"key": Path("k.pem")})

@@ -15,7 +15,12 @@ from tests.server.raw_requests import kind_of, raw_connection, read_all, status_
 from tests.server.running import PATIENCE, RunningServer, read_answer, running_server
 
 SECOND = 1.0  # for a request to arrive, and for a part of a response to be read
-HEAD = b"POST /healthz HTTP/1.1\r\nHost: here\r\n"
+GUARDS = (
+    *("content-security-policy", "x-content-type-options", "referrer-policy", "cache-control"),
+    *("permissions-policy", "cross-origin-opener-policy", "cross-origin-resource-policy"),
+    *("x-frame-options", "strict-transport-security"),
+)
+HEAD = b"POST /healthz HTTP/1.1\r\nHost: localhost\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +80,7 @@ def test_who_connects_and_says_nothing_is_let_go(server: RunningServer) -> None:
 
 def test_a_connection_that_is_kept_without_use_is_closed(server: RunningServer) -> None:
     with raw_connection(server) as raw:
-        raw.sendall(b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\n")
+        raw.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         answer = read_all(raw)  # until the server closes it
     assert status_of(answer) == 200
 
@@ -95,7 +100,7 @@ def test_a_second_request_on_a_connection_has_its_own_time(study: Path) -> None:
 @pytest.mark.parametrize(
     "head",
     [
-        b"GET /" + b"a" * 40_000 + b" HTTP/1.1\r\nHost: here\r\n\r\n",
+        b"GET /" + b"a" * 40_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"GET / HTTP/1.1\r\nX-Long: " + b"a" * 40_000 + b"\r\n\r\n",
         b"GET / HTTP/1.1\r\n" + b"".join(b"X-%d: 1\r\n" % k for k in range(4_000)) + b"\r\n",
         b"GET / HTTP/1.1\r\nX-Endless: " + b"a" * 200_000,
@@ -156,12 +161,12 @@ def test_chunks_without_end_are_refused(server: RunningServer) -> None:
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 this is TLS",
         b"GET / HTTP/9.9\r\n\r\n",
         b"not http at all\r\n\r\n",
-        b"GET /\xff HTTP/1.1\r\nHost: here\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: here\r\nBad Header: 1\r\n\r\n",
+        b"GET /\xff HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nBad Header: 1\r\n\r\n",
         HEAD + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         HEAD + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
         HEAD + b"Content-Length: -1\r\n\r\n",
-        b"CONNECT here:1 HTTP/1.1\r\nHost: here\r\n\r\n",
+        b"CONNECT here:1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
     ],
 )
 def test_what_is_no_request_gets_a_problem(server: RunningServer, request_: bytes) -> None:
@@ -202,7 +207,7 @@ def test_who_does_not_read_is_let_go(server: RunningServer) -> None:
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
         raw.connect((server.host, server.port))
         raw.settimeout(30)
-        request = b"GET /openapi.json HTTP/1.1\r\nHost: here\r\n\r\n"
+        request = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
         ended = False
         for _ in range(2_000):
             if not _send(raw, request * 10):
@@ -220,7 +225,9 @@ def test_a_client_that_goes_away_while_it_sends_leaves_nothing(server: RunningSe
 
 def test_nothing_of_it_is_in_the_log(server: RunningServer) -> None:
     with raw_connection(server) as raw:
-        raw.sendall(b"GET /secret-of-somebody?name=secret-of-somebody HTTP/1.1\r\nHost: h\r\n\r\n")
+        raw.sendall(
+            b"GET /secret-of-somebody?name=secret-of-somebody HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        )
         raw.recv(100)
     assert "secret-of-somebody" not in server.log_text()
     assert all("Traceback" not in line["message"] for line in server.log())
@@ -244,3 +251,40 @@ def _in_the_end(true: Callable[[], bool]) -> bool:
             pass
         time.sleep(0.1)
     return False
+
+
+def test_what_is_refused_before_the_app_has_the_headers_of_all_answers(study: Path) -> None:
+    """Of a browser's view: no script, no guess at the type, no copy, and TLS from now on."""
+    limits: dict[str, Any] = {"request_time": SECOND, "request_bytes": 1_024, "header_bytes": 4_096}
+    with running_server(study, **limits, origin="https://stats.example.org") as server:
+        usual = server.get("/healthz").headers
+        refused = {
+            408: b"GET /healthz HTTP/1.1\r\nHo",
+            413: HEAD + b"Content-Length: 2000\r\n\r\n" + b"a" * 2_000,
+            421: b"GET /healthz HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
+            431: b"GET / HTTP/1.1\r\nX-Long: " + b"a" * 8_000 + b"\r\n\r\n",
+            400: b"not http at all\r\n\r\n",
+        }
+        for status, sent in refused.items():
+            with raw_connection(server) as raw:
+                raw.sendall(sent)
+                answer = read_all(raw)
+            assert status_of(answer) == status
+            assert _guards(answer) == {name: usual[name] for name in GUARDS}, status
+    with running_server(study, connections=1) as server:
+        holding = server.connection()
+        holding.connect()
+        with raw_connection(server) as raw:
+            answer = read_all(raw)
+        holding.close()
+    assert status_of(answer) == 503
+    plain = {name: usual[name] for name in GUARDS if name != "strict-transport-security"}
+    assert _guards(answer) == plain  # in clear, on this machine
+
+
+def _guards(answer: bytes) -> dict[str, str]:
+    lines = answer.partition(b"\r\n\r\n")[0].decode().split("\r\n")[1:]
+    pairs = [line.split(": ", 1) for line in lines]
+    found = {name.lower(): value for name, value in pairs if name.lower() in GUARDS}
+    assert len(found) == sum(name.lower() in GUARDS for name, _ in pairs)  # each once
+    return found

@@ -26,7 +26,7 @@ def test_a_server_with_a_certificate_speaks_tls_alone(study: Path) -> None:
         assert server.get("/healthz").status == 200
         assert server.get("/readyz").status == 200
         with socket.create_connection((server.host, server.port), timeout=PATIENCE) as raw:
-            raw.sendall(b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\n")
+            raw.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert b"200" not in read_all(raw)
         assert server.stop() == 0
 

@@ -14,7 +14,7 @@ import takifugu
 from takifugu.engines import DatabaseFailed
 from takifugu.errors import ApprovalRefused, InvalidCharge, LedgerConflict, LedgerUnavailable
 from takifugu.ledger import Ledger
-from takifugu.session import Session
+from takifugu.session import Session, time_steps
 from takifugu.session import releasing as steps
 from takifugu.session.release_errors import OverBudget, ReleaseFailed
 from tests.raising import raises
@@ -68,6 +68,27 @@ def test_the_same_key_is_one_charge_and_one_answer(
     assert again.cost.after == spent == session.spent()
     assert kinds(ledger) == ["charge", "answer"]
     assert release(session, key="another").free  # the same query is free under any key
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_nothing_is_recorded_before_the_step_of_time_is_over(
+    world: tuple[Session, Ledger], monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    """Neither an answer nor that there is none: and steps are counted from the charge on."""
+    session, ledger = world
+    held: list[tuple[float, list[str]]] = []
+    clock = iter((1000.0, 1012.0))
+    monkeypatch.setattr(time_steps, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(time_steps, "sleep", lambda left: held.append((left, kinds(ledger))))
+    monkeypatch.setattr(session, "_time_step", 5.0)
+    if fails:
+        monkeypatch.setattr(steps, "draw", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            release(session)
+    else:
+        release(session)
+    assert held == [(3.0, ["charge"])]
+    assert kinds(ledger) == ["charge", "abandoned" if fails else "answer"]
 
 
 @pytest.mark.parametrize("where", ["charged", "drawn"])

@@ -294,15 +294,14 @@ class Ledger(OwnerDecisions, LedgerViews):
         """
         with self._store.writing() as connection:
             last = chain.head(connection, lock=True)
-            who, now = self._actor, self._time()
-            return stored_answers.store(connection, last, receipt, answer, who, now)
+            return stored_answers.store(connection, last, receipt, answer, self._actor)
 
     def abandon(self, receipt: Receipt) -> None:
         """Never resume this charge: its answer was drawn and lost, by what may depend on it."""
         self._abandoned.add(receipt.anchor.seq)
         with self._store.writing() as connection:
             last = chain.head(connection, lock=True)
-            stored_answers.abandon(connection, last, receipt, self._actor, self._time())
+            stored_answers.abandon(connection, last, receipt, self._actor)
 
     def lookup(self, charge: Charge) -> Answer | None:
         """The stored answer to the same query on the same data, if its analyst has paid for it.

@@ -100,6 +100,13 @@ class PolicySession(Session):
             raise OverBudget(refused, alone=cost.alone, most=cost.most)
         raise ApprovalNeeded(self._dataset, *found)
 
+    def release_in_steps(self, seconds: float) -> None:
+        """Record answers, and fail, a whole number of steps of so many seconds after the charge.
+
+        See `takifugu.session.time_steps`. Sessions of other analysts are not changed.
+        """
+        self._time_step = seconds
+
     def trust_table(self) -> None:
         """Read prices from the table of this session, which is known to be computed here."""
         self._trusted = True

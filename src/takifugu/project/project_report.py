@@ -95,7 +95,7 @@ def _ledger(checked: Report, events: Sequence[Event], ledger: Ledger) -> Reporte
         events=checked.events,
         seq=checked.head.seq,
         hash=checked.head.hash,
-        at=events[-1].at,
+        at=max(event.at for event in events),  # an answer has the time of its charge
         problems=[str(problem).replace(place, "the ledger") for problem in checked.problems],
         witness=None if checked.witness is None else checked.witness.seq,
         origin=ledger.origin.hash,

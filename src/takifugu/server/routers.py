@@ -10,11 +10,11 @@ from fastapi import APIRouter
 from fastapi.routing import APIRoute
 
 ROUTERS: tuple[str, ...] = (
+    "takifugu.server.api.query_routes",  # the first to be found: most requests are plans
     "takifugu.server.operation.probe_routes",
     "takifugu.server.api.openapi_routes",
     "takifugu.server.api.me_routes",
     "takifugu.server.api.description_routes",
-    "takifugu.server.api.query_routes",
     "takifugu.server.api.release_routes",
     "takifugu.server.api.job_routes",
     "takifugu.server.api.approval_routes",

@@ -28,8 +28,8 @@ class ServerSettings:
         rate: Requests a minute for each token.
         burst: Requests of a token at once.
         connections: The most connections at once.
-        time_step: Releases are answered at multiples of this, so that how long one took says
-            little about what was counted and drawn; 0 for at once.
+        time_step: Counting and drawing of a release take multiples of this, so that how long they
+            took says little about the rows; 0 for no such steps.
         stop_time: How long a stop waits for what is running.
         signing_key: The Ed25519 key that signs reports; None to sign elsewhere.
     """

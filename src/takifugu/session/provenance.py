@@ -59,7 +59,7 @@ class Provenance:
         translation: The identity of priors and secrets together.
         charge: The event of the ledger that paid for the answer: its number and hash.
         answer: The event that holds the answer.
-        released: When the answer was written.
+        released: When the answer was paid for, which is before it was counted.
         software: The versions that drew the answer; empty if they were not recorded.
     """
 

@@ -49,7 +49,7 @@ class Result:
             nothing is added to what was spent.
         free: Whether it was stored, and cost nothing: an answer that was released to another
             analyst costs the budget of whoever asks, if they have one of their own.
-        at: When it was released.
+        at: When it was released, which is the time of its charge.
         mechanism: How it was protected, as JSON.
         guarantee: What is protected and what is not.
         saving: What the charge by value saved; None if values made no difference.

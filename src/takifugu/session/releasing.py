@@ -31,6 +31,7 @@ from takifugu.session.release_cost import ReleaseCost
 from takifugu.session.release_errors import OverBudget
 from takifugu.session.release_plan import Plan, UnpricedPlan, query_body
 from takifugu.session.release_result import Result
+from takifugu.session.time_steps import whole_steps
 
 FROM_OUTSIDE = (DatabaseFailed, LedgerUnavailable)  # trouble that no draw can be the cause of
 
@@ -40,6 +41,7 @@ class Releasing(QueryPlanning):
 
     _progress: bool | None
     _statement: str
+    _time_step: float = 0.0  # seconds; a server has one: see `takifugu.session.time_steps`
 
     def _doing(self, what: str) -> Activity:
         """What is being done, shown where the session shows such things."""
@@ -143,13 +145,15 @@ class Releasing(QueryPlanning):
     def _answered(self, made: UnpricedPlan, cost: ReleaseCost, receipt: Receipt) -> Result:
         """Draw an answer that is paid for, store it, and show what is stored.
 
-        Trouble that may depend on what was drawn ends a charge that could be resumed.
+        Trouble that may depend on what was drawn ends a charge that could be resumed. Neither shows
+        before the step of time is over.
         """
         try:
-            answer = draw(made.query, made.mechanism, self._engine)
-            self._refuse_rows(made.query)  # of a table that others write to, while it was read
-            record = answer_record(made, answer, self._engine)
-            record |= {"software": software(self._engine)}
+            with whole_steps(self._time_step):
+                answer = draw(made.query, made.mechanism, self._engine)
+                self._refuse_rows(made.query)  # of a table that others write to, while it was read
+                record = answer_record(made, answer, self._engine)
+                record |= {"software": software(self._engine)}
             stored = self._ledger.record_answer(receipt, record)
         except FROM_OUTSIDE:
             raise

@@ -105,6 +105,17 @@ def test_failed_sign_ins_are_limited_by_address(running: Running) -> None:
     assert enter(good) == 303
 
 
+def test_signing_in_over_and_over_is_limited_by_token(running: Running) -> None:
+    slow = Running(running.state, running.clock, running.seconds, ServerSettings(rate=60, burst=2))
+    headers, secret = {"Origin": "http://testserver"}, slow.token().secret
+    client = slow.client()
+    found = [
+        client.post("/sign-in", data={"token": secret}, headers=headers).status_code
+        for _ in range(3)
+    ]
+    assert found == [303, 303, 429]
+
+
 def test_wrong_tokens_in_headers_are_limited_too(running: Running) -> None:
     wrong = running.client("tf_wrong")
     assert [wrong.get(ME).status_code for _ in range(FAILURES + 1)] == [401] * FAILURES + [429]

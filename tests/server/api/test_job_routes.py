@@ -1,7 +1,8 @@
 """Jobs over HTTP: 202, progress as server-sent events, cancelling; when a release is told."""
 
-import asyncio
 import json
+import re
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -10,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from takifugu.server.api import release_jobs
-from takifugu.server.api.release_jobs import until_step
 from takifugu.server.api.running import WAIT
+from takifugu.session.time_steps import until_step
 from tests.server.api.serving import HISTOGRAM, Served
 from tests.server.api.test_app import problem
 
@@ -51,6 +52,15 @@ def test_a_job_ends_with_what_the_request_would_have_got(server: Served) -> None
     assert end == server.get("ana", f"/jobs/{job['id']}").json()
     again = server.release("ana", query, key="later")
     assert again.status_code == 201 and again.json()["charge"] == end["result"]["charge"]
+
+
+def test_a_plan_that_takes_longer_is_the_same_document(server: Served) -> None:
+    response = server.plan("ana", HISTOGRAM, headers=NOW)
+    assert response.status_code == 202, response.text
+    stream = server.get("ana", f"/jobs/{response.json()['id']}/events")
+    kind, end = events(stream.text)[-1]
+    assert kind == "end" and end["state"] == "done"
+    assert end["result"] == server.plan("ana", HISTOGRAM).json()
 
 
 def test_a_refused_release_ends_as_a_problem(server: Served) -> None:
@@ -97,80 +107,78 @@ def test_a_release_is_told_at_a_multiple_of_the_step(took: float, step: float) -
         assert abs(steps - round(steps)) < 1e-6
 
 
-def test_nobody_learns_of_the_end_before_the_step(
+class Gate:
+    """Holds a release that its worker has ended, before its result is kept."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.reached, self.open = threading.Event(), threading.Event()
+        keep = release_jobs._kept
+
+        def held(*given: Any) -> Any:
+            self.reached.set()
+            assert self.open.wait(120)
+            return keep(*given)
+
+        patch.setattr(release_jobs, "_kept", held)
+
+
+def test_nobody_learns_of_the_end_before_the_result_is_kept(
     server: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While the step of time passes, the request, the job and its events all say "running"."""
-    gate: list[asyncio.Event] = []
+    """The request, the job and its events all say "running" until then."""
+    gate = Gate(monkeypatch)
+    identity = started(server, HISTOGRAM | {"epsilon": "0.45"})["id"]
+    assert gate.reached.wait(120)
+    job = server.services.board.get(identity)
+    assert job is not None and job.ended
+    found = server.get("ana", f"/jobs/{identity}").json()
+    assert (found["state"], found["result"], found["problem"]) == ("running", None, None)
+    gate.open.set()
+    end = events(server.get("ana", f"/jobs/{identity}/events").text)[-1][1]
+    assert end["state"] == "done"
 
-    async def closed(_: float) -> None:
-        gate.append(asyncio.Event())
-        await gate[0].wait()
 
-    class Held:
-        """asyncio, with a sleep that ends when the test says so."""
-
-        def __getattr__(self, name: str) -> Any:
-            return closed if name == "sleep" else getattr(asyncio, name)
-
-    monkeypatch.setattr(release_jobs, "asyncio", Held())
-    for query in (HISTOGRAM | {"epsilon": "0.45"}, HISTOGRAM | {"epsilon": "30"}):
-        gate.clear()
-        response = server.release("ana", query, headers={"Prefer": "wait=1"})
-        assert response.status_code == 202
-        identity = response.json()["id"]
-        job = server.services.board.get(identity)
-        assert job is not None
-        while not gate:  # the worker has ended
-            server.get("ana", "/me")
-        assert job.ended
-        found = server.get("ana", f"/jobs/{identity}").json()
-        assert (found["state"], found["result"], found["problem"]) == ("running", None, None)
-        assert server.client.portal is not None
-        server.client.portal.call(gate[0].set)
-        end = events(server.get("ana", f"/jobs/{identity}/events").text)[-1][1]
-        assert end["state"] in ("done", "failed")
+def test_documents_do_not_say_how_long_a_release_took(server: Served) -> None:
+    """The ledger's view of a release, its result and its metadata all have the charge's time."""
+    made = server.release("ana", HISTOGRAM | {"epsilon": "0.47"}).json()
+    place = f"/releases/{made['charge']}"
+    charged = server.get("ana", place).json()["at"]
+    results = [made["result"], server.get("ana", f"{place}/result").json()]
+    for result in results:
+        assert result["at"] == result["provenance"]["released"] == charged
+    beside = server.get("ana", f"{place}/result?format=csv-metadata").text
+    times = set(re.findall(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:\+00:00|Z)?", beside))
+    assert times <= {charged}
+    with server.services.project().ledger(read_only=True) as ledger:
+        events = [e for e in ledger.history() if e.kind == "answer"]
+        assert {e.at.isoformat() for e in events if e.body["charge"] == made["charge"]} == {charged}
 
 
 def test_who_is_revoked_while_listening_hears_no_end(
     server: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A stream may outlive its token: then nothing more is told, not even the result."""
-    gate: list[asyncio.Event] = []
-
-    async def closed(_: float) -> None:
-        gate.append(asyncio.Event())
-        await gate[0].wait()
-
-    class Held:
-        """asyncio, with a sleep that ends when the test says so."""
-
-        def __getattr__(self, name: str) -> Any:
-            return closed if name == "sleep" else getattr(asyncio, name)
-
-    monkeypatch.setattr(release_jobs, "asyncio", Held())
     state, limiter = server.services.state, server.services.limiter
     for revoked in (False, True):
-        gate.clear()
-        made = state.create_token("eve", "analyst", None, "test")
-        hers = {"Authorization": f"Bearer {made.secret}"}
-        job = server.ask(
-            *(None, "POST", "/api/v1/datasets/stays/releases"),
-            json={"query": HISTOGRAM | {"epsilon": f"0.2{int(revoked)}"}},
-            headers={**hers, **NOW, "Idempotency-Key": f"eve {revoked}".replace(" ", "-")},
-        ).json()["id"]
-        while not gate:  # the worker has ended, and nobody was told yet
-            server.get("ana", "/me")
-        with ThreadPoolExecutor(1) as pool:
-            listening = pool.submit(server.get, None, f"/jobs/{job}/events", headers=hers)
-            while not limiter.at_once.running(made.record.id):
-                server.get("ana", "/me")
-            if revoked:
-                state.revoke_token(made.record.id, "test")
-            assert server.client.portal is not None
-            server.client.portal.call(gate[0].set)
-            kinds = [kind for kind, _ in events(listening.result().text)]
-        assert ("end" in kinds) == (not revoked)
+        with monkeypatch.context() as patch:
+            gate = Gate(patch)
+            made = state.create_token("eve", "analyst", None, "test")
+            hers = {"Authorization": f"Bearer {made.secret}"}
+            job = server.ask(
+                *(None, "POST", "/api/v1/datasets/stays/releases"),
+                json={"query": HISTOGRAM | {"epsilon": f"0.2{int(revoked)}"}},
+                headers={**hers, **NOW, "Idempotency-Key": f"eve {revoked}".replace(" ", "-")},
+            ).json()["id"]
+            assert gate.reached.wait(120)  # the worker has ended, and nobody was told yet
+            with ThreadPoolExecutor(1) as pool:
+                listening = pool.submit(server.get, None, f"/jobs/{job}/events", headers=hers)
+                while not limiter.at_once.running(made.record.id):
+                    server.get("ana", "/me")
+                if revoked:
+                    state.revoke_token(made.record.id, "test")
+                gate.open.set()
+                kinds = [kind for kind, _ in events(listening.result().text)]
+            assert ("end" in kinds) == (not revoked)
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from takifugu.server.api.result_formats import accepted, disposition, entity_tag
 from takifugu.session.release_result import Result
 from takifugu.session.result_documents import result_from_document
 from takifugu.session.result_files import ResultFile
-from tests.server.api.serving import HISTOGRAM, Served
+from tests.server.api.serving import HISTOGRAM, Served, served
 from tests.server.api.test_app import problem
+from tests.server.projects import small_project
 
 FORMATS = ("json", "csv", "csv-metadata", "parquet", "arrow", "xlsx")
 
@@ -160,6 +161,37 @@ def test_an_answer_that_was_stored_is_the_second_analysts_too(server: Served) ->
     assert server.get("bo", f"/releases/{charge}").json()["analyst"] is None  # who paid is not told
     assert server.get("ana", f"/releases/{charge}").json()["analyst"] == "ana"
     assert fetched(server, charge, "json", "olga").json() == own
+    (listed,) = [one for one in releases_of(server, "bo") if one["paid_by"] == charge]
+    assert (listed["kind"], listed["analyst"], listed["result"]) == ("reuse", "bo", True)
+    again = fetched(server, listed["charge"], "json", "bo")  # as the list names it
+    assert again.json() == theirs
+    for form in ("csv", "parquet"):
+        assert fetched(server, listed["charge"], form, "bo").content
+    assert server.get("bo", f"/releases/{listed['charge']}/figure").status_code == 200
+    problem(server.get("ana", f"/releases/{listed['charge']}/result"), 404, "no-release")
+    html = server.ask("bo", "GET", f"/releases/{listed['charge']}", headers={"Accept": "text/html"})
+    assert html.status_code == 200 and "not kept" not in html.text and "<table" in html.text
+
+
+def releases_of(server: Served, who: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = server.get(who, "/releases", params={"limit": 200}).json()[
+        "items"
+    ]
+    return found
+
+
+def test_an_answer_that_was_reused_is_listed_once_and_can_be_fetched(tmp_path: Path) -> None:
+    project = small_project(tmp_path / "study", analysts={"ana": "4", "bo": "4"})
+    with served(project) as server:
+        paid = server.release("ana", HISTOGRAM).json()["charge"]
+        assert server.release("bo", HISTOGRAM).status_code == 201
+        (listed,) = releases_of(server, "bo")
+        assert listed["kind"] == "reuse" and listed["paid_by"] == paid != listed["charge"]
+        assert listed["analyst"] == "bo" and listed["result"]
+        for number in (listed["charge"], paid):
+            assert fetched(server, number, "json", "bo").json()["rows"]
+        problem(server.get("ana", f"/releases/{listed['charge']}/result"), 404, "no-release")
+        assert fetched(server, listed["charge"], "json", "udo").json()["rows"]
 
 
 def test_analysts_list_their_own(server: Served, released: dict[str, Any]) -> None:

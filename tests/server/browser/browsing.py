@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from takifugu.project.project import open_project
-from takifugu.server.state.server_state import open_state
-from tests.server.running import RunningServer
+from tests.server.running import RunningServer, new_token
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -25,29 +23,28 @@ LOADING = "Failed to load resource: the server responded with a status of "
 PATIENCE = 60_000  # milliseconds: a machine may be busy
 
 
-@contextmanager
-def opened_browser() -> Iterator["Browser"]:
-    """Chromium; the test is skipped where it, or playwright, is missing."""
+def chromium() -> str:
+    """The program; the test is skipped where it is missing."""
     program = which("chromium") or which("chromium-browser") or which("google-chrome")
     if program is None:
         pytest.skip("needs Chromium")
+    return program
+
+
+@contextmanager
+def opened_browser(*arguments: str) -> Iterator["Browser"]:
+    """Chromium, with more arguments; the test is skipped where it, or playwright, is missing."""
+    program = chromium()
     sync = pytest.importorskip("playwright.sync_api")
     with sync.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        opened = playwright.chromium.launch(executable_path=program, args=[*ARGUMENTS, *arguments])
         yield opened
         opened.close()
 
 
 def make_tokens(project: Path) -> dict[str, str]:
     """A token for each role, by role."""
-    state = open_state(open_project(project))
-    try:
-        return {
-            role: state.create_token(name, role, None, "tests").secret  # type: ignore[arg-type]
-            for role, name in PEOPLE.items()
-        }
-    finally:
-        state.close()
+    return {role: new_token(project, role, name) for role, name in PEOPLE.items()}  # type: ignore[arg-type]
 
 
 @dataclass

@@ -14,7 +14,7 @@ import pytest
 
 from takifugu.project.project import open_project
 from takifugu.server.state.server_state import TokenRecord, open_state
-from tests.server.browser.browsing import PEOPLE, seated
+from tests.server.browser.browsing import PEOPLE, opened_browser, seated
 from tests.server.running import RunningServer
 
 if TYPE_CHECKING:
@@ -135,3 +135,21 @@ def test_the_session_is_out_of_reach_of_scripts_and_new_at_every_sign_in(
         with open_state(open_project(server.project)) as state:
             assert state.session_of(str(first.get("value"))) is None
             assert state.session_of(str(second.get("value"))) is not None
+
+
+FETCHED = """paths => Promise.all(
+  paths.map(path => fetch(path, {credentials: "include"}).then(answer => answer.status)))"""
+
+
+def test_a_name_of_another_site_that_leads_here_reaches_nothing(server: RunningServer) -> None:
+    """DNS rebinding: the browser takes this server for a page of evil.example."""
+    with (
+        opened_browser("--host-resolver-rules=MAP evil.example 127.0.0.1") as browser,
+        seated(browser, server) as seat,
+    ):
+        seat.page.remove_listener("console", seat.heard)  # the browser says that it was refused
+        evil = f"http://evil.example:{server.port}"
+        answer = seat.page.goto(f"{evil}/sign-in")
+        assert answer is not None and answer.status == 421
+        paths = ["/healthz", "/sign-in", "/api/v1/me", "/openapi.json"]
+        assert seat.page.evaluate(FETCHED, paths) == [421] * 4  # as scripts of that page would

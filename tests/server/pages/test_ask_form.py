@@ -13,6 +13,7 @@ from takifugu.server.pages.ask_form import (
     filled_in,
     kinds_of,
 )
+from takifugu.server.pages.ask_pages import json_pairs
 from takifugu.session.query_options import KIND_OPTIONS, QueryOptions
 from takifugu.session.query_planner import KINDS as QUERY_KINDS
 
@@ -107,3 +108,9 @@ def test_a_form_is_read_as_query_options(
     read = filled_in(form, fields_of(description(label("a"))))
     assert read == document
     QueryOptions.from_document(read)
+
+
+def test_a_hidden_field_that_is_no_list_of_pairs_is_left_out() -> None:
+    for text in ("", "[" * 100_000, "{}", "[1]", '[["a"]]', "null"):
+        assert json_pairs(text) == []
+    assert json_pairs('[["by", "zone"], ["k", 3]]') == [("by", "zone"), ("k", "3")]

@@ -172,7 +172,7 @@ def test_a_gauge_of_what_is_infinite_is_full_and_of_the_unknown_empty() -> None:
             "javascript:alert(1)",
         ),
         *("", "releases", "/\t/elsewhere", "/a\r\nSet-Cookie: b=c", "/sign-out", "/sign-in?next=/"),
-        *("/api/v1/me", "\u202e/", "http:/releases", "///elsewhere"),
+        *("/api/v1/me", "\u202e/", "http:/releases", "///elsewhere", "//["),
     ],
 )
 def test_signing_in_leads_nowhere_else(address: str) -> None:

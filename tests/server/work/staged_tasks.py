@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 import time
 import warnings
 from pathlib import Path
@@ -64,10 +65,23 @@ def fail(_: WorkerHost, asked: Task) -> None:
 
 @task("print")
 def print_and_warn(_: WorkerHost, __: Task) -> None:
-    """Print, and warn in words that are not takifugu's own."""
-    sys.stdout.write("printed\n")
+    """Print as Python and as native libraries do, and warn in words that are not takifugu's own."""
+    sys.stdout.write("Annabel has a value\n")
     sys.stdout.flush()
+    os.write(2, b"Annabel, row 17\n")
     warnings.warn("Annabel has a value", RuntimeWarning, stacklevel=1)
+
+
+@task("lose a thread")
+def lose_a_thread(_: WorkerHost, __: Task) -> None:
+    """Have a thread end with an error that nobody catches."""
+
+    def broken() -> None:
+        raise ValueError("Annabel has a value")
+
+    thread = threading.Thread(target=broken)
+    thread.start()
+    thread.join()
 
 
 @task("odd")

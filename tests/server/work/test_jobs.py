@@ -1,13 +1,17 @@
 """Jobs: watched, waited for, joined and cancelled."""
 
 import asyncio
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from takifugu.server.api.strict_json import json_bytes
 from takifugu.server.work import jobs
 from takifugu.server.work.jobs import Job, JobBoard
 from takifugu.server.work.pool import WorkPool
+from takifugu.server.work.tasks import EncodedJson
 from takifugu.server.work.work_errors import WorkFailed
 from tests.raising import raises
 from tests.server.work.pools import ANA, BO, asked, there, waiting_for, with_pool
@@ -30,6 +34,19 @@ def test_a_job_runs_to_its_end_and_can_be_watched_meanwhile_and_after(study: Pat
         assert await job.wait(0)
         assert (job.state, job.result, job.problem) == ("done", b"said", None)
         assert board.get(job.id) is job and board.get("another") is None
+
+    with_pool(study, test)
+
+
+def test_a_result_can_be_had_as_the_json_of_a_response(study: Path) -> None:
+    async def test(pool: WorkPool) -> None:
+        task = asked("plan", ANA, "stays", query={"kind": "histogram", "epsilon": "1"})
+        plain = await pool.run(task)
+        found = await pool.run(replace(task, encoded=True))
+        assert isinstance(found, EncodedJson) and found.content == json_bytes(plain)
+        assert found.document() == json.loads(json.dumps(plain))
+        with raises(WorkFailed):  # an error is the same problem document
+            await pool.run(replace(asked("fail", own=True), encoded=True))
 
     with_pool(study, test)
 
@@ -140,6 +157,28 @@ def test_jobs_are_forgotten_after_their_end(study: Path, monkeypatch: pytest.Mon
         for job in made:
             assert await job.wait(PATIENCE)
         assert board.get(made[-1].id) is made[-1] and board.jobs() == (made[-1],)
+
+    with_pool(study, test)
+
+
+def test_of_one_person_few_results_are_kept_and_no_documents(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "KEPT_EACH", 2)
+
+    async def test(pool: WorkPool) -> None:
+        board = JobBoard(pool)
+        theirs = board.start(BO, asked("who"))
+        assert await theirs.wait(PATIENCE)
+        made = []
+        for _ in range(4):
+            made.append(board.start(ANA, asked("say", lines=["long"] * 10)))
+            assert await made[-1].wait(PATIENCE)
+        assert await board.drain(PATIENCE)
+        assert board.jobs() == (theirs, *made[2:])
+        assert all(job.task.options == {} for job in board.jobs())
+        board.drop(made[2])
+        assert board.get(made[2].id) is None and board.get(made[3].id) is made[3]
 
     with_pool(study, test)
 

@@ -85,17 +85,43 @@ def test_an_error_comes_back_as_a_problem_without_words_that_are_not_ours(
     assert "ValueError" in caplog.text and "Annabel" not in caplog.text
 
 
-def test_what_a_worker_prints_goes_to_the_log_and_warnings_without_their_words(
+def test_of_what_a_worker_prints_the_size_alone_is_logged(
     study: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def test(pool: WorkPool) -> None:
         await pool.run(asked("print"))
-        while "printed" not in caplog.text:
+        (worker,) = pool.processes
+        while (told := f"worker {worker} printed {20 + 16} bytes") not in caplog.text:
             await asyncio.sleep(0.01)
+        assert caplog.text.count(told) == 1  # together
 
     with caplog.at_level(logging.INFO):
-        with_pool(study, test)
-    assert "RuntimeWarning" in caplog.text and "Annabel" not in caplog.text
+        with_pool(study, test, workers=1)
+    assert "RuntimeWarning" in caplog.text  # of a warning, its kind
+    assert "Annabel" not in caplog.text and "row 17" not in caplog.text
+
+
+def test_what_a_worker_printed_last_is_told_when_it_has_ended(
+    study: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test(pool: WorkPool) -> None:
+        await pool.run(asked("print"))
+
+    with caplog.at_level(logging.INFO):
+        with_pool(study, test, workers=1)
+    assert "printed 36 bytes" in caplog.text and "Annabel" not in caplog.text
+
+
+def test_an_error_that_nobody_caught_is_its_kind_and_place(
+    study: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test(pool: WorkPool) -> None:
+        await pool.run(asked("lose a thread"))
+
+    with caplog.at_level(logging.INFO):
+        with_pool(study, test, workers=1)
+    assert "ValueError at staged_tasks.py" in caplog.text
+    assert "Annabel" not in caplog.text and "printed" not in caplog.text
 
 
 def test_a_worker_that_dies_is_replaced_and_its_task_is_lost(study: Path, tmp_path: Path) -> None:
@@ -266,7 +292,9 @@ def test_closing_ends_what_waits_and_what_runs(study: Path, tmp_path: Path) -> N
     with_pool(study, test, workers=1)
 
 
-def test_workers_that_cannot_be_started_are_a_problem_and_no_endless_wait(study: Path) -> None:
+def test_workers_that_cannot_be_started_are_a_problem_and_no_endless_wait(
+    study: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async def run() -> None:
         pool = WorkPool(study, ServerSettings(), modules=("tests.server.work.no_such_module",))
         assert pool.able
@@ -276,6 +304,8 @@ def test_workers_that_cannot_be_started_are_a_problem_and_no_endless_wait(study:
         await pool.close()
 
     asyncio.run(run())
+    assert "a worker ended: ModuleNotFoundError at " in caplog.text
+    assert "printed" not in caplog.text
 
 
 SERVER = """

@@ -124,14 +124,21 @@ def _root(connection: Connection, last: Head) -> str:
 
 
 def append(
-    connection: Connection, last: Head, kind: str, content: Mapping[str, Any], now: datetime
+    connection: Connection,
+    last: Head,
+    kind: str,
+    content: Mapping[str, Any],
+    now: datetime,
+    *,
+    dated_back: bool = False,
 ) -> Event:
     """Write one event after ``last`` and move the head. The caller holds the lock.
 
     ``content`` is known to be JSON. Totals that the event changes are changed before.
 
     Events are in the order of the chain, whatever the clock shows. Where the clock went backwards,
-    the event records by how much.
+    the event records by how much; unless it is ``dated_back``, which has the time of an earlier
+    event on purpose.
     """
     seq, work = last.seq + 1, transaction_state(connection)
     body: dict[str, Any] = {
@@ -145,7 +152,7 @@ def append(
     if work.unwitnessed:
         body["witness"] = "off"
     latest = datetime.fromisoformat(last.at) if last.at else now
-    if latest > now:
+    if latest > now and not dated_back:
         body["clock_behind"] = str(latest - now)
     text = encode_json(body)
     hash_ = link(last.hash, text)

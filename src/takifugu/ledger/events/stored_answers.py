@@ -1,4 +1,12 @@
-"""Answers kept beside the charges that paid for them: the same query again costs nothing."""
+"""Answers kept beside the charges that paid for them: the same query again costs nothing.
+
+An answer has the time of its charge. How long counting and drawing took may depend on what was
+counted and drawn, and whoever reads both events could subtract: analysts see the time of a charge
+in the history of a budget, that of an answer in its result, and reports and exports publish both.
+A charge is paid before any row is read, so that its time says nothing about rows. The same holds
+for an answer that is given up. In ledgers that were written before, the two times of a release
+differ; what is shown of an answer is the time of its charge there, too.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +30,7 @@ class Answer:
         value: What was released, as JSON.
         paid: The charge that paid for it.
         event: The answer itself.
-        at: When it was written.
+        at: When it was paid for.
     """
 
     value: Any
@@ -79,7 +87,7 @@ def read(connection: Connection, event: Event) -> Answer:
     """The answer in an event, with the charge that paid for it."""
     charge = chain.one(connection, event.body["charge"])
     paid, own = Anchor(charge.seq, charge.hash), Anchor(event.seq, event.hash)
-    return Answer(event.body["answer"], paid, own, event.at)
+    return Answer(event.body["answer"], paid, own, charge.at)
 
 
 def answer_of(connection: Connection, charge: int) -> Answer | None:
@@ -93,23 +101,21 @@ def is_abandoned(connection: Connection, charge: int) -> bool:
     return _ABANDONED.one(connection, {"paid": charge}) is not None
 
 
-def abandon(
-    connection: Connection, last: Head, receipt: Receipt, actor: str, now: datetime
-) -> None:
+def abandon(connection: Connection, last: Head, receipt: Receipt, actor: str) -> None:
     """Write that no answer is drawn under ``receipt`` any more, unless one is recorded."""
     charge = _paid(connection, receipt)
     if not receipt.resumable:
         return  # nobody draws under it again
     if answer_of(connection, charge.seq) is None and not is_abandoned(connection, charge.seq):
-        chain.append(connection, last, "abandoned", _filed(charge) | {"actor": actor}, now)
+        content = _filed(charge) | {"actor": actor}
+        chain.append(connection, last, "abandoned", content, charge.at, dated_back=True)
 
 
-def store(
-    connection: Connection, last: Head, receipt: Receipt, value: Any, actor: str, now: datetime
-) -> Answer:
+def store(connection: Connection, last: Head, receipt: Receipt, value: Any, actor: str) -> Answer:
     """Write the answer that was released under ``receipt``: one, and only one.
 
-    Of a charge that may be resumed, whoever comes second gets the answer that is there.
+    It carries the time of the charge, so that nobody learns what counting and drawing took. Of a
+    charge that may be resumed, whoever comes second gets the answer that is there.
     """
     text = canonical_json(value, "answer")
     charge = _paid(connection, receipt)
@@ -129,7 +135,8 @@ def store(
             event=charge.seq,
         )
     content = _filed(charge) | {"answer": value, "actor": actor}
-    return read(connection, chain.append(connection, last, "answer", content, now))
+    made = chain.append(connection, last, "answer", content, charge.at, dated_back=True)
+    return read(connection, made)
 
 
 class AnsweredCharges:

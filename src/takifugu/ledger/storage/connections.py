@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from takifugu.errors import LedgerUnavailable
-from takifugu.ledger.storage.statement import Connection
+from takifugu.ledger.storage.statement import Connection, Statement, Values
 
 KEPT, MOST = 5, 15  # connections that are kept open, and that are open at once
 
@@ -42,12 +42,7 @@ class Connections:
     @contextlib.contextmanager
     def transaction(self, *, reading: bool) -> Iterator[Connection]:
         """One transaction: committed when it is left, undone if an error leaves it."""
-        if not self._room.acquire(timeout=self._wait):
-            raise LedgerUnavailable(
-                f"{MOST} connections to the ledger are in use and none became free in"
-                f" {self._wait:g} s; try again",
-                reason="timeout",
-            )
+        self._enter()
         try:
             raw = self._taken()
             sound = False
@@ -66,6 +61,32 @@ class Connections:
                 self._give_back(raw, sound)
         finally:
             self._room.release()
+
+    def one(self, statement: Statement, values: Values) -> Any:
+        """The first row that a statement reads, or None: by itself it is a transaction.
+
+        A server of PostgreSQL then answers once, and not also for a beginning and an end.
+        """
+        self._enter()
+        try:
+            raw = self._taken()
+            sound = False
+            try:
+                found = statement.one(Connection(raw, self._sqlite), values)
+                sound = True
+                return found
+            finally:
+                self._give_back(raw, sound)
+        finally:
+            self._room.release()
+
+    def _enter(self) -> None:
+        if not self._room.acquire(timeout=self._wait):
+            raise LedgerUnavailable(
+                f"{MOST} connections to the ledger are in use and none became free in"
+                f" {self._wait:g} s; try again",
+                reason="timeout",
+            )
 
     def _taken(self) -> Any:
         with self._lock:

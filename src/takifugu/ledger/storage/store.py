@@ -10,6 +10,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from takifugu._atomic import refuse_special
 from takifugu.errors import (
@@ -24,7 +25,7 @@ from takifugu.ledger.events.event_chain import Anchor
 from takifugu.ledger.storage.addresses import Address, address_of
 from takifugu.ledger.storage.connections import Connections
 from takifugu.ledger.storage.sqlite_connections import open_sqlite
-from takifugu.ledger.storage.statement import Connection, Statement, transaction_state
+from takifugu.ledger.storage.statement import Connection, Statement, Values, transaction_state
 from takifugu.ledger.witnesses.head_witness import Guard
 
 ADVISORY_LOCK = 7_472_696_667  # of PostgreSQL: one process at a time creates or migrates
@@ -88,6 +89,15 @@ class Store:
         self._check_process()
         with self._transaction(reading=True) as connection:
             yield connection
+
+    def one(self, statement: Statement, values: Values) -> Any:
+        """The first row that one statement reads, or None; without the witness, as `unguarded`."""
+        self._check_process()
+        self._refuse_replaced()
+        try:
+            return self._connections.one(statement, values)
+        except self._connections.errors as error:
+            raise _named(self.name, error) from error
 
     @contextlib.contextmanager
     def _transaction(self, *, reading: bool) -> Iterator[Connection]:

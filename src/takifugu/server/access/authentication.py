@@ -142,6 +142,8 @@ async def sign_in(request: Request, secret: str) -> BrowserSession:
         raise AccessRefused(
             403, "forbidden", f"there are no pages for the role {record.role!r}", reason="role"
         )
+    if seconds := services.limiter.tokens.take(record.id):  # each sign-in is written down
+        raise too_often(seconds, "this token signs in too often")
     before = sent_cookie(request, services.settings)
     if before is not None:
         await asyncio.to_thread(state.end_session, before)

@@ -36,6 +36,13 @@ ALWAYS: dict[str, str] = {
     "X-Frame-Options": "DENY",
 }
 HSTS = "max-age=31536000"
+
+
+def security_headers(settings: ServerSettings) -> dict[str, str]:
+    """The headers of every response, also of those that no app made."""
+    return ALWAYS | ({"Strict-Transport-Security": HSTS} if settings.secure else {})
+
+
 PUBLIC = ("/static/", "/favicon.ico")  # the same for everybody, so that browsers may keep it
 _TOKEN = re.compile(rb"tf_[A-Za-z0-9_-]{16,}")
 _NAMED = re.compile(
@@ -57,7 +64,7 @@ class SecurityHeaders:
     """
 
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
-        fixed = ALWAYS | ({"Strict-Transport-Security": HSTS} if settings.secure else {})
+        fixed = security_headers(settings)
         self._app = app
         self._fixed = [(name.lower().encode(), value.encode()) for name, value in fixed.items()]
         self._names = {name for name, _ in self._fixed}

@@ -51,6 +51,7 @@ STATUSES = {
     412: "What is there is not what the caller has, by `If-Match`.",
     413: "The body is too large.",
     415: "The body is not JSON.",
+    421: "`Host` is not a name of this server.",
     422: "The request has no meaning: which field, what it is, what it must be.",
     429: "Too many requests; `Retry-After` says when to go on.",
     431: "The head of the request, its address among it, is too large.",
@@ -141,7 +142,7 @@ def _complete(operation: dict[str, Any], rule: Rule) -> None:
         else:  # which the route has declared
             responses[code]["content"] = problem
     operation["summary"] = operation.get("description", "").partition("\n")[0]
-    possible = {400, 404, 405, 429, 431, 500, 503}
+    possible = {400, 404, 405, 421, 429, 431, 500, 503}
     if not rule.anybody:
         operation["security"] = [{"token": []}, {"session": []}]
         possible |= {401, 403}

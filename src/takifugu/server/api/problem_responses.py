@@ -15,6 +15,7 @@ from takifugu.errors import TakifuguError
 from takifugu.server.api.problems import MEDIA_TYPE, TYPE, Problem, problem_of
 from takifugu.server.api.strict_json import json_bytes
 from takifugu.server.roles import Role
+from takifugu.server.work.tasks import EncodedJson
 from takifugu.visible import visible
 
 
@@ -44,9 +45,9 @@ class ProblemDocument(BaseModel):
 def json_response(
     document: Any, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """A JSON document that nobody stores."""
+    """A JSON document that nobody stores; one that a worker has written is passed on as it is."""
     return Response(
-        json_bytes(document),
+        document.content if isinstance(document, EncodedJson) else json_bytes(document),
         status,
         {"Cache-Control": "no-store", **(headers or {})},
         "application/json",

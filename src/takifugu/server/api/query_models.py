@@ -199,7 +199,7 @@ class ResultDocument(BaseModel):
     )
     cost: dict[str, Any] = Field(description="What it cost; exact numbers are text.")
     free: bool = Field(description="Whether it was stored, and cost nothing.")
-    at: str = Field(description="When it was released.", examples=["2026-11-16T10:00:00+00:00"])
+    at: str = Field(description="When it was charged.", examples=["2026-11-16T10:00:00+00:00"])
     mechanism: dict[str, Any] = Field(description="How it was protected.")
     guarantee: str = Field(description="What is protected and what is not.")
     provenance: dict[str, Any] | None = Field(

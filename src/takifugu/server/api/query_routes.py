@@ -8,6 +8,7 @@ from takifugu.server.access_rules import API
 from takifugu.server.api.approval_models import WaitingRelease
 from takifugu.server.api.bodies import body_of, takes
 from takifugu.server.api.description_routes import DatasetName, find_dataset
+from takifugu.server.api.direct_route import DirectRoute
 from takifugu.server.api.idempotency import KeyHeader, checked_key
 from takifugu.server.api.problem_responses import json_response
 from takifugu.server.api.problems import Problem
@@ -32,7 +33,7 @@ from takifugu.server.services import actor_of, services_of
 if TYPE_CHECKING:
     from takifugu.session.query_options import QueryOptions
 
-router = APIRouter()
+router = APIRouter(route_class=DirectRoute)
 
 
 def query_options(document: dict[str, Any]) -> "QueryOptions":

@@ -1,17 +1,16 @@
-"""Releases as jobs: what is kept when one is done, and when it may be told.
+"""Releases as jobs: what is kept when one is done.
 
-A release is answered at a multiple of `ServerSettings.time_step` after it began, whether it was
-released or refused, and so is whoever watches its job: the time tells which step it was, and
-nothing finer. What a release takes depends on how many rows and cells there are, which is public,
-on whether the answer was stored, which the answer says, on how busy the server is; and, within a
-step, on the values that are counted.
+What a release takes depends on how many rows and cells there are, which is public, on whether the
+answer was stored, which the answer says, on how busy the server is; and on the values that are
+counted and drawn. The last is told in steps of `ServerSettings.time_step` and no finer, since the
+worker itself holds what it has drawn until a step is over (`takifugu.session.time_steps`): nothing
+that happens here, to the job, its key, its stream or its cancelling, comes before that.
 """
 
 import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil
 from typing import Any
 
 from takifugu.errors import TakifuguError
@@ -98,16 +97,11 @@ def _begin(services: Services, job: Job) -> ReleaseJob:
 
 
 async def _end(services: Services, job: Job) -> Outcome:
-    """Wait for a release, keep its result, and let the step of time pass."""
-    clock = asyncio.get_running_loop().time
-    began, step = clock(), services.settings.time_step
+    """Wait for a release, and keep its result."""
     await job.wait(LONGEST)
-    try:
-        if job.problem is not None:
-            raise Problem.of_document(job.problem)
-        return await asyncio.to_thread(_kept, services, job)
-    finally:
-        await asyncio.sleep(until_step(clock() - began, step))
+    if job.problem is not None:
+        raise Problem.of_document(job.problem)
+    return await asyncio.to_thread(_kept, services, job)
 
 
 def _kept(services: Services, job: Job) -> Outcome:
@@ -126,17 +120,8 @@ def _kept(services: Services, job: Job) -> Outcome:
     return Outcome(201, document, f"{API}/releases/{charge}")
 
 
-def until_step(took: float, step: float) -> float:
-    """Seconds until ``took`` has become a multiple of ``step``, and 0 without one.
-
-    >>> until_step(0.12, 0.05), until_step(0.12, 0)
-    (0.03, 0.0)
-    """
-    return max(0.0, round(ceil(took / step) * step - took, 9)) if step > 0 else 0.0
-
-
 def release_view(job: Job, services: Services) -> dict[str, Any]:
-    """A job as the one who started it sees it: a release ends when its step of time does."""
+    """A job as the one who started it sees it: a release ends when its result is kept."""
     document = job_document(job)
     found = release_of(services, job)
     if found is None:

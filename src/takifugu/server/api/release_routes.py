@@ -1,7 +1,7 @@
 """Releases that were made: their list, what is known of each, its result in several formats."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -49,7 +49,8 @@ class ReleaseView(BaseModel):
 
     charge: int = Field(description="The event of the ledger that paid.", examples=[12])
     kind: Literal["charge", "reuse"] = Field(
-        description="`reuse`: an answer to another analyst, charged to this one's budget alone."
+        description="`reuse`: an answer that somebody else had paid for, charged to this analyst's"
+        " own budget alone, and free if they have none."
     )
     dataset: str = Field(description="The dataset.", examples=["stays"])
     analyst: str | None = Field(description="Who asked.", examples=["ana"])
@@ -103,11 +104,18 @@ async def kept_result(services: Services, actor: Actor, charge: int) -> "KeptRes
     Raises:
         Problem: There is none, or not for them: 404 for both.
     """
+    own = _own(actor)
     event = await services.of_ledger(lambda ledger: ledger.event(charge))
+    whose = own
+    if event is not None and event.kind == "reuse":  # the answer is that of the event that paid
+        whose, paying = event.body["analyst"], event.body["charge"]
+        event = await services.of_ledger(lambda ledger: ledger.event(paying))
+        if own not in (None, whose):
+            raise no_release()
     if event is None or event.kind != "charge":
         raise no_release()
     paid = Anchor(event.seq, event.hash)
-    found: KeptResult | None = await asyncio.to_thread(services.state.result, paid, _own(actor))
+    found: KeptResult | None = await asyncio.to_thread(services.state.result, paid, whose)
     if found is None:
         raise no_release()
     return found
@@ -126,7 +134,10 @@ async def releases(
         str | None, Query(max_length=200, description="Only those of this dataset.")
     ] = None,
 ) -> Response:
-    """The releases that the caller may see, the latest first: analysts see their own."""
+    """The releases that the caller may see, the latest first: analysts see their own.
+
+    An answer that somebody else had paid for is among them, as `reuse`.
+    """
     services, actor = services_of(request), actor_of(request)
     before = paging.after("releases", LAST)
     events = await services.of_ledger(
@@ -144,21 +155,27 @@ async def releases(
     return json_response({"items": items, "next": following})
 
 
-async def _documents(services: Services, events: "tuple[Event, ...]") -> list[dict[str, Any]]:
-    return [release_document(event, await _is_kept(services, event)) for event in events]
+async def _documents(services: Services, events: "Sequence[Event]") -> list[dict[str, Any]]:
+    kept = await _kept(services, events)
+    return [release_document(event, event.seq in kept) for event in events]
 
 
-async def _is_kept(services: Services, event: "Event") -> bool:
-    """Whether the result of a charge is here, or of the charge whose answer was used again."""
-    paid = event
-    if event.kind == "reuse":
-        found = await services.of_ledger(lambda ledger: ledger.event(event.body["charge"]))
-        if found is None:
-            return False
-        paid = found
-    charge = Anchor(paid.seq, paid.hash)
-    kept = await asyncio.to_thread(services.state.result, charge, event.body["analyst"])
-    return kept is not None
+async def _kept(services: Services, events: "Sequence[Event]") -> set[int]:
+    """The events whose result is here, or that of the charge whose answer was used again."""
+    others = {event.body["charge"] for event in events if event.kind == "reuse"}
+    paid = {event.seq: Anchor(event.seq, event.hash) for event in events}
+    if others:
+        found = await services.of_ledger(
+            lambda ledger: [event for seq in others if (event := ledger.event(seq)) is not None]
+        )
+        paid |= {event.seq: Anchor(event.seq, event.hash) for event in found}
+    wanted = {
+        event.seq: (paid[charge], event.body["analyst"])
+        for event in events
+        if (charge := event.body["charge"] if event.kind == "reuse" else event.seq) in paid
+    }
+    kept = await asyncio.to_thread(services.state.kept_charges, list(wanted.values()))
+    return {seq for seq, one in wanted.items() if one in kept}
 
 
 @router.get(f"{API}/releases/{{charge}}", name="show_release", response_model=ReleaseView)
@@ -171,7 +188,7 @@ async def release(request: Request, charge: ChargeNumber) -> Response:
     own = _own(actor)
     if own is not None and event.body["analyst"] != own:
         await kept_result(services, actor, charge)  # an answer that was stored, and free
-    kept = await _is_kept(services, event)
+    kept = bool(await _kept(services, [event]))
     return json_response(_seen_by(actor, release_document(event, kept)))
 
 

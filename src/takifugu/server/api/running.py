@@ -6,6 +6,7 @@ default, and the most. A task that takes longer goes on as a job: 202, and `Loca
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from fastapi import Header, Request, Response
@@ -16,7 +17,7 @@ from takifugu.server.api.problem_responses import json_response
 from takifugu.server.api.problems import Problem
 from takifugu.server.services import actor_of, services_of
 from takifugu.server.work.jobs import Job
-from takifugu.server.work.tasks import Task
+from takifugu.server.work.tasks import EncodedJson, Task
 
 WAIT = re.compile(r"(?:^|[,;\s])wait\s*=\s*\"?(\d{1,6})\"?\s*(?:$|[,;])")
 PreferHeader = Annotated[
@@ -66,9 +67,15 @@ def job_document(job: Job) -> dict[str, Any]:
         "kind": "job",
         "id": job.id,
         "state": job.state,
-        "result": None if isinstance(result, bytes) else result,
+        "result": _shown(result),
         "problem": job.problem,
     }
+
+
+def _shown(result: Any) -> Any:
+    if isinstance(result, EncodedJson):
+        return result.document()
+    return None if isinstance(result, bytes) else result
 
 
 def waiting(request: Request) -> float:
@@ -100,10 +107,19 @@ async def run_as_job(
     request: Request, task: Task, respond: Callable[[Any], Response] = json_response
 ) -> Response:
     """Run a task as a job of the caller: its answer, or 202 and where to ask for it."""
-    job = services_of(request).board.start(actor_of(request), task)
-    if await finished(job, waiting(request)):
-        return respond(job.result)
-    return accepted(job_document(job))
+    if respond is json_response:
+        task = replace(task, encoded=True)  # written once, where it was made
+    board = services_of(request).board
+    job = board.start(actor_of(request), task)
+    try:
+        done = await finished(job, waiting(request))
+    except Problem:
+        board.drop(job)  # nobody was told its name
+        raise
+    if not done:
+        return accepted(job_document(job))
+    board.drop(job)
+    return respond(job.result)
 
 
 def accepted(document: Mapping[str, Any]) -> Response:

@@ -30,7 +30,7 @@ def json_bytes(document: Any) -> bytes:
 
 
 def _dumped(document: Any) -> bytes:
-    return json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")
+    return _ASCII.encode(document).encode("ascii")
 
 
 def _without_infinite(value: Any) -> Any:
@@ -48,13 +48,7 @@ def read_json(raw: bytes) -> Any:
         Problem: It is not JSON (400), or holds what no query has (422).
     """
     try:
-        value = json.loads(
-            raw.decode("utf-8"),
-            parse_constant=_constant,
-            parse_float=_float,
-            parse_int=_int,
-            object_pairs_hook=_object,
-        )
+        value = _STRICT.decode(raw.decode("utf-8"))
     except UnicodeDecodeError:
         raise _not_json("is not UTF-8") from None
     except RecursionError:
@@ -113,6 +107,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             422, "invalid-body", "the body has a key twice; write each once", reason="twice"
         )
     return found
+
+
+_STRICT = json.JSONDecoder(
+    parse_constant=_constant, parse_float=_float, parse_int=_int, object_pairs_hook=_object
+)
+_ASCII = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
 
 def _check(value: Any, deep: int) -> None:

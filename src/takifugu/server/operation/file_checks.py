@@ -95,10 +95,10 @@ def open_data(name: str, path: Path) -> Iterator[Finding]:
 
 def same_disk(one: Path, other: Path) -> bool:
     """Whether two paths are on one file system, so that one accident or backup takes both."""
-    return _existing(one).stat().st_dev == _existing(other).stat().st_dev
+    return existing(one).stat().st_dev == existing(other).stat().st_dev
 
 
-def _existing(path: Path) -> Path:
+def existing(path: Path) -> Path:
     """A path, or the nearest folder above it that is there."""
     found = real_path(path)
     while not found.exists():

@@ -178,7 +178,7 @@ class LimitedConnection(HttpToolsProtocol):
         if begun:  # the app must not answer as well
             self.cycle.disconnected = True
             self.cycle.message_event.set()
-        self.transport.write(refusal_bytes(status, kind, detail))
+        self.transport.write(refusal_bytes(self._limits.settings, status, kind, detail))
         if self.transport.can_write_eof():
             self.transport.write_eof()
         else:

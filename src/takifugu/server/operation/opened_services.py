@@ -10,7 +10,9 @@ from typing import Any
 
 from starlette.types import ASGIApp
 
+from takifugu.server.access.token_history import settle_tokens
 from takifugu.server.app import create_app
+from takifugu.server.operation.known_hosts import KnownHosts
 from takifugu.server.operation.readiness import Readiness
 from takifugu.server.operation.request_limits import ForwardedHeaders, SmallBodies
 from takifugu.server.operation.request_record import RequestRecord
@@ -50,6 +52,9 @@ async def opened_services(
 ) -> AsyncIterator[Services]:
     """The services of a server until the block is left.
 
+    Before it is entered, tokens are compared with the ledger. If that cannot be read, or has lost
+    events that its witness knows of, an error is raised: nobody could tell who may call.
+
     Then jobs that are running may end within what ``stop`` leaves them; the others are cancelled,
     and every worker ends.
     """
@@ -57,6 +62,7 @@ async def opened_services(
     services = open_services(project_file, settings, metrics=metrics)
     metrics.watch(lambda: _gauges(services.pool, services.board))
     try:
+        await asyncio.to_thread(settle_tokens, services.project(), services.state)
         yield services
     finally:
         stop.begin()
@@ -86,6 +92,7 @@ def whole_app(services: Services) -> tuple[ASGIApp, Readiness]:
     app: Any = create_app(services)
     app.state.readiness = readiness = Readiness(services)
     settings = services.settings
-    inner: ASGIApp = SmallBodies(app, settings.request_bytes)
+    inner: ASGIApp = SmallBodies(app, settings)
+    inner = KnownHosts(inner, settings)
     inner = ForwardedHeaders(inner, settings.proxies)
-    return RequestRecord(inner, services.metrics), readiness
+    return RequestRecord(inner, services.metrics, settings), readiness

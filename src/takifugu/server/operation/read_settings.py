@@ -70,6 +70,10 @@ def faults(
         given = f"is {settings.origin!r}, though there is a certificate"
         needed = "begin with https://"
         found.append(where.error("origin", given=given, needed=needed, reason="scheme"))
+    if settings.time_step >= settings.work_time:
+        given = f"is {settings.time_step:g} s, and a task is ended after {settings.work_time:g}"
+        needed = "be less than `work_time`"
+        found.append(where.error("time_step", given=given, needed=needed, reason="work-time"))
     if exposed(settings):
         found.append(
             where.error(

@@ -2,19 +2,22 @@
 
 Alive (`/healthz`) means that requests are answered at all. Ready (`/readyz`) means that a release
 could be charged: the policy can be read, the ledger can be read and written and agrees with its
-witness, the server's own state can be read, and workers can be started. Everybody may ask, so that
-only the names of the checks are told; why one fails is in the owner's log.
+witness, the server's own state can be read, there is room on the disks of all three, and workers
+can be started. Everybody may ask, so that only the names of the checks are told; why one fails is
+in the owner's log.
 """
 
 import asyncio
 import logging
 import os
 from collections.abc import Callable
+from errno import ENOSPC
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from takifugu.errors import LedgerSetBack, TakifuguError
+from takifugu.server.operation.disk_space import is_full
 
 if TYPE_CHECKING:
     from takifugu.server.services import Services
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("takifugu.server.readiness")
 KEPT = 2.0  # seconds: however often somebody asks, the ledger is asked no more often than that
 PATIENCE = 20.0  # seconds for all checks; a ledger that others hold locked is waited for
-CHECKS = ("policy", "ledger", "witness", "state", "workers")
+CHECKS = ("policy", "ledger", "witness", "state", "disk", "workers")
 
 
 class Readiness:
@@ -53,7 +56,7 @@ class Readiness:
                 found = await asyncio.to_thread(self._in_thread)
         except TimeoutError:
             log.error("the ledger or the state of the server did not answer in time")
-            found = {"policy": True, "ledger": False, "witness": True, "state": False}
+            found = {"policy": True, "ledger": False, "witness": True, "state": False, "disk": True}
         return found | {"workers": self._services.pool.able}
 
     def _in_thread(self) -> dict[str, bool]:
@@ -63,6 +66,7 @@ class Readiness:
         if found["policy"]:
             broken = _failing_part(lambda: _write_nothing(services))
             found |= {"ledger": broken != "ledger", "witness": broken != "witness"}
+        found["disk"] = not found["policy"] or _goes_well("disk", lambda: _has_room(services))
         return found | {"state": _goes_well("state", lambda: _read_state(services))}
 
     def _tell(self) -> None:
@@ -86,6 +90,11 @@ def _read_state(services: "Services") -> None:
     state.session_of("no such session")
     if state.in_file and not os.access(Path(state.name), os.W_OK):
         raise PermissionError(state.name)
+
+
+def _has_room(services: "Services") -> None:
+    if is_full(services.project()):
+        raise OSError(ENOSPC, os.strerror(ENOSPC))
 
 
 def _failing_part(work: Callable[[], object]) -> str:

@@ -4,12 +4,22 @@ import json
 from collections.abc import Iterable
 from http import HTTPStatus
 
+from takifugu.server.access.headers import security_headers
+from takifugu.server.settings import ServerSettings
+
 TYPE = "urn:takifugu:problem:"
 Headers = list[tuple[bytes, bytes]]
 
 
 def refusal(
-    status: int, kind: str, detail: str, *, headers: Iterable[tuple[str, str]] = ()
+    settings: ServerSettings,
+    status: int,
+    kind: str,
+    detail: str,
+    *,
+    field: str = "",
+    reason: str = "",
+    headers: Iterable[tuple[str, str]] = (),
 ) -> tuple[Headers, bytes]:
     """Headers and body of a response that refuses a request and closes its connection."""
     document = {
@@ -17,24 +27,23 @@ def refusal(
         "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": detail,
-        "field": "",
-        "reason": "",
+        "field": field,
+        "reason": reason,
     }
     body = json.dumps(document, separators=(",", ":")).encode("ascii")
     fixed = {
         "content-type": "application/problem+json",
         "content-length": str(len(body)),
         "cache-control": "no-store",
-        "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
-        "x-content-type-options": "nosniff",
         "connection": "close",
     }
-    written = [*fixed.items(), *headers]
+    guards = ((name.lower(), value) for name, value in security_headers(settings).items())
+    written = [*fixed.items(), *guards, *headers]
     return [(name.encode("ascii"), value.encode("ascii")) for name, value in written], body
 
 
-def refusal_bytes(status: int, kind: str, detail: str) -> bytes:
+def refusal_bytes(settings: ServerSettings, status: int, kind: str, detail: str) -> bytes:
     """The same as it is written to a connection."""
-    headers, body = refusal(status, kind, detail)
+    headers, body = refusal(settings, status, kind, detail)
     line = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n".encode("ascii")
     return line + b"".join(b"%b: %b\r\n" % pair for pair in headers) + b"\r\n" + body

@@ -7,6 +7,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from takifugu.project.server_section import network_of
 from takifugu.server.operation.refused_requests import refusal
+from takifugu.server.settings import ServerSettings
 
 DRAINED = 2**20  # bytes of a body that is too large that are read, so that the refusal is too
 FORWARDED = (b"forwarded", b"x-real-ip", b"x-original-url", b"x-rewrite-url")
@@ -86,8 +87,8 @@ class SmallBodies:
     own. A request whose client goes away while sending never reaches the app.
     """
 
-    def __init__(self, app: ASGIApp, most: int) -> None:
-        self._app, self._most = app, most
+    def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
+        self._app, self._settings, self._most = app, settings, settings.request_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -125,7 +126,7 @@ class SmallBodies:
 
     async def _refuse(self, send: Send) -> None:
         detail = f"the body of a request may have {self._most:,} bytes"
-        headers, body = refusal(413, "body-too-large", detail)
+        headers, body = refusal(self._settings, 413, "body-too-large", detail)
         await send({"type": "http.response.start", "status": 413, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 

@@ -13,13 +13,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from takifugu.server.operation.refused_requests import refusal
 from takifugu.server.operation.server_log import current_request
 from takifugu.server.operation.server_metrics import NOBODY, OTHER, ServerMetrics
+from takifugu.server.settings import ServerSettings
 
 log = logging.getLogger("takifugu.server.requests")
 HEADER = b"x-request-id"
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
 MOST_OF_A_PROBLEM = 65_536
 QUIET = ("/healthz", "/readyz", "/metrics")  # asked every few seconds by machines
-WITH_ADDRESS = (400, 401, 403, 429)  # refusals whose sender an owner may have to find
+WITH_ADDRESS = (400, 401, 403, 421, 429)  # refusals whose sender an owner may have to find
 _KIND = re.compile(r"urn:takifugu:problem:([A-Za-z][A-Za-z0-9-]{0,60})")
 
 
@@ -30,8 +31,8 @@ class RequestRecord:
     written is the template of the route that answered, or "other".
     """
 
-    def __init__(self, app: ASGIApp, metrics: ServerMetrics) -> None:
-        self._app, self._metrics = app, metrics
+    def __init__(self, app: ASGIApp, metrics: ServerMetrics, settings: ServerSettings) -> None:
+        self._app, self._metrics, self._settings = app, metrics, settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -57,7 +58,8 @@ class RequestRecord:
         except asyncio.CancelledError:  # the server stops, and has waited long enough
             if not seen.status:
                 detail = "the server is stopping; ask again, with the same Idempotency-Key"
-                headers, body = refusal(503, "stopping", detail, headers=[("retry-after", "5")])
+                again = [("retry-after", "5")]
+                headers, body = refusal(self._settings, 503, "stopping", detail, headers=again)
                 await sending({"type": "http.response.start", "status": 503, "headers": headers})
                 await sending({"type": "http.response.body", "body": body})
         finally:

@@ -21,6 +21,7 @@ from takifugu.keys import beside, state_folder
 from takifugu.ledger.storage.addresses import address_of
 from takifugu.ledger.witnesses.head_witness import LostWitness
 from takifugu.project.project import Project, open_project
+from takifugu.server.operation.disk_space import disk_findings
 from takifugu.server.operation.file_checks import open_data, project_files, same_disk
 from takifugu.server.operation.findings import Finding, gathered, ok, warning, wrong
 from takifugu.server.operation.read_settings import faults, server_settings
@@ -63,6 +64,7 @@ def _found(file: Path, options: Mapping[str, Any]) -> list[Finding]:
     found += gathered("witness", lambda: _witness(project))
     found += gathered("tokens", lambda: _tokens(project))
     found += gathered("datasets", lambda: _datasets(project))
+    found += gathered("disk", lambda: disk_findings(project))
     found += gathered("user", _user)
     if settings:
         looks: tuple[tuple[str, Callable[[Project, ServerSettings], Iterable[Finding]]], ...] = (
@@ -171,11 +173,23 @@ def _witness(project: Project) -> Iterator[Finding]:
 
 
 def _tokens(project: Project) -> Iterator[Finding]:
+    from takifugu.server.access.token_history import doubtful_tokens
     from takifugu.server.state.server_state import open_state
 
     create = "takifugu token create --role owner --name NAME"
-    with open_state(project, create=False) as state:
+    with (
+        open_state(project, create=False) as state,
+        project.ledger(read_only=True) as ledger,
+    ):
         now, tokens = state.now(), state.tokens()
+        doubtful = doubtful_tokens(state, ledger)
+    for one in doubtful:
+        yield warning(
+            *("tokens", f"{one.words}; the server refuses it"),
+            "find out whether an old copy of the server's state was put back, or who changed it",
+        )
+    ids = {one.record.id for one in doubtful}
+    tokens = [one for one in tokens if one.id not in ids]
     owners = [one for one in tokens if one.role == "owner" and one.live(now)]
     if not owners:
         ended = any(one.role == "owner" for one in tokens)

@@ -8,6 +8,7 @@ for owners and auditors alone.
 """
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from time import monotonic
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -49,6 +50,9 @@ class ServerMetrics:
             ("kind",),
             registry=self.registry,
         )
+        # found once: labels are words of the code, of which there are few
+        self._counted = cache(lambda *labels: self._requests.labels(*map(str, labels)))
+        self._timed = cache(self._seconds.labels)
         self._began = monotonic()
         self._states: list[Gauges] = []
         self.registry.register(_Gauges(self._states))
@@ -58,8 +62,8 @@ class ServerMetrics:
         self, *, method: str, route: str, role: str, status: int, seconds: float, sent: int
     ) -> None:
         """Count a request that was answered."""
-        self._requests.labels(method, route, role, str(status)).inc()
-        self._seconds.labels(route, role).observe(seconds)
+        self._counted(method, route, role, status).inc()
+        self._timed(route, role).observe(seconds)
         self._sent.inc(sent)
 
     def refused(self, kind: str) -> None:

@@ -20,8 +20,8 @@ from takifugu.server.api.problems import Problem, problem_of
 from takifugu.server.api.query_models import PlanRequest, ReleaseRequest
 from takifugu.server.api.strict_json import read_json
 from takifugu.server.pages.ask_form import fields_of, filled_in, kinds_of
-from takifugu.server.pages.dataset_pages import budget_of
-from takifugu.server.pages.dataset_views import dataset_view, moment
+from takifugu.server.pages.dataset_pages import address_of, budget_of
+from takifugu.server.pages.dataset_views import WAITING, dataset_view, moment
 from takifugu.server.pages.page_responses import (
     StillRunning,
     document_of,
@@ -41,7 +41,12 @@ EMPTY = "Fill in the form to see what it costs."
 @router.get("/datasets/{dataset}/ask")
 async def ask_page(request: Request, dataset: str) -> Response:
     """The form; with the price of what is filled in, if that is asked for."""
-    return await _form(request, dataset, list(request.query_params.multi_items()))
+    try:
+        return await _form(request, dataset, list(request.query_params.multi_items()))
+    except Problem as problem:
+        if problem.kind not in WAITING:
+            raise
+        return moved(address_of(dataset))  # whose page says what it waits for
 
 
 @router.post("/datasets/{dataset}/ask")
@@ -127,7 +132,7 @@ def json_pairs(text: str) -> list[tuple[str, str]]:
     try:
         pairs = json.loads(text)
         return [(str(name), str(value)) for name, value in pairs]
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return []
 
 

@@ -15,7 +15,14 @@ from takifugu.server.api.bodies import validated
 from takifugu.server.api.pagination import MOST, Paging
 from takifugu.server.api.problems import Problem, problem_of
 from takifugu.server.api.running import finished, new_task, run_as_job
-from takifugu.server.pages.dataset_views import askers, budget_view, change_view, dataset_view
+from takifugu.server.pages.dataset_views import (
+    WAITING,
+    askers,
+    budget_view,
+    change_view,
+    dataset_view,
+    waiting_view,
+)
 from takifugu.server.pages.page_responses import (
     document_of,
     fields_of_form,
@@ -59,23 +66,29 @@ async def _card(request: Request, item: Mapping[str, Any]) -> dict[str, Any]:
     told = await asyncio.gather(
         *(_soon(request, task, item["name"]) for task in ("describe", "budget"))
     )
-    description, budget = told
-    stored = item["budget"] or {"epsilon": None, "delta": "0"}
+    (description, problem), (budget, _) = told
+    waits = problem is not None and problem.kind in WAITING
     return {
         "name": item["name"],
         "words": dataset_view(description)["words"] if description else "",
-        "budget": budget_view(budget) if budget else {**UNKNOWN, **stored},
-        "later": description is None,
+        "budget": budget_view(budget) if budget else _stored_budget(item),
+        "waits": waiting_view(problem.kind, actor_of(request).role) if problem and waits else None,
+        "later": description is None and not waits,
     }
 
 
-async def _soon(request: Request, task: str, dataset: str) -> Any:
-    """What a task says of a dataset, if it does so soon; None if not, or if it cannot."""
+def _stored_budget(item: Mapping[str, Any]) -> dict[str, Any]:
+    """What the ledger alone says of a budget: not what was spent."""
+    return {**UNKNOWN, **(item["budget"] or {"epsilon": None, "delta": "0"})}
+
+
+async def _soon(request: Request, task: str, dataset: str) -> tuple[Any, Problem | None]:
+    """What a task says of a dataset, if it does so soon; None if not. Or why it cannot."""
     job = services_of(request).board.start(actor_of(request), new_task(request, task, dataset))
     try:
-        return job.result if await finished(job, PATIENCE) else None
-    except Problem:  # the page of the dataset says what is wrong with it
-        return None
+        return (job.result if await finished(job, PATIENCE) else None), None
+    except Problem as problem:  # the page of the dataset says what is wrong with it
+        return None, problem
 
 
 @router.get("/datasets/{dataset}")
@@ -93,24 +106,55 @@ async def show_dataset(
     status: int = 200,
 ) -> Response:
     """The page of a dataset, with what went wrong in a form of it."""
-    described, guaranteed, budget = await asyncio.gather(
-        _document(api.dataset(request, dataset)),
-        _document(api.guarantee(request, dataset)),
-        budget_of(request, dataset),
-    )
-    change = None
-    if actor_of(request).role == "owner":
-        change = change_view(document_of(await owner.policy_change(request, dataset)))
+    common: dict[str, Any] = {
+        "trouble": trouble,
+        "done": DONE.get(request.query_params.get("done", "")),
+        "given": {"epsilon": "", "delta": "", "analyst": "", **(given or {})},
+        "status": status,
+    }
+    try:
+        described, guaranteed, budget = await asyncio.gather(
+            _document(api.dataset(request, dataset)),
+            _document(api.guarantee(request, dataset)),
+            budget_of(request, dataset),
+        )
+    except Problem as problem:
+        if problem.kind not in WAITING:
+            raise
+        return await _show_waiting(request, dataset, problem.kind, common)
     return await shown(
         *(request, "dataset.html", "/"),
-        status=status,
+        **common,
         dataset=dataset_view(described),
         guarantee=guaranteed["guarantee"],
         budget=budget,
-        change=change,
-        trouble=trouble,
-        done=DONE.get(request.query_params.get("done", "")),
-        given={"epsilon": "", "delta": "", "analyst": "", **(given or {})},
+        change=await _change(request, dataset),
+    )
+
+
+async def _change(request: Request, dataset: str) -> list[dict[str, Any]] | None:
+    """What there is to accept; None for those who accept nothing."""
+    if actor_of(request).role != "owner":
+        return None
+    return change_view(document_of(await owner.policy_change(request, dataset)))
+
+
+async def _show_waiting(
+    request: Request, dataset: str, kind: str, common: Mapping[str, Any]
+) -> Response:
+    """The page of a dataset that nobody can ask until an owner has decided: why, and the forms."""
+    listed = await services_of(request).of_ledger(lambda ledger: ledger.positions())
+    found = next((one for one in listed if (one.dataset, one.analyst) == (dataset, None)), None)
+    item: dict[str, Any] = {"budget": None}
+    if found is not None and found.epsilon is not None:
+        item = {"budget": {"epsilon": str(found.epsilon), "delta": str(found.delta)}}
+    return await shown(
+        *(request, "dataset_waiting.html", "/"),
+        **common,
+        dataset={"name": dataset},
+        waits=waiting_view(kind, actor_of(request).role),
+        budget=_stored_budget(item),
+        change=await _change(request, dataset),
     )
 
 

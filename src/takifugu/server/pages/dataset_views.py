@@ -124,6 +124,25 @@ def askers(analysts: Sequence[str], role: str) -> str:
     return f"Only {words} may ask."
 
 
+WAITING = ("NotAccepted",)  # kinds of problems that an owner ends by deciding
+
+
+def waiting_view(kind: str, role: str) -> dict[str, str]:
+    """Why nobody can ask of a dataset now, for those who look at it.
+
+    >>> waiting_view("NotAccepted", "analyst")["title"]
+    'It waits for its owner'
+    """
+    if kind not in WAITING:
+        raise ValueError(f"{kind!r} is no kind of waiting")
+    why, then = "The policy of this dataset was changed", "an owner has yet to accept the change"
+    title = "It waits for its owner"
+    if role == "owner":
+        title, then = "It waits for an owner", "its page has what is to be compared and accepted"
+    words = f"{why}, and {then}. Until then nothing can be planned or released."
+    return {"title": title, "words": f"{words} What was released before stays."}
+
+
 def change_view(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What waits for the owner to accept it: another policy, another declaration."""
     policy, declaration = document["policy"], document["declaration"]

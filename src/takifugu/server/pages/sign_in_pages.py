@@ -67,8 +67,13 @@ def local_path(address: str) -> str:
 
     >>> local_path("/releases?dataset=stays"), local_path("//elsewhere"), local_path("/\\elsewhere")
     ('/releases?dataset=stays', '/', '/')
+    >>> local_path("//[")
+    '/'
     """
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # half of an address in brackets
+        return "/"
     odd = parts.scheme or parts.netloc or "\\" in address or not address.isprintable()
     fine = address.startswith("/") and not address.startswith("//") and not odd
     return address if fine and not address.startswith(("/sign-", "/api/")) else "/"

@@ -153,8 +153,7 @@ class TokenTable(StateStore):
         if not secret.startswith(PREFIX) or len(secret) > LONGEST_SECRET or not secret.isascii():
             return None
         sent = sha256(secret)
-        with self._store.unguarded() as connection:
-            row = _BY_HASH.one(connection, {"hash": sent})
+        row = self._store.one(_BY_HASH, {"hash": sent})
         if row is None or not hmac.compare_digest(row.hash, sent):
             return None
         record = token_record(row)
@@ -177,14 +176,19 @@ class TokenTable(StateStore):
         with self._store.unguarded() as connection:
             return [token_record(row) for row in _ALL.all(connection, {})]
 
-    def revoke_token(self, identity: str, by: str) -> TokenRecord:
+    def revoke_token(self, identity: str, by: str, *, at: datetime | None = None) -> TokenRecord:
         """End a token, and the browser sessions that it began, at once.
 
         A token that was revoked before stays as it was.
+
+        Args:
+            identity: The token.
+            by: Who revokes it.
+            at: When it was revoked, if that was before now.
         """
         check_name(by, "by")
         with self._store.writing() as connection:
-            values = {"id": identity, "at": stamp(self.now()), "who": by}
+            values = {"id": identity, "at": stamp(at or self.now()), "who": by}
             _REVOKE.run(connection, values)
             _END_SESSIONS.run(connection, {"id": identity})
             row = _BY_ID.one(connection, {"id": identity})

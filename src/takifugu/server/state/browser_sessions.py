@@ -93,8 +93,7 @@ class SessionTable(TokenTable):
         if not secret or len(secret) > LONGEST_SECRET or not secret.isascii():
             return None
         sent = sha256(secret)
-        with self._store.unguarded() as connection:
-            row: Any = _FIND.one(connection, {"hash": sent})
+        row: Any = self._store.one(_FIND, {"hash": sent})
         if row is None or not hmac.compare_digest(row.session_hash, sent):
             return None
         token, now = token_record(row), self.now()

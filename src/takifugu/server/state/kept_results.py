@@ -9,7 +9,7 @@ are used again, and what was kept of the lost ones belongs to no event any more.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -47,6 +47,7 @@ _KEPT = (
 )
 _FIRST = Statement(f"{_KEPT} ORDER BY kept, analyst")
 _OF = Statement(f"{_KEPT} AND analyst = :analyst")
+_WHOSE = f"SELECT charge, hash, analyst FROM {RESULTS}"  # the documents are not read
 _NOBODY = ""  # in place of an analyst
 
 
@@ -71,6 +72,25 @@ class ResultTable(StateStore):
                 _ADD.run(connection, values | more)
                 found = _OF.one(connection, values)
         return _result(found)
+
+    def kept_charges(
+        self, wanted: Sequence[tuple[Anchor, str | None]]
+    ) -> set[tuple[Anchor, str | None]]:
+        """Of these charges and analysts, those that something is kept of; no document is read.
+
+        As for `result`, an analyst of None stands for whoever has something.
+        """
+        if not wanted:
+            return set()
+        values = {f"c{n}": seq for n, seq in enumerate({charge.seq for charge, _ in wanted})}
+        among = Statement(f"{_WHOSE} WHERE charge IN ({', '.join(f':{name}' for name in values)})")
+        with self._store.unguarded() as connection:
+            rows = among.all(connection, values)
+        found = set[tuple[Anchor, str | None]]()
+        for row in rows:
+            charge = Anchor(row.charge, row.hash)
+            found |= {(charge, row.analyst), (charge, None)}
+        return found.intersection(wanted)
 
     def result(self, charge: Anchor, analyst: str | None = None) -> KeptResult | None:
         """What ``analyst`` was given of a charge, or whoever was first; None for nothing."""

@@ -10,7 +10,7 @@ import secrets
 from collections import Counter, deque
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ ENDED: tuple[JobState, ...] = ("done", "failed", "cancelled")
 KEPT_LINES = 200  # of progress, for those who begin to watch later
 KEPT_TIME = 600.0  # seconds that a job is kept after its end
 KEPT_JOBS = 2_000  # that have ended
+KEPT_EACH = 20  # of one person: their results may be large
 MOST_WAITING = 50  # jobs of one person that have not ended
 
 
@@ -131,6 +132,11 @@ class Job:
     def _begun(self) -> None:
         self.state = "running"
 
+    def forget_options(self) -> None:
+        """Let go of what was to be done: it may hold a whole document."""
+        if self.task.key is None:
+            self.task = replace(self.task, options={})
+
 
 class JobBoard:
     """The jobs of a server, in one event loop."""
@@ -191,7 +197,11 @@ class JobBoard:
         try:
             await job.run(self._pool)
         finally:
+            job.forget_options()
             self._past.append(job)
+            theirs = [one for one in self._past if one.actor.name == job.actor.name]
+            for one in theirs[:-KEPT_EACH]:
+                self.drop(one)
             self._open[job.actor.name] -= 1
             if not self._open[job.actor.name]:
                 del self._open[job.actor.name]
@@ -229,9 +239,15 @@ class JobBoard:
             job = self._past[0]
             if len(self._past) <= KEPT_JOBS and now - (job.ended_at or now) <= KEPT_TIME:
                 return
-            self._past.popleft()
-            del self._jobs[job.id]
-            if job.task.key is not None:
-                place = job.actor.name, job.task.name, job.task.key
-                if self._by_key.get(place) is job:
-                    del self._by_key[place]
+            self.drop(job)
+
+    def drop(self, job: Job) -> None:
+        """Forget a job that has ended, such as one whose answer was given at once."""
+        if not job.ended or self._jobs.pop(job.id, None) is None:
+            return
+        with suppress(ValueError):  # it is just ending
+            self._past.remove(job)
+        if job.task.key is not None:
+            place = job.actor.name, job.task.name, job.task.key
+            if self._by_key.get(place) is job:
+                del self._by_key[place]

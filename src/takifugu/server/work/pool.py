@@ -15,13 +15,15 @@ would take longer still.
 Ends. A task ends with its result, with the problem that the worker made of an error, by being
 cancelled, after `ServerSettings.work_time`, or with its worker. Cancelling a task that runs gives
 it `GRACE` to end by itself, because most do and a worker that is killed must open its datasets
-again, then kills the worker; the one who waits is answered at once.
+again, then kills the worker; the one who waits is answered at once. A release ends at a step of
+time, in its worker (`query_tasks`): so does whatever depends on that here, for whoever waits for
+the worker, for who cancels, and for who counts what is running. A worker that is lost in the middle
+of a task is missed at a step, too.
 """
 
 import asyncio
 import contextlib
 import logging
-import os
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +33,7 @@ from time import monotonic
 from typing import Any
 
 from takifugu.server.settings import ServerSettings
-from takifugu.server.work.tasks import TASK_MODULES, Task
+from takifugu.server.work.tasks import TASK_MODULES, EncodedJson, Task
 from takifugu.server.work.work_errors import (
     WorkCancelled,
     WorkerLost,
@@ -39,7 +41,7 @@ from takifugu.server.work.work_errors import (
     WorkTimedOut,
 )
 from takifugu.server.work.worker_process import Progress, WorkerGone, WorkerProcess
-from takifugu.visible import visible
+from takifugu.session.time_steps import until_step
 
 LONG = 2.0  # seconds from which on a task is long
 GRACE = 0.5  # seconds that a cancelled task may still run
@@ -86,7 +88,6 @@ class WorkPool:
         self._failed_starts = 0
         self._unable_since: float | None = None
         self._closed = False
-        self._output: tuple[int, int] | None = None
 
     @property
     def waiting(self) -> int:
@@ -151,7 +152,8 @@ class WorkPool:
         """The worker that will do a task, once one is free for it."""
         waits = {item.started} if stop is None else {item.started, stop}
         try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            if not item.started.done():
+                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             self._withdraw(item)
             raise
@@ -195,12 +197,15 @@ class WorkPool:
             kind, content = work.result()
         except WorkerGone:
             log.error("worker %d was lost during task %r", worker.pid, item.task.name)
+            if item.task.key is not None:
+                took = monotonic() - worker.since
+                await asyncio.sleep(until_step(took, self.settings.time_step))
             raise WorkerLost(item.task) from None
         finally:
             self._free(worker)
         if kind == "problem":
             raise WorkFailed(content)
-        return content
+        return EncodedJson(content) if item.task.encoded else content
 
     @property
     def _limit(self) -> float:
@@ -287,7 +292,7 @@ class WorkPool:
         def turn(one: _Waiting) -> tuple[int, int, int]:
             return running[one.who], served[one.who], one.number
 
-        for item in sorted(self._queue, key=turn):
+        for item in self._queue if len(self._queue) == 1 else sorted(self._queue, key=turn):
             dataset = item.task.dataset
             worker = next((one for one in idle if dataset in one.datasets), idle[0])
             if not only_short or self._is_short(item.task, worker):
@@ -298,7 +303,7 @@ class WorkPool:
 
     def _start(self) -> None:
         try:
-            worker = WorkerProcess.start(self._log_pipe())
+            worker = WorkerProcess.start()
         except OSError as error:  # no memory, no processes left
             log.error("no worker can be started: %s", error.strerror)
             self._fail_waiting()
@@ -308,7 +313,7 @@ class WorkPool:
 
     async def _begin(self, worker: WorkerProcess) -> None:
         try:
-            await worker.begin(self.project_file, self._modules)
+            await worker.begin(self.project_file, self._modules, self.settings.time_step)
         except WorkerGone:
             self._remove(worker)
             self._failed_starts += 1
@@ -350,28 +355,12 @@ class WorkPool:
         if not await worker.ended(5):
             worker.kill()
             await worker.ended(5)
+        worker.printed.close()
 
     def _later(self, work: Any) -> None:
         made = asyncio.ensure_future(work)
         self._background.add(made)
         made.add_done_callback(self._background.discard)
-
-    def _log_pipe(self) -> int:
-        """The descriptor that workers print to; its lines go to the log."""
-        if self._output is None:
-            reading, writing = os.pipe()
-            os.set_blocking(reading, False)
-            self._output = reading, writing
-            asyncio.get_running_loop().add_reader(reading, self._printed)
-        return self._output[1]
-
-    def _printed(self) -> None:
-        if self._output is None:
-            return
-        with contextlib.suppress(BlockingIOError):
-            text = os.read(self._output[0], 65536).decode(errors="replace")
-            for line in filter(str.strip, text.splitlines()):
-                log.warning("a worker printed: %s", visible(line[:1000]))
 
     async def close(self) -> None:
         """End every worker; tasks that wait or run are cancelled."""
@@ -388,8 +377,3 @@ class WorkPool:
             self._remove(worker)
         while self._background:
             await asyncio.gather(*self._background, return_exceptions=True)
-        if self._output is not None:
-            asyncio.get_running_loop().remove_reader(self._output[0])
-            for handle in self._output:
-                os.close(handle)
-            self._output = None

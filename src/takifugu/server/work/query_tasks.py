@@ -3,6 +3,9 @@
 A release is charged under a key that stands for its request, so that the same request is one
 charge however often it is sent: by a client that heard nothing, after a worker was killed, or after
 the server was. The worker answers only when the answer is recorded beside its charge.
+
+Counting and drawing take whole steps of `ServerSettings.time_step`, in the worker: the answer is
+recorded, or the failure told, and the worker free for others, at the end of a step.
 """
 
 from typing import Any
@@ -71,6 +74,7 @@ def release(host: WorkerHost, asked: Task) -> dict[str, Any]:
     if asked.key is None:
         raise UnsoundRequest("a release needs a key that names the request", field="key")
     session = _session(host, asked)
+    session.release_in_steps(host.time_step)
     wanted = AskedRelease(
         dataset=str(asked.dataset),
         analyst=asked.actor.name,

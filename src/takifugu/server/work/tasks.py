@@ -5,8 +5,9 @@ workers import these modules. It is given the worker and the task, and returns p
 JSON knows, and bytes.
 """
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from takifugu.server.roles import Actor
@@ -24,6 +25,21 @@ TASK_MODULES = (
 
 
 @dataclass(frozen=True)
+class EncodedJson:
+    """A result as the JSON that a response has, made in the worker: the server passes it on.
+
+    Attributes:
+        content: The JSON, in ASCII.
+    """
+
+    content: bytes
+
+    def document(self) -> Any:
+        """What it says."""
+        return json.loads(self.content)
+
+
+@dataclass(frozen=True)
 class Task:
     """What a worker is to do.
 
@@ -32,12 +48,14 @@ class Task:
         dataset: The dataset that it is about; None if it is about none, or about several.
         actor: Who asked for it.
         options: What the task needs beside that, as plain values.
+        encoded: Whether the result is wanted as `EncodedJson`.
     """
 
     name: str
     dataset: str | None
     actor: Actor
     options: Mapping[str, Any] = field(default_factory=dict)
+    encoded: bool = False
 
     @property
     def key(self) -> str | None:
@@ -50,8 +68,9 @@ class Task:
         return {
             "name": self.name,
             "dataset": self.dataset,
-            "actor": asdict(self.actor),
+            "actor": {**vars(self.actor)},
             "options": dict(self.options),
+            "encoded": self.encoded,
         }
 
     @classmethod

@@ -100,15 +100,15 @@ def _watch(end: socket.socket) -> None:
 
 
 def _silence() -> None:
-    """Keep values out of what is printed: an uncaught error gives its kind and place alone."""
+    """Keep values out of messages: an uncaught error gives its kind and place alone, to the log."""
     warnings.showwarning = _warned
+    sys.excepthook = lambda _, error, __: _uncaught("a worker ended", error)
+    threading.excepthook = lambda found: _uncaught("a thread of a worker ended", found.exc_value)
+    sys.unraisablehook = lambda found: _uncaught("an error was not handled", found.exc_value)
 
-    def uncaught(kind: type[BaseException], error: BaseException | None, *_: Any) -> None:
-        sys.stderr.write(f"a worker ended: {kind.__name__} at {_place(error)}\n")
-        sys.stderr.flush()
 
-    sys.excepthook = uncaught
-    threading.excepthook = lambda found: uncaught(found.exc_type, found.exc_value)
+def _uncaught(what: str, error: BaseException | None) -> None:
+    log.error("%s: %s at %s", what, type(error).__name__, _place(error))
 
 
 def _warned(
@@ -136,9 +136,11 @@ def _place(error: BaseException | None) -> str:
 def _done(host: WorkerHost, task: Task) -> bytes:
     """The message that says how a task ended."""
     from takifugu.server.api.problems import problem_of
+    from takifugu.server.api.strict_json import json_bytes
 
     try:
-        return _ended(host, "result", TASKS[task.name](host, task))
+        result = TASKS[task.name](host, task)
+        return _ended(host, "result", json_bytes(result) if task.encoded else result)
     except Exception as error:  # noqa: BLE001 - whatever it is: told as far as they may know
         host.drop_after(task.dataset, error)
         return _ended(host, "problem", problem_of(error, task.actor.role, key=task.key))
@@ -149,11 +151,11 @@ def _ended(host: WorkerHost, kind: str, content: Any) -> bytes:
     return plain_messages.packed((kind, facts))
 
 
-def serve(pipe: _Pipe, project_file: Path) -> None:
+def serve(pipe: _Pipe, project_file: Path, time_step: float) -> None:
     """Do tasks until the server is gone."""
     threading.Thread(target=_watch, args=(pipe.end,), daemon=True).start()
     progress = _Progress(pipe)
-    host = WorkerHost(project_file, progress)
+    host = WorkerHost(project_file, progress, time_step)
     pipe.send("ready", os.getpid())
     with contextlib.suppress(EOFError, OSError):  # the server is gone
         while True:
@@ -169,15 +171,19 @@ def main() -> NoReturn:
     for ignored in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ignored, signal.SIG_IGN)
     end_with(parent)
-    _silence()
     with socket.socket(fileno=handle) as end:
         end.set_inheritable(False)
         pipe = _Pipe(end)
-        begin = plain_messages.receive(pipe.incoming)
         logging.basicConfig(level=logging.INFO, handlers=[_ToServer(pipe)])
-        for module in begin["modules"]:
-            importlib.import_module(module)
-        serve(pipe, Path(begin["project"]))
+        _silence()
+        try:
+            begin = plain_messages.receive(pipe.incoming)
+            for module in begin["modules"]:
+                importlib.import_module(module)
+            serve(pipe, Path(begin["project"]), float(begin["time_step"]))
+        except Exception as error:  # noqa: BLE001 - told while there is somebody to tell
+            _uncaught("a worker ended", error)
+            sys.exit(1)
     sys.exit(0)
 
 

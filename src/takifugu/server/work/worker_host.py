@@ -26,11 +26,14 @@ class WorkerHost:
     Attributes:
         project_file: The project that is served.
         say: Tells the one who waits what is being done.
+        time_step: Seconds; a release works on rows for a whole number of such steps.
         opening: Seconds that the present task spent on opening datasets.
     """
 
-    def __init__(self, project_file: Path, say: Callable[[str], None]) -> None:
-        self.project_file, self.say = project_file, say
+    def __init__(
+        self, project_file: Path, say: Callable[[str], None], time_step: float = 0.0
+    ) -> None:
+        self.project_file, self.say, self.time_step = project_file, say, time_step
         self.opening = 0.0
         self._project: Project | None = None
         self._read: Identity = None

@@ -15,6 +15,7 @@ from typing import Any
 
 from takifugu.server.work import plain_messages
 from takifugu.server.work.plain_messages import NotPlain
+from takifugu.server.work.printed_bytes import PrintedBytes
 from takifugu.server.work.tasks import Task
 
 Progress = Callable[[str], None]
@@ -37,10 +38,13 @@ class WorkerProcess:
         opening: Seconds that the last task spent on opening datasets.
         expected_long: Whether its task was expected to take long.
         lost: Whether it is of no more use: killed, told to end, or gone.
+        printed: How much it has printed.
     """
 
-    def __init__(self, process: "subprocess.Popen[bytes]", end: socket.socket) -> None:
-        self._process, self._end = process, end
+    def __init__(
+        self, process: "subprocess.Popen[bytes]", end: socket.socket, printed: PrintedBytes
+    ) -> None:
+        self._process, self._end, self.printed = process, end, printed
         self._writer: asyncio.StreamWriter | None = None
         self._reader: asyncio.StreamReader | None = None
         self.task: Task | None = None
@@ -51,25 +55,33 @@ class WorkerProcess:
         self.expected_long = False
 
     @classmethod
-    def start(cls, output: int) -> "WorkerProcess":
-        """Start a process; what it prints goes to the descriptor ``output``.
+    def start(cls) -> "WorkerProcess":
+        """Start a process. What it prints is counted and goes nowhere: see `PrintedBytes`.
 
         It has a session of its own, so that no terminal signals it and all that it starts can be
         killed with it, and inherits nothing but its end of the pipe.
         """
         ours, theirs = socket.socketpair()
-        with theirs:
+        reading, writing = os.pipe()
+        try:
             command = ("-P", "-m", "takifugu.server.work.worker")
             process = subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
                 [sys.executable, *command, str(theirs.fileno()), str(os.getpid())],
                 stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
+                stdout=writing,
+                stderr=writing,
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
             )
+        except OSError:
+            ours.close()
+            os.close(reading)
+            raise
+        finally:
+            theirs.close()
+            os.close(writing)
         ours.setblocking(False)
-        return cls(process, ours)
+        return cls(process, ours, PrintedBytes(reading, process.pid))
 
     @property
     def pid(self) -> int:
@@ -81,14 +93,15 @@ class WorkerProcess:
         """Whether it waits for a task."""
         return self.ready and not self.lost and self.task is None
 
-    async def begin(self, project_file: Path, modules: Sequence[str]) -> None:
+    async def begin(self, project_file: Path, modules: Sequence[str], time_step: float) -> None:
         """Tell it what it is about, and wait until it is ready; `WorkerGone` if it cannot be."""
         try:
             self._reader, self._writer = await asyncio.open_connection(sock=self._end)
         except (OSError, ValueError):  # killed meanwhile
             self.kill()
             raise WorkerGone from None
-        self._write({"project": str(project_file), "modules": list(modules)})
+        about = {"project": str(project_file), "modules": list(modules), "time_step": time_step}
+        self._write(about)
         kind, _ = await self._receive(None)
         self.ready = kind == "ready"
         self.since = monotonic()

@@ -1,6 +1,7 @@
 // The page that asks: what a query costs is shown while it is typed, and it is released once.
 
 import { Problem, call, finished } from "./calls.js";
+import { coded } from "./coded_text.js";
 import { complete, filledIn, markWrong, showOptions } from "./ask_form.js";
 
 const PAUSE = 300; // milliseconds without typing after which a query is planned
@@ -110,18 +111,6 @@ function show({ plan: found, words, approval }) {
 
 function sentence(text) {
   return text && `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
-}
-
-function coded(text) {
-  // Text in which names in backticks are code.
-  const parts = text.split("`");
-  if (parts.length % 2 === 0) return [text];
-  return parts.map((part, place) => {
-    if (place % 2 === 0) return part;
-    const code = document.createElement("code");
-    code.textContent = part;
-    return code;
-  });
 }
 
 function offer(button, epsilon, why) {
