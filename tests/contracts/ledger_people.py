@@ -241,6 +241,67 @@ def test_a_refusal_allows_nothing_and_withdraws_what_was_allowed(ledger: Ledger)
     assert ledger.verify().sound
 
 
+def test_a_refusal_of_a_request_withdraws_that_request_alone(ledger: Ledger) -> None:
+    wanted = charge("0.25", analyst="ana")
+    body = wanted.body()
+    asked = {key: body[key] for key in ("dataset", "analyst", "question")}
+    owner, ana = ledger.acting("olga"), ledger.acting("ana")
+    refusal: dict[str, Any] = {**asked, "words": "stays", "epsilon": "0.5"}
+    one, two = (approve(ledger, wanted, request=which) for which in ("r1", "r2"))
+    whole = approve(ledger, wanted)
+    refused = owner.refuse_request(**refusal, request="r1")
+    assert refused.body["request"] == "r1"
+    with ledger.decision_on(body["question"], "r1") as last:
+        assert last == refused
+    with ledger.decision_on(body["question"], "r3") as last:
+        assert last is None
+    with raises(ApprovalRefused, reason="withdrawn", approval=one):
+        ana.charge(named(wanted, one), DOUBLING)
+    for number in (two, whole):
+        ana.charge(named(wanted, number), DOUBLING)
+    assert ledger.verify().sound
+    three = approve(ledger, wanted, request="r3")
+    owner.refuse_request(**refusal)  # the query, whoever asked for it
+    with raises(ApprovalRefused, reason="withdrawn", approval=three):
+        ana.charge(named(wanted, three), DOUBLING)
+
+
+def test_what_a_check_refuses_is_not_written(ledger: Ledger) -> None:
+    wanted = charge("0.25", analyst="ana")
+    number, seen = approve(ledger, wanted, request="r1"), []
+
+    def check(last: Any) -> None:
+        seen.append(None if last is None else last.seq)
+        raise KeyError
+
+    for which in ("r1", "r2"):
+        with pytest.raises(KeyError):
+            approve(ledger, wanted, request=which, check=check)
+    assert seen == [number, None] and ledger.head().seq == number
+    with raises(InvalidCharge, field="request"):
+        approve(ledger, wanted, request="")
+
+
+def test_verify_finds_a_charge_whose_request_was_refused(url: str, opened: Opener) -> None:
+    ledger = opened(url, witness=False)
+    ledger.set_budget("ward", 2)
+    wanted = charge("0.25", analyst="ana")
+    body = wanted.body()
+    asked = {key: body[key] for key in ("dataset", "analyst", "question")}
+    number = approve(ledger, wanted, request="r1")
+    ledger.acting("olga").refuse_request(**asked, words="stays", epsilon="0.5", request="r2")
+    receipt = ledger.acting("ana").charge(named(wanted, number), DOUBLING)
+    assert ledger.verify().sound
+
+    def same_request(body: dict[str, Any]) -> None:
+        if body["kind"] == "approval":
+            body["request"] = "r1"
+
+    rewritten(url, same_request)
+    found = {(problem.reason, problem.event) for problem in ledger.verify().problems}
+    assert ("approval", receipt.anchor.seq) in found
+
+
 def test_an_approval_holds_under_the_terms_that_the_owner_saw(ledger: Ledger) -> None:
     wanted = charge("0.25", analyst="ana")
     number = approve(ledger, wanted)

@@ -341,6 +341,41 @@ def test_the_first_decision_stands(state: ServerState, another: Opener) -> None:
     assert found is not None and found.state in outcomes
 
 
+def test_a_claimed_request_is_of_one_owner_and_waits_for_everybody_else(
+    state: ServerState, another: Opener, clock: Clock
+) -> None:
+    made, other = state.ask_approval(asked()), another()
+    with raises(StateConflict, reason="same person"):
+        state.claim_decision(1, "approved", "Ana")
+    claimed = state.claim_decision(1, "approved", "olga", "fine")
+    assert claimed.claim is not None and claimed.claim.at == clock.time
+    assert replace(claimed, claim=None) == made and other.approval(1) == claimed
+    assert other.approvals("pending") == [claimed] and claimed.identity == made.identity
+    with raises(StateConflict, reason="decided"):
+        other.claim_decision(1, "refused", "otto")
+    with raises(StateConflict, reason="decided"):
+        other.decide(1, "withdrawn", "ana")
+    for claim in (None, "another"):
+        with raises(StateConflict, reason="decided"):
+            other.decide(1, "approved", "olga", event=9, claim=claim)
+    assert other.drop_claim(1, "another") == claimed
+    assert other.drop_claim(1, claimed.claim.id) == made
+    with raises(StateConflict, reason="decided"):
+        state.decide(1, "approved", "olga", event=9, claim=claimed.claim.id)
+    again = state.claim_decision(1, "refused", "otto", "no")
+    assert again.claim is not None and again.claim.id != claimed.claim.id
+    done = other.decide(1, "refused", "otto", event=9, note="no", claim=again.claim.id)
+    assert (done.state, done.claim, done.note) == ("refused", None, "no")
+    assert state.approval(1) == done == state.drop_claim(1, again.claim.id)
+
+
+def test_no_two_requests_have_one_identity(state: ServerState, clock: Clock) -> None:
+    found = [state.ask_approval(one) for one in (asked(), asked("k2"), asked(analyst="bo"))]
+    clock.move(timedelta(microseconds=1))
+    later = replace(found[0], asked=clock.time)  # of a state that was set back
+    assert len({one.identity for one in (*found, later)}) == 4
+
+
 def test_what_became_of_an_approved_request(state: ServerState) -> None:
     for number in (1, 2, 3):
         state.ask_approval(asked(f"k{number}"))

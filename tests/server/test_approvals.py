@@ -319,9 +319,9 @@ def test_a_decision_in_the_ledger_alone_is_adopted(
     assert [study.approval(n).state for n in (1, 2, 3)] == ["pending"] * 3
     first, second = study.events("approval")
     adopted = adopt_decisions(study.state, study.ledger)
-    assert [(one.id, one.state, one.event, one.decided_by) for one in adopted] == [
-        (1, "approved", first.seq, "olga"),
-        (2, "refused", second.seq, "olga"),
+    assert [(one.id, one.state, one.event, one.decided_by, one.note) for one in adopted] == [
+        (1, "approved", first.seq, "olga", "a note"),
+        (2, "refused", second.seq, "olga", "a note"),
     ]
     assert study.approval(3).state == "pending"
     assert adopt_decisions(study.state, study.ledger) == []
@@ -346,7 +346,7 @@ def test_the_same_decision_again_writes_no_second_event(
     assert len(simple.events("approval")) == 1
 
 
-def test_another_decision_than_the_one_that_was_lost_counts(
+def test_another_decision_does_not_replace_the_one_that_was_lost(
     simple: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     simple.release(QUERY)
@@ -358,10 +358,11 @@ def test_another_decision_than_the_one_that_was_lost_counts(
         patched.setattr(ServerState, "decide", ends)
         with pytest.raises(Killed):
             simple.decide(1)
-    assert simple.decide(1, "refused").state == "refused"
-    lost = simple.events("approval")[0].seq
-    with raises(ApprovalRefused, reason="withdrawn"), simple.session() as session:
-        session.release(session.plan.histogram(by="zone", epsilon=1), key="k9", approval=lost)
+    with raises(StateConflict, reason="decided"):  # it is in the ledger, and found there
+        simple.decide(1, "refused")
+    (event,) = simple.events("approval")
+    now = simple.approval(1)
+    assert (now.state, now.event, now.decided_by) == ("approved", event.seq, "olga")
 
 
 def test_a_decision_of_before_a_request_is_not_its_own(simple: Study) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from takifugu._exact import Number, exactly
 from takifugu.errors import ApprovalRefused, InvalidCharge, LedgerConflict
@@ -195,7 +195,15 @@ class OwnerDecisions(OpenStore):
             return append("access", content)
 
     def approve(
-        self, *, dataset: str, analyst: str | None, question: str, words: str, epsilon: Number
+        self,
+        *,
+        dataset: str,
+        analyst: str | None,
+        question: str,
+        words: str,
+        epsilon: Number,
+        request: str | None = None,
+        check: Callable[[Event | None], object] | None = None,
     ) -> Event:
         """Allow one query of one analyst; its charge then names this event, once.
 
@@ -205,47 +213,82 @@ class OwnerDecisions(OpenStore):
             question: What identifies the query: ``charge.body()["question"]``.
             words: The query in words, as the owner saw it.
             epsilon: What it costs alone, as the owner saw it: the Pufferfish ε.
+            request: What identifies the request, where the same query may be asked for twice.
+            check: Called under the lock with the last decision on this request, or None; what it
+                raises keeps the event from being written.
 
         Raises:
             ApprovalRefused: The actor is the analyst: that is one person, not two.
         """
-        return self._decide(approved_requests.APPROVED, dataset, analyst, question, words, epsilon)
+        asked = _Asked(dataset, analyst, question, words, epsilon, request)
+        return self._decide(approved_requests.APPROVED, asked, check)
 
     def refuse_request(
-        self, *, dataset: str, analyst: str | None, question: str, words: str, epsilon: Number
-    ) -> Event:
-        """Refuse one query of one analyst; an approval of it that is not used yet is withdrawn."""
-        return self._decide(approved_requests.REFUSED, dataset, analyst, question, words, epsilon)
-
-    def _decide(
         self,
-        decision: str,
+        *,
         dataset: str,
         analyst: str | None,
         question: str,
         words: str,
         epsilon: Number,
+        request: str | None = None,
+        check: Callable[[Event | None], object] | None = None,
     ) -> Event:
-        check_name(dataset, "dataset")
-        check_name(question, "question")
-        check_text(words, "words")
-        if analyst is not None:
-            check_name(analyst, "analyst")
+        """Refuse one query of one analyst; an approval of it that is not used yet is withdrawn.
+
+        With ``request``, only approvals of that request are. For the arguments see `approve`.
+        """
+        asked = _Asked(dataset, analyst, question, words, epsilon, request)
+        return self._decide(approved_requests.REFUSED, asked, check)
+
+    @contextmanager
+    def decision_on(self, question: str, request: str) -> Iterator[Event | None]:
+        """The last decision on a request, or None; nobody decides until the block is left."""
+        with self._deciding() as (connection, _):
+            yield approved_requests.decision_on(connection, question, request)
+
+    def _decide(
+        self, decision: str, asked: "_Asked", check: Callable[[Event | None], object] | None
+    ) -> Event:
+        check_name(asked.dataset, "dataset")
+        check_name(asked.question, "question")
+        check_text(asked.words, "words")
+        for field in ("analyst", "request"):
+            if getattr(asked, field) is not None:
+                check_name(getattr(asked, field), field)
         approves = decision == approved_requests.APPROVED
-        if approves and approved_requests.same_person(self._actor, analyst):
-            raise ApprovalRefused(None, "person", dataset=dataset)
+        if approves and approved_requests.same_person(self._actor, asked.analyst):
+            raise ApprovalRefused(None, "person", dataset=asked.dataset)
         content: dict[str, Any] = {
-            "dataset": dataset,
-            "analyst": analyst,
-            "question": question,
+            "dataset": asked.dataset,
+            "analyst": asked.analyst,
+            "question": asked.question,
             "decision": decision,
-            "words": words,
-            "epsilon": write_fraction(exactly(epsilon, "epsilon"), "epsilon"),
+            "words": asked.words,
+            "epsilon": write_fraction(exactly(asked.epsilon, "epsilon"), "epsilon"),
         }
+        if asked.request is not None:
+            content["request"] = asked.request
         with self._deciding() as (connection, append):
+            if check is not None:
+                last = None
+                if asked.request is not None:
+                    last = approved_requests.decision_on(connection, asked.question, asked.request)
+                check(last)
             return append(
-                "approval", content | {"under": approved_requests.under(connection, dataset)}
+                "approval", content | {"under": approved_requests.under(connection, asked.dataset)}
             )
+
+
+class _Asked(NamedTuple):
+    """What an owner decides about: see `OwnerDecisions.approve`."""
+
+    dataset: str
+    analyst: str | None
+    question: str
+    words: str
+    epsilon: Number
+    request: str | None
 
 
 def _budget(

@@ -62,9 +62,15 @@ class ApprovalDesk:
         state = self._services.state
         if decision == "approved":
             await asyncio.to_thread(self._refuse_gone, number, actor)
-        found = await self._of_ledger(
-            lambda ledger: approvals.decide(state, ledger, number, decision, actor.name, note)
-        )
+        try:
+            found = await self._of_ledger(
+                lambda ledger: approvals.decide(state, ledger, number, decision, actor.name, note)
+            )
+        except StateConflict:
+            known = await asyncio.to_thread(state.approval, number)
+            if known is not None and known.state == "approved":
+                self.follow(known)  # a decision that a crash had left is found by the next one
+            raise
         if found.state == "approved":
             self.follow(found)
         return found

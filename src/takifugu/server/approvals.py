@@ -1,26 +1,35 @@
 """Releases that wait for an owner: from the request to the result, whatever crashes in between.
 
 An analyst asks for a release that the policy wants a second person for. The request is stored under
-the analyst's idempotency key: `pending`. An owner decides: an event of the ledger, then the request
-is `approved` or `refused`. An approved one is released at once, under the original key and the
-analyst's name, and its charge names the event: `released`, or `failed` with the problem.
+the analyst's idempotency key: `pending`. An owner decides: the request is claimed, an event of the
+ledger is written, then the request is `approved` or `refused`. An approved one is released at once,
+under the original key and the analyst's name, and its charge names the event: `released`, or
+`failed` with the problem.
 
 Each step is durable before the next begins, and each can be done again:
 
 * before the request is stored nothing has happened; afterwards the same key finds it;
-* after the event and before the request is marked, `adopt_decisions` finds the event by dataset,
-  analyst and query, and marks the request: no second event is written;
+* a claim (who decides, what, their note) keeps every other owner, on whichever server, and a
+  withdrawal away: they are told so, and write nothing;
+* after the claim and before the event, `adopt_decisions` drops the claim: the request waits again;
+* after the event and before the request is marked, `adopt_decisions` finds the event by the
+  request that it names, never by its query alone, and marks the request: no second event is
+  written;
 * after that and before the charge, or before its answer is recorded, the same release is done
   again under the same key: the ledger charges a key once and records one answer for it;
 * after the answer and before the request is marked `released`, the same.
+
+A claim may be dropped while its maker is only slow. So both look at the other side under the lock
+of the ledger: an event is written if the claim is still there and nothing was decided, and a claim
+is dropped if there is no event. One of the two comes first, and the other one sees it.
 
 What an approval is about is the query as the ledger identifies it: rows, mechanism, loss and the
 state of the data. If any of these changed, the approval is void, and the request fails saying so.
 """
 
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from takifugu.errors import TakifuguError, UnsoundRequest
@@ -40,7 +49,7 @@ if TYPE_CHECKING:
 
 Decision = Literal["approved", "refused"]
 TRY_AGAIN = 503  # the status of what may pass: a ledger that is locked, a database that is down
-_DECIDING = threading.Lock()  # so that one request gets one event
+PATIENCE = timedelta(minutes=1)  # until a claim of somebody else is looked into
 
 
 @dataclass(frozen=True)
@@ -212,68 +221,104 @@ def decide(
     """Approve or refuse a request that waits: an event of the ledger, then the request.
 
     Raises:
-        StateConflict: There is none, somebody has decided, or who asks would decide.
+        StateConflict: There is none, somebody has decided or is deciding, or who asks would decide.
+            The ledger then has no event of this decision.
     """
-    with _DECIDING:
-        known = state.approval(number)
-        if known is None:
-            raise StateConflict(f"there is no request {number}", field="request", reason="unknown")
-        if folded(by) == folded(known.request.analyst):
+    known = state.approval(number)
+    if known is not None and known.claim is not None:
+        late = state.now() - known.claim.at > PATIENCE
+        if late or folded(known.claim.by) == folded(by):  # whose attempt before this one was lost
+            now = _settled(state, ledger, known)
+            if _decided_so(now, decision, by):
+                return now
+    claimed = state.claim_decision(number, decision, by, note)
+    try:
+        event = _written(state, ledger, claimed, by, decision)
+    except Exception as error:  # also of an event that is there: its answer may have been lost
+        try:
+            now = _settled(state, ledger, claimed)
+        except TakifuguError:
+            raise error from None  # the claim stays, until it is looked into
+        if _decided_so(now, decision, by):
+            return now
+        raise
+    return _marked(state, claimed, event)
+
+
+def _decided_so(now: Approval, decision: Decision, by: str) -> bool:
+    """Whether the ledger has this decision of this owner."""
+    same = (now.state == "refused") == (decision == "refused")
+    return now.event is not None and now.decided_by == by and same
+
+
+def _written(
+    state: ServerState, ledger: "Ledger", claimed: Approval, by: str, decision: Decision
+) -> "Event":
+    """Write the event of a claimed decision, unless the claim was dropped or there is one."""
+    request = claimed.request
+
+    def check(last: "Event | None") -> None:
+        now = state.approval(claimed.id)
+        if last is not None or now is None or now.claim != claimed.claim:
             raise StateConflict(
-                f"request {number} was asked by {known.request.analyst!r:.80}; have another person"
-                " decide",
-                field="by",
-                reason="same person",
-            )
-        if known.state != "pending":
-            raise StateConflict(
-                f"request {number} is {known.state} already; nothing was changed",
+                f"request {claimed.id} was decided, or taken back to those that wait, by another"
+                " server; nothing was changed. Look at it again",
                 field="request",
                 reason="decided",
             )
-        event = _event_of(state, ledger, known)
-        if event is None or (event.body["decision"], event.body["actor"]) != (decision, by):
-            owner, request = ledger.acting(by), known.request
-            write = owner.approve if decision == "approved" else owner.refuse_request
-            event = write(
-                dataset=request.dataset,
-                analyst=request.analyst,
-                question=request.question,
-                words=request.words,
-                epsilon=request.epsilon,
-            )
-        return state.decide(number, decision, by, event=event.seq, note=note)
+
+    owner = ledger.acting(by)
+    write = owner.approve if decision == "approved" else owner.refuse_request
+    return write(
+        dataset=request.dataset,
+        analyst=request.analyst,
+        question=request.question,
+        words=request.words,
+        epsilon=request.epsilon,
+        request=claimed.identity,
+        check=check,
+    )
+
+
+def _settled(state: ServerState, ledger: "Ledger", known: Approval) -> Approval:
+    """A request as the ledger has it: decided if it has the event, without the claim if not."""
+    with ledger.decision_on(known.request.question, known.identity) as event:
+        if event is None:
+            return known if known.claim is None else state.drop_claim(known.id, known.claim.id)
+        now = state.approval(known.id) or known
+        return _marked(state, now, event) if now.state == "pending" else now
+
+
+def _marked(state: ServerState, known: Approval, event: "Event") -> Approval:
+    """Mark a request that waits with the decision that the ledger has."""
+    claim, decision, by = known.claim, event.body["decision"], event.body["actor"]
+    own = claim is not None and (claim.decision, claim.by) == (decision, by)
+    try:
+        return state.decide(
+            *(known.id, decision, by),
+            event=event.seq,
+            note=claim.note if claim is not None and own else "",
+            claim=None if claim is None else claim.id,
+            at=event.at,
+        )
+    except StateConflict:
+        now = state.approval(known.id)
+        if now is None or now.event != event.seq:
+            raise
+        return now  # another server was quicker to find the event
 
 
 def adopt_decisions(state: ServerState, ledger: "Ledger") -> list[Approval]:
-    """Mark requests whose decision is in the ledger and, after a crash, not here: these."""
-    found = []
-    with _DECIDING:
-        for known in _every(state, "pending"):
-            event = _event_of(state, ledger, known)
-            if event is not None:
-                decision: Decision = event.body["decision"]
-                by = event.body["actor"]
-                found.append(state.decide(known.id, decision, by, event=event.seq))
-    return found
+    """Settle what a crash has left: requests whose decision is in the ledger and not here.
 
+    A request that somebody had begun to decide, and whose decision the ledger does not have, waits
+    again.
 
-def _event_of(state: ServerState, ledger: "Ledger", known: Approval) -> "Event | None":
-    """The latest decision on a request that no request is marked with; None if there is none."""
-    request, last = known.request, ledger.head().seq + 1
-    while True:
-        page = ledger.events(
-            kind="approval", dataset=request.dataset, analyst=request.analyst, before=last
-        )
-        for event in page:
-            if event.at < known.asked:
-                return None
-            if event.body["question"] == request.question:
-                taken = state.approval_of_event(event.seq) is not None
-                return None if taken else event
-        if not page:
-            return None
-        last = page[-1].seq
+    Returns:
+        The requests that are decided now.
+    """
+    settled = (_settled(state, ledger, known) for known in _every(state, "pending"))
+    return [now for now in settled if now.state != "pending"]
 
 
 def to_resume(state: ServerState) -> list[Approval]:

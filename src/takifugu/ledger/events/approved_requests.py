@@ -9,7 +9,8 @@ such a charge only if the approval
 * was made by another person than the one who charges and the one who asks, however their names are
   spelt;
 * was made under the terms and the rules that are still in force: what the owner saw is its price;
-* was not refused afterwards, and is named by no other charge, also not by one that was lost: where
+* was not refused afterwards (a refusal that names a request withdraws approvals of that request
+  alone), and is named by no other charge, also not by one that was lost: where
   an owner accepted that history is lost, no approval before that counts.
 
 All of this is looked up under the ledger's lock, by an index of queries, so that no two charges use
@@ -31,6 +32,18 @@ _SINCE = Statement(
     f"SELECT seq FROM {EVENTS} WHERE question = :question AND seq > :number"
     " AND kind IN ('approval', 'charge', 'reuse') ORDER BY seq"
 )
+_DECISIONS = Statement(
+    f"SELECT seq FROM {EVENTS} WHERE question = :question AND kind = 'approval' ORDER BY seq DESC"
+)
+
+
+def decision_on(connection: Connection, question: str, request: str) -> chain.Event | None:
+    """The last decision on a request of a query; None if there is none."""
+    for row in _DECISIONS.all(connection, {"question": question}):
+        event = chain.one(connection, row.seq)
+        if event.body.get("request") == request:
+            return event
+    return None
 
 
 def under(connection: Connection, dataset: str) -> int | None:
@@ -59,7 +72,7 @@ def refuse_unfit(connection: Connection, body: Mapping[str, Any]) -> None:
             later = chain.one(connection, row.seq).body
             if later.get("approval") == number:
                 raise ApprovalRefused(number, "used", dataset=body["dataset"])
-            if withdraws(later, body):
+            if found is not None and withdraws(later, found):
                 raise ApprovalRefused(number, "withdrawn", dataset=body["dataset"])
     else:
         raise ApprovalRefused(number, reason, dataset=body["dataset"])
@@ -89,12 +102,16 @@ def misfit(
     return None if approval["under"] == accepted else "terms"
 
 
-def withdraws(later: Mapping[str, Any], charge: Mapping[str, Any]) -> bool:
-    """Whether an event after an approval of the same query refuses it after all."""
+def withdraws(later: Mapping[str, Any], approval: Mapping[str, Any]) -> bool:
+    """Whether an event after an approval refuses it after all.
+
+    One that names no request is about the query, whoever asked for it and however often.
+    """
     return (
         later["kind"] == "approval"
         and later["decision"] == REFUSED
-        and (later["dataset"], later["analyst"]) == (charge["dataset"], charge["analyst"])
+        and all(later[part] == approval[part] for part in ("dataset", "analyst", "question"))
+        and later.get("request") in (None, approval.get("request"))
     )
 
 
@@ -115,7 +132,7 @@ class ApprovedRequests:
             case "accepted":
                 self._accepted[body["dataset"]] = body["seq"]
             case "approval" if body["decision"] == REFUSED:
-                self._open -= {n for n in self._open if self._same(self._approvals[n], body)}
+                self._open -= {n for n in self._open if withdraws(body, self._approvals[n])}
             case "approval":
                 self._approvals[body["seq"]] = body
                 self._open.add(body["seq"])
@@ -130,7 +147,3 @@ class ApprovedRequests:
                 self._open.discard(number)
                 return reason
         return None
-
-    @staticmethod
-    def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-        return all(one[part] == other[part] for part in ("dataset", "analyst", "question"))

@@ -2,6 +2,11 @@
 
 What was decided is an event of the ledger, which a charge refers to; here is what waits, and the
 query to release once it may be.
+
+A decision is in two places, so who decides claims the request here first: from then on nobody else
+decides it, and it cannot be withdrawn. To everybody else it is still `pending`. The claim ends with
+the decision; where its maker is gone, whoever holds the lock of the ledger and finds no decision
+there drops it (`takifugu.server.approvals`).
 """
 
 import json
@@ -9,9 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, get_args
+from uuid import uuid4
 
 from takifugu.errors import one_of
-from takifugu.ledger.canonical_text import check_name, folded
+from takifugu.ledger.canonical_text import canonical_json, check_name, folded, sha256
 from takifugu.ledger.storage.statement import Connection, Statement, insert
 from takifugu.server.state.state_errors import InvalidApproval, StateConflict
 from takifugu.server.state.state_store import (
@@ -63,6 +69,25 @@ class ApprovalRequest:
 
 
 @dataclass(frozen=True)
+class DecisionClaim:
+    """An owner who is deciding a request: the ledger may have the event already, or not yet.
+
+    Attributes:
+        id: What no other claim has.
+        decision: What they decide.
+        by: Who.
+        note: What they write about it.
+        at: When they began.
+    """
+
+    id: str
+    decision: Literal["approved", "refused"]
+    by: str
+    note: str
+    at: datetime
+
+
+@dataclass(frozen=True)
 class Approval:
     """A request, and what became of it.
 
@@ -78,6 +103,7 @@ class Approval:
         event: The ledger's event of the decision.
         charge: The ledger's event of the release.
         problem: Why the release failed: a problem document, as the analyst may see it.
+        claim: Who is deciding it, while it is pending; only the server sees it.
     """
 
     id: int
@@ -90,12 +116,24 @@ class Approval:
     event: int | None = None
     charge: int | None = None
     problem: Mapping[str, Any] | None = None
+    claim: DecisionClaim | None = None
+
+    @property
+    def identity(self) -> str:
+        """What no other request ever has: the ledger's event of the decision names it.
+
+        Numbers do not do: an old copy of the state that is put back counts from there again.
+        """
+        request = self.request
+        parts = [request.dataset, request.analyst, request.key, request.question, stamp(self.asked)]
+        return sha256(canonical_json(parts, "request"))
 
 
 _FIELDS = ("dataset", "analyst", "question", "words", "epsilon", "why")
 _COLUMNS = (
     *("id", *_FIELDS, "asked_under", "options", "plan", "state"),
     *("asked", "decided", "decided_by", "note", "event", "charge", "problem"),
+    *("claim", "claim_decision", "claim_by", "claim_note", "claim_at"),
 )
 _APPROVAL = f"SELECT {', '.join(_COLUMNS)} FROM {APPROVALS}"
 _ONE = Statement(f"{_APPROVAL} WHERE id = :id")
@@ -104,12 +142,13 @@ _ASKED = Statement(f"{_APPROVAL} WHERE analyst = :analyst AND asked_under = :key
 _PENDING = Statement(
     f"SELECT COUNT(*) AS many FROM {APPROVALS} WHERE state = 'pending' AND analyst = :analyst"
 )
-_DECIDED = Statement(f"{_APPROVAL} WHERE event = :event")
 _LAST = Statement(f"SELECT COALESCE(MAX(id), 0) AS last FROM {APPROVALS}")
 _ADD = insert(APPROVALS, *_COLUMNS)
 _MOVE = Statement(
     f"UPDATE {APPROVALS} SET state = :state, decided = :decided, decided_by = :decided_by,"
-    " note = :note, event = :event, charge = :charge, problem = :problem WHERE id = :id"
+    " note = :note, event = :event, charge = :charge, problem = :problem, claim = :claim,"
+    " claim_decision = :claim_decision, claim_by = :claim_by, claim_note = :claim_note,"
+    " claim_at = :claim_at WHERE id = :id"
 )
 _PAGES = {
     (by_state, by_analyst, latest): Statement(
@@ -167,12 +206,6 @@ class ApprovalTable(StateStore):
             row = _ASKED.one(connection, {"analyst": analyst, "key": key})
         return None if row is None else _approval(row)
 
-    def approval_of_event(self, event: int) -> Approval | None:
-        """The request that an event of the ledger decided."""
-        with self._store.unguarded() as connection:
-            row = _DECIDED.one(connection, {"event": event})
-        return None if row is None else _approval(row)
-
     def approvals(
         self,
         state: ApprovalState | None = None,
@@ -198,6 +231,32 @@ class ApprovalTable(StateStore):
         with self._store.unguarded() as connection:
             return [_approval(row) for row in statement.all(connection, values)]
 
+    def claim_decision(
+        self, number: int, decision: Literal["approved", "refused"], by: str, note: str = ""
+    ) -> Approval:
+        """Begin to decide a request that waits: from now on nobody else does, nor withdraws it."""
+        check_name(by, "by")
+        with self._store.writing() as connection:
+            known = _waiting(connection, number, decision)
+            _refuse_person(known, decision, by)
+            claim = DecisionClaim(uuid4().hex, decision, by, note, self.now())
+            made = replace(known, claim=claim)
+            _MOVE.run(connection, _values(made))
+            return made
+
+    def drop_claim(self, number: int, claim: str) -> Approval:
+        """End a claim without a decision; the request as it is then.
+
+        Whoever does so holds the lock of the ledger, and found no decision on the request there.
+        """
+        with self._store.writing() as connection:
+            known = _found(connection, number)
+            if known.claim is None or known.claim.id != claim:
+                return known
+            made = replace(known, claim=None)
+            _MOVE.run(connection, _values(made))
+            return made
+
     def decide(
         self,
         number: int,
@@ -206,25 +265,27 @@ class ApprovalTable(StateStore):
         *,
         event: int | None = None,
         note: str = "",
+        claim: str | None = None,
+        at: datetime | None = None,
     ) -> Approval:
         """Approve, refuse or withdraw a request that waits; the first who decides does.
 
         An approval or a refusal comes from another person than the one who asked; only that one
-        withdraws.
+        withdraws. A request that is claimed is decided under its ``claim``, which ends. ``at`` is
+        when it was decided, if not now.
         """
         check_name(by, "by")
         with self._store.writing() as connection:
-            known = _waiting(connection, number, state)
-            own = folded(by) == folded(known.request.analyst)
-            if own != (state == "withdrawn"):
-                raise StateConflict(
-                    f"request {number} was asked by {known.request.analyst!r:.80}; "
-                    + ("only they can withdraw it" if not own else "have another person decide"),
-                    field="by",
-                    reason="same person" if own else "another person",
-                )
+            known = _waiting(connection, number, state, claim)
+            _refuse_person(known, state, by)
             made = replace(
-                known, state=state, decided=self.now(), decided_by=by, note=note, event=event
+                known,
+                state=state,
+                decided=at or self.now(),
+                decided_by=by,
+                note=note,
+                event=event,
+                claim=None,
             )
             _MOVE.run(connection, _values(made))
             return made
@@ -258,9 +319,30 @@ def _found(connection: Connection, number: int) -> Approval:
     return _approval(row)
 
 
-def _waiting(connection: Connection, number: int, state: ApprovalState) -> Approval:
-    """The request, if it can get to ``state`` from where it is."""
+def _refuse_person(known: Approval, state: ApprovalState, by: str) -> None:
+    own = folded(by) == folded(known.request.analyst)
+    if own != (state == "withdrawn"):
+        raise StateConflict(
+            f"request {known.id} was asked by {known.request.analyst!r:.80}; "
+            + ("only they can withdraw it" if not own else "have another person decide"),
+            field="by",
+            reason="same person" if own else "another person",
+        )
+
+
+def _waiting(
+    connection: Connection, number: int, state: ApprovalState, claim: str | None = None
+) -> Approval:
+    """The request, if it can get to ``state`` from where it is, under this claim or none."""
     known = _found(connection, number)
+    now = None if known.claim is None else known.claim.id
+    if known.state == "pending" and now != claim:
+        said = "is no longer yours to decide" if now is None else "is being decided by an owner"
+        raise StateConflict(
+            f"request {number} {said}; nothing was changed. Look at it again",
+            field="request",
+            reason="decided",
+        )
     if state not in NEXT.get(known.state, ()):
         raise StateConflict(
             f"request {number} is {known.state} and cannot be {state}; nothing was changed",
@@ -304,6 +386,17 @@ def _values(approval: Approval) -> dict[str, Any]:
         "event": approval.event,
         "charge": approval.charge,
         "problem": None if approval.problem is None else _text(approval.problem, "problem"),
+        **_claim_values(approval.claim),
+    }
+
+
+def _claim_values(claim: DecisionClaim | None) -> dict[str, str | None]:
+    return {
+        "claim": None if claim is None else claim.id,
+        "claim_decision": None if claim is None else claim.decision,
+        "claim_by": None if claim is None else claim.by,
+        "claim_note": None if claim is None else claim.note,
+        "claim_at": None if claim is None else stamp(claim.at),
     }
 
 
@@ -329,4 +422,9 @@ def _approval(row: Any) -> Approval:
         row.event,
         row.charge,
         None if row.problem is None else json.loads(row.problem),
+        None
+        if row.claim is None
+        else DecisionClaim(
+            row.claim, row.claim_decision, row.claim_by, row.claim_note, moment_of(row.claim_at)
+        ),
     )

@@ -43,7 +43,8 @@ FIRST = (
     f"CREATE INDEX takifugu_server_sessions_of ON {SESSIONS} (token)",
     # asked_under: the idempotency key of the request; options: the query, as JSON; event: of the
     # ledger, the decision; charge: of the ledger, what was released; plan: what was shown to the
-    # analyst who asked, as JSON; problem: why an approved release failed, as JSON
+    # analyst who asked, as JSON; problem: why an approved release failed, as JSON; claim: of the
+    # owner who is deciding, from before the ledger's event until the state follows it
     f"""CREATE TABLE {APPROVALS} (
         id BIGINT NOT NULL PRIMARY KEY,
         dataset TEXT NOT NULL,
@@ -62,9 +63,13 @@ FIRST = (
         note TEXT NOT NULL,
         event BIGINT,
         charge BIGINT,
-        problem TEXT)""",
+        problem TEXT,
+        claim VARCHAR(32),
+        claim_decision VARCHAR(20),
+        claim_by TEXT,
+        claim_note TEXT,
+        claim_at VARCHAR(40))""",
     f"CREATE UNIQUE INDEX takifugu_server_asked_once ON {APPROVALS} (analyst, asked_under)",
-    f"CREATE INDEX takifugu_server_approval_events ON {APPROVALS} (event)",
     f"CREATE INDEX takifugu_server_approval_states ON {APPROVALS} (state, id)",
     # one for each analyst who was given the answer of a charge; analyst: empty for nobody by name;
     # hash: of the charge, whose number is used again if history is lost
