@@ -37,11 +37,13 @@ FORBIDDEN: dict[Role, set[str]] = {
     "owner": {  # who can raise the budget does not ask
         "POST /api/v1/datasets/{dataset}/releases",
         *("DELETE /api/v1/approvals/{request}", "POST /datasets/{dataset}/ask"),
+        "POST /approvals/{request}/withdrawal",
         *("GET /api/v1/witness/{ledger}", "PUT /api/v1/witness/{ledger}"),
     },
     "auditor": {
         *("GET /tokens", "POST /tokens", "POST /tokens/{token}/revoke"),
         *("POST /approvals/{request}", "GET /datasets/{dataset}/ask"),
+        "POST /approvals/{request}/withdrawal",
         *("POST /datasets/{dataset}/ask", "POST /datasets/{dataset}/budget"),
         *("POST /datasets/{dataset}/policy-change", "POST /api/v1/datasets"),
         "POST /api/v1/datasets/{dataset}/plans",

@@ -4,6 +4,8 @@ import asyncio
 import os
 import shutil
 import sqlite3
+import stat
+import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +16,12 @@ import pytest
 from takifugu.project.project import open_project
 from takifugu.server.access.token_changes import end_token, make_token
 from takifugu.server.operation import disk_space, server_check
-from takifugu.server.operation.file_checks import private_file, same_disk, unwritable_by_others
+from takifugu.server.operation.file_checks import (
+    open_data,
+    private_file,
+    same_disk,
+    unwritable_by_others,
+)
 from takifugu.server.operation.findings import Finding
 from takifugu.server.operation.readiness import CHECKS, Readiness
 from takifugu.server.operation.server_check import check_server, free_memory
@@ -50,6 +57,27 @@ def test_a_good_project_has_nothing_wrong(served: Path) -> None:
     assert not any("wrong" in seen for seen in found.values()), check_server(served, {})
     looked = {"packages", "project", "settings", "ledger", "clock", "witness", "tokens", "files"}
     assert looked | {"datasets", "user", "address", "machine"} <= set(found)
+
+
+def test_data_that_everybody_can_read_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "diary.csv"
+    path.write_text("user\n")
+    path.chmod(0o640)
+    assert list(open_data("diary", path)) == []
+    path.chmod(0o644)
+    reached = all(above.stat().st_mode & stat.S_IXOTH for above in path.resolve().parents)
+    assert len(list(open_data("diary", path))) == (1 if reached else 0)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        there = shutil.copy(path, folder)
+        (found,) = open_data("diary", Path(there))
+        assert found.level == "warning" and str(there) in found.found
+
+
+def test_a_missing_extra_is_a_note(monkeypatch: pytest.MonkeyPatch, served: Path) -> None:
+    monkeypatch.setitem(server_check.REPORTS, "no_such_module_here", "no-such-package")
+    found = [one for one in check_server(served, {}) if "no-such-package" in one.found]
+    assert [one.level for one in found] == ["warning"]
 
 
 def test_nothing_is_written(study: Path) -> None:

@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from takifugu.cli.demo import serve_demo as demo
+from takifugu.project.project import open_project
+from takifugu.server.state.server_state import open_state
 from tests.cli.running import SOURCE
 from tests.server.projects import small_project
 from tests.server.running import PATIENCE
@@ -54,8 +56,8 @@ def whoami(url: str, token: str) -> dict[str, str]:
     return found
 
 
-def check(process: subprocess.Popen[str], opened: Path | None = None) -> None:
-    """That it serves with three tokens that work, opens the page, and stops at Ctrl-C."""
+def check(process: subprocess.Popen[str], opened: Path | None = None) -> str:
+    """That it serves with three tokens, opens the page, and stops at Ctrl-C; what it said."""
     try:
         text = said(process)
         (url,) = re.findall(r"http://127\.0\.0\.1:\d+", text)
@@ -74,6 +76,7 @@ def check(process: subprocess.Popen[str], opened: Path | None = None) -> None:
         _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, errors
         assert all(token not in errors for token in tokens.values())
+        return text
     finally:
         process.kill()
         process.communicate()
@@ -81,10 +84,19 @@ def check(process: subprocess.Popen[str], opened: Path | None = None) -> None:
 
 def test_the_demonstration_is_made_served_and_served_again(tmp_path: Path) -> None:
     folder = tmp_path / "the demo"
-    check(start(folder, "--rows", "20000", "--no-browser"))
+    assert "revoked" not in check(start(folder, "--rows", "20000", "--no-browser"))
     ledger = (folder / "takifugu.ledger").stat().st_ino
-    check(start(folder, "--no-browser"))  # the same project again, with new tokens
+    project = open_project(folder)
+    with project.session("check-ins") as session:
+        small = session.plan.top_k(3, by="country", epsilon="0.2").cost
+        assert small.fits and small.alone > 0.12 and (small.marginal or 0) < 0.3
+        assert session.approval_needed(session.plan.top_k(3, by="country", epsilon="0.9"))
+        assert small.left > 1
+    again = check(start(folder, "--no-browser"))  # the same project again, with new tokens
+    assert "project of before" in again and "revoked" in again
     assert (folder / "takifugu.ledger").stat().st_ino == ledger
+    with open_state(project) as state:
+        assert sum(record.live(state.now()) for record in state.tokens()) == len(demo.PEOPLE)
 
 
 def test_the_page_is_opened_in_a_browser_where_there_is_a_window(tmp_path: Path) -> None:

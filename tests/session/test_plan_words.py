@@ -28,6 +28,9 @@ def test_words_are_those_that_the_plan_prints(session: PolicySession, epsilon: s
     assert words["cost"].replace("ε", "epsilon") in text
     assert words["left"].split(" of ")[0] == four_digits(plan.cost.left, "down")
     assert words["confirm"] == plan.needs_confirmation
+    if plan.cost.marginal is not None:
+        assert four_digits(plan.cost.marginal, "up") in words["takes"]
+    assert four_digits(plan.cost.alone, "up") in words["takes"]
     assert bool(words["over"]) == (not plan.cost.fits)
 
 
@@ -44,6 +47,6 @@ def test_a_stored_answer_costs_nothing_and_says_so(session: PolicySession) -> No
     plan = session.plan.histogram(by="zone", epsilon="0.3")
     session.release(plan)
     words = plan_words(session.plan.histogram(by="zone", epsilon="0.3"))
-    assert (words["cost"], words["adds"]) == ("nothing", "0")
+    assert (words["cost"], words["adds"], words["takes"]) == ("nothing", "0", "free")
     assert words["notes"][0].startswith("free")
     assert not words["confirm"] and not words["over"]

@@ -128,7 +128,7 @@ def project_table(
         )
     except UnsoundRequest:
         return None
-    _keep(made, path, mark)
+    keep_table(made, path, mark)
     return CachedTable(made, own=True)
 
 
@@ -144,8 +144,8 @@ def _confirmed(table: TranslationTable, translation: Translation, budget: Fracti
     return loss < inf and Fraction(loss) <= budget
 
 
-def _keep(table: TranslationTable, path: Path, mark: Callable[..., str]) -> None:
-    """Write the table for the next time; a folder that cannot be written to does no harm."""
+def keep_table(table: TranslationTable, path: Path, mark: Callable[..., str]) -> None:
+    """Write a table that was computed here; a folder that cannot be written to does no harm."""
     with suppress(OSError, TakifuguError):
         path.parent.mkdir(exist_ok=True)
         table.save(path)

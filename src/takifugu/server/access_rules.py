@@ -92,6 +92,7 @@ RULES: tuple[Rule, ...] = (
     *_rules("GET", PEOPLE, "/approvals", "/datasets/{dataset}/budget.svg"),
     *_rules("GET", ASKING, "/datasets/{dataset}/ask"),
     *_rules("POST", ANALYST, "/datasets/{dataset}/ask"),
+    *_rules("POST", ANALYST, "/approvals/{request}/withdrawal"),
     *_rules("POST", OWNER, "/approvals/{request}", "/datasets/{dataset}/budget", "/tokens"),
     *_rules("POST", OWNER, "/tokens/{token}/revoke", "/datasets/{dataset}/policy-change"),
     *_rules("GET", OWNER, "/tokens"),

@@ -196,7 +196,7 @@ def _finished(
     try:
         found = _released(session, asked, plan(), known.event)
     except TakifuguError as error:
-        problem = problem_of(error, "analyst")
+        problem = problem_of(error, "analyst", key=asked.key)
         if problem["status"] == TRY_AGAIN:
             raise
         state.finish_approval(known.id, problem=problem)

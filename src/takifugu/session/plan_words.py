@@ -15,7 +15,8 @@ TONES = {"useful": "good", "rough": "warn", "mostly noise": "bad"}
 def plan_words(plan: Plan) -> dict[str, Any]:
     """What to show of a plan.
 
-    Keys: ``title``; ``cost``, ``adds`` and ``left``, amounts in a few letters; ``verdict``, its
+    Keys: ``title``; ``cost``, ``adds`` and ``left``, amounts in a few letters;
+    ``takes``, what a release takes from the budget, for the button that makes it; ``verdict``, its
     ``tone`` and the sentence ``useful``; the sentences ``error`` and ``odds``; ``notes``; ``over``,
     why it is too much, or nothing; ``most``, an ε that would be accepted in its place, and
     ``needed``, one that would make it useful and is accepted, as digits to type, or null;
@@ -32,6 +33,7 @@ def plan_words(plan: Plan) -> dict[str, Any]:
         if plan.stored
         else cost.words.replace("epsilon", "ε").replace("delta", "δ"),
         "adds": _adds(plan),
+        "takes": _takes(plan),
         "left": f"{four_digits(cost.left, 'down')} of {four_digits(cost.budget, 'down')}",
         "verdict": useful.verdict,
         "tone": TONES[useful.verdict],
@@ -57,6 +59,19 @@ def _adds(plan: Plan) -> str:
     if plan.stored or cost.reuse:
         return "0"
     return "–" if cost.marginal is None else four_digits(cost.marginal, "up")
+
+
+def _takes(plan: Plan) -> str:
+    """What is taken from the budget: prices do not simply add up, so both are named."""
+    cost = plan.cost
+    if plan.stored:
+        return "free"
+    alone = cost.words.replace("epsilon", "ε").replace("delta", "δ")
+    if cost.reuse:
+        return f"adds nothing ({alone} alone)"
+    if cost.marginal is None:
+        return f"{alone} alone"
+    return f"adds ε = {four_digits(cost.marginal, 'up')} ({alone.removeprefix('ε = ')} alone)"
 
 
 def _own(plan: Plan) -> dict[str, Any]:

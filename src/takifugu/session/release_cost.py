@@ -379,7 +379,11 @@ class Prices:
             raise UnsoundRequest(
                 f"epsilon is {four_digits(target)}, and the translation table of this"
                 f" prior begins at {four_digits(least, 'up')}; ask for at least that, or translate"
-                " each number (--no-table, or no `translation_table`)"
+                " each number (--no-table, or no `translation_table`)",
+                field="epsilon",
+                reason="below-table",
+                given=target,
+                needed=least,
             )
         if delta is not None:
             return Concentrated(rho_within(self._translation, target, delta))

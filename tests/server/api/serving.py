@@ -14,7 +14,7 @@ from takifugu.server.app import create_app
 from takifugu.server.services import Services, open_services
 from takifugu.server.settings import ServerSettings
 
-SETTINGS = ServerSettings(rate=1_000_000, burst=100_000, wait=60.0, time_step=0.0)
+SETTINGS = ServerSettings(rate=1_000_000, burst=100_000, wait=600.0, time_step=0.0)
 PEOPLE = {"ana": "analyst", "bo": "analyst", "olga": "owner", "udo": "auditor"}
 HISTOGRAM = {"kind": "histogram", "by": ["zone"], "epsilon": "1"}
 

@@ -135,3 +135,28 @@ def test_every_listed_error_exists() -> None:
 def test_unsound_requests_tell_what_was_given() -> None:
     found = problem_of(UnsoundRequest("no", field="epsilon", given=Fraction(1, 3)), "analyst")
     assert found["given"] == "1/3" and found["needed"] is None and found["status"] == 422
+
+
+def test_words_are_those_of_a_request() -> None:
+    noise = MostlyNoise(
+        *("mostly noise",),
+        half_width=3.0,
+        range=(0.0, 1.0),
+        size=1.0,
+        epsilon_needed=None,
+        rows_factor=None,
+    )
+    detail = problem_of(noise, "analyst")["detail"]
+    assert '"accept_noise": true' in detail and "--yes" not in detail and "Python" not in detail
+    used = LedgerConflict("key 'request 12ab' was used", reason="key", event=7)
+    detail = problem_of(used, "analyst", key="monday")["detail"]
+    assert "`Idempotency-Key` 'monday'" in detail and "12ab" not in detail
+    low = UnsoundRequest(
+        "ask for more, or --no-table", reason="below-table", given=0.01, needed=0.05
+    )
+    detail = problem_of(low, "analyst")["detail"]
+    assert "0.01" in detail and "0.05" in detail and "--no-table" not in detail
+    window = InvalidQuery("window", given="is 3", needed="be (start, end), None for an open side")
+    found = problem_of(window, "analyst")
+    assert found["needed"] == "be [start, end], null for an open side"
+    assert found["needed"] in found["detail"]

@@ -135,11 +135,14 @@ def test_what_the_caller_has_is_not_sent_again(
     first = fetched(server, charge, format)
     tag = first.headers["etag"]
     path = f"/releases/{charge}/result?format={format}"
-    for header in (tag, f"W/{tag}", f'"x", {tag}', "*"):
+    for header in (tag, f"W/{tag.removeprefix('W/')}", f'"x", {tag}', "*"):
         again = server.get("ana", path, headers={"If-None-Match": header})
         assert again.status_code == 304 and not again.content and again.headers["etag"] == tag
     other = server.get("ana", path, headers={"If-None-Match": '"x"'})
-    assert other.content == first.content
+    if format == "xlsx":  # a workbook holds the time at which its file was made
+        assert other.status_code == 200 and tag.startswith('W/"')
+    else:
+        assert other.content == first.content
     assert first.headers["cache-control"] == "no-store"
 
 

@@ -37,7 +37,7 @@ def test_the_price_is_shown_while_one_types_and_a_double_click_is_one_charge(
         page = seat.page
         expect(page.get_by_role("heading", name="Datasets")).to_be_visible()
         fill_in(seat, "0.5")
-        button = page.get_by_role("button", name=re.compile("^Release for ε = 0[.]"))
+        button = page.get_by_role("button", name=re.compile("^Release: adds ε = 0[.]"))
         expect(button).to_be_enabled()
         expect(page.locator("#said")).to_contain_text("useful")
         expect(page.locator("#odds")).to_contain_text("50 : 50")
@@ -92,7 +92,7 @@ def test_what_is_over_the_budget_is_not_released_and_the_most_is_offered(
         most = (offered.text_content() or "").removeprefix("Use ε = ").partition(",")[0]
         offered.click()
         expect(page.get_by_label("Pufferfish ε")).to_have_value(most)
-        expect(page.get_by_role("button", name=re.compile("^Release for"))).to_be_enabled()
+        expect(page.get_by_role("button", name=re.compile("^Release:"))).to_be_enabled()
         assert charges(server) == before
 
 
@@ -137,14 +137,14 @@ def test_kinds_have_their_own_options_and_an_error_can_be_asked_for(
         page.get_by_label("Kind of query").select_option("top_k")
         page.get_by_label("Places").fill("2")
         page.get_by_label("Pufferfish ε").fill("0.5")
-        expect(page.get_by_role("button", name=re.compile("^Release for"))).to_be_enabled()
+        expect(page.get_by_role("button", name=re.compile("^Release:"))).to_be_enabled()
         page.get_by_label("Kind of query").select_option("count")
         expect(page.get_by_label("Places")).to_be_hidden()
         page.get_by_role("group", name="Labels to count").get_by_label("ward").check()
         page.get_by_label("Reach a given error").check()
         page.get_by_label("Within ±").fill("60")
         expect(page.locator("#error")).to_contain_text("within ±60")
-        expect(page.get_by_role("button", name=re.compile("^Release for"))).to_be_enabled()
+        expect(page.get_by_role("button", name=re.compile("^Release:"))).to_be_enabled()
 
 
 def test_it_works_without_scripts_for_the_same_price(
@@ -160,7 +160,7 @@ def test_it_works_without_scripts_for_the_same_price(
         page.get_by_role("button", name="Show the cost").click()
         expect(page.locator("#cost")).to_have_text(price)
         before = charges(server)
-        page.get_by_role("button", name=re.compile("^Release for")).click()
+        page.get_by_role("button", name=re.compile("^Release:")).click()
         page.wait_for_url(re.compile(r"/releases/\d+$"))
         assert charges(server) == before + 1
         page.go_back()

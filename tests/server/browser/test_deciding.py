@@ -90,6 +90,14 @@ def test_two_people_release_and_one_refuses(
         expect(ana.page.get_by_text("refused", exact=True)).to_be_visible()
         expect(ana.page.get_by_text("Nothing waits.")).to_be_visible()
         assert charges(server) == before + 1
+        ask_for(ana, "0.95")
+        olga.open("/")
+        expect(olga.page.get_by_role("link", name="Approvals 1 waiting")).to_be_visible()
+        ana.page.get_by_role("button", name=re.compile("^Withdraw")).click()
+        expect(ana.page.get_by_text("Withdrawn: nothing was charged.")).to_be_visible()
+        olga.open("/")
+        expect(olga.page.get_by_role("link", name="Approvals", exact=True)).to_be_visible()
+        assert charges(server) == before + 1
 
 
 def test_a_token_is_made_shown_once_used_and_revoked(

@@ -41,7 +41,7 @@ def test_a_plan_and_a_release_that_become_jobs_are_followed(
         page.route(re.compile("/(plans|releases)$"), at_once)
         seat.open("/datasets/stays/ask")
         page.get_by_label("Pufferfish ε").fill("0.35")
-        button = page.get_by_role("button", name=re.compile("^Release for"))
+        button = page.get_by_role("button", name=re.compile("^Release:"))
         expect(button).to_be_enabled()
         button.click()
         page.wait_for_url(re.compile(r"/releases/\d+$"))

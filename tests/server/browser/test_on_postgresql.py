@@ -68,7 +68,7 @@ def test_from_signing_in_to_the_last_download(
         seated(browser, server, tokens["auditor"]) as aude,
     ):
         expect(ana.page.get_by_role("heading", name="Datasets")).to_be_visible()
-        plan(ana, "0.3", "Release for")
+        plan(ana, "0.3", "Release:")
         ana.page.wait_for_url(re.compile(r"/releases/\d+$"))
         expect(ana.page.get_by_role("heading", level=1)).to_contain_text("Histogram of state")
         assert len(json.loads(downloaded(ana, "JSON"))["rows"]) == 9

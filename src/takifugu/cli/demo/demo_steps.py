@@ -132,14 +132,19 @@ def _released_rows(fitted: Fitted) -> Scope:
     return fitted.test
 
 
+def table_step(translation: Translation) -> float:
+    """The distance of the per-entry losses that the demonstration translates."""
+    aim = 0.93 * BUDGET / POINTS  # losses rise a little faster than ε
+    return float(np.floor(PROBE * aim / translation.bound(PROBE).value * 2**12) / 2**12)
+
+
 def _cache_table(project: Project, translation: Translation) -> None:
     """Write a small table where the project keeps its own, which takes half a minute to make.
 
     Even steps of per-entry ε, as far as the budget goes. They have few bits, so that sums of them
     are steps too and composing loses nothing to rounding.
     """
-    aim = 0.93 * BUDGET / POINTS  # losses rise a little faster than ε
-    step = np.floor(PROBE * aim / translation.bound(PROBE).value * 2**12) / 2**12
+    step = table_step(translation)
     begin = min(PROBE, step / 2)  # below the first step, for what is left in the end
     grid = [begin, *(np.arange(1, POINTS + 1) * step).tolist()]
     most = reach([Fraction(BUDGET)])

@@ -20,10 +20,12 @@ from typing import Any
 from takifugu.errors import TakifuguError
 from takifugu.server.roles import Role
 from takifugu.server.work.work_errors import WorkFailed
+from takifugu.visible import four_digits, visible
 
 log = logging.getLogger("takifugu.server.problems")
 TYPE = "urn:takifugu:problem:"
 MEDIA_TYPE = "application/problem+json"
+MOST_OF_KEY = 128  # letters of a key that a message repeats
 
 
 @dataclass(frozen=True)
@@ -157,13 +159,15 @@ class Problem(Exception):
         )
 
 
-def problem_of(error: BaseException, role: Role | None) -> dict[str, Any]:
+def problem_of(
+    error: BaseException, role: Role | None, *, key: str | None = None
+) -> dict[str, Any]:
     """The problem document of an error, as the holder of ``role`` may read it.
 
     Owners and auditors read every message that takifugu wrote: none holds a protected value. An
     analyst reads those of the errors that are about their request. A message that takifugu did not
     write may hold anything and is shown to nobody: the owner's log gets the kind of error and
-    where it was raised.
+    where it was raised. ``key`` is the idempotency key that came with the request, if one did.
     """
     if isinstance(error, WorkFailed):  # a worker has told it already, to this role
         error = Problem.of_document(error.problem)
@@ -173,7 +177,7 @@ def problem_of(error: BaseException, role: Role | None) -> dict[str, Any]:
     name, shown = _shown(error)
     exact = name == type(error).__name__
     if known and (role in ("owner", "auditor") or (exact and shown.to_analysts)):
-        return _told(error, shown)
+        return _told(error, shown, key)
     reference = secrets.token_hex(6)
     log.error(
         "%s (reference %s): %s",
@@ -201,17 +205,55 @@ def _shown(error: BaseException) -> tuple[str, ShownError]:
     return "", ERRORS["TakifuguError"]
 
 
-def _told(error: BaseException, shown: ShownError) -> dict[str, Any]:
+def _told(error: BaseException, shown: ShownError, key: str | None) -> dict[str, Any]:
     fields = {name: plain(getattr(error, name, None)) for name in shown.fields}
+    fields |= {name: as_json(text) for name, text in fields.items() if name == "needed" and text}
     return Problem(
         shown.status,
         type(error).__name__,
-        str(error),
+        over_http(error, key),
         title=shown.title,
         field=str(getattr(error, "field", "")),
         reason=str(getattr(error, "reason", "")),
         extra=fields,
     ).document()
+
+
+def over_http(error: BaseException, key: str | None = None) -> str:
+    """The message of an error for somebody who sent a request: Python and options mean nothing.
+
+    The words of an error are for sessions and the command line. Where they say what to do next,
+    this says what that is in a request, or on a page that sends one.
+    """
+    name, reason = type(error).__name__, getattr(error, "reason", "")
+    if name == "MostlyNoise" and isinstance(error, TakifuguError):
+        return (
+            f"{getattr(error, 'words', '')}. Nothing was charged. To release it all the same, send"
+            ' `"accept_noise": true` in the body, or check the box on the page'
+        )
+    if name in ("LedgerConflict", "StateConflict") and reason == "key" and key is not None:
+        sent = visible(repr(key[:MOST_OF_KEY]))
+        return f"`Idempotency-Key` {sent} was used for another release; send a new one"
+    if name == "UnsoundRequest" and reason == "below-table":
+        given, least = getattr(error, "given", None), getattr(error, "needed", None)
+        return (
+            f"epsilon is {four_digits(given or 0)}, and the translation table of this prior begins"
+            f" at {four_digits(least or 0, 'up')}; ask for at least that"
+        )
+    return str(as_json(str(error)))
+
+
+def as_json(words: Any) -> Any:
+    """Words that say how a value is written, with how JSON writes it.
+
+    >>> as_json("be (start, end), None for an open side")
+    'be [start, end], null for an open side'
+    """
+    if not isinstance(words, str):
+        return words
+    return words.replace("(start, end)", "[start, end]").replace(
+        "None for an open side", "null for an open side"
+    )
 
 
 def plain(value: Any) -> Any:

@@ -281,8 +281,9 @@ def _headers(kept: "KeptResult", form: ResultFormat, *, inline: bool = False) ->
 
     provenance: Mapping[str, Any] = kept.document.get("provenance") or {}
     answer = str(provenance.get("answer", {}).get("hash", ""))
+    tag = entity_tag(answer, str(kept.analyst), form.name, __version__)
     return {
-        "ETag": entity_tag(answer, str(kept.analyst), form.name, __version__),
+        "ETag": f"W/{tag}" if form.name == "xlsx" else tag,  # a workbook holds when it was made
         "Cache-Control": "no-store",  # a caller that keeps it by itself asks with `If-None-Match`
         "Vary": "Accept, Authorization, Cookie",
         "Content-Disposition": disposition(

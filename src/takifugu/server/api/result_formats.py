@@ -105,7 +105,7 @@ def unchanged(request: Request, tag: str) -> bool:
     """Whether the caller has the file with this tag already."""
     header = ",".join(request.headers.getlist("if-none-match"))
     tags = {one.strip().removeprefix("W/") for one in header.split(",")}
-    return tag in tags or "*" in tags
+    return tag.removeprefix("W/") in tags or "*" in tags
 
 
 def disposition(dataset: str, charge: int, ending: str, *, inline: bool = False) -> str:

@@ -1,8 +1,8 @@
 """Who else on this machine could read or change the files of a server.
 
 Owners are told by mode bits alone: access lists, other mounts of the same disk, backups and root
-are beyond what a look at a file tells. Data that a declaration names is not looked at either: who
-may read it is decided where it is kept.
+are beyond what a look at a file tells. Of data that a declaration names, files are looked at; who
+may read a database is decided there.
 """
 
 import os
@@ -71,7 +71,26 @@ def project_files(
         if path.exists():
             findings += private_file("files", path, group_may_read=True)
     seen = dict.fromkeys(findings)
-    yield from seen or [ok("files", "others can change none of them, and read no secrets")]
+    yield from seen or [
+        ok(
+            "files",
+            "others can change none of them, and not read those of the ledger and the server",
+        )
+    ]
+
+
+def open_data(name: str, path: Path) -> Iterator[Finding]:
+    """Whether everybody on this machine can read a file of data, past the server and its ledger."""
+    real = real_path(path)
+    found = [real, *real.rglob("*")] if real.is_dir() else [real]
+    reached = all(above.stat().st_mode & stat.S_IXOTH for above in real.parents)
+    if reached and any(one.is_file() and one.stat().st_mode & stat.S_IROTH for one in found):
+        mode = stat.S_IMODE(real.stat().st_mode)
+        yield warning(
+            "data",
+            f"{path}, the rows of dataset {name}, can be read by everybody here (mode {mode:03o})",
+            f"chmod o-rwx {path}, if they are not public",
+        )
 
 
 def same_disk(one: Path, other: Path) -> bool:

@@ -16,16 +16,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from takifugu.engines import read_declaration
 from takifugu.keys import beside, state_folder
 from takifugu.ledger.storage.addresses import address_of
 from takifugu.ledger.witnesses.head_witness import LostWitness
 from takifugu.project.project import Project, open_project
 from takifugu.server.operation.disk_space import disk_findings
-from takifugu.server.operation.file_checks import project_files, same_disk
+from takifugu.server.operation.file_checks import open_data, project_files, same_disk
 from takifugu.server.operation.findings import Finding, gathered, ok, warning, wrong
 from takifugu.server.operation.read_settings import faults, server_settings
 from takifugu.server.settings import ServerSettings
 
+REPORTS = {"weasyprint": "weasyprint", "cryptography": "cryptography"}  # of the extra `reports`
 PACKAGES = {
     "uvicorn": "uvicorn",
     "httptools": "httptools",
@@ -67,6 +69,7 @@ def _found(file: Path, options: Mapping[str, Any]) -> list[Finding]:
     if settings:
         looks: tuple[tuple[str, Callable[[Project, ServerSettings], Iterable[Finding]]], ...] = (
             ("files", _files),
+            ("data", lambda project, _: _data(project)),
             ("address", lambda _, given: _address(given)),
             ("tls", lambda _, given: _tls(given)),
             ("signing", lambda _, given: _signing(given)),
@@ -86,6 +89,13 @@ def _packages() -> Iterator[Finding]:
         yield warning("packages", "uvloop is not installed", "pip install uvloop, which is faster")
     else:
         yield ok("packages", "all of the extra `server` are installed")
+    without = [name for module, name in REPORTS.items() if not importlib.util.find_spec(module)]
+    if without:
+        yield warning(
+            "packages",
+            f"not installed: {', '.join(without)}: no reports as PDF, or none that are signed",
+            "pip install 'takifugu[server,reports]', if you want them",
+        )
 
 
 def _project(file: Path, made: list[Project]) -> Iterator[Finding]:
@@ -250,6 +260,18 @@ def _files(project: Project, settings: ServerSettings) -> Iterator[Finding]:
         private.append(settings.signing_key)
     shared = () if settings.key is None else (settings.key,)
     yield from project_files(project.file, private, group_may_read=shared)
+
+
+def _data(project: Project) -> Iterator[Finding]:
+    seen: list[Finding] = []
+    for name, policy in project.policy.datasets.items():
+        declaration = read_declaration(project.folder / policy.declaration)
+        path = declaration.source.path
+        if path is not None and (declaration.folder / path).exists():
+            seen += list(open_data(name, declaration.folder / path))
+    yield from seen or [
+        ok("data", "not everybody here can read its files; databases were not asked")
+    ]
 
 
 def _logs(place: Path) -> list[Path]:

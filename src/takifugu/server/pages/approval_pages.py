@@ -29,6 +29,7 @@ TONES = {"released": "good", "approved": "warn", "withdrawn": ""}
 DONE = {
     "approved": "Approved: it is being released under the analyst’s name.",
     "refused": "Refused: nothing was charged.",
+    "withdrawn": "Withdrawn: nothing was charged.",
     "asked": "Your release waits for an owner. Nothing was charged yet.",
 }
 
@@ -52,6 +53,18 @@ async def decide_form(http: Request, request: str) -> Response:
     return moved("/approvals", done=given["decision"])
 
 
+@router.post("/approvals/{request}/withdrawal")
+async def withdraw_form(http: Request, request: str) -> Response:
+    """Withdraw a request of one's own."""
+    await fields_of_form(http)
+    number = int(request) if request.isdecimal() and len(request) < 16 else 0
+    try:
+        await api.withdraw_approval(http, number)
+    except (Problem, TakifuguError) as error:
+        return await _show(http, error=error)
+    return moved("/approvals", done="withdrawn")
+
+
 async def _show(http: Request, error: Exception | None = None) -> Response:
     actor, query = actor_of(http), http.query_params
     cursor = query.get("cursor") or None
@@ -62,11 +75,12 @@ async def _show(http: Request, error: Exception | None = None) -> Response:
     if actor.role == "owner":
         details = (api.show_approval(http, one["id"]) for one in pending[:MOST_WAITING])
         pending = [document_of(answer) for answer in await asyncio.gather(*details)]
-    return shown(
+    return await shown(
         *(http, "approvals.html", "/approvals"),
         status=200 if problem is None else problem["status"],
         waiting=[_waiting(one) for one in pending[:MOST_WAITING]],
         decided=[_decided(one) for one in found["items"] if one["state"] != "pending"],
+        moving=bool(pending) or any(one["state"] == "approved" for one in found["items"]),
         trouble=trouble_of(problem),
         done=DONE.get(query.get("done", "")),
         first="/approvals" if cursor else None,

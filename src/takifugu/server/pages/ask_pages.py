@@ -93,15 +93,15 @@ async def _form(
         try:
             body = PlanRequest(query=options)
             found = document_of(await query_routes.plan(request, dataset, body))
-            words, approval = found["words"], found["approval"] or ""
+            words, approval = found["words"], sentence(found["approval"] or "")
             digest = found["plan"]["digest"]
             state = "over" if words["over"] else "noise" if words["confirm"] else "ready"
-            said = f"Costs {words['cost']}; {words['verdict']}."
+            said = _said(found["plan"]["stored"], words)
         except (Problem, TakifuguError) as error:
             problem = problem_of(error, actor_of(request).role)
             state, said = "refused", f"Refused: {sentence(problem['detail'])}"
     shown_dataset = dataset_view(description)
-    return shown(
+    return await shown(
         *(request, "ask.html", "/"),
         status=status,
         dataset=shown_dataset,
@@ -157,3 +157,12 @@ def _bound_type(description: Mapping[str, Any]) -> str:
 
 def _midnight(value: Any) -> bool:
     return isinstance(value, str) and value.partition("T")[2][:8] in ("", "00:00:00")
+
+
+def _said(stored: bool, words: Mapping[str, Any]) -> str:
+    """What a plan costs, in a line that is read out."""
+    if stored:
+        return f"Free; {words['verdict']}."
+    if words["over"]:
+        return f"Costs {words['cost']} alone: more than the budget admits."
+    return f"Costs {words['cost']} alone, adds {words['adds']}; {words['verdict']}."

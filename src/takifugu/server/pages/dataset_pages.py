@@ -58,7 +58,7 @@ async def datasets_page(request: Request) -> Response:
     for card in cards:
         card["askers"] = askers(policies[card["name"]].analysts, actor_of(request).role)
     after = f"/?cursor={found['next']}" if found["next"] else None
-    return shown(request, "datasets.html", "/", datasets=cards, after=after)
+    return await shown(request, "datasets.html", "/", datasets=cards, after=after)
 
 
 async def _card(request: Request, item: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,7 +122,7 @@ async def show_dataset(
         if problem.kind not in WAITING:
             raise
         return await _show_waiting(request, dataset, problem.kind, common)
-    return shown(
+    return await shown(
         *(request, "dataset.html", "/"),
         **common,
         dataset=dataset_view(described),
@@ -148,7 +148,7 @@ async def _show_waiting(
     item: dict[str, Any] = {"budget": None}
     if found is not None and found.epsilon is not None:
         item = {"budget": {"epsilon": str(found.epsilon), "delta": str(found.delta)}}
-    return shown(
+    return await shown(
         *(request, "dataset_waiting.html", "/"),
         **common,
         dataset={"name": dataset},

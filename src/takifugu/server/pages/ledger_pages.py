@@ -49,7 +49,7 @@ async def _show(request: Request, verified: Mapping[str, Any] | None = None) -> 
     )
     datasets = list(services_of(request).project().policy.datasets)
     following = {**kept, "cursor": events["next"]} if events["next"] else None
-    return shown(
+    return await shown(
         *(request, "ledger.html", "/ledger"),
         trouble=None,
         verified=verified,
@@ -91,7 +91,9 @@ async def reports_page(request: Request) -> Response:
             _report(name, f"What was released of “{name}” alone.", (name,), signed)
             for name in names
         ]
-    return shown(request, "reports.html", "/reports", reports=reports, signed=signed, trouble=None)
+    return await shown(
+        request, "reports.html", "/reports", reports=reports, signed=signed, trouble=None
+    )
 
 
 def _report(title: str, words: str, datasets: tuple[str, ...], signed: bool) -> dict[str, Any]:

@@ -4,6 +4,7 @@ A page shows what the API answers: its routes call those of the API as functions
 request, and read the document that these would have sent.
 """
 
+import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -14,9 +15,10 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from takifugu.server.api.problems import Problem
 from takifugu.server.pages.page_templates import Viewer, page
-from takifugu.server.services import actor_of
+from takifugu.server.services import actor_of, services_of
 
 STORED_BY_NOBODY = {"Cache-Control": "no-store"}
+MOST_COUNTED = 99  # requests beside an entry of the menu
 
 
 class StillRunning(Exception):
@@ -29,12 +31,21 @@ def viewer_of(request: Request) -> Viewer:
     return Viewer.of(actor_of(request), "" if session is None else session.csrf)
 
 
-def shown(
+async def shown(
     request: Request, template: str, here: str, *, status: int = 200, **values: Any
 ) -> Response:
     """A page for the viewer of a request."""
-    text = page(template, viewer_of(request), here, values)
+    viewer = viewer_of(request)
+    counts = {"/approvals": await _waiting(request)} if viewer.role == "owner" else {}
+    text = page(template, viewer, here, {**values, "counts": counts})
     return HTMLResponse(text, status, STORED_BY_NOBODY)
+
+
+async def _waiting(request: Request) -> str:
+    """How many requests wait for an owner, for the menu; empty if none does."""
+    state = services_of(request).state
+    found = await asyncio.to_thread(state.approvals, "pending", limit=MOST_COUNTED + 1)
+    return f"{MOST_COUNTED}+" if len(found) > MOST_COUNTED else str(len(found) or "")
 
 
 def moved(path: str, **query: str) -> Response:

@@ -28,7 +28,7 @@ async def releases_page(request: Request) -> Response:
     found = document_of(await api.releases(request, Paging(limit=A_PAGE, cursor=cursor), dataset))
     kept = {"dataset": dataset} if dataset else {}
     following = {**kept, "cursor": found["next"]} if found["next"] else None
-    return shown(
+    return await shown(
         *(request, "releases.html", "/releases"),
         releases=[{**one, "loss": loss_words(one["loss"])} for one in found["items"]],
         dataset=dataset,
@@ -63,11 +63,11 @@ async def release_page(request: Request, charge: str) -> Response:
         kept = await api.kept_result(services_of(request), actor_of(request), number)
     except Problem:
         known = document_of(await api.release(request, number))
-        return shown(request, "release_unkept.html", "/releases", release=known)
+        return await shown(request, "release_unkept.html", "/releases", release=known)
     task = new_task(request, "result-words", None, document=dict(kept.document))
     words = document_of(await run_as_job(request, task))
     result = result_view(kept.document, words)
-    return shown(request, "release.html", "/releases", charge=number, result=result)
+    return await shown(request, "release.html", "/releases", charge=number, result=result)
 
 
 def result_view(document: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:

@@ -70,7 +70,7 @@ async def _show(
 ) -> Response:
     actor = actor_of(request)
     problem = None if error is None else problem_of(error, actor.role)
-    return shown(
+    return await shown(
         *(request, "tokens.html", "/tokens"),
         status=200 if problem is None else problem["status"],
         tokens=[{**one, "mine": one["id"] == actor.token} for one in await _all(request)],

@@ -143,7 +143,7 @@ def _done(host: WorkerHost, task: Task) -> bytes:
         return _ended(host, "result", json_bytes(result) if task.encoded else result)
     except Exception as error:  # noqa: BLE001 - whatever it is: told as far as they may know
         host.drop_after(task.dataset, error)
-        return _ended(host, "problem", problem_of(error, task.actor.role))
+        return _ended(host, "problem", problem_of(error, task.actor.role, key=task.key))
 
 
 def _ended(host: WorkerHost, kind: str, content: Any) -> bytes:

@@ -97,16 +97,20 @@ function show({ plan: found, words, approval }) {
   const over = !found.cost.fits && !found.stored;
   const noise = words.confirm;
   if (release) {
-    at("release-price").textContent = found.stored ? ", free" : ` for ${words.cost}`;
+    at("release-price").textContent = `: ${words.takes}`;
     at("waits").hidden = !approval;
-    at("waits-words").replaceChildren(...coded(approval ?? ""));
+    at("waits-words").replaceChildren(...coded(sentence(approval ?? "")));
     at("release-verb").textContent = approval ? "Ask for approval" : "Release";
     offer(at("use-needed"), words.needed, "which makes it useful");
     at("accept-noise").checked = false;
     ready();
   }
   state(over ? "over" : noise ? "noise" : "ready");
-  say(over ? `Costs ${words.cost}: more than the budget admits.` : `Costs ${words.cost}; ${words.verdict}.`);
+  say(over ? `Costs ${words.cost} alone: more than the budget admits.` : `${found.stored ? "Free" : `Costs ${words.cost} alone, adds ${words.adds}`}; ${words.verdict}.`);
+}
+
+function sentence(text) {
+  return text && `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
 }
 
 function offer(button, epsilon, why) {
