@@ -32,14 +32,22 @@ def chromium() -> str:
 
 
 @contextmanager
-def opened_browser(*arguments: str) -> Iterator["Browser"]:
-    """Chromium, with more arguments; the test is skipped where it, or playwright, is missing."""
+def opened_browser() -> Iterator["Browser"]:
+    """Chromium; the test is skipped where it, or playwright, is missing."""
     program = chromium()
     sync = pytest.importorskip("playwright.sync_api")
     with sync.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=program, args=[*ARGUMENTS, *arguments])
+        opened = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
         yield opened
         opened.close()
+
+
+@contextmanager
+def another_browser(browser: "Browser", *arguments: str) -> Iterator["Browser"]:
+    """A second browser with more arguments; two playwrights in one thread do not go together."""
+    opened = browser.browser_type.launch(executable_path=chromium(), args=[*ARGUMENTS, *arguments])
+    yield opened
+    opened.close()
 
 
 def make_tokens(project: Path) -> dict[str, str]:

@@ -14,7 +14,7 @@ import pytest
 
 from takifugu.project.project import open_project
 from takifugu.server.state.server_state import TokenRecord, open_state
-from tests.server.browser.browsing import PEOPLE, opened_browser, seated
+from tests.server.browser.browsing import PEOPLE, another_browser, seated
 from tests.server.running import RunningServer
 
 if TYPE_CHECKING:
@@ -141,11 +141,13 @@ FETCHED = """paths => Promise.all(
   paths.map(path => fetch(path, {credentials: "include"}).then(answer => answer.status)))"""
 
 
-def test_a_name_of_another_site_that_leads_here_reaches_nothing(server: RunningServer) -> None:
+def test_a_name_of_another_site_that_leads_here_reaches_nothing(
+    browser: "Browser", server: RunningServer
+) -> None:
     """DNS rebinding: the browser takes this server for a page of evil.example."""
     with (
-        opened_browser("--host-resolver-rules=MAP evil.example 127.0.0.1") as browser,
-        seated(browser, server) as seat,
+        another_browser(browser, "--host-resolver-rules=MAP evil.example 127.0.0.1") as misled,
+        seated(misled, server) as seat,
     ):
         seat.page.remove_listener("console", seat.heard)  # the browser says that it was refused
         evil = f"http://evil.example:{server.port}"
