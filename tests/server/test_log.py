@@ -51,7 +51,14 @@ def test_an_error_is_its_kind_and_its_places(written: io.StringIO) -> None:
     assert places_of(None) == []
 
 
-def test_words_of_others_are_not_filled_in(written: io.StringIO) -> None:
+def test_words_of_others_are_not_filled_in(
+    written: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("uvicorn", "uvicorn.error", "psycopg", "py4j"):
+        # an earlier test may have started a server, or Spark, in this process
+        monkeypatch.setattr(logging.getLogger(name), "propagate", True)
+        monkeypatch.setattr(logging.getLogger(name), "disabled", False)
+        monkeypatch.setattr(logging.getLogger(name), "level", logging.NOTSET)
     for name in ("uvicorn.error", "psycopg", "py4j"):
         logging.getLogger(name).warning("the row %s is wrong", SECRET)
         logging.getLogger(name).warning("%s", SECRET)

@@ -5,7 +5,7 @@ from itertools import pairwise
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from takifugu.priors.factors import written_out
@@ -111,11 +111,13 @@ def test_couplings_beyond_exponentials_leave_group_privacy() -> None:
 
 
 @settings(max_examples=100)
+@example(low=0.0, width=0.0, grown=1e-300, more=1e-12, share=0.0)  # a gain of 2.5e-313
+@example(low=-30.0, width=0.0, grown=1e-300, more=1e150, share=0.0)
 @given(
     low=st.floats(-30, 30),
     width=st.floats(0, 8),
-    grown=st.sampled_from([1e-300, 1e-9, 0.1, 3.0, 1e80, np.inf]),
-    more=st.sampled_from([0.0, 1e-12, 0.2, 3.0, 1e8, 1e150]),
+    grown=st.sampled_from([1e-300, 1e-290, 1e-9, 0.1, 3.0, 1e80, np.inf]),
+    more=st.sampled_from([0.0, 1e-300, 1e-12, 0.2, 3.0, 1e8, 1e150]),
     share=st.floats(0, 1),
 )
 def test_no_odds_of_an_interval_gain_more_or_less_than_its_bounds(

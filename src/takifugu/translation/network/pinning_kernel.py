@@ -28,6 +28,7 @@ Box = tuple[float, float, float, float]
 BIG = 1e60  # odds beyond it are not computed with: they count as unbounded from above
 HUGE = 1e200  # a gain beyond it counts as infinite
 LEAST = 1e-305  # what underflow may lose of a gain
+WHOLE = 1e-290  # a factor beyond it keeps all its digits, also after the next product
 
 
 @compiled
@@ -72,10 +73,15 @@ def most_gain(low: float, high: float, grown: float, more: float) -> float:
 
 @compiled
 def least_gain(low: float, high: float, grown: float, more: float) -> float:
-    """The smallest gain for odds in [low, high]: at one of the ends."""
-    if not high < BIG:
+    """The smallest gain for odds in [low, high]: at one of the ends.
+
+    Numbers so small that floats no longer keep all their digits might be rounded up: they count
+    as 0, which is below every gain.
+    """
+    if not high < BIG or not low * min(grown, more) > WHOLE:
         return 0.0
-    return min(gained(low, grown, more), gained(high, grown, more))
+    least = min(gained(low, grown, more), gained(high, grown, more))
+    return least if least > LEAST else 0.0
 
 
 @compiled
