@@ -59,15 +59,17 @@ class RepeatedMechanism:
         return self.together / self.once**self.runs
 
 
-def search_composition_attack(world: World) -> RepeatedMechanism | None:
+def search_composition_attack(
+    world: World, *, most_runs: int = MOST_RUNS
+) -> RepeatedMechanism | None:
     """A mechanism whose runs leak more than the sum of their losses; None if none was found.
 
-    Of those with the fewest runs, the one that leaks most beyond the sum. None is no proof: see
+    At most ``most_runs`` runs are tried. Of those with the fewest runs, the one that leaks most beyond the sum. None is no proof: see
     `composition_proof`.
     """
     laws = compared_laws(world)
     found = max(_silent(world, laws), key=lambda one: one.excess, default=None)
-    for runs in range(2, MOST_RUNS + 1):
+    for runs in range(2, most_runs + 1):
         if found is None:
             found = max(_responses(world, laws, runs), key=lambda one: one.excess, default=None)
     return found

@@ -50,6 +50,7 @@ from takifugu.priors.universe import Tables
 from takifugu.visible import four_digits
 
 Answer = Literal["yes", "no", "open"]
+MOST_NAMED = 3  # datasets that are listed rather than called the others
 THEOREM = "what is compared is compared dataset by dataset"
 
 
@@ -162,9 +163,13 @@ def _described(world: World, attack: RepeatedMechanism) -> str:
     alike: dict[Fraction, list[str]] = {}
     for data, row in zip(world.universe.datasets, attack.rows, strict=True):
         alike.setdefault(row[1], []).append(_short(data))
-    *few, most = sorted(alike.items(), key=lambda item: len(item[1]))
-    parts = [f"{p} for {', '.join(where)}" for p, where in sorted(few, reverse=True)]
-    return f"says yes with probability {'; '.join(parts)}; {most[0]} for the others"
+    most, where = max(alike.items(), key=lambda item: len(item[1]))
+    rest = len(where) > MOST_NAMED
+    parts = [f"{p} for {', '.join(w)}" for p, w in sorted(alike.items(), reverse=True)
+             if not rest or p != most]  # fmt: skip
+    return "says yes with probability " + "; ".join(
+        [*parts, f"{most} for the others"] if rest else parts
+    )
 
 
 def _seen(attack: RepeatedMechanism) -> str:
