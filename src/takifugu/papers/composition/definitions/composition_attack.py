@@ -64,8 +64,8 @@ def search_composition_attack(
 ) -> RepeatedMechanism | None:
     """A mechanism whose runs leak more than the sum of their losses; None if none was found.
 
-    At most ``most_runs`` runs are tried. Of those with the fewest runs, the one that leaks most beyond the sum. None is no proof: see
-    `composition_proof`.
+    Of those with the fewest runs, the one that leaks most beyond the sum; at most ``most_runs``
+    are tried. None is no proof: see `composition_proof`.
     """
     laws = compared_laws(world)
     found = max(_silent(world, laws), key=lambda one: one.excess, default=None)
