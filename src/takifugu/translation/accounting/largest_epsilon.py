@@ -9,6 +9,7 @@ from takifugu.errors import UnsoundRequest
 TRIALS = 40  # evaluations after which a search stops
 TINIEST = 1e-300  # a smaller ε is not tried
 ESTIMATES = 16  # between two evaluations
+PATIENCE = 3  # evaluations in which the bracket must be halved
 NEARLY = 1e-9  # a relative difference at which estimates stop
 HOPELESS = 1e-9  # share of the target below which no ε is tried
 UNUSED = 1e-6  # the share of a target that may be left unused
@@ -46,6 +47,7 @@ def largest_within(
     trial = min(above, above / 4 if first is None else first)
     wanted = target * (1 - tolerance / 2)
     points: list[tuple[float, float]] = []  # ε and loss
+    widths: list[float] = []  # of the bracket, in logarithms
     finer = FINER
     for _ in range(TRIALS):
         now = loss(trial)
@@ -69,7 +71,9 @@ def largest_within(
             if estimate is not None:
                 aim = _estimated(estimate, trial, now, wanted, aim)
         middle = np.sqrt(proven * above) if proven else above / 4
-        trial = float(aim if proven < aim < above else middle)
+        widths.append(float(np.log(above / max(proven, target * HOPELESS))))
+        stuck = len(widths) > PATIENCE and widths[-1] > widths[-1 - PATIENCE] / 2
+        trial = float(aim if proven < aim < above and not stuck else middle)
     return proven
 
 
@@ -108,7 +112,8 @@ def _interpolated(points: Sequence[tuple[float, float]], wanted: float) -> float
         value = ratio(bent)
         if not value > 0:
             return straight
-        bent, before = float(bent * (wanted / (bent * value)) ** power), bent
+        change = min(max(wanted / (bent * value), 0.1), 10.0)
+        bent, before = float(bent * change**power), bent
         if abs(bent - before) <= 1e-13 * before:
             break
     close = abs(bent - straight) <= 0.5 * abs(straight - epsilon) + CLOSE * epsilon
