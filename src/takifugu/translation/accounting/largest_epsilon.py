@@ -13,6 +13,8 @@ PATIENCE = 3  # evaluations in which the bracket must be halved
 NEARLY = 1e-9  # a relative difference at which estimates stop
 HOPELESS = 1e-9  # share of the target below which no ε is tried
 UNUSED = 1e-6  # the share of a target that may be left unused
+BEYOND = (1.0, 0.75, 0.5)  # of what is missing, in logarithms, where a jump may be passed
+GUIDED = 2  # evaluations around the last one up to which an estimate says where to go
 NEAR = 4.0  # the largest quotient of ε through whose losses a polynomial is drawn
 CLOSE, FINER = 1e-3, 5  # evaluations once this share is left: a bound may jump by more than UNUSED
 
@@ -33,7 +35,7 @@ def largest_within(
     since spending ε on an entry loses at least ε. ``nearby`` gives, for an ε that was evaluated, a
     quick estimate of the loss of others: it says which ε to evaluate next. Without it that is where
     a polynomial through the last points meets the target: three or four evaluations are enough for
-    a smooth loss. One that jumps is left after a few more.
+    a smooth loss. One that jumps is left after a few more, and some ε beyond the jump.
     """
     if not 0 <= target < np.inf:  # also false for NaN
         raise UnsoundRequest(
@@ -43,7 +45,8 @@ def largest_within(
         )
     if target == 0:
         return 0.0
-    proven, above = 0.0, float(target if most is None else most)
+    top = float(target if most is None else most)
+    proven, lost, above = 0.0, target, top
     trial = min(above, above / 4 if first is None else first)
     wanted = target * (1 - tolerance / 2)
     points: list[tuple[float, float]] = []  # ε and loss
@@ -52,7 +55,7 @@ def largest_within(
     for _ in range(TRIALS):
         now = loss(trial)
         if now <= target:
-            proven = trial
+            proven, lost = trial, now
             if now >= target * (1 - tolerance):
                 break
         else:
@@ -67,13 +70,19 @@ def largest_within(
         if np.isfinite(now) and now > 0:
             points.append((trial, now))
             aim = _interpolated(points, wanted)
-            estimate = None if nearby is None else nearby(trial)
+            around = sum(1 / NEAR < epsilon / trial < NEAR for epsilon, _ in points)
+            estimate = None if nearby is None or around > GUIDED else nearby(trial)
             if estimate is not None:
                 aim = _estimated(estimate, trial, now, wanted, aim)
         middle = np.sqrt(proven * above) if proven else above / 4
         widths.append(float(np.log(above / max(proven, target * HOPELESS))))
         stuck = len(widths) > PATIENCE and widths[-1] > widths[-1 - PATIENCE] / 2
         trial = float(aim if proven < aim < above and not stuck else middle)
+    if 0 < lost < target * (1 - CLOSE):  # a bound that jumps may be lower again further up
+        for share in BEYOND:
+            trial = min(float(proven * (target / lost) ** share), top)
+            if loss(trial) <= target:
+                return trial
     return proven
 
 
