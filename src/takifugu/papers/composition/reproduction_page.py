@@ -15,7 +15,7 @@ from takifugu.papers.composition.data import SOURCES
 from takifugu.papers.composition.experiments.findings import findings, word
 from takifugu.papers.composition.experiments.printed import printed_numbers
 from takifugu.papers.composition.experiments.shift import printed_shifts
-from takifugu.papers.composition.experiments.verdicts import ClaimVerdict
+from takifugu.papers.composition.experiments.verdicts import counted
 from takifugu.papers.composition.results import (
     Results,
     merged,
@@ -109,7 +109,7 @@ def _short(results: Results) -> Iterator[str]:
     yield "|---" * (len(claims) + 1) + "|"
     for one in results.about:
         own = {verdict.claim: verdict for verdict in verdicts if verdict.data == one.key}
-        cells = [_counted(own[claim]) if claim in own else "" for claim in claims]
+        cells = [f"{word(own[claim])}: {counted(own[claim])}" if claim in own else "" for claim in claims]
         yield f"| {one.title} ({one.origin}) | " + " | ".join(cells) + " |"
     yield ""
     titles = {one.key: one.title for one in results.about}
@@ -119,12 +119,6 @@ def _short(results: Results) -> Iterator[str]:
         yield from (f"- {titles[one.data]}: {one.claim}: {one.detail}." for one in short)
         yield ""
     yield f"![Acc@1 on every dataset]({FIGURES}/overview.svg)\n"
-
-
-def _counted(verdict: ClaimVerdict) -> str:
-    compared = verdict.held + verdict.failed + verdict.open
-    left = f", {verdict.open} open" if verdict.open else ""
-    return f"{word(verdict)}: {verdict.held} of {compared}{left}"
 
 
 def _shift() -> Iterator[str]:
