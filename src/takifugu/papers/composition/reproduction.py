@@ -13,7 +13,7 @@ from typing import TypedDict
 
 from takifugu.papers.composition.data import PaperDataset, prepare
 from takifugu.papers.composition.experiments.dataset_choice import What, choose_datasets
-from takifugu.papers.composition.experiments.experiment import run
+from takifugu.papers.composition.experiments.experiment import enough_repetitions, run
 from takifugu.papers.composition.experiments.findings import findings
 from takifugu.papers.composition.experiments.shift import shifts
 from takifugu.papers.composition.experiments.verdicts import ClaimVerdict
@@ -53,7 +53,8 @@ class ReproductionRequest:
         what: The influence curves, one of the experiments, or all of it.
         data: A folder with data; None for the simulated worlds.
         out: Where everything is written.
-        repetitions: How many times each mechanism is run on each group.
+        repetitions: How many times each mechanism is run on each group; None for as many as
+            `enough_repetitions` says.
         seed: The seed of the simulations.
         command: What the user typed, for the manifest.
     """
@@ -61,7 +62,7 @@ class ReproductionRequest:
     what: What
     data: Path | None
     out: Path
-    repetitions: int
+    repetitions: int | None
     seed: int
     command: str = ""
 
@@ -124,13 +125,14 @@ def _measured(source: PaperDataset, request: ReproductionRequest, progress: Prog
     work = request.out / "work"
     simulated = source.about.origin == "simulated"
     prepared = prepare(source, None if simulated else request.data, work, progress)
-    settings: Settings = {"repetitions": request.repetitions, "rng_seed": request.seed}
+    repetitions = request.repetitions or enough_repetitions(len(prepared.groups))
+    settings: Settings = {"repetitions": repetitions, "rng_seed": request.seed}
     cells = run(prepared, **settings, folder=work, progress=progress)
     shifted = tuple(
         ShiftedCell(prepared.key, s.mechanism, s.epsilon, s.at, s.by_group, s.equal, s.plain)
         for s in shifts(prepared, cells, **settings, folder=work)
     )
-    return Results((about(prepared, repetitions=request.repetitions),), cells, shifted)
+    return Results((about(prepared, repetitions=repetitions),), cells, shifted)
 
 
 def _drawn(

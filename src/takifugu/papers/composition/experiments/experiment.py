@@ -47,6 +47,7 @@ from takifugu.papers.composition.experiments.metrics import (
 )
 
 Progress = Callable[[str, int, int], None]  # what is done, how many steps, of how many
+FEWEST, DRAWS = 200, 10_000  # repetitions, and draws of noise over all groups
 RIVALS = (TAKIFUGU, OURS_EXP)  # whose leads over the others are measured
 FORMAT = 3  # of a cell; a new number when a cell may come out differently
 
@@ -117,6 +118,11 @@ def run(
         step("mechanisms", done + 1, len(places))
     found = [finished.get(names[place]) for place in places]
     return tuple(one for one in found if one is not None)
+
+
+def enough_repetitions(groups: int) -> int:
+    """How many repetitions tell mechanisms apart: fewer groups need more of them."""
+    return max(FEWEST, -(-DRAWS // groups))
 
 
 class Trial:

@@ -4,6 +4,14 @@ from takifugu.papers.composition.experiments.verdicts import AT_LEAST, ClaimVerd
 from takifugu.papers.composition.results import Results
 
 SHIFT = "20 % uncertainty at ε is the plain mechanism at ε − 0.405, or group DP: the same answers"
+JUDGED = """\
+Every comparison is the mean difference of two mechanisms, repetition by repetition on the same
+random numbers, in one metric at one ε. All comparisons of a claim in a dataset are judged together,
+in both directions, by simultaneous 95 % intervals (Bonferroni). Shown: the interval is wholly above
+0. The opposite shown: it is wholly below 0. Open: it holds 0. The same law: both mechanisms are the
+same there, so that the difference is exactly 0. The first claim cannot be shown by an experiment;
+it is not contradicted as long as no interval is wholly below 0. The second is about each Acc@k that
+Ours-Exp gets right less than 99 % of the time."""
 NAMED = 3  # exceptions that are named; the others are counted
 
 
@@ -42,7 +50,10 @@ def word(verdict: ClaimVerdict) -> str:
     if not verdict.compared:
         return "nothing to compare"
     if verdict.contradicted:
-        return "not everywhere" if verdict.shown else "the opposite"
+        if verdict.shown:
+            return "not everywhere"
+        clear = verdict.contradicted == verdict.compared
+        return "the opposite" if clear else "the opposite where it is clear"
     if verdict.shown == verdict.compared:
         return "shown"
     if verdict.claim == AT_LEAST:

@@ -103,6 +103,15 @@ class Judgement:
             f" {self.lead.mean:+.3g} ± {self.lead.half:.2g}"
         )
 
+    def opposite(self) -> str:
+        """The same seen from the other mechanism: by how much that one is better."""
+        it = self.comparison
+        prior = ", uncertain" if it.uncertain else ""
+        return (
+            f"{it.worse} is better than {it.better} in {it.metric} at ε = {it.epsilon:g}{prior} by"
+            f" {-self.lead.mean:.3g} ± {self.lead.half:.2g}"
+        )
+
 
 @dataclass(frozen=True)
 class ClaimVerdict:
@@ -222,22 +231,19 @@ def _verdict(data: str, claim: str, judged: list[Judgement]) -> ClaimVerdict:
     verdict = ClaimVerdict(data, claim, holds, shown, tied, left, against, "")
     words = counted(verdict)
     if against:
-        first = next(one for one in judged if one.outcome == "contradicted").comparison
-        whose = "another mechanism" if claim == AT_LEAST else first.worse
-        words += f"; {whose} is better than {first.better} in {_named(judged, 'contradicted')}"
+        words += f": {_listed(j.opposite() for j in judged if j.outcome == 'contradicted')}"
     if left and claim == BETTER:
-        words += f"; open: {_named(judged, 'open')}"
+        words += f": {_listed(str(j) for j in judged if j.outcome == 'open')}"
     doubted = sum(one.doubted and one.outcome != "contradicted" for one in judged)
     if doubted:
         words += f"; taken alone, the 95 % intervals of {doubted} would be below 0"
     return ClaimVerdict(data, claim, holds, shown, tied, left, against, words)
 
 
-def _named(judged: list[Judgement], outcome: Outcome) -> str:
-    """How many, and which."""
-    found = [one for one in judged if one.outcome == outcome]
-    rest = "; …" if len(found) > SHOWN else ""
-    return f"{len(found)} ({'; '.join(map(str, found[:SHOWN]))}{rest})"
+def _listed(words: Iterable[str]) -> str:
+    """The first ones."""
+    every = list(words)
+    return "; ".join(every[:SHOWN]) + ("; …" if len(every) > SHOWN else "")
 
 
 def _compared(

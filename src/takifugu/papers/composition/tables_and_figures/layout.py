@@ -15,13 +15,14 @@ from takifugu.papers.composition.experiments.contenders import (
 
 @dataclass(frozen=True)
 class Metric:
-    """What is measured, and how it is shown."""
+    """What is measured, and how it is shown; ``counts`` if it is a number of rows."""
 
     key: str
     label: str
     digits: int
     percent: bool = False
     higher: bool = True
+    counts: bool = False
 
     def shown(self, value: float) -> str:
         """A number, rounded as the paper rounds it."""
@@ -56,7 +57,7 @@ ACCURACY = tuple(Metric(f"acc@{k}", f"Acc@{k}", 1, percent=True) for k in (1, 2,
 RANKING = (
     Metric("hit", "HR", 1, percent=True),
     Metric("ndcg", "NDCG", 3),
-    Metric("l1", "ℓ1", 0, higher=False),
+    Metric("l1", "ℓ1", 0, higher=False, counts=True),
 )
 SHEETS = (
     Sheet("accuracy", "Table 1", "Acc@k", ACCURACY),

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from takifugu.papers.composition.results import DatasetSummary, Results
 from takifugu.papers.composition.tables_and_figures import cell_figures as drawings
-from takifugu.papers.composition.tables_and_figures import formats
+from takifugu.papers.composition.tables_and_figures import formats, paper_layout_formats
 from takifugu.papers.composition.tables_and_figures.figure_writing import write_figure, write_whole
+from takifugu.papers.composition.tables_and_figures.paper_layout import all_layouts
 from takifugu.papers.composition.tables_and_figures.paper_tables import all_tables
 
 if TYPE_CHECKING:
@@ -28,15 +29,23 @@ class NamedFigure:
 
 
 def write_tables(results: Results, out: Path) -> list[Path]:
-    """Every table as Markdown, CSV and LaTeX, and all of them as one LaTeX document."""
-    made = all_tables(results)
+    """Every table as Markdown, CSV and LaTeX, and all of them as one LaTeX document.
+
+    Where the printed numbers belong, the paper's tables also in the paper's own layout.
+    """
+    made, beside = all_tables(results), all_layouts(results)
     texts = {}
+    for layout in beside:
+        texts[out / f"{layout.key}.md"] = paper_layout_formats.markdown(layout)
+        texts[out / f"{layout.key}.csv"] = paper_layout_formats.as_csv(layout)
+        texts[out / f"{layout.key}.tex"] = paper_layout_formats.latex(layout)
     for table in made:
         texts[out / f"{table.key}.md"] = formats.markdown(table)
         texts[out / f"{table.key}.csv"] = formats.as_csv(table)
         texts[out / f"{table.key}.tex"] = formats.latex(table)
     if made:
-        texts[out / "all.tex"] = formats.latex_document(made)
+        every = [*map(paper_layout_formats.latex, beside), *map(formats.latex, made)]
+        texts[out / "all.tex"] = formats.latex_document(every)
     for path, text in texts.items():
         write_whole(path, text)
     return list(texts)
