@@ -181,7 +181,9 @@ def test_latex_compiles(made: tuple[ResultTable, ...], tmp_path: Path) -> None:
     found = shutil.which("pdflatex")
     if found is None:
         pytest.skip("pdflatex is not installed")
-    (tmp_path / "tables.tex").write_text(formats.latex_document(made), encoding="utf-8")
+    (tmp_path / "tables.tex").write_text(
+        formats.latex_document(map(formats.latex, made)), encoding="utf-8"
+    )
     done = subprocess.run(  # noqa: S603
         [found, "-interaction=nonstopmode", "-halt-on-error", "tables.tex"],
         cwd=tmp_path, capture_output=True, check=False,
