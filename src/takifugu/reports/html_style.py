@@ -10,8 +10,9 @@ FIGURE_COLOURS = {
     "#b53a3e": "#f0928d",  # a limit, or bad news
     "#2f7a45": "#86cf9a",  # good news
     "#666d78": "#a2abb8",  # what matters less
+    "#7b4ba5": "#c3a2ea",  # one more, where there are many
 }
-BLUE, ORANGE, RED, GREEN, GREY = FIGURE_COLOURS
+BLUE, ORANGE, RED, GREEN, GREY, PURPLE = FIGURE_COLOURS
 _FIGURE = "".join(f"  --figure-{k}: {light};\n" for k, light in enumerate(FIGURE_COLOURS))
 _IN_THE_DARK = "".join(
     f"    --figure-{k}: {dark};\n" for k, dark in enumerate(FIGURE_COLOURS.values())

@@ -11,6 +11,9 @@ from takifugu.papers.composition.experiments.contenders import (
     OURS_EXP,
     TAKIFUGU,
 )
+from takifugu.reports.html_style import BLUE, GREEN, GREY, ORANGE, PURPLE
+
+INK = "#000000"  # the colour of words, in the light and in the dark
 
 
 @dataclass(frozen=True)
@@ -64,13 +67,13 @@ SHEETS = (
     Sheet("ranking", "Table 2", "Hit Rate@3, NDCG@3 and ℓ1 count error", RANKING),
 )
 STYLES = {
-    TAKIFUGU: LineStyle("#c44e52", "o", 2.4),
-    OURS_EXP: LineStyle("#4c72b0", "s"),
-    MQM_VECTOR: LineStyle("#dd8452", "D"),
-    MQM_SPLIT: LineStyle("#8172b3", "v"),
-    GROUP_DP: LineStyle("#8c8c8c", "x"),
+    TAKIFUGU: LineStyle(INK, "o", 2.2),
+    OURS_EXP: LineStyle(BLUE, "s"),
+    MQM_VECTOR: LineStyle(ORANGE, "D"),
+    MQM_SPLIT: LineStyle(PURPLE, "v"),
+    GROUP_DP: LineStyle(GREY, "x"),
 }
-OTHER = LineStyle("#55a868", "^")
+OTHER = LineStyle(GREEN, "^")
 
 
 def mechanisms(names: list[str]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from takifugu.papers.composition.experiments.measurements import Cell
 from takifugu.papers.composition.results import DatasetSummary, Results
 from takifugu.papers.composition.tables_and_figures import cell_figures as drawings
 from takifugu.papers.composition.tables_and_figures import formats, paper_layout_formats
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PRINTED = "printed"
+SIDEWAYS = "Each mechanism is moved sideways a little, so that none hides another."
 
 
 @dataclass(frozen=True)
@@ -77,18 +79,26 @@ def write_picture(picture: NamedFigure, out: Path) -> list[Path]:
     return files
 
 
+def _coinciding(cells: tuple[Cell, ...]) -> str:
+    """Which lines cannot be told apart, in words."""
+    pairs = [f"{one} and {other}" for one, other in drawings.coinciding(cells)]
+    return f" Everywhere within a point of each other: {'; '.join(pairs)}." if pairs else ""
+
+
 def _pictures(one: DatasetSummary, results: Results) -> Iterator[NamedFigure]:
     cells = results.of(one.key)
     yield NamedFigure(
         f"{one.key}-accuracy",
         one.key,
-        "Acc@k against the Pufferfish ε. The shaded region is between no and 20 % uncertainty.",
+        "Acc@k against the Pufferfish ε. The shaded region is between no and 20 % uncertainty."
+        f" {SIDEWAYS}{_coinciding(cells)}",
         drawings.accuracy_figure(one, cells),
     )
     yield NamedFigure(
         f"{one.key}-noise",
         one.key,
-        "The standard deviation of the noise on one count; what is infinite is not drawn.",
+        "The standard deviation of the noise on one count, on a logarithmic scale; where nothing"
+        f" may be spent it is infinite, and marked at the top. {SIDEWAYS}",
         drawings.noise_figure(one, cells),
     )
     plain, uncertain = (drawings.measured_points(cells, uncertain=flag) for flag in (False, True))
