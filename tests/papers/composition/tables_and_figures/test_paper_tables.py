@@ -139,7 +139,8 @@ class Counter(HTMLParser):
     def handle_starttag(self, tag: str, attrs: object) -> None:
         """Count it."""
         del attrs
-        self.open.append(tag)
+        if tag != "br":  # which has no end
+            self.open.append(tag)
         self.seen[tag] = self.seen.get(tag, 0) + 1
 
     def handle_endtag(self, tag: str) -> None:

@@ -119,12 +119,14 @@ def noise_figure(about: DatasetSummary, cells: tuple[Cell, ...]) -> "Figure":
                 label=None if dash == "--" else name + " (the same with 20 %)" * same,
             )  # fmt: skip
             unbounded = [epsilon for epsilon, noise in points.items() if not isfinite(noise)]
-            infinite |= bool(unbounded)
-            axes.plot(
-                unbounded, [TOP] * len(unbounded), ls="", marker="^", ms=8, color=style.color,
-                mfc=style.color if dash == "-" else "none", clip_on=False,
-                transform=_moved(axes, name, axes.get_xaxis_transform()),
-            )  # fmt: skip
+            if unbounded:
+                infinite = True
+                (marks,) = axes.plot(
+                    unbounded, [TOP] * len(unbounded), ls="", marker="^", ms=8, color=style.color,
+                    mfc=style.color if dash == "-" else "none", clip_on=False,
+                    transform=_moved(axes, name, axes.get_xaxis_transform()),
+                )  # fmt: skip
+                marks.set_in_layout(False)
     axes.plot([], [], ls="--", marker="o", mfc="none", color=INK, label="with 20 % uncertainty")
     if infinite:
         axes.plot([], [], ls="", marker="^", ms=8, color=INK, label="infinite: nothing to spend")
@@ -293,7 +295,9 @@ def _finish(drawn: "Figure", axes: "Axes", what: str, about: DatasetSummary | No
     else:
         origin = f" ({SIMULATED})" if about.origin == "simulated" else ""
         title = f"{what}: {about.title}{origin}"
-    drawn.suptitle(fill(title, int(9 * drawn.get_figwidth())), fontsize=11)
+    together = title.replace(SIMULATED, SIMULATED.replace(" ", "\u00a0"))  # on one line
+    lines = fill(together, int(9 * drawn.get_figwidth())).replace("\u00a0", " ")
+    drawn.suptitle(lines, fontsize=11)
     handles, labels = axes.get_legend_handles_labels()
     across = 3 if drawn.get_figwidth() < 9 else 6
     columns = -(-len(labels) // -(-len(labels) // across))  # rows of equal length
