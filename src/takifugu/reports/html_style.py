@@ -117,7 +117,8 @@ dl.words dt { color: var(--ink); font-weight: 600; margin-top: 0.7rem; }
 /* Tables of many columns: as wide as the window allows, however wide the text is. */
 .wide { width: min(100vw - 3.5rem, 84rem); margin-left: calc(50% - min(50vw - 1.75rem, 42rem)); }
 .results td { min-width: 0; }
-.results th, .results td { padding: 0.25rem 0.4rem; }
+.results { font-size: 0.82rem; }
+.results th, .results td { padding: 0.25rem 0.32rem; }
 .results tbody th:first-child, .results thead tr:first-child th:first-child {
   position: sticky; left: 0; background: var(--paper); z-index: 1;
 }
@@ -126,6 +127,7 @@ dl.words dt { color: var(--ink); font-weight: 600; margin-top: 0.7rem; }
 .results small { color: var(--soft); }
 .results .difference > * { border-bottom: 2px solid var(--line); }
 .results .ours > *, .results .printed > * { border-bottom: none; }
+.results .ours > [rowspan] { border-bottom: 2px solid var(--line); }
 table { border-collapse: collapse; width: 100%; font-size: 0.92rem; }
 caption { text-align: left; color: var(--soft); padding: 0.3rem 0.6rem; }
 th, td {

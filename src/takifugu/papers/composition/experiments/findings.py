@@ -9,9 +9,9 @@ Every comparison is the mean difference of two mechanisms, repetition by repetit
 random numbers, in one metric at one ε. All comparisons of a claim in a dataset are judged together,
 in both directions, by simultaneous 95 % intervals (Bonferroni). Shown: the interval is wholly above
 0. The opposite shown: it is wholly below 0. Open: it holds 0. The same law: both mechanisms are the
-same there, so that the difference is exactly 0. The first claim cannot be shown by an experiment;
-it is not contradicted as long as no interval is wholly below 0. The second is about each Acc@k that
-Ours-Exp gets right less than 99 % of the time."""
+same there, so that the difference is exactly 0. The first claim is not contradicted as long as no
+interval is wholly below 0, which does not show it; it is shown only where takifugu is better. The
+second is about each Acc@k that Ours-Exp gets right less than 99 % of the time."""
 NAMED = 3  # exceptions that are named; the others are counted
 
 

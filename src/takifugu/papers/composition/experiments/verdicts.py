@@ -13,8 +13,8 @@ confidence. Both directions are tested alike:
 
 The claims:
 
-* `AT_LEAST`: takifugu against every other mechanism, in every cell and metric. No experiment shows
-  that something is at least as good; this one is only ever *not contradicted*.
+* `AT_LEAST`: takifugu against every other mechanism, in every cell and metric. It holds as long as
+  nothing contradicts it, which does not show it: it is shown only where takifugu is better.
 * `BETTER`: at ε ≤ 1, for each Acc@k that Ours-Exp gets right less than 99 % of the time. It holds
   if every comparison shows it; those that were left out still count for the intervals.
 * `ORDER` and `REVERSAL`: Ours-Exp against MQM in its two readings, in every cell and metric. They

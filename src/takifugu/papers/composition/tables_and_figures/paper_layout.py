@@ -139,7 +139,7 @@ def _layout(sheet: Sheet, about: DatasetSummary, cells: tuple[Cell, ...]) -> Pap
         f" split budget), ours beside the printed number, and ours less printed, taken before"
         f" rounding. {ORIGINS[about.origin]} Mean over {about.repetitions} repetitions ± half of"
         " its 95 % confidence interval; better of ours in bold.",
-        agreement_lines([one for row in found.values() for one in row if one is not None]),
+        agreement_lines(about, [one for row in found.values() for one in row if one is not None]),
         columns,
         tuple(LayoutRow(f"{epsilon:g}", _entries(columns, row)) for epsilon, row in found.items()),
     )

@@ -22,7 +22,9 @@ def markdown(table: PaperLayout) -> str:
     """A line each for ours, the printed number and the difference; two headings in one cell."""
     lines = [f"**{table.title}**", "", table.caption, ""]
     lines += [text for line in table.summary for text in (line, "")]
-    heads = [f"{column.group}: {column.heading}" for column in table.columns]
+    heads = [
+        f"{column.group.removesuffix(' uncertainty')}: {column.heading}" for column in table.columns
+    ]
     lines += ["| ε | | " + " | ".join(heads) + " |", "|---" * (2 + len(heads)) + "|"]
     for row in table.rows:
         for line, cells in _lines(row):

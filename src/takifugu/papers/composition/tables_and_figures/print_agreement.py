@@ -6,8 +6,9 @@ that the calibration worked, so they are left out of every statement about agree
 columns are predictions.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from takifugu.papers.composition.experiments.measurements import Cell, PrintedColumn
 from takifugu.papers.composition.experiments.printed import (
@@ -20,6 +21,7 @@ from takifugu.papers.composition.results import DatasetSummary
 from takifugu.papers.composition.tables_and_figures.layout import SHEETS, Metric
 
 METRIC = {metric.key: metric for sheet in SHEETS for metric in sheet.metrics}
+Unit = Literal["points", "plain", "percent"]
 PRIOR = {False: "w/o uncertainty", True: "w/ uncertainty"}
 
 
@@ -80,7 +82,8 @@ class PrintAgreement:
     """How far numbers of one kind are from the printed ones.
 
     Attributes:
-        kind: What they are, with their unit.
+        kind: What they are.
+        unit: In what they are summed up: points of a percentage, as they are, or percent.
         numbers: How many.
         columns: Of how many columns.
         inside: In how many our 95 % interval holds the printed number.
@@ -91,6 +94,7 @@ class PrintAgreement:
     """
 
     kind: str
+    unit: Unit
     numbers: int
     columns: int
     inside: int
@@ -100,7 +104,7 @@ class PrintAgreement:
     worst: str
 
     def __str__(self) -> str:
-        shown = KINDS[self.kind]
+        shown = UNITS[self.unit]
         return (
             f"{self.kind}: off by {shown(self.mean)} on average ({shown(self.bias, sign=True)} with"
             f" its sign), {shown(self.largest)} at most ({self.worst})"
@@ -119,7 +123,11 @@ def _percent(value: float, *, sign: bool = False) -> str:
     return _signed(f"{100 * value:{'+' if sign else ''}.0f}") + " %"
 
 
-KINDS = {"Acc@k and HR": _points, "NDCG": _plain, "ℓ1, relative": _percent}
+UNITS: Mapping[Unit, Callable[..., str]] = {
+    "points": _points,
+    "plain": _plain,
+    "percent": _percent,
+}
 
 
 def printed_belong(about: DatasetSummary) -> bool:
@@ -157,13 +165,14 @@ def all_beside_print(about: DatasetSummary, cells: Iterable[Cell]) -> tuple[Besi
 def agreements(compared: Sequence[BesidePrint]) -> tuple[PrintAgreement, ...]:
     """The predictions among them, summed up for each kind of number; calibrated ones are not."""
     found = []
-    for kind in KINDS:
-        own = [one for one in compared if _kind(one.metric) == kind and not one.calibrated]
+    for unit in UNITS:
+        own = [one for one in compared if _unit(one.metric) == unit and not one.calibrated]
         if own:
             worst = max(own, key=lambda one: abs(one.off))
             found.append(
                 PrintAgreement(
-                    kind,
+                    _kind(one.metric for one in own),
+                    unit,
                     len(own),
                     len({one.column for one in own}),
                     sum(one.inside for one in own),
@@ -176,7 +185,7 @@ def agreements(compared: Sequence[BesidePrint]) -> tuple[PrintAgreement, ...]:
     return tuple(found)
 
 
-def agreement_lines(compared: Sequence[BesidePrint]) -> tuple[str, ...]:
+def agreement_lines(about: DatasetSummary, compared: Sequence[BesidePrint]) -> tuple[str, ...]:
     """In sentences: what was calibrated and says nothing, and how far off the predictions are."""
     calibrated = [one for one in compared if one.calibrated]
     found = agreements(compared)
@@ -190,7 +199,7 @@ def agreement_lines(compared: Sequence[BesidePrint]) -> tuple[str, ...]:
         numbers, columns, inside = (
             sum(getattr(one, name) for one in found) for name in ("numbers", "columns", "inside")
         )
-        predicted = "Predictions" if calibrated else "Compared"
+        predicted = "Predictions" if about.calibrated else "Compared"
         kinds = "; ".join(map(str, found))
         lines.append(
             f"{predicted}: {numbers} numbers of {columns} columns; in {inside} our 95 % interval"
@@ -214,10 +223,16 @@ def _columns(compared: Iterable[BesidePrint]) -> str:
     return ", ".join(f"{name} ({', '.join(metrics)})" for name, metrics in groups.items())
 
 
-def _kind(metric: Metric) -> str:
+def _unit(metric: Metric) -> Unit:
     if metric.percent:
-        return "Acc@k and HR"
-    return "ℓ1, relative" if metric.counts else "NDCG"
+        return "points"
+    return "percent" if metric.counts else "plain"
+
+
+def _kind(metrics: Iterable[Metric]) -> str:
+    """The names of metrics, those of the three places as one."""
+    names = dict.fromkeys("Acc@k" if m.key.startswith("acc") else m.label for m in metrics)
+    return " and ".join(names)
 
 
 def _signed(text: str) -> str:

@@ -88,10 +88,11 @@ def page(
 
 def _short(results: Results, verdicts: list[ClaimVerdict]) -> list[Part]:
     """The verdicts, what their words mean, and how far the printed numbers are from ours."""
-    titles = {one.key: one.title for one in results.about}
-    rows = [[titles[one.data], one.claim, word(one), one.detail] for one in verdicts]
-    parts: list[Part] = [PageTable(["data", "claim", "verdict", "comparisons"], rows)]
-    parts.append(Paragraphs(JUDGED))
+    parts: list[Part] = [Paragraphs(JUDGED)]
+    for one in results.about:
+        own = [[v.claim, word(v), v.detail] for v in verdicts if v.data == one.key]
+        title = f"{one.title} ({one.origin})"
+        parts.append(PageTable(["claim", "verdict", "comparisons"], own, caption=title))
     beside = print_lines(results)
     if beside:
         parts += [Paragraphs("Beside the printed tables:", leads=True), Listing(beside)]
@@ -103,7 +104,7 @@ def print_lines(results: Results) -> list[str]:
     return [
         f"{one.title}: {line}"
         for one in results.about
-        for line in agreement_lines(all_beside_print(one, results.of(one.key)))
+        for line in agreement_lines(one, all_beside_print(one, results.of(one.key)))
     ]
 
 
