@@ -47,7 +47,7 @@ knows the Markov chain. The paper's mechanism, the baselines done right and taki
 
 ```sh
 takifugu reproduce all                       # simulated worlds, a few minutes
-takifugu reproduce foursquare --data FOLDER  # every file of check-ins that is known, in FOLDER
+takifugu reproduce foursquare --data FOLDER  # every known file of check-ins there
 takifugu reproduce capture24 --data FOLDER   # the same for activities
 takifugu reproduce figures                   # the influence curves
 ```
