@@ -226,8 +226,8 @@ class QuiltOnChain:
         if steps > 0:
             return largest_ratios(power, x, y).reshape(size, size)
         odds = np.log(stationary(self.transition))
-        behind: Floats = largest_ratios(turned(power), x, y).reshape(size, size)
-        return behind + (odds - odds[:, None])
+        behind = largest_ratios(turned(power), x, y).reshape(size, size)
+        return np.asarray(behind + (odds - odds[:, None]))
 
     @cached_property
     def _powers(self) -> list[LogProduct]:
