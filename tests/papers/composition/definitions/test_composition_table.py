@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 from takifugu.errors import UnsoundRequest
 from takifugu.finite import FiniteMechanism, World, leakage
 from takifugu.finite.joint_runs import joint_leakage
-from takifugu.papers.composition.definitions import inferential_privacy, noiseless_privacy
+from takifugu.papers.composition.definitions import (
+    blowfish_privacy,
+    dependent_privacy,
+    differential_privacy,
+    group_privacy,
+    inferential_privacy,
+    noiseless_privacy,
+    per_entry_privacy,
+)
 from takifugu.papers.composition.definitions.compared_laws import ComparedLaws, compared_laws
 from takifugu.papers.composition.definitions.composition_attack import (
     hidden_functions,
@@ -32,6 +40,7 @@ from takifugu.papers.composition.definitions.composition_table import (
     shown,
 )
 from takifugu.priors import Explicit, Tables
+from takifugu.priors.universe import Name
 from tests.oracles import finite as oracle
 from tests.raising import raises
 
@@ -232,6 +241,38 @@ def test_what_is_found_on_any_prior_survives_the_oracle(seed: int) -> None:
     rows = [list(row) for row in attack.rows]
     assert oracle_odds(world, rows, 1) == pytest.approx(0, abs=1e-15)
     assert oracle_odds(world, rows, attack.runs) > 1e-6
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    sizes=st.lists(st.integers(2, 3), min_size=2, max_size=3),
+    owners=st.lists(st.integers(0, 1), min_size=3, max_size=3),
+    size=st.integers(1, 2),
+    seed=SEEDS,
+)
+def test_the_theorem_applies_to_all_worlds_that_compare_datasets(
+    sizes: list[int], owners: list[int], size: int, seed: int
+) -> None:
+    """Not only to the worlds of the table: any shape, any owners, any public constraint."""
+    names = "abc"[: len(sizes)]
+    values: dict[Name, tuple[int, ...]] = {
+        name: tuple(range(n)) for name, n in zip(names, sizes, strict=True)
+    }
+    owned: dict[Name, Name] = {
+        name: f"p{owner}" for name, owner in zip(names, owners, strict=False)
+    }
+    tables = Tables.of(values, records=owned)
+    kept = np.random.default_rng(seed).random(len(tables)) < 0.7
+    kept[:2] = True
+    allowed = {data for data, keep in zip(tables.datasets, kept, strict=True) if keep}
+    for world in (
+        differential_privacy(tables),
+        per_entry_privacy(tables),
+        group_privacy(tables, size=size),
+        dependent_privacy(tables, size=size),
+        blowfish_privacy(tables, allowed=allowed.__contains__),
+    ):
+        assert coupling_proof(world) is not None
 
 
 def test_losses_are_shown_with_their_exact_ratio() -> None:

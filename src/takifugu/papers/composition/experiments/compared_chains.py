@@ -196,6 +196,15 @@ def compared_chains(folder: Path | None, progress: Progress) -> ComparedChains:
         rows = tuple(found)
         if path is not None:
             write_chain_allowances(rows, path)
+    return _parted(rows)
+
+
+def stored_chains(path: Path) -> ComparedChains:
+    """The comparisons that a file holds, whichever version made them."""
+    return _parted(read_chain_allowances(path, any_version=True))
+
+
+def _parted(rows: tuple[ChainAllowances, ...]) -> ComparedChains:
     ends = len(STAYS), len(STAYS) + len(OTHERS)
     return ComparedChains(rows[: ends[0]], rows[ends[0] : ends[1]], rows[ends[1] :])
 
