@@ -23,7 +23,10 @@ DATA_HELP = (
 
 def run_reproduce(
     what: Annotated[
-        str, typer.Argument(help="figures (influence curves), foursquare, capture24, or all.")
+        str,
+        typer.Argument(
+            help="figures (curves, definitions, baselines), foursquare, capture24, or all."
+        ),
     ] = "all",
     data: Annotated[Path | None, typer.Option(help=DATA_HELP)] = None,
     repetitions: Annotated[

@@ -47,7 +47,7 @@ knows the Markov chain. The paper's mechanism, the baselines done right and taki
 takifugu reproduce all                       # simulated worlds, a few minutes
 takifugu reproduce foursquare --data FOLDER  # every file of check-ins that is known, in FOLDER
 takifugu reproduce capture24 --data FOLDER   # the same for activities
-takifugu reproduce figures                   # the influence curves
+takifugu reproduce figures                   # curves, definitions, baselines
 ```
 
 Each writes tables (Markdown, CSV, LaTeX), figures (SVG, PNG), one page `index.html`, the measured

@@ -58,6 +58,7 @@ def page(
     figures: Iterable[DatasetDrawing],
     findings: Iterable[ClaimVerdict],
     notices: Sequence[str] = (),
+    tables_beside: Sequence[PageTable] = (),
     foot: str = "",
 ) -> Page:
     """The whole page: one file that can be sent around."""
@@ -72,6 +73,8 @@ def page(
     general = [shown.drawing for shown in drawn if shown.data not in keys]
     if general:
         sections.append(Section("Figures of the paper", general))
+    if tables_beside:
+        sections.append(Section("Definitions and baselines", list(tables_beside)))
     for one in results.about:
         own = [shown.drawing for shown in drawn if shown.data == one.key]
         sections.append(Section(one.title, _parts(one, results, own)))
