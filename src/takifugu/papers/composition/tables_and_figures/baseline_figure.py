@@ -50,6 +50,16 @@ CAPTION = (
     " entries, by each bound. A line ends with a cross where its theorem does not apply any more."
     " MQMExact and the paper's curve agree, and so do TPL and takifugu where p + q is at least 1."
 )
+HEADS = {  # short, so that the table is not wider than a page
+    GROUP: "group DP",
+    PUBLISHED: "GK16",
+    SHARPENED: "GK16 sharp",
+    APPROX: "MQM Approx",
+    QUILTS: "MQM Exact",
+    CURVE: "paper's curve",
+    TEMPORAL: "TPL",
+    EXACT: "takifugu",
+}
 STYLES = {  # wide pale lines lie below the thin ones that they agree with
     GROUP: (GREY, ":", 1.6, 1.0),
     APPROX: (GREY, "-", 1.4, 1.0),
@@ -69,8 +79,9 @@ def baseline_table(made: ComparedChains) -> PlainTable:
     return _table(
         "baselines",
         f"The per-entry ε that a Pufferfish ε of {EPSILON:g} allows, by each bound",
-        f"Chains of {LENGTH} entries, stationary but for those of Song et al. (they start at (1, 0)"
-        " and (.9, .1)) and the one of Cao et al. with two states (½, ½).",
+        f"Chains of {LENGTH} entries; p and q are the probabilities to stay of two states."
+        " Stationary but for those of Song et al. (who start at (1, 0) and (.9, .1)) and the one of"
+        " Cao et al. with two states (½, ½).",
         [*few, *made.published],
     )
 
@@ -82,8 +93,9 @@ def fitted_table(rows: Iterable[ChainAllowances]) -> PlainTable:
     return _table(
         "baselines-fitted",
         f"The per-entry ε that a Pufferfish ε of {EPSILON:g} allows on fitted chains",
-        f"Smoothed with τ = 1e-5, as in the paper. GK16 applies to {applies} of {len(listed)}:"
-        " where probabilities are as small as τ the influence of neighbours is large.",
+        "With their numbers of states and entries; smoothed with τ = 1e-5, as in the paper."
+        f" GK16 applies to {applies} of {len(listed)}: where probabilities are as small as τ the"
+        " influence of neighbours is large.",
         listed,
     )
 
@@ -91,16 +103,14 @@ def fitted_table(rows: Iterable[ChainAllowances]) -> PlainTable:
 def _table(key: str, title: str, caption: str, rows: Sequence[ChainAllowances]) -> PlainTable:
     body = tuple(
         (
-            one.name,
-            str(one.states),
-            str(one.length),
+            one.name if one.length == LENGTH else f"{one.name}: {one.states} states, {one.length}",
             *(_cell(one.allowed[method]) for method in METHODS),
             "infinite" if isinf(one.norm) else four_digits(round(one.norm, 4)),
         )
         for one in rows
     )
-    columns = ("chain", "states", "entries", *METHODS, "GK16's norm")
-    shares = (3.0, 0.8, 0.8, *(1.0,) * (len(METHODS) + 1))
+    columns = ("chain", *(HEADS[method] for method in METHODS), "norm of GK16")
+    shares = (3.0, *(1.0,) * (len(METHODS) + 1))
     return PlainTable(key, title, f"{caption} {MEANING}", columns, body, shares)
 
 
