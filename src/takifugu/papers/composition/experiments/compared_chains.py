@@ -94,7 +94,8 @@ class ChainAllowances:
 
 def binary(p: float, q: float) -> ComparedChain:
     """The stationary chain that stays at 0 with probability p and at 1 with probability q."""
-    return ComparedChain(f"p = {p:g}, q = {q:g}", np.array([[p, 1 - p], [1 - q, q]]))
+    name = f"p = q = {p:g}" if p == q else f"p = {p:g}, q = {q:g}"
+    return ComparedChain(name, np.array([[p, 1 - p], [1 - q, q]]))
 
 
 def published_chains() -> tuple[ComparedChain, ...]:

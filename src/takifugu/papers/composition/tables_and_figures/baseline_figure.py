@@ -41,9 +41,9 @@ TABLED_OTHERS = (0.1, 0.3, 0.8)  # p, with q = .6
 TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 MEANING = (
     f"All are lower bounds, rounded down. {NOT_APPLICABLE}: the theorem does not apply (GK16: a"
-    " spectral norm of 1 or more, or values that rule one another out; MQMApprox: states to which"
-    " the chain does not return), and nothing takes its place. A 1-Lipschitz query takes Laplace"
-    " noise of scale 1/ε."
+    " spectral norm of 1 or more, in brackets, infinite where values rule one another out;"
+    " MQMApprox: states to which the chain does not return), and nothing takes its place. A"
+    " 1-Lipschitz query takes Laplace noise of scale 1/ε."
 )
 CAPTION = (
     f"The per-entry ε that a Pufferfish ε of {EPSILON:g} allows on binary chains of {LENGTH}"
@@ -104,18 +104,22 @@ def _table(key: str, title: str, caption: str, rows: Sequence[ChainAllowances]) 
     body = tuple(
         (
             one.name if one.length == LENGTH else f"{one.name}: {one.states} states, {one.length}",
-            *(_cell(one.allowed[method]) for method in METHODS),
-            "infinite" if isinf(one.norm) else four_digits(round(one.norm, 4)),
+            *(_cell(one, method) for method in METHODS),
         )
         for one in rows
     )
-    columns = ("chain", *(HEADS[method] for method in METHODS), "norm of GK16")
-    shares = (3.0, *(1.0,) * (len(METHODS) + 1))
+    columns = ("chain", *(HEADS[method] for method in METHODS))
+    shares = (3.0, *(1.0,) * len(METHODS))
     return PlainTable(key, title, f"{caption} {MEANING}", columns, body, shares)
 
 
-def _cell(value: float | None) -> str:
-    return NOT_APPLICABLE if value is None else four_digits(value, "down")
+def _cell(one: ChainAllowances, method: str) -> str:
+    value = one.allowed[method]
+    if value is not None:
+        return four_digits(value, "down")
+    if method != PUBLISHED:
+        return NOT_APPLICABLE
+    return f"{NOT_APPLICABLE} ({'∞' if isinf(one.norm) else four_digits(one.norm)})"
 
 
 def baseline_figure(made: ComparedChains) -> "Figure":
