@@ -76,41 +76,40 @@ def baseline_table(made: ComparedChains) -> PlainTable:
     """Per-entry ε by method, on binary and published chains."""
     few = [one for p, one in zip(STAYS, made.equal, strict=True) if p in TABLED]
     few += [one for p, one in zip(OTHERS, made.unequal, strict=True) if p in TABLED_OTHERS]
-    return _table(
+    body = tuple(
+        (one.name, *(_cell(one, method) for method in METHODS)) for one in [*few, *made.published]
+    )
+    return PlainTable(
         "baselines",
         f"The per-entry ε that a Pufferfish ε of {EPSILON:g} allows, by each bound",
         f"Chains of {LENGTH} entries; p and q are the probabilities to stay of two states."
         " Stationary but for those of Song et al. (who start at (1, 0) and (.9, .1)) and the one of"
-        " Cao et al. with two states (½, ½).",
-        [*few, *made.published],
+        f" Cao et al. with two states (½, ½). {MEANING}",
+        ("chain", *(HEADS[method] for method in METHODS)),
+        body,
+        (3.0, *(1.0,) * len(METHODS)),
     )
 
 
 def fitted_table(rows: Iterable[ChainAllowances]) -> PlainTable:
-    """The same on fitted chains."""
+    """The same on fitted chains, a column each."""
     listed = list(rows)
     applies = sum(one.allowed[PUBLISHED] is not None for one in listed)
-    return _table(
+    body = [
+        ("states", *(str(one.states) for one in listed)),
+        ("entries", *(str(one.length) for one in listed)),
+        *((method, *(_cell(one, method) for one in listed)) for method in METHODS),
+    ]
+    return PlainTable(
         "baselines-fitted",
         f"The per-entry ε that a Pufferfish ε of {EPSILON:g} allows on fitted chains",
-        "With their numbers of states and entries; smoothed with τ = 1e-5, as in the paper."
+        "Smoothed with τ = 1e-5, as in the paper."
         f" GK16 applies to {applies} of {len(listed)}: where probabilities are as small as τ the"
-        " influence of neighbours is large.",
-        listed,
+        f" influence of neighbours is large. {MEANING}",
+        ("bound", *(one.name for one in listed)),
+        tuple(body),
+        (1.5, *(1.0,) * len(listed)),
     )
-
-
-def _table(key: str, title: str, caption: str, rows: Sequence[ChainAllowances]) -> PlainTable:
-    body = tuple(
-        (
-            one.name if one.length == LENGTH else f"{one.name}: {one.states} states, {one.length}",
-            *(_cell(one, method) for method in METHODS),
-        )
-        for one in rows
-    )
-    columns = ("chain", *(HEADS[method] for method in METHODS))
-    shares = (3.0, *(1.0,) * len(METHODS))
-    return PlainTable(key, title, f"{caption} {MEANING}", columns, body, shares)
 
 
 def _cell(one: ChainAllowances, method: str) -> str:
