@@ -18,7 +18,7 @@ from takifugu.papers.composition.experiments.compared_chains import (
     fitted_allowances,
 )
 from takifugu.papers.composition.experiments.dataset_choice import What, choose_datasets
-from takifugu.papers.composition.experiments.experiment import run
+from takifugu.papers.composition.experiments.experiment import enough_repetitions, run
 from takifugu.papers.composition.experiments.findings import findings
 from takifugu.papers.composition.experiments.shift import shifts
 from takifugu.papers.composition.experiments.verdicts import ClaimVerdict
@@ -59,7 +59,8 @@ class ReproductionRequest:
         what: The influence curves, one of the experiments, or all of it.
         data: A folder with data; None for the simulated worlds.
         out: Where everything is written.
-        repetitions: How many times each mechanism is run on each group.
+        repetitions: How many times each mechanism is run on each group; None for as many as
+            `enough_repetitions` says.
         seed: The seed of the simulations.
         command: What the user typed, for the manifest.
     """
@@ -67,7 +68,7 @@ class ReproductionRequest:
     what: What
     data: Path | None
     out: Path
-    repetitions: int
+    repetitions: int | None
     seed: int
     command: str = ""
 
@@ -137,7 +138,8 @@ def _measured(
     work = request.out / "work"
     simulated = source.about.origin == "simulated"
     prepared = prepare(source, None if simulated else request.data, work, progress)
-    settings: Settings = {"repetitions": request.repetitions, "rng_seed": request.seed}
+    repetitions = request.repetitions or enough_repetitions(len(prepared.groups))
+    settings: Settings = {"repetitions": repetitions, "rng_seed": request.seed}
     cells = run(prepared, **settings, folder=work, progress=progress)
     shifted = tuple(
         ShiftedCell(prepared.key, s.mechanism, s.epsilon, s.at, s.by_group, s.equal, s.plain)
@@ -145,7 +147,7 @@ def _measured(
     )
     known = allowances(prepared.chain, folder=work)
     return (
-        Results((about(prepared, repetitions=request.repetitions),), cells, shifted),
+        Results((about(prepared, repetitions=repetitions),), cells, shifted),
         fitted_allowances(source.about.title, prepared.chain, known),
     )
 
