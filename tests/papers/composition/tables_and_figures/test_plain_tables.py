@@ -18,6 +18,7 @@ from takifugu.papers.composition.experiments.compared_chains import (
 )
 from takifugu.papers.composition.tables_and_figures.appendix_files import write_appendix
 from takifugu.papers.composition.tables_and_figures.baseline_figure import (
+    HEADS,
     NOT_APPLICABLE,
     STYLES,
     TABLED,
@@ -83,14 +84,14 @@ def test_a_witness_can_be_checked_from_the_file_alone() -> None:
 
 def test_baselines_that_do_not_apply_have_no_number() -> None:
     table = baseline_table(stored_chains(STORED))
-    assert table.columns[3:-1] == METHODS
+    assert table.columns[1:] == tuple(HEADS[method] for method in METHODS)
     assert len(table.rows) == len(TABLED) + len(TABLED_OTHERS) + 5
     absorbing = next(row for row in table.rows if row[0] == "Cao et al., two states")
-    assert absorbing[4:7] == (NOT_APPLICABLE,) * 3
-    assert absorbing[-1] == "infinite"
+    assert absorbing[2:5] == (f"{NOT_APPLICABLE} (∞)", NOT_APPLICABLE, NOT_APPLICABLE)
     assert "?" not in table.latex()
     fitted = fitted_table(read_chain_allowances(FITTED, any_version=True))
-    assert all(row[4] == NOT_APPLICABLE for row in fitted.rows)
+    assert [row[0] for row in fitted.rows] == ["states", "entries", *METHODS]
+    assert all(cell.startswith(NOT_APPLICABLE) for cell in fitted.rows[3][1:])
     assert "GK16 applies to 0 of" in fitted.caption
 
 

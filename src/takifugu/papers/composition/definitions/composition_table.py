@@ -102,15 +102,10 @@ class CompositionRow:
             return f"theorem; {most} of {every} comparisons are of single datasets{rest}"
         if self.attack is None:
             return "neither a proof nor a counterexample was found"
-        return f"{_described(self.about.world(), self.attack)}; seen: {_seen(self.attack)}"
-
-    @property
-    def losses(self) -> str:
-        """The exact losses of one run and of all of them; empty without an attack."""
-        if self.attack is None:
-            return ""
+        once, together = shown(self.attack.once), shown(self.attack.together)
         return (
-            f"{shown(self.attack.once)}; in {self.attack.runs} runs {shown(self.attack.together)}"
+            f"one run loses {once}, {self.attack.runs} runs {together} ({_seen(self.attack)}):"
+            f" {_described(self.about.world(), self.attack)}"
         )
 
 
@@ -162,7 +157,7 @@ def _described(world: World, attack: RepeatedMechanism) -> str:
     rest = len(where) > MOST_NAMED
     parts = [f"{p} for {', '.join(w)}" for p, w in sorted(alike.items(), reverse=True)
              if not rest or p != most]  # fmt: skip
-    return "says yes with probability " + "; ".join(
+    return "yes with probability " + "; ".join(
         [*parts, f"{most} for the others"] if rest else parts
     )
 

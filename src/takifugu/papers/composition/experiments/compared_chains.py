@@ -94,7 +94,8 @@ class ChainAllowances:
 
 def binary(p: float, q: float) -> ComparedChain:
     """The stationary chain that stays at 0 with probability p and at 1 with probability q."""
-    return ComparedChain(f"binary, p = {p:g}, q = {q:g}", np.array([[p, 1 - p], [1 - q, q]]))
+    name = f"p = q = {p:g}" if p == q else f"p = {p:g}, q = {q:g}"
+    return ComparedChain(name, np.array([[p, 1 - p], [1 - q, q]]))
 
 
 def published_chains() -> tuple[ComparedChain, ...]:
@@ -107,7 +108,7 @@ def published_chains() -> tuple[ComparedChain, ...]:
         ComparedChain("Song et al., second", np.array([[0.8, 0.2], [0.3, 0.7]]), (0.9, 0.1)),
         ComparedChain("Cao et al., two states", np.array([[0.8, 0.2], [0.0, 1.0]]), (0.5, 0.5)),
         ComparedChain("Cao et al., three states", three),
-        ComparedChain("the paper's smoothing example", fitted),
+        ComparedChain("the paper's example, 6 states", fitted),
     )
 
 

@@ -42,15 +42,25 @@ TABLED_OTHERS = (0.1, 0.3, 0.8)  # p, with q = .6
 TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 MEANING = (
     f"All are lower bounds, rounded down. {NOT_APPLICABLE}: the theorem does not apply (GK16: a"
-    " spectral norm of 1 or more, or values that rule one another out; MQMApprox: states to which"
-    " the chain does not return), and nothing takes its place. A 1-Lipschitz query takes Laplace"
-    " noise of scale 1/ε."
+    " spectral norm of 1 or more, in brackets, infinite where values rule one another out;"
+    " MQMApprox: states to which the chain does not return), and nothing takes its place. A"
+    " 1-Lipschitz query takes Laplace noise of scale 1/ε."
 )
 CAPTION = (
     f"The per-entry ε that a Pufferfish ε of {EPSILON:g} allows on binary chains of {LENGTH}"
     " entries, by each bound. A line ends with a cross where its theorem does not apply any more."
     " MQMExact and the paper's curve agree, and so do TPL and takifugu where p + q is at least 1."
 )
+HEADS = {  # short, so that the table is not wider than a page
+    GROUP: "group DP",
+    PUBLISHED: "GK16",
+    SHARPENED: "GK16 sharp",
+    APPROX: "MQM Approx",
+    QUILTS: "MQM Exact",
+    CURVE: "paper's curve",
+    TEMPORAL: "TPL",
+    EXACT: "takifugu",
+}
 STYLES = {  # wide pale lines lie below the thin ones that they agree with
     GROUP: (GREY, ":", 1.6, 1.0),
     APPROX: (GREY, "-", 1.4, 1.0),
@@ -67,46 +77,49 @@ def baseline_table(made: ComparedChains) -> PlainTable:
     """Per-entry ε by method, on binary and published chains."""
     few = [one for p, one in zip(STAYS, made.equal, strict=True) if p in TABLED]
     few += [one for p, one in zip(OTHERS, made.unequal, strict=True) if p in TABLED_OTHERS]
-    return _table(
+    body = tuple(
+        (one.name, *(_cell(one, method) for method in METHODS)) for one in [*few, *made.published]
+    )
+    return PlainTable(
         "baselines",
         f"The per-entry ε that a Pufferfish ε of {EPSILON:g} allows, by each bound",
-        f"Chains of {LENGTH} entries, stationary but for those of Song et al. (they start at (1, 0)"
-        " and (.9, .1)) and the one of Cao et al. with two states (½, ½).",
-        [*few, *made.published],
+        f"Chains of {LENGTH} entries; p and q are the probabilities to stay of two states."
+        " Stationary but for those of Song et al. (who start at (1, 0) and (.9, .1)) and the one of"
+        f" Cao et al. with two states (½, ½). {MEANING}",
+        ("chain", *(HEADS[method] for method in METHODS)),
+        body,
+        (3.0, *(1.0,) * len(METHODS)),
     )
 
 
 def fitted_table(rows: Iterable[ChainAllowances]) -> PlainTable:
-    """The same on fitted chains."""
+    """The same on fitted chains, a column each."""
     listed = list(rows)
     applies = sum(one.allowed[PUBLISHED] is not None for one in listed)
-    return _table(
+    body = [
+        ("states", *(str(one.states) for one in listed)),
+        ("entries", *(str(one.length) for one in listed)),
+        *((method, *(_cell(one, method) for one in listed)) for method in METHODS),
+    ]
+    return PlainTable(
         "baselines-fitted",
         f"The per-entry ε that a Pufferfish ε of {EPSILON:g} allows on fitted chains",
-        f"Smoothed with τ = 1e-5, as in the paper. GK16 applies to {applies} of {len(listed)}:"
-        " where probabilities are as small as τ the influence of neighbours is large.",
-        listed,
+        "Smoothed with τ = 1e-5, as in the paper."
+        f" GK16 applies to {applies} of {len(listed)}: where probabilities are as small as τ the"
+        f" influence of neighbours is large. {MEANING}",
+        ("bound", *(one.name for one in listed)),
+        tuple(body),
+        (1.5, *(1.0,) * len(listed)),
     )
 
 
-def _table(key: str, title: str, caption: str, rows: Sequence[ChainAllowances]) -> PlainTable:
-    body = tuple(
-        (
-            one.name,
-            str(one.states),
-            str(one.length),
-            *(_cell(one.allowed[method]) for method in METHODS),
-            "infinite" if isinf(one.norm) else four_digits(round(one.norm, 4)),
-        )
-        for one in rows
-    )
-    columns = ("chain", "states", "entries", *METHODS, "GK16's norm")
-    shares = (3.0, 0.8, 0.8, *(1.0,) * (len(METHODS) + 1))
-    return PlainTable(key, title, f"{caption} {MEANING}", columns, body, shares)
-
-
-def _cell(value: float | None) -> str:
-    return NOT_APPLICABLE if value is None else four_digits(value, "down")
+def _cell(one: ChainAllowances, method: str) -> str:
+    value = one.allowed[method]
+    if value is not None:
+        return four_digits(value, "down")
+    if method != PUBLISHED:
+        return NOT_APPLICABLE
+    return f"{NOT_APPLICABLE} ({'∞' if isinf(one.norm) else four_digits(one.norm)})"
 
 
 def baseline_figure(made: ComparedChains) -> "Figure":
