@@ -56,6 +56,8 @@ Each writes tables (Markdown, CSV, LaTeX), figures (SVG, PNG), one page `index.h
 cells `results.json` and a `manifest.json` to the folder `--out`. `--repetitions` is the
 number of runs of every mechanism, `--seed` the seed of its simulated noise; `--json` prints a
 summary. An interrupted run resumes where it stopped.
+Which privacy definitions compose, what the bounds of the literature allow, and the conceptual
+figures are on a page of their own: [definitions and baselines](definitions-and-baselines.md).
 
 This page is generated from `src/takifugu/papers/composition/results.json`, which holds measured
 cells and no data; a test checks that the two agree. To make both anew:
