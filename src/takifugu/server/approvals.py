@@ -60,8 +60,8 @@ class AskedRelease:
         dataset: The dataset.
         analyst: Who asks.
         key: The idempotency key of the request, of this analyst.
-        options: Everything that was asked with, as JSON: ``query``, ``accept_noise``, ``key``, and
-            ``plan``, the digest of the plan that was seen, if one was.
+        options: Everything that the request holds, as JSON: ``query``, ``accept_noise``, ``key``,
+            and ``plan``, the digest of the plan that was seen, if one was.
     """
 
     dataset: str
@@ -92,7 +92,7 @@ def release_or_ask(
         shown: The plan as the analyst sees it.
 
     Returns:
-        ``charge`` and ``result``; or ``approval``, the request and what became of it.
+        ``charge`` and ``result``; or ``approval``, the request and its outcome.
     """
     from takifugu.session.plan_documents import digest
     from takifugu.session.release_errors import StalePlan
@@ -342,7 +342,7 @@ def waiting_document(approval: Approval) -> dict[str, Any]:
 
 
 def approval_document(approval: Approval) -> dict[str, Any]:
-    """A request and what became of it, as the analyst and the owners see it.
+    """A request and its outcome, as the analyst and the owners see it.
 
     The identity of the query stays on the server: it holds a mark of the data.
     """

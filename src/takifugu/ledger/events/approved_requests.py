@@ -13,8 +13,8 @@ such a charge only if the approval
   alone), and is named by no other charge, also not by one that was lost: where
   an owner accepted that history is lost, no approval before that counts.
 
-All of this is looked up under the ledger's lock, by an index of queries, so that no two charges use
-the same approval. `ApprovedRequests` checks the same when a chain is verified.
+All of this is read under the ledger's lock, through the index on queries, so that no two charges
+use the same approval. `ApprovedRequests` checks the same when a chain is verified.
 """
 
 from collections.abc import Mapping

@@ -2,7 +2,7 @@
 
 The file of tokens is not part of a chain of hashes, and nothing witnesses it: an old copy of it may
 be put back, in which a token that was revoked since is as good as new, or somebody who can write to
-it may add one. The ledger cannot be put back or changed unseen. So a server believes its tokens
+it may add one. The ledger cannot be put back or changed unseen. So a server trusts its tokens
 only as far as the ledger has them: when it starts, a token is ended that the ledger says was
 revoked, that it never saw made, or that it saw made for another holder, another role or a shorter
 time. `make_token` writes the event before the token works, so that no honest token is without one,

@@ -89,7 +89,7 @@ class DecisionClaim:
 
 @dataclass(frozen=True)
 class Approval:
-    """A request, and what became of it.
+    """A request, and its outcome.
 
     Attributes:
         id: Its number.
@@ -293,7 +293,7 @@ class ApprovalTable(StateStore):
     def finish_approval(
         self, number: int, *, charge: int | None = None, problem: Mapping[str, Any] | None = None
     ) -> Approval:
-        """What became of an approved request: released by a charge, or failed with a problem.
+        """The outcome of an approved request: released by a charge, or failed with a problem.
 
         To say the same charge twice changes nothing: a release is resumed after a crash.
         """
