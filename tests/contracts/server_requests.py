@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from takifugu.errors import InvalidCharge
+from takifugu.ledger.events.event_chain import Anchor
 from takifugu.server.state.approval_requests import MOST_PENDING, Approval, ApprovalRequest
 from takifugu.server.state.server_state import ServerState
 from takifugu.server.state.state_errors import (
@@ -26,6 +27,10 @@ def asked(key: str = "k1", analyst: str = "ana", **changed: Any) -> ApprovalRequ
     return replace(request, **changed)
 
 
+def at(seq: int) -> Anchor:
+    return Anchor(seq, f"{seq:064x}")
+
+
 def test_a_request_waits_until_another_person_decides(state: ServerState, clock: Clock) -> None:
     made = state.ask_approval(asked())
     assert made == Approval(1, asked(), "pending", clock.time)
@@ -37,9 +42,15 @@ def test_a_request_waits_until_another_person_decides(state: ServerState, clock:
     with raises(StateConflict, reason="another person"):
         state.decide(1, "withdrawn", "bo")
     clock.move(DAY)
-    done = state.decide(1, "approved", "olga", event=7, note="fine")
+    done = state.decide(1, "approved", "olga", event=at(7), note="fine")
     assert done == replace(
-        made, state="approved", decided=clock.time, decided_by="olga", event=7, note="fine"
+        made,
+        state="approved",
+        decided=clock.time,
+        decided_by="olga",
+        event=7,
+        event_hash=at(7).hash,
+        note="fine",
     )
     assert state.approval(1) == done
 
@@ -78,14 +89,14 @@ def test_a_claimed_request_is_of_one_owner_and_waits_for_everybody_else(
         other.decide(1, "withdrawn", "ana")
     for claim in (None, "another"):
         with raises(StateConflict, reason="decided"):
-            other.decide(1, "approved", "olga", event=9, claim=claim)
+            other.decide(1, "approved", "olga", event=at(9), claim=claim)
     assert other.drop_claim(1, "another") == claimed
     assert other.drop_claim(1, claimed.claim.id) == made
     with raises(StateConflict, reason="decided"):
-        state.decide(1, "approved", "olga", event=9, claim=claimed.claim.id)
+        state.decide(1, "approved", "olga", event=at(9), claim=claimed.claim.id)
     again = state.claim_decision(1, "refused", "otto", "no")
     assert again.claim is not None and again.claim.id != claimed.claim.id
-    done = other.decide(1, "refused", "otto", event=9, note="no", claim=again.claim.id)
+    done = other.decide(1, "refused", "otto", event=at(9), note="no", claim=again.claim.id)
     assert (done.state, done.claim, done.note) == ("refused", None, "no")
     assert state.approval(1) == done == state.drop_claim(1, again.claim.id)
 
@@ -101,13 +112,18 @@ def test_what_became_of_an_approved_request(state: ServerState) -> None:
     for number in (1, 2, 3):
         state.ask_approval(asked(f"k{number}"))
     with raises(StateConflict, reason="decided"):
-        state.finish_approval(1, charge=9)  # nobody has approved it
-    state.decide(1, "approved", "olga", event=4)
-    done = state.finish_approval(1, charge=9)
+        state.finish_approval(1, charge=at(9))  # nobody has approved it
+    state.decide(1, "approved", "olga", event=at(4))
+    done = state.finish_approval(1, charge=at(9))
     assert (done.state, done.charge, done.event, done.decided_by) == ("released", 9, 4, "olga")
-    assert state.finish_approval(1, charge=9) == done
+    assert state.finish_approval(1, charge=at(9)) == done
+    assert done.decided_in(at(4)) and done.paid_by(at(9))
+    for other in (Anchor(9, "f" * 64), at(10)):  # numbers are used again after history was lost
+        assert not done.paid_by(other) and not done.decided_in(Anchor(4, other.hash))
+        with raises(StateConflict, reason="decided"):
+            state.finish_approval(1, charge=other)
     with raises(StateConflict, reason="decided"):
-        state.finish_approval(1, charge=10)
+        state.finish_approval(1, charge=at(10))
     state.decide(2, "approved", "olga", note="fine")
     failed = state.finish_approval(2, problem={"detail": "over budget"})
     assert (failed.state, failed.note, failed.charge) == ("failed", "fine", None)
@@ -121,7 +137,7 @@ def test_what_became_of_an_approved_request(state: ServerState) -> None:
     with raises(StateConflict, reason="unknown"):
         state.decide(4, "approved", "olga")
     with raises(StateConflict, reason="unknown"):
-        state.finish_approval(4, charge=1)
+        state.finish_approval(4, charge=at(1))
 
 
 def test_the_same_request_under_the_same_key_is_one(state: ServerState) -> None:

@@ -100,9 +100,15 @@ SECOND = (
         forgotten_by TEXT NOT NULL,
         at VARCHAR(40) NOT NULL)""",
 )
+# numbers of events are used again after history was lost; hashes are not
+THIRD = (
+    f"ALTER TABLE {APPROVALS} ADD COLUMN event_hash VARCHAR(64)",
+    f"ALTER TABLE {APPROVALS} ADD COLUMN charge_hash VARCHAR(64)",
+)
 KNOWN: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("0001 tokens, approvals, results", FIRST),
     ("0002 heads of other ledgers", SECOND),
+    ("0003 hashes of the events of requests", THIRD),
 )
 
 _MADE = f"""CREATE TABLE {STEPS} (
