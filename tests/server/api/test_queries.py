@@ -58,6 +58,21 @@ def test_a_release_is_charged_once_for_a_key(server: Served) -> None:
     assert json.loads(local.to_json()) == first.json()["result"]
 
 
+def test_the_same_key_again_shows_what_it_cost_then(server: Served) -> None:
+    query = HISTOGRAM | {"epsilon": "0.21"}
+    first = server.release("bo", query, "then").json()
+    cost = first["result"]["cost"]
+    assert cost["marginal"] > 0 and not first["result"]["free"]
+    assert server.release("bo", HISTOGRAM | {"epsilon": "0.22"}, "since").status_code == 201
+    again = server.release("bo", query, "then")
+    assert again.status_code == 201 and again.json() == first
+    other = server.release("bo", query, "another").json()["result"]
+    assert other["free"] and other["cost"]["marginal"] == 0.0
+    assert server.release("bo", query, "then").json() == first
+    rounded = server.release("bo", query | {"sum_to_one": True}, "then").json()["result"]
+    assert rounded["cost"] == cost and rounded["shown"] != first["result"]["shown"]
+
+
 def test_the_same_key_of_two_people_is_two_requests(server: Served) -> None:
     one = server.release("ana", HISTOGRAM | {"epsilon": "0.25"}, "same")
     two = server.release("bo", HISTOGRAM | {"epsilon": "0.125"}, "same")
