@@ -209,17 +209,17 @@ def _options(found: DocumentPart, known: QueryOptions | None) -> QueryOptions:
     read = found.read("options", lambda value, _: QueryOptions.from_document(value))
     if known is None:
         return read
-    asked = as_json(known.document())
-    if asked != given and _as_text(asked) == _as_text(given):
-        return read  # with keys of columns in place of their text
-    if asked != given:
+    asked = as_json(known.exact_document())
+    if given in (asked, as_json(known.document())):
+        return known
+    if _as_text(asked) != _as_text(given):
         raise InvalidDocument(
             "options",
             given="are not those that were asked for",
             needed="be the same: this is the plan of another query",
             reason="options",
         )
-    return known
+    return read  # with keys of columns in place of their text
 
 
 def _as_text(value: Any) -> Any:
