@@ -8,10 +8,15 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from takifugu.errors import InvalidCharge
 from takifugu.ledger.events.event_chain import Anchor
+from takifugu.ledger.storage.statement import insert
+from takifugu.ledger.storage.store import Store
+from takifugu.server.state import state_tables
 from takifugu.server.state.approval_requests import MOST_PENDING, Approval, ApprovalRequest
-from takifugu.server.state.server_state import ServerState
+from takifugu.server.state.server_state import ServerState, state_at
 from takifugu.server.state.state_errors import (
     InvalidApproval,
     StateConflict,
@@ -202,3 +207,35 @@ def test_a_request_that_cannot_be_stored_is_refused(state: ServerState) -> None:
     with raises(InvalidCharge, field="dataset"):
         state.ask_approval(asked(dataset=""))
     assert state.approvals() == []
+
+
+def test_requests_of_an_earlier_version_stay(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(state_tables, "KNOWN", state_tables.KNOWN[:2])  # before hashes were kept
+        state_at(place).close()
+    values = {
+        "id": 1,
+        "dataset": "ward",
+        "analyst": "ana",
+        "asked_under": "k1",
+        "question": "q",
+        "words": "a histogram",
+        "epsilon": "1/2",
+        "why": "above 0.25",
+        "options": "{}",
+        "plan": "{}",
+        "state": "approved",
+        "asked": "2026-03-01T12:00:00.000000+00:00",
+        "note": "",
+        "event": 7,
+    }
+    store = Store(place, read_only=False, wait=5)
+    with store.writing() as connection:
+        insert(state_tables.APPROVALS, *values).run(connection, values)
+    store.close()
+    with state_at(place) as state:
+        (known,) = state.approvals("approved")
+        assert (known.event, known.event_hash, known.charge_hash) == (7, None, None)
+        assert known.decided_in(at(7)) and not known.decided_in(at(8))
+        done = state.finish_approval(1, charge=at(9))
+        assert done.paid_by(at(9)) and state.approval(1) == done

@@ -62,12 +62,7 @@ from takifugu.session.query_planner import KINDS
 from takifugu.session.release_plan import Plan, UnpricedPlan
 
 ON_THE_SERVER = "on the server: "  # begins what stands for a mark that is the owner's
-LATER = (
-    "key",
-    "approval",
-    "request",
-    "resumable",
-)  # of the body of a charge: decided when it is released
+LATER = ("key", "approval", "request", "resumable")  # of a charge: decided when it is released
 FORM = "takifugu-plan-2"  # of what is sent; a plan file has another
 DERIVED = ("cells",)  # of a description: made from what is the owner's
 
