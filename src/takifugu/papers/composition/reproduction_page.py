@@ -59,6 +59,9 @@ paper's own layout (`tables/*-beside-print.*`). `--repetitions` is the number of
 mechanism (without it as many as 10,000 draws over all groups need, 200 at least), `--seed` the seed
 of its simulated noise; `--json` prints a summary. An interrupted run resumes where it stopped.
 
+Which privacy definitions compose, what the bounds of the literature allow, and the conceptual
+figures are on a page of their own: [definitions and baselines](definitions-and-baselines.md).
+
 This page is generated from `src/takifugu/papers/composition/results.json`, which holds measured
 cells and no data; a test checks that the two agree. To make both anew:
 
