@@ -40,13 +40,38 @@ from takifugu.priors.labels import foursquare_labels
 from takifugu.priors.stationary import stationary_law
 from takifugu.synthetic.places import AFFINITY, COUNTRIES, KINDS
 
-STICKY = (0.02, 0.3)
-ZIPF = 0.75
-TASTE = 1.0
-BY_KIND = 0.35
-DECLINE = 0.065
-ACTIVITY = 1.2
-ROWS_PER_USER = 125
+MODEL = 1  # a new number when the same parameters and generator may give other rows
+
+
+@dataclass(frozen=True)
+class HabitParameters:
+    """The numbers of the model.
+
+    Attributes:
+        sticky: Between which numbers the probability of staying at a label is uniform.
+        zipf: The exponent of the common preference.
+        taste: The deviation of the countries' tastes.
+        by_kind: What part of the moves follows the kind of place.
+        decline: By how much the share of users falls from one country to the next.
+        activity: The deviation of the logarithm of a user's activity.
+        rows_per_user: On average.
+    """
+
+    sticky: tuple[float, float] = (0.02, 0.3)
+    zipf: float = 0.75
+    taste: float = 1.0
+    by_kind: float = 0.35
+    decline: float = 0.065
+    activity: float = 1.2
+    rows_per_user: int = 125
+
+
+DEMONSTRATION = HabitParameters()
+
+
+def configuration(parameters: HabitParameters) -> tuple[object, ...]:
+    """All that a draw is made from beside its generator, as written: nothing that is computed."""
+    return MODEL, parameters, dict(KINDS), dict(AFFINITY), COUNTRIES
 
 
 @dataclass(frozen=True)
@@ -54,6 +79,7 @@ class Habits:
     """One draw of the model: everything but the users.
 
     Attributes:
+        parameters: The numbers that it was drawn with.
         countries: ``[country]``: ISO codes, the largest first.
         labels: ``[label]``: the paper's 78 labels.
         shares: ``[country]``: what part of the users lives there.
@@ -63,6 +89,7 @@ class Habits:
         rest: ``[country, label]``: the law of the first label, which is that of all others.
     """
 
+    parameters: HabitParameters
     countries: tuple[str, ...]
     labels: tuple[str, ...]
     shares: Floats
@@ -72,22 +99,24 @@ class Habits:
     rest: Floats
 
 
-def draw_habits(*, rng: np.random.Generator) -> Habits:
+def draw_habits(*, rng: np.random.Generator, parameters: HabitParameters = DEMONSTRATION) -> Habits:
     """Draw the stickiness of the labels and each country's taste."""
     labels = foursquare_labels().labels
-    sticky = rng.uniform(*STICKY, size=len(labels))
+    sticky = rng.uniform(*parameters.sticky, size=len(labels))
     ranking = [label for tier in zip_longest(*KINDS.values()) for label in tier if label]
-    common = np.array([1.0 + ranking.index(label) for label in labels]) ** -ZIPF
-    tilt = rng.normal(0.0, TASTE, size=(len(COUNTRIES), len(labels)))
+    common = np.array([1.0 + ranking.index(label) for label in labels]) ** -parameters.zipf
+    tilt = rng.normal(0.0, parameters.taste, size=(len(COUNTRIES), len(labels)))
     taste = common * np.exp(tilt)
     taste /= taste.sum(axis=1, keepdims=True)
     transition = sticky[:, None] * np.eye(len(labels)) + (1 - sticky)[:, None] * (
-        (1 - BY_KIND) * taste[:, None, :] + BY_KIND * _led_by_kind(taste, labels)
+        (1 - parameters.by_kind) * taste[:, None, :]
+        + parameters.by_kind * _led_by_kind(taste, labels)
     )
     transition /= transition.sum(axis=2, keepdims=True)
     rest = np.stack([stationary_law(matrix, entry_error=0.0)[0] for matrix in transition])
-    shares = (1 - DECLINE) ** np.arange(len(COUNTRIES))
+    shares = (1 - parameters.decline) ** np.arange(len(COUNTRIES))
     return Habits(
+        parameters,
         COUNTRIES,
         labels,
         frozen(shares / shares.sum()),

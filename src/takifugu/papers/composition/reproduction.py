@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from takifugu.papers.composition.data import PaperDataset, prepare
+from takifugu.errors import UnsoundRequest
+from takifugu.papers.composition.data import DrawnCounts, PaperDataset, prepare
 from takifugu.papers.composition.experiments.dataset_choice import What, choose_datasets
 from takifugu.papers.composition.experiments.experiment import run
 from takifugu.papers.composition.experiments.findings import findings
@@ -33,6 +34,7 @@ from takifugu.papers.composition.tables_and_figures.result_files import (
 )
 from takifugu.papers.composition.tables_and_figures.run_page import DatasetDrawing, page
 from takifugu.reports.html_figures import drawing
+from takifugu.synthetic.check_in_counts import check_rows
 
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 Notify = Callable[[str], None]
@@ -56,6 +58,7 @@ class ReproductionRequest:
         repetitions: How many times each mechanism is run on each group.
         seed: The seed of the simulations.
         command: What the user typed, for the manifest.
+        rows: How many rows the simulated check-ins have; None for as many as the paper's data.
     """
 
     what: What
@@ -64,6 +67,7 @@ class ReproductionRequest:
     repetitions: int
     seed: int
     command: str = ""
+    rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,15 @@ def reproduce(request: ReproductionRequest, progress: Progress, notify: Notify) 
     """Reproduce what is requested; ``notify`` gets a line for what is missing, before the work."""
     start = time.monotonic()
     planned = choose_datasets(request.what, request.data)
+    drawn = [isinstance(source.made_by, DrawnCounts) for source in planned.sources]
+    if request.rows is not None:
+        if request.data is not None or not any(drawn):
+            raise UnsoundRequest(
+                "rows is for simulated check-ins, which this request has none of",
+                field="rows",
+                given=request.rows,
+            )
+        check_rows(request.rows)
     check_folder(request.out / "work")
     notices = list(planned.notices)
     if planned.curves and alarm_file() is None:
@@ -123,7 +136,9 @@ def _measured(source: PaperDataset, request: ReproductionRequest, progress: Prog
     """One dataset: prepared, every mechanism run on it, and the shift on the same runs."""
     work = request.out / "work"
     simulated = source.about.origin == "simulated"
-    prepared = prepare(source, None if simulated else request.data, work, progress)
+    rows = request.rows if isinstance(source.made_by, DrawnCounts) else None
+    data = None if simulated else request.data
+    prepared = prepare(source, data, work, progress, rows=rows)
     settings: Settings = {"repetitions": request.repetitions, "rng_seed": request.seed}
     cells = run(prepared, **settings, folder=work, progress=progress)
     shifted = tuple(
