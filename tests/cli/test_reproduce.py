@@ -11,8 +11,17 @@ import pytest
 from typer.testing import CliRunner
 
 from takifugu.cli import app, main
-from takifugu.cli.commands.reproduce_command import ProgressBars
-from takifugu.errors import TakifuguError
+from takifugu.cli.commands.reproduce_command import (
+    FEWEST_ROWS,
+    MOST_ROWS,
+    ROWS_HELP,
+    ProgressBars,
+)
+from takifugu.errors import TakifuguError, UnsoundRequest
+from takifugu.papers.composition.data.world_parameters import PAPER_ROWS
+from takifugu.papers.composition.reproduction import ReproductionRequest, reproduce
+from takifugu.synthetic import check_in_counts
+from tests.raising import raises
 
 STAGES, PEOPLE, EPOCHS = 5, 10, 60
 
@@ -119,6 +128,11 @@ def test_a_run_that_was_stopped_goes_on_and_ends_the_same(
         (("tables",), "WHAT"),
         (("all", "--repetitions", "1"), "--repetitions"),
         (("all", "--seed", "-1"), "--seed"),
+        (("foursquare", "--rows", "9999"), "--rows"),
+        (("all", "--rows", "1000000001"), "--rows"),
+        (("capture24", "--rows", "20000"), "--rows"),
+        (("figures", "--rows", "20000"), "--rows"),
+        (("foursquare", "--rows", "20000", "--data", "."), "--rows"),
         (("all", "--data", "nowhere"), None),
         (("foursquare", "--data", "."), None),
     ],
@@ -130,6 +144,34 @@ def test_a_slip_is_refused(
     with pytest.raises(TakifuguError) as refused:
         command(*arguments)
     assert field is None or refused.value.field == field, refused.value.field
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_bounds_are_those_of_the_world() -> None:
+    assert (FEWEST_ROWS, MOST_ROWS) == (check_in_counts.FEWEST, check_in_counts.MOST)
+    assert f"{PAPER_ROWS:,}" in ROWS_HELP
+
+
+def test_rows_are_those_of_the_simulated_check_ins(tmp_path: Path) -> None:
+    said = command(
+        *("foursquare", "--rows", 20_000, "--out", tmp_path, "--repetitions", 2, "--json")
+    )
+    facts: dict[str, Any] = json.loads(said)
+    (data,) = facts["datasets"]
+    assert (data["key"], data["origin"]) == ("simulated-checkins", "simulated")
+    (about,) = json.loads((tmp_path / "results.json").read_text())["about"]
+    assert about["facts"]["rows"] == 20_000
+    assert about["calibrated"] == [["Ours-Exp", False, f"acc@{k}"] for k in (1, 2, 3)]
+    assert not list(tmp_path.rglob("*.parquet"))  # no row exists
+
+
+@pytest.mark.parametrize(("what", "data"), [("capture24", None), ("figures", None)])
+def test_rows_of_a_request_without_simulated_check_ins_are_refused(
+    what: Any, data: Path | None, tmp_path: Path
+) -> None:
+    request = ReproductionRequest(what, data, tmp_path / "out", 2, 0, rows=20_000)
+    with raises(UnsoundRequest, field="rows"):
+        reproduce(request, lambda *_: None, lambda _: None)
     assert not list(tmp_path.iterdir())
 
 

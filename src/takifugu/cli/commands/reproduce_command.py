@@ -20,6 +20,12 @@ DATA_HELP = (
     " worlds."
 )
 
+FEWEST_ROWS, MOST_ROWS = 10_000, 1_000_000_000  # as in takifugu.synthetic.check_in_counts
+ROWS_HELP = (
+    "Rows of the synthetic check-ins, of which only counts are drawn; without it as many as the"
+    " paper's data has, 33,278,683. Not with --data."
+)
+
 
 def run_reproduce(
     what: Annotated[
@@ -42,6 +48,7 @@ def run_reproduce(
     seed: Annotated[
         int, typer.Option(help="Seed of the simulations; nothing that protects data has one.")
     ] = SEED,
+    rows: Annotated[int | None, typer.Option(help=ROWS_HELP)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Repeat the experiments of "Composition for Pufferfish Privacy": tables, figures, a page.
@@ -61,16 +68,37 @@ def run_reproduce(
         )
     if seed < 0:
         raise InvalidOption("--seed", given=f"is {seed}", needed="be at least 0")
+    _check_rows(rows, what, data)
     from takifugu.papers.composition.reproduction import ReproductionRequest, reproduce
 
     command = " ".join(["takifugu", *sys.argv[1:]])
-    request = ReproductionRequest(what, data, out, repetitions, seed, command)  # type: ignore[arg-type]
+    request = ReproductionRequest(what, data, out, repetitions, seed, command, rows)  # type: ignore[arg-type]
     with ProgressBars() as progress:
         made = reproduce(request, progress, progress.notice)
     if as_json:
         print_json(_facts(what, made))
     else:
         _print(made)
+
+
+def _check_rows(rows: int | None, what: str, data: Path | None) -> None:
+    """Refuse --rows where no synthetic check-ins are made, or too few or many rows."""
+    if rows is None:
+        return
+    if data is not None:
+        raise InvalidOption(
+            "--rows", given="is given with --data", needed="be left out: data has the rows it has"
+        )
+    if what not in ("foursquare", "all"):
+        raise InvalidOption(
+            "--rows",
+            given=f"is given for {what}",
+            needed="be left out: only foursquare and all have synthetic check-ins",
+        )
+    if not FEWEST_ROWS <= rows <= MOST_ROWS:
+        raise InvalidOption(
+            "--rows", given=f"is {rows}", needed=f"be between {FEWEST_ROWS} and {MOST_ROWS}"
+        )
 
 
 class ProgressBars(AbstractContextManager["ProgressBars"]):

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from takifugu.papers.composition.data import PaperDataset, prepare
+from takifugu.errors import UnsoundRequest
+from takifugu.papers.composition.data import DrawnCounts, PaperDataset, prepare
 from takifugu.papers.composition.experiments.allowances import allowances
 from takifugu.papers.composition.experiments.compared_chains import (
     ChainAllowances,
@@ -39,6 +40,7 @@ from takifugu.papers.composition.tables_and_figures.result_files import (
 )
 from takifugu.papers.composition.tables_and_figures.run_page import DatasetDrawing, page
 from takifugu.reports.html_figures import drawing
+from takifugu.synthetic.check_in_counts import check_rows
 
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 Notify = Callable[[str], None]
@@ -63,6 +65,7 @@ class ReproductionRequest:
             `enough_repetitions` says.
         seed: The seed of the simulations.
         command: What the user typed, for the manifest.
+        rows: How many rows the simulated check-ins have; None for as many as the paper's data.
     """
 
     what: What
@@ -71,6 +74,7 @@ class ReproductionRequest:
     repetitions: int | None
     seed: int
     command: str = ""
+    rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,15 @@ def reproduce(request: ReproductionRequest, progress: Progress, notify: Notify) 
     """Reproduce what is requested; ``notify`` gets a line for what is missing, before the work."""
     start = time.monotonic()
     planned = choose_datasets(request.what, request.data)
+    drawn = [isinstance(source.made_by, DrawnCounts) for source in planned.sources]
+    if request.rows is not None:
+        if request.data is not None or not any(drawn):
+            raise UnsoundRequest(
+                "rows is for simulated check-ins, which this request has none of",
+                field="rows",
+                given=request.rows,
+            )
+        check_rows(request.rows)
     check_folder(request.out / "work")
     notices = list(planned.notices)
     if planned.curves and alarm_file() is None:
@@ -137,7 +150,9 @@ def _measured(
     """One dataset: prepared, every mechanism run on it, the shift, and bounds on its chain."""
     work = request.out / "work"
     simulated = source.about.origin == "simulated"
-    prepared = prepare(source, None if simulated else request.data, work, progress)
+    rows = request.rows if isinstance(source.made_by, DrawnCounts) else None
+    data = None if simulated else request.data
+    prepared = prepare(source, data, work, progress, rows=rows)
     repetitions = request.repetitions or enough_repetitions(len(prepared.groups))
     settings: Settings = {"repetitions": repetitions, "rng_seed": request.seed}
     cells = run(prepared, **settings, folder=work, progress=progress)

@@ -1,10 +1,12 @@
 """The experiment of Tables 1 and 2 on prepared data: every mechanism at every ε.
 
 **Randomness.** All cells of a dataset are drawn from the same stream of random numbers, seeded by
-the seed and the data's fingerprint. Two mechanisms then differ by what they are and not by their
-random numbers, repetition by repetition; the same mechanism with the same noise answers the same;
-and a cell does not depend on which others were measured, or when. Cells are not independent of one
-another; each interval is valid on its own, and leads are taken from paired differences.
+the seed and the data's fingerprint, which hashes the bytes of files or the configuration of a
+simulated world and no computed number: the same on every machine. Two mechanisms then differ by
+what they are and not by their random numbers, repetition by repetition; the same mechanism with the
+same noise answers the same; and a cell does not depend on which others were measured, or when.
+Cells are not independent of one another; each interval is valid on its own, and leads are taken
+from paired differences.
 
 **Majority** stands beside the mechanisms at every ε. It spends nothing and is deterministic.
 """
@@ -215,7 +217,11 @@ def stream(prepared: Prepared, rng_seed: int) -> np.random.SeedSequence:
 def identity(
     prepared: Prepared, name: str, uncertain: bool, epsilon: float, repetitions: int, rng_seed: int
 ) -> str:
-    """What a finished cell is about: all that its numbers depend on."""
+    """What a finished cell is about: all that its numbers depend on.
+
+    It only says whether a cell was measured here before and seeds nothing, so the chain may count
+    to the last bit: in a folder from a processor with other last bits, cells are measured again.
+    """
     return fingerprint(
         {
             "format": FORMAT,
