@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from takifugu.papers.composition.data.world_parameters import PAPER_ROWS
 from takifugu.papers.composition.experiments.measurements import Cell, PrintedColumn
 from takifugu.papers.composition.experiments.printed import (
-    PAPER_ROWS,
     PrintedCell,
     printed_number,
     printed_numbers,
