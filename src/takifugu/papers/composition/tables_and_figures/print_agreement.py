@@ -253,7 +253,8 @@ def _unit(metric: Metric) -> Unit:
 
 def _kind(metrics: Iterable[Metric]) -> str:
     """The names of metrics, those of the three places as one."""
-    names = dict.fromkeys("Acc@k" if m.key.startswith("acc") else m.label for m in metrics)
+    ordered = sorted(metrics, key=list(METRIC.values()).index)
+    names = dict.fromkeys("Acc@k" if m.key.startswith("acc") else m.label for m in ordered)
     return " and ".join(names)
 
 
