@@ -77,3 +77,49 @@ def pufferfish_of_count(
             mass[path[node]] += p
             total[path[node]] += p * exp(epsilon * sum(v in states for v in path))
     return log(total[x] / mass[x]) - log(total[y] / mass[y])
+
+
+def approximate_quilt_noise(gap: float, least: float, length: int, epsilon: float) -> float:
+    """The noise scale of MQMApprox, over every quilt of every node."""
+
+    def off(steps: int | None) -> float:
+        if steps is None:
+            return 0.0
+        delta = exp(-gap * steps / 2) / least
+        return log((1 + delta) / (1 - delta)) if delta < 1 else inf
+
+    worst = 0.0
+    for node in range(length):
+        best = length / epsilon
+        backs = [None, *range(1, node + 1)]
+        aheads = [None, *range(1, length - node)]
+        for a, b in product(backs, aheads):
+            nearby = (node if a is None else a - 1) + (length - 1 - node if b is None else b - 1)
+            e = 2 * off(a) + off(b)
+            if e < epsilon and (a, b) != (None, None):
+                best = min(best, (nearby + 1) / (epsilon - e))
+        worst = max(worst, best)
+    return worst
+
+
+def published_leak_step(kernel: Matrix, alpha: float) -> float:
+    """The loss function of temporal privacy leakage, as Cao et al. (2017) compute it.
+
+    For a pair of rows q, d begin with the states in which q is larger; as long as there is one
+    whose ratio q_j/d_j is not above (1 + (e^α − 1)·Σq)/(1 + (e^α − 1)·Σd) leave those out. The
+    value of every set on the way counts: rounding may leave out states that are exactly as good.
+    """
+    grown = exp(alpha) - 1
+    worst = 0.0
+    for x, y in product(kernel, repeat=2):
+        chosen = [u for u in range(len(x)) if x[u] > y[u]]
+        while True:
+            ratio = (1 + grown * sum(x[u] for u in chosen)) / (
+                1 + grown * sum(y[u] for u in chosen)
+            )
+            worst = max(worst, log(ratio))
+            left = [u for u in chosen if x[u] > ratio * y[u]]
+            if len(left) == len(chosen):
+                break
+            chosen = left
+    return worst

@@ -3,10 +3,9 @@
 import os
 from math import isfinite
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 from urllib.parse import quote
 
+from takifugu._closing import Closing
 from takifugu.client.exchange import Exchange
 from takifugu.client.following import API
 from takifugu.client.remote_budget import next_cursor
@@ -95,7 +94,7 @@ def _token(given: str | None) -> str:
     return secret
 
 
-class Connection:
+class Connection(Closing):
     """A connection to a server, made by `connect`; a context manager that closes it.
 
     It may be used by several threads: each has a connection of its own.
@@ -114,17 +113,6 @@ class Connection:
     def __repr__(self) -> str:
         state = ", closed" if self.closed else ""
         return f"<Connection to {self.url} as {self.role} {self.name!r}{state}>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close it; what was released stays released."""

@@ -1,10 +1,10 @@
 """A dataset of a server: planned and released as in a local session."""
 
 from time import monotonic, sleep
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from takifugu._closing import Closing
 from takifugu.client.following import API, answered
 from takifugu.client.problem_errors import error_of
 from takifugu.client.remote_budget import (
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 LOOK = (0.2, 5.0)  # seconds between two looks at a request for approval: at first, and later
 
 
-class RemoteDataset:
+class RemoteDataset(Closing):
     """A dataset of a server, made by `Connection.dataset`.
 
     ``plan`` and ``release`` are those of a `takifugu.session.Session`, with the same values and the
@@ -51,17 +51,6 @@ class RemoteDataset:
     def __repr__(self) -> str:
         state = ", closed" if self._closed else ""
         return f"<RemoteDataset {self._name!r} of {self._connection.url}{state}>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Ask nothing more here; the connection stays open."""

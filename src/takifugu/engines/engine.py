@@ -6,11 +6,11 @@ from datetime import datetime
 from fractions import Fraction
 from math import prod
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
 import numpy as np
 
+from takifugu._closing import Closing
 from takifugu.engines import expressions as ex
 from takifugu.engines.aggregates import ColumnSums, Distribution, Histogram, Keys, Lengths
 from takifugu.engines.backends.backend import Backend, DataFingerprint, Kind
@@ -40,7 +40,7 @@ IN_ORDER = "in order"
 SIZE = "rows, rows of an entity, and entities"
 
 
-class Engine:
+class Engine(Closing):
     """One declared table in one database. Only aggregates leave it.
 
     Answers do not depend on how the database goes about its work: rows that tie in the order are
@@ -55,17 +55,6 @@ class Engine:
         self._keys = dict[str, tuple[Name, ...]]()
         self._lookups = dict[str, Lookup]()
         self._facts = dict[str, list[tuple[Any, ...]]]()  # public results, by their SQL
-
-    def __enter__(self) -> "Engine":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of the database."""

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from copy import copy
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
+from takifugu._closing import Closing
 from takifugu.errors import LedgerUnwritable
 from takifugu.keys import Key, beside, key_at, state_folder
 from takifugu.ledger.canonical_text import check_name
@@ -14,7 +14,7 @@ from takifugu.ledger.events.event_chain import Anchor, head
 from takifugu.ledger.storage.store import Store
 
 
-class OpenStore:
+class OpenStore(Closing):
     """An open ledger, without what can be done with it; see `takifugu.ledger.ledger.Ledger`.
 
     Attributes:
@@ -36,17 +36,6 @@ class OpenStore:
         self._key_place = key
         self._key: Key | None = None
         self._file = Path(store.name).absolute() if store.sqlite else None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def acting(self, actor: str) -> Self:
         """The same open ledger, for another actor: events then name that one.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NotRequired, TypedDict, Unpack
 
 from takifugu._exact import Number, exactly
 from takifugu.errors import ApprovalRefused, InvalidCharge, LedgerConflict
@@ -22,6 +22,29 @@ from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.statement import Connection
 from takifugu.translation.protocol import LossTranslation
 from takifugu.visible import four_digits
+
+
+class Asked(TypedDict):
+    """What an owner decides about: one query of one analyst.
+
+    Attributes:
+        dataset: The dataset that it is about.
+        analyst: Who asks; None if no analyst is named.
+        question: What identifies the query: ``charge.body()["question"]``.
+        words: The query in words, as the owner saw it.
+        epsilon: What it costs alone, as the owner saw it: the Pufferfish ε.
+        request: What identifies the request, where the same query may be asked for twice.
+        check: Called under the lock with the last decision on this request, or None; what it
+            raises keeps the event from being written.
+    """
+
+    dataset: str
+    analyst: str | None
+    question: str
+    words: str
+    epsilon: Number
+    request: NotRequired[str | None]
+    check: NotRequired[Callable[[Event | None], object] | None]
 
 
 class OwnerDecisions(OpenStore):
@@ -194,52 +217,23 @@ class OwnerDecisions(OpenStore):
         with self._deciding() as (_, append):
             return append("access", content)
 
-    def approve(
-        self,
-        *,
-        dataset: str,
-        analyst: str | None,
-        question: str,
-        words: str,
-        epsilon: Number,
-        request: str | None = None,
-        check: Callable[[Event | None], object] | None = None,
-    ) -> Event:
+    def approve(self, **asked: Unpack[Asked]) -> Event:
         """Allow one query of one analyst; its charge then names this event, once.
 
         Args:
-            dataset: The dataset that it is about.
-            analyst: Who asks; None if no analyst is named.
-            question: What identifies the query: ``charge.body()["question"]``.
-            words: The query in words, as the owner saw it.
-            epsilon: What it costs alone, as the owner saw it: the Pufferfish ε.
-            request: What identifies the request, where the same query may be asked for twice.
-            check: Called under the lock with the last decision on this request, or None; what it
-                raises keeps the event from being written.
+            asked: What is decided about; see `Asked`.
 
         Raises:
             ApprovalRefused: The actor is the analyst: that is one person, not two.
         """
-        asked = _Asked(dataset, analyst, question, words, epsilon, request)
-        return self._decide(approved_requests.APPROVED, asked, check)
+        return self._decide(approved_requests.APPROVED, **asked)
 
-    def refuse_request(
-        self,
-        *,
-        dataset: str,
-        analyst: str | None,
-        question: str,
-        words: str,
-        epsilon: Number,
-        request: str | None = None,
-        check: Callable[[Event | None], object] | None = None,
-    ) -> Event:
+    def refuse_request(self, **asked: Unpack[Asked]) -> Event:
         """Refuse one query of one analyst; an approval of it that is not used yet is withdrawn.
 
-        With ``request``, only approvals of that request are. For the arguments see `approve`.
+        With ``request``, only approvals of that request are. For the arguments see `Asked`.
         """
-        asked = _Asked(dataset, analyst, question, words, epsilon, request)
-        return self._decide(approved_requests.REFUSED, asked, check)
+        return self._decide(approved_requests.REFUSED, **asked)
 
     @contextmanager
     def decision_on(self, question: str, request: str) -> Iterator[Event | None]:
@@ -248,47 +242,45 @@ class OwnerDecisions(OpenStore):
             yield approved_requests.decision_on(connection, question, request)
 
     def _decide(
-        self, decision: str, asked: "_Asked", check: Callable[[Event | None], object] | None
+        self,
+        decision: str,
+        *,
+        dataset: str,
+        analyst: str | None,
+        question: str,
+        words: str,
+        epsilon: Number,
+        request: str | None = None,
+        check: Callable[[Event | None], object] | None = None,
     ) -> Event:
-        check_name(asked.dataset, "dataset")
-        check_name(asked.question, "question")
-        check_text(asked.words, "words")
-        for field in ("analyst", "request"):
-            if getattr(asked, field) is not None:
-                check_name(getattr(asked, field), field)
+        check_name(dataset, "dataset")
+        check_name(question, "question")
+        check_text(words, "words")
+        for field, name in (("analyst", analyst), ("request", request)):
+            if name is not None:
+                check_name(name, field)
         approves = decision == approved_requests.APPROVED
-        if approves and approved_requests.same_person(self._actor, asked.analyst):
-            raise ApprovalRefused(None, "person", dataset=asked.dataset)
+        if approves and approved_requests.same_person(self._actor, analyst):
+            raise ApprovalRefused(None, "person", dataset=dataset)
         content: dict[str, Any] = {
-            "dataset": asked.dataset,
-            "analyst": asked.analyst,
-            "question": asked.question,
+            "dataset": dataset,
+            "analyst": analyst,
+            "question": question,
             "decision": decision,
-            "words": asked.words,
-            "epsilon": write_fraction(exactly(asked.epsilon, "epsilon"), "epsilon"),
+            "words": words,
+            "epsilon": write_fraction(exactly(epsilon, "epsilon"), "epsilon"),
         }
-        if asked.request is not None:
-            content["request"] = asked.request
+        if request is not None:
+            content["request"] = request
         with self._deciding() as (connection, append):
             if check is not None:
                 last = None
-                if asked.request is not None:
-                    last = approved_requests.decision_on(connection, asked.question, asked.request)
+                if request is not None:
+                    last = approved_requests.decision_on(connection, question, request)
                 check(last)
             return append(
-                "approval", content | {"under": approved_requests.under(connection, asked.dataset)}
+                "approval", content | {"under": approved_requests.under(connection, dataset)}
             )
-
-
-class _Asked(NamedTuple):
-    """What an owner decides about: see `OwnerDecisions.approve`."""
-
-    dataset: str
-    analyst: str | None
-    question: str
-    words: str
-    epsilon: Number
-    request: str | None
 
 
 def _budget(

@@ -13,13 +13,13 @@ between is noticed too.
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
+from takifugu._closing import Closing
 from takifugu._toml import parse_toml
 from takifugu.engines import Engine
 from takifugu.engines.backends.opened_files import PATTERN, source_files
@@ -77,7 +77,7 @@ class _Noted:
 
 
 @dataclass(eq=False)
-class OpenedDataset(AbstractContextManager["OpenedDataset"]):
+class OpenedDataset(Closing):
     """A dataset with its table, its ledger and its translation; a context manager that closes it.
 
     Made by `open_dataset`. One thread uses it at a time.
@@ -97,17 +97,6 @@ class OpenedDataset(AbstractContextManager["OpenedDataset"]):
     _table: TranslationTable | None
     _noted: _Noted
     _opened: ExitStack = field(repr=False)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     @property
     def name(self) -> str:

@@ -11,9 +11,9 @@ from contextlib import ExitStack
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from takifugu._closing import Closing
 from takifugu._exact import Number, exactly
 from takifugu.engines import Declaration, Engine, Table
 from takifugu.errors import UnsoundRequest
@@ -57,7 +57,7 @@ from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
 
 
-class Session(Releasing):
+class Session(Releasing, Closing):
     """Queries about the protected columns of a declared table, paid from one ledger.
 
     For example::
@@ -199,18 +199,6 @@ class Session(Releasing):
         state = ", closed" if self._closed else ""
         columns = ", ".join(map(repr, self._columns))
         return f"<Session on {columns} of dataset {self._dataset!r}{state}>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._closed = self._closed or self._owns
-        self._opened.__exit__(kind, error, trace)
 
     def close(self) -> None:
         """Close what the session opened itself; what the caller opened can still be used."""

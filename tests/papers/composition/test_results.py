@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from takifugu.errors import InvalidFile
+from takifugu.papers.composition.data import read_prepared, write_prepared
+from takifugu.papers.composition.experiments.measurements import PrintedColumn
 from takifugu.papers.composition.results import (
     Results,
     ShiftedCell,
+    about,
     merged,
     read_results,
     shortened,
@@ -18,6 +21,7 @@ from takifugu.papers.composition.results import (
 )
 from takifugu.papers.composition.tables_and_figures.figure_writing import write_whole
 from tests.papers.composition import synthetic_cells
+from tests.papers.composition.small_datasets import prepared
 from tests.raising import raises
 
 
@@ -26,7 +30,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert any(cell.noise == inf for cell in made.cells)
     write_results(made, tmp_path / "results.json")
     assert read_results(tmp_path / "results.json") == made
-    assert json.loads((tmp_path / "results.json").read_text())["format"] == 1
+    assert json.loads((tmp_path / "results.json").read_text())["format"] == 2
     assert len(made.of("one")) * 2 == len(made.cells)
 
 
@@ -54,7 +58,7 @@ def test_the_last_of_two_results_counts() -> None:
 
 @pytest.mark.parametrize(
     "content",
-    ["", "[]", "{}", '{"format": 2, "about": [], "cells": []}', '{"format": 1, "about": [{}]}'],
+    ["", "[]", "{}", '{"format": 1, "about": [], "cells": []}', '{"format": 2, "about": [{}]}'],
 )
 def test_another_file_is_refused(content: str, tmp_path: Path) -> None:
     path = tmp_path / "results.json"
@@ -68,6 +72,41 @@ def test_a_family_that_is_none_is_refused(tmp_path: Path) -> None:
     write_results(synthetic_cells.results("one"), path)
     path.write_text(path.read_text().replace('"foursquare"', '"fivesquare"'))
     with pytest.raises(InvalidFile):
+        read_results(path)
+
+
+CALIBRATED = (
+    PrintedColumn("Ours-Exp", False, "acc@1"),
+    PrintedColumn("MQM, split budget", True, "l1"),
+)
+
+
+def test_what_a_world_was_calibrated_to_goes_from_its_preparation_to_the_results(
+    tmp_path: Path,
+) -> None:
+    assert about(prepared(), repetitions=2).calibrated == ()
+    made = replace(prepared(), calibrated=CALIBRATED)
+    write_prepared(made, tmp_path / "made.json")
+    assert read_prepared(tmp_path / "made.json").calibrated == CALIBRATED
+    summary = about(made, repetitions=2)
+    write_results(Results((summary,), ()), tmp_path / "results.json")
+    assert read_results(tmp_path / "results.json").about == (summary,)
+    assert summary.calibrated == CALIBRATED
+
+
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [('"simulated"', '"real"'), (", false,", ", 0,"), (', "acc@1"', ""), ('"acc@1"', "1")],
+)
+def test_columns_of_real_data_or_malformed_ones_are_refused(
+    given: str, written: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "results.json"
+    summary = replace(synthetic_cells.about(), calibrated=CALIBRATED)
+    write_results(Results((summary,), ()), path)
+    assert given in path.read_text()
+    path.write_text(path.read_text().replace(given, written))
+    with raises(InvalidFile, field="results"):
         read_results(path)
 
 

@@ -56,10 +56,10 @@ def test_a_function_that_it_cannot_call_is_no_direct_route() -> None:
     async def without_part(
         request: Request, body: Annotated[PlanRequest, body_of(PlanRequest)]
     ) -> Response:
-        raise NotImplementedError
+        return Response(f"{request.url.path}: {body}")
 
     async def other_body(request: Request, body: Annotated[dict[str, Any], "any"]) -> Response:
-        raise NotImplementedError
+        return Response(f"{request.url.path}: {body}")
 
     with pytest.raises(TypeError, match="cannot be called directly"):
         router.post("/things/{part}")(without_part)

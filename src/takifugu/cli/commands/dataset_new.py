@@ -8,23 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.draft_options import (
-    DataFile,
-    DatasetCalled,
-    DecimalMark,
-    EntityColumn,
-    FileEncoding,
-    InDuckDB,
-    NumberBounds,
-    OrderColumn,
-    OrderKind,
-    ProtectedColumns,
-    PublicColumns,
-    Separator,
-    TieColumns,
-    TimeFormat,
-    TimeZone,
-)
+from takifugu.cli import draft_options
 from takifugu.cli.shared_options import AsJson, InvalidOption, Spinner, echo, listed, print_json
 from takifugu.cli.shell_completion import nearest_project
 from takifugu.errors import Malformed, pasted
@@ -40,20 +24,20 @@ SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": 
 
 
 def run_dataset_new(
-    file: DataFile,
+    file: draft_options.DataFile,
     out: Annotated[
         Path | None, typer.Option(help="The declaration to write; by default NAME.toml, here.")
     ] = None,
-    name: DatasetCalled = None,
-    table: InDuckDB = None,
-    entity: EntityColumn = None,
-    order: OrderColumn = None,
-    order_kind: OrderKind = None,
-    format_: TimeFormat = None,
-    zone: TimeZone = None,
-    ties: TieColumns = None,
-    protected: ProtectedColumns = None,
-    public: PublicColumns = None,
+    name: draft_options.DatasetCalled = None,
+    table: draft_options.InDuckDB = None,
+    entity: draft_options.EntityColumn = None,
+    order: draft_options.OrderColumn = None,
+    order_kind: draft_options.OrderKind = None,
+    format_: draft_options.TimeFormat = None,
+    zone: draft_options.TimeZone = None,
+    ties: draft_options.TieColumns = None,
+    protected: draft_options.ProtectedColumns = None,
+    public: draft_options.PublicColumns = None,
     labels: Annotated[
         list[str] | None,
         typer.Option(
@@ -68,10 +52,10 @@ def run_dataset_new(
             " COLUMN=drop for one column. Repeatable; by default other."
         ),
     ] = None,
-    bounds: NumberBounds = None,
-    separator: Separator = None,
-    encoding: FileEncoding = None,
-    decimal: DecimalMark = None,
+    bounds: draft_options.NumberBounds = None,
+    separator: draft_options.Separator = None,
+    encoding: draft_options.FileEncoding = None,
+    decimal: draft_options.DecimalMark = None,
     title: Annotated[str, typer.Option(help="One line for people.")] = "",
     as_json: AsJson = False,
 ) -> None:
@@ -86,32 +70,23 @@ def run_dataset_new(
     """
     from takifugu._atomic import write_whole
     from takifugu.engines.draft_text import draft_text
-    from takifugu.engines.drafting import NO_ORDER_ANSWER, draft_of
+    from takifugu.engines.drafting import draft_of
 
     called = dataset_name(name, file)
     path = out if out is not None else Path(f"{called}.toml")
     _refuse_existing(path)
-    given: dict[str, Any] = {
-        "entity": entity,
-        "order": NO_ORDER_ANSWER if order == "none" else order,
-        "order_kind": order_kind,
-        "format": format_,
-        "zone": zone,
-        "ties": columns_said(ties),
-        "protected": columns_said(protected),
-        "public": columns_said(public) or (),
-        "decimal": decimal,
-        "title": title,
-        "values": dict(labels_of(word, path.parent) for word in labels or ()),
-        "bounds": dict(bounds_of(word) for word in bounds or ()),
-        "outside": dict(map(outside_said, outside or ())),
-    }
+    given = draft_answers(
+        path.parent, entity=entity, order=order, order_kind=order_kind, format_=format_, zone=zone,
+        ties=ties, protected=protected, public=public, decimal=decimal, labels=labels,
+        bounds=bounds, outside=outside,
+    )  # fmt: skip
     with Spinner(f"reading the columns of {visible(file)}"):
         draft = draft_of(
             file,
             table=table,
             separator=separator_said(separator),
             encoding=encoding,
+            title=title,
             **given,
         )
     if not as_json and sys.stdin.isatty() and sys.stdout.isatty():
@@ -181,6 +156,44 @@ def _refuse_existing(path: Path) -> None:
 def columns_said(given: Sequence[str] | None) -> tuple[str, ...] | None:
     """The columns of an option: each a name, names by commas, or a JSON list; None for none."""
     return tuple(str(name) for text in given for name in listed(text)) if given else None
+
+
+def draft_answers(
+    folder: Path,
+    *,
+    entity: str | None,
+    order: str | None,
+    order_kind: str | None,
+    format_: str | None,
+    zone: str | None,
+    ties: Sequence[str] | None,
+    protected: Sequence[str] | None,
+    public: Sequence[str] | None,
+    decimal: str | None,
+    labels: Sequence[str] | None,
+    bounds: Sequence[str] | None,
+    outside: Sequence[str] | None,
+) -> dict[str, Any]:
+    """What the options of `takifugu.cli.draft_options` say, as `draft_of` takes it.
+
+    Codebooks are named by their paths from ``folder``.
+    """
+    from takifugu.engines.drafting import NO_ORDER_ANSWER
+
+    return {
+        "entity": entity,
+        "order": NO_ORDER_ANSWER if order == "none" else order,
+        "order_kind": order_kind,
+        "format": format_,
+        "zone": zone,
+        "ties": columns_said(ties),
+        "protected": columns_said(protected),
+        "public": columns_said(public) or (),
+        "decimal": decimal,
+        "values": dict(labels_of(word, folder) for word in labels or ()),
+        "bounds": dict(bounds_of(word) for word in bounds or ()),
+        "outside": dict(map(outside_said, outside or ())),
+    }
 
 
 def outside_said(text: str) -> tuple[str, str]:

@@ -6,32 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu.cli import draft_options
 from takifugu.cli.commands.dataset_new import (
     asked,
-    bounds_of,
-    columns_said,
     dataset_name,
-    labels_of,
-    outside_said,
+    draft_answers,
     prompt,
     separator_said,
-)
-from takifugu.cli.draft_options import (
-    DataFile,
-    DatasetCalled,
-    DecimalMark,
-    EntityColumn,
-    FileEncoding,
-    InDuckDB,
-    NumberBounds,
-    OrderColumn,
-    OrderKind,
-    ProtectedColumns,
-    PublicColumns,
-    Separator,
-    TieColumns,
-    TimeFormat,
-    TimeZone,
 )
 from takifugu.cli.shared_options import (
     AsJson,
@@ -56,21 +37,21 @@ OPEN_STATUS = 2
 
 
 def run_quickstart(
-    file: DataFile,
+    file: draft_options.DataFile,
     folder: Annotated[
         Path | None,
         typer.Option(help="The folder to make; by default NAME-project, here. It must be new."),
     ] = None,
-    name: DatasetCalled = None,
-    table: InDuckDB = None,
-    entity: EntityColumn = None,
-    order: OrderColumn = None,
-    order_kind: OrderKind = None,
-    format_: TimeFormat = None,
-    zone: TimeZone = None,
-    ties: TieColumns = None,
-    protected: ProtectedColumns = None,
-    public: PublicColumns = None,
+    name: draft_options.DatasetCalled = None,
+    table: draft_options.InDuckDB = None,
+    entity: draft_options.EntityColumn = None,
+    order: draft_options.OrderColumn = None,
+    order_kind: draft_options.OrderKind = None,
+    format_: draft_options.TimeFormat = None,
+    zone: draft_options.TimeZone = None,
+    ties: draft_options.TieColumns = None,
+    protected: draft_options.ProtectedColumns = None,
+    public: draft_options.PublicColumns = None,
     labels: Annotated[
         list[str] | None,
         typer.Option(
@@ -85,7 +66,7 @@ def run_quickstart(
             " COLUMN=drop for one column. Repeatable; by default refuse."
         ),
     ] = None,
-    bounds: NumberBounds = None,
+    bounds: draft_options.NumberBounds = None,
     secrets_within: Annotated[
         str | None,
         typer.Option(help="Of numbers: which of two values at most this far apart is secret."),
@@ -106,9 +87,9 @@ def run_quickstart(
         typer.Option(help="Labels of fewer entities count as other; by default 5."),
     ] = None,
     budget: Annotated[str, typer.Option(help="The lifetime budget, a Pufferfish ε.")] = "1",
-    separator: Separator = None,
-    encoding: FileEncoding = None,
-    decimal: DecimalMark = None,
+    separator: draft_options.Separator = None,
+    encoding: draft_options.FileEncoding = None,
+    decimal: draft_options.DecimalMark = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a project for FILE, up to the plan of a first release. Nothing is charged.
@@ -124,7 +105,7 @@ def run_quickstart(
     release (the command), next.
     """
     from takifugu.engines import InvalidDeclaration
-    from takifugu.engines.drafting import NO_ORDER_ANSWER, draft_of
+    from takifugu.engines.drafting import draft_of
     from takifugu.project.policy import share_of
     from takifugu.project.quickstart import prepared, quickstart, refuse_existing
     from takifugu.project.quickstart_choices import QuickstartOptions
@@ -156,27 +137,18 @@ def run_quickstart(
         within=secrets_within,
         pairs=read_column_pairs(pairs) or read_secrets(pairs, None).pairs,
     )
-    given: dict[str, Any] = {
-        "entity": entity,
-        "order": NO_ORDER_ANSWER if order == "none" else order,
-        "order_kind": order_kind,
-        "format": format_,
-        "zone": zone,
-        "ties": columns_said(ties),
-        "protected": columns_said(protected),
-        "public": columns_said(public) or (),
-        "decimal": decimal,
-        "values": dict(labels_of(word, target) for word in labels or ()),
-        "bounds": dict(bounds_of(word) for word in bounds or ()),
-        "outside": dict(map(outside_said, outside or ())),
-        "unlisted": "refuse",
-    }
+    given = draft_answers(
+        target, entity=entity, order=order, order_kind=order_kind, format_=format_, zone=zone,
+        ties=ties, protected=protected, public=public, decimal=decimal, labels=labels,
+        bounds=bounds, outside=outside,
+    )  # fmt: skip
     with Spinner(f"reading the columns of {visible(file)}"):
         draft = draft_of(
             file,
             table=table,
             separator=separator_said(separator),
             encoding=encoding,
+            unlisted="refuse",
             **given,
         )
     draft = prepared(draft, options)

@@ -8,10 +8,16 @@ from typing import Any, get_args
 
 from takifugu.errors import InvalidFile
 from takifugu.papers.composition.experiments.finished_cells import from_document, to_document
-from takifugu.papers.composition.experiments.measurements import Cell, Estimate, Family, Prepared
+from takifugu.papers.composition.experiments.measurements import (
+    Cell,
+    Estimate,
+    Family,
+    Prepared,
+    PrintedColumn,
+)
 from takifugu.papers.composition.tables_and_figures.figure_writing import write_whole
 
-FORMAT = 1
+FORMAT = 2
 ORIGINS = ("paper", "real", "simulated")
 
 
@@ -32,6 +38,8 @@ class DatasetSummary:
         notes: What differs from the paper's preparation; a sentence each.
         fingerprint: The identity of the data.
         repetitions: How many times every mechanism was run on it.
+        calibrated: The printed columns that a simulated world was calibrated to; every other column
+            is a prediction. Empty for real data.
     """
 
     key: str
@@ -46,6 +54,7 @@ class DatasetSummary:
     notes: tuple[str, ...]
     fingerprint: str
     repetitions: int
+    calibrated: tuple[PrintedColumn, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -103,6 +112,7 @@ def about(prepared: Prepared, *, repetitions: int) -> DatasetSummary:
         tuple(prepared.notes),
         prepared.fingerprint,
         repetitions,
+        tuple(prepared.calibrated),
     )
 
 
@@ -193,10 +203,18 @@ def _line(value: Any) -> str:
 
 
 def _about_document(one: DatasetSummary) -> dict[str, Any]:
-    return {**vars(one), "facts": dict(one.facts), "notes": list(one.notes)}
+    return {
+        **vars(one),
+        "facts": dict(one.facts),
+        "notes": list(one.notes),
+        "calibrated": [column.to_document() for column in one.calibrated],
+    }
 
 
 def _read_about(given: dict[str, Any]) -> DatasetSummary:
     if given["family"] not in get_args(Family) or given["origin"] not in ORIGINS:
         raise ValueError
-    return DatasetSummary(**{**given, "notes": tuple(given["notes"])})
+    calibrated = tuple(map(PrintedColumn.from_document, given["calibrated"]))
+    if calibrated and given["origin"] != "simulated":
+        raise ValueError
+    return DatasetSummary(**{**given, "notes": tuple(given["notes"]), "calibrated": calibrated})

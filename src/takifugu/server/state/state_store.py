@@ -5,33 +5,22 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from threading import Lock
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from takifugu._closing import Closing
 from takifugu.ledger.storage.statement import Connection, Statement
 from takifugu.ledger.storage.store import Store
 
 _LOCK = Statement("SELECT pg_advisory_xact_lock(7472696668)")  # not that of a ledger
 
 
-class StateStore:
+class StateStore(Closing):
     """The storage of a server's state, without what is in it."""
 
     def __init__(self, store: Store, clock: Callable[[], datetime]) -> None:
         self._store, self._clock = store, clock
         self._latest = datetime.min.replace(tzinfo=UTC)
         self._clock_lock = Lock()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @property
     def name(self) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -101,6 +102,17 @@ class ChainTransport(TransportBound):
         """The loss if entry i is charged ``epsilon[i]``, and later ones of an unbounded chain 0."""
         return self._one_by_one(CostLevels.of_losses(epsilon, off_diagonal(self._size)))
 
+    def consistent(self, epsilon: Floats) -> Floats:
+        """``[entry]``: at least the loss of each entry, all by the same method.
+
+        `profile` solves only what it takes to find the largest. Here every entry is solved, or
+        none: close profiles have close losses everywhere.
+        """
+        charged = CostLevels.of_losses(epsilon, off_diagonal(self._size))
+        found = self._one_by_one(charged, solved="all").by_entry
+        assert found is not None  # noqa: S101 - `_one_by_one` lists them
+        return found
+
     def valued(self, costs: EntryCosts) -> Bound:
         """The loss if every entry has lost what ``costs`` says, value by value."""
         chain = self._chain
@@ -193,10 +205,13 @@ class ChainTransport(TransportBound):
         slacks = row_slack(self._size), law_slack(self._size)
         return StationaryChain(rows, back, slacks, np.argwhere(self._secret.mask))
 
-    def _one_by_one(self, charged: CostLevels, *, alike: bool = False) -> Bound:
+    def _one_by_one(
+        self, charged: CostLevels, *, alike: bool = False, solved: Literal["worst", "all"] = "worst"
+    ) -> Bound:
         """The loss if every entry has a cost of its own; later ones of an unbounded chain none.
 
-        ``alike`` says that the chain is stationary, finite, and has one cost.
+        ``alike`` says that the chain is stationary, finite, and has one cost. ``solved`` says which
+        entries are: those of the largest losses, or all of them, and none if they are too many.
         """
         chain, beyond = self._chain, 0
         if chain.length is not None and len(charged) != chain.length:
@@ -222,7 +237,7 @@ class ChainTransport(TransportBound):
         if self._secret.grouped and top.pair >= 0 and float(by_entry.max()) < LARGE:
             by_entry, entry, top = self._in_windows(losses, sides, (by_entry, entry, top), alike)
         if solving and top.pair >= 0:
-            by_entry, entry, top = self._refined(losses, by_entry, entry, top)
+            by_entry, entry, top = self._refined(losses, by_entry, entry, top, solved == "all")
         if beyond:
             later = float(by_entry[-beyond:].max())
             far = self._further(len(charged))
@@ -237,9 +252,9 @@ class ChainTransport(TransportBound):
         return Bound(float(by_entry.max()), binding, frozen(by_entry), top.by_values)
 
     def _refined(
-        self, losses: ChainLosses, by_entry: Floats, entry: int, top: PairLosses
+        self, losses: ChainLosses, by_entry: Floats, entry: int, top: PairLosses, every: bool
     ) -> tuple[Floats, int, PairLosses]:
-        """The same, with the entries of the largest losses solved by stars."""
+        """The same, with the entries of the largest losses, or all or none, solved by stars."""
         charged, steps = losses.charged, len(losses.charged) - 1
         ahead, behind = self._stars(charged)
         if ahead is None or behind is None or not float(by_entry.max()) < LARGE:
@@ -252,7 +267,7 @@ class ChainTransport(TransportBound):
             return ahead.beyond(i), behind.beyond(steps - i), own, pairs
 
         work = float(self._secret.mask.sum()) * self._size**2
-        found, place, pair = refined(by_entry, solvable, work=work)
+        found, place, pair = refined(by_entry, solvable, work=work, every=every)
         if pair is None:  # that entry was not solved
             return found, place, top if place == entry else self._top(losses, place)
         table = np.where(self._secret.mask, losses.at(place), -np.inf)

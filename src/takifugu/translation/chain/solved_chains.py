@@ -234,18 +234,21 @@ Entry = tuple[StarSide | None, StarSide | None, Floats, Integers]  # ahead, behi
 
 
 def refined(
-    known: Floats, at: Callable[[int], Entry | None], *, work: float
+    known: Floats, at: Callable[[int], Entry | None], *, work: float, every: bool = False
 ) -> tuple[Floats, int, tuple[int, int] | None]:
     """``[entry]``: ``known`` bounds, the largest of them replaced by what solving the entry gives.
 
     ``at`` has the sides of an entry, the cost of its pairs and the pairs themselves; None if it is
     out of range. ``work`` is the number of products of one step of all pairs. Also the entry with
-    the largest bound, and its worst pair if it was solved. Of a short chain every entry is solved.
+    the largest bound, and its worst pair if it was solved. Of a short chain every entry is solved;
+    with ``every`` all of them or, where that takes too long, none.
     """
     by_entry, pairs = known.copy(), dict[int, tuple[int, int]]()
     most = int(min(max(WORK / (WALK * max(work, 1.0)), 2), SOLVED))
     easy = len(known) <= EVERY and len(known) * work <= EASY
-    waiting = np.flatnonzero(known > 0)[::-1].tolist() if easy else []
+    waiting = np.flatnonzero(known > 0)[::-1].tolist() if easy or every else []
+    if every and len(waiting) > most:
+        return by_entry, int(np.argmax(by_entry)), None
     while waiting or len(pairs) < most:
         entry = waiting.pop() if waiting else int(np.argmax(by_entry))
         if entry in pairs or by_entry[entry] <= 0:

@@ -13,11 +13,12 @@ and no quilt at all is as good. So with :math:`V = \max_{a,b} (ε - e(a,b))/c` a
 largest of V, its one-sided quilts and ε/n.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import repeat
-from math import exp, inf, log
+from math import inf
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +26,7 @@ from numpy.typing import ArrayLike
 from takifugu._rounding import UNIT, down, gamma, up
 from takifugu.errors import InvalidPrior
 from takifugu.influence.chain.powers import LogProduct, largest_ratios, products, turned
-from takifugu.numeric import Floats, Integers, frozen
+from takifugu.numeric import Floats, frozen
 from takifugu.papers.composition.baselines.chain_laws import (
     check_request,
     initial_law,
@@ -36,6 +37,7 @@ from takifugu.papers.composition.baselines.chain_laws import (
 )
 from takifugu.priors.markov import MarkovChain
 
+FIRST_REACH = 256  # nodes nearby that MQMApprox looks at first
 GUARD = 1e-9  # margin for the computed spectral gap and the least stationary probability
 
 Sides = Callable[[int], tuple[Floats, Floats]]  # steps -> l and r: [steps, pair of values]
@@ -122,74 +124,143 @@ def mqm_approx(transition: ArrayLike, length: int, epsilon: float) -> QuiltNoise
     law = stationary(P)
     least = float(law.min()) * (1 - GUARD)
     gap = max(spectral_gap(P, law) - GUARD, 0.0)
+    reach = min(FIRST_REACH, length - 1)
+    while True:
+        ahead = _mixed(gap, least, reach)
+        best, quilt = _best_of_convex(ahead, epsilon)
+        if reach == length - 1 or epsilon / reach <= best:
+            return QuiltNoise.of(*_worst_node((2 * ahead, ahead), length, epsilon, best, quilt))
+        reach = min(2 * reach, length - 1)
 
-    @cache
-    def side(steps: int) -> float:
-        delta = exp(-gap * steps / 2) / least
-        return float(up(log((1 + delta) / (1 - delta)))) if delta < 1 else inf
 
-    def sides(steps: int) -> tuple[Floats, Floats]:
-        right = np.array([[side(d)] for d in range(1, steps + 1)])
-        return 2 * right, right
+def _mixed(gap: float, least: float, reach: int) -> Floats:
+    """``[d − 1]``: log (1 + Δ_d)/(1 − Δ_d), rounded up; infinite where Δ_d is 1 or more."""
+    delta = np.exp(-gap * np.arange(1, reach + 1) / 2) / least
+    mixing = delta < 1
+    delta = np.where(mixing, delta, 0.0)
+    return np.where(mixing, up(np.log((1 + delta) / (1 - delta))), inf)
 
-    (found,) = _all_nodes(sides, length, np.array([epsilon]))
-    return QuiltNoise.of(*found)
+
+def _best_of_convex(ahead: Floats, epsilon: float) -> tuple[float, Quilt]:
+    r"""What the best two-sided quilt allows if r = ``ahead`` and l = 2r; 0 if there is none.
+
+    :math:`\log[(1 + Δ)/(1 - Δ)]` is convex in d. So with more nodes nearby the best quilt grows by
+    one step, on the side where that lowers the influence most: of all drops on both sides those
+    that are steepest come first. Whatever order rounding leaves them in, they make a quilt.
+    """
+    first = int(np.isinf(ahead).sum())  # Δ falls: these come first
+    most = len(ahead) - 1 - 2 * first  # steps further that leave at most len(ahead) nodes nearby
+    if most < 0:
+        return 0.0, (None, None)
+    drops = -np.diff(ahead[first:])
+    behind_first = np.argsort(-np.concatenate([2 * drops, drops]), kind="stable") < len(drops)
+    behind = np.append(0, np.cumsum(behind_first[:most]))
+    a, b = first + 1 + behind, first + 1 + np.arange(len(behind)) - behind
+    nearby = a + b - 1
+    allowed = down(epsilon - up(2 * ahead[a - 1] + ahead[b - 1])) / nearby
+    place = int(np.argmax(allowed))
+    if not allowed[place] > 0:
+        return 0.0, (None, None)
+    return float(allowed[place]), (int(a[place]), int(b[place]))
 
 
 def _all_nodes(sides: Sides, length: int, epsilons: Floats) -> list[tuple[float, int, Quilt]]:
     """For each ε what the worst node allows, that node and its quilt; l the same for all nodes."""
-    group = down(epsilons / length)
-    best = np.maximum(group, 0.0)
+    best = np.maximum(down(epsilons / length), 0.0)
     quilts: list[Quilt] = [(None, None)] * len(epsilons)
+    worst = _WorstPairs()
     reach = 0
     for nearby in range(1, length):
         if (epsilons / nearby <= best).all():
             break
         reach = nearby
         left, right = sides(nearby)
-        by_left = np.max(left + right[::-1], axis=1)  # [a − 1], with a + b = nearby + 1
-        a = int(np.argmin(by_left)) + 1
-        allowed = down(epsilons - float(up(by_left[a - 1]))) / nearby
+        found = worst.least(left, right, float(np.max(epsilons - best * nearby)))
+        if found is None:
+            continue
+        a, influence = found
+        allowed = down(epsilons - float(up(influence))) / nearby
         quilts = [
             (a, nearby + 1 - a) if more else known
             for more, known in zip(allowed > best, quilts, strict=True)
         ]
         best = np.maximum(best, allowed)
-    ends = _ends(sides, reach)
-    found = []
-    for epsilon, whole, two_sided, quilt in zip(epsilons, group, best, quilts, strict=True):
-        one_sided, steps = _one_sided(ends, length, float(epsilon))
-        by_node = np.maximum(one_sided, two_sided)
-        node = int(np.argmin(by_node))
-        if one_sided[node] >= two_sided:
-            quilt = (-int(steps[node]), None) if steps[node] < 0 else (None, int(steps[node]))
-        allowed_here = float(down(np.maximum(whole, by_node[node])))
-        found.append((allowed_here, node, quilt))
-    return found
+    left, right = sides(reach) if reach else np.zeros((2, 0, 1))
+    ends = left.max(axis=1), right.max(axis=1)
+    return [
+        _worst_node(ends, length, float(epsilon), float(two_sided), quilt)
+        for epsilon, two_sided, quilt in zip(epsilons, best, quilts, strict=True)
+    ]
 
 
-def _ends(sides: Sides, reach: int) -> tuple[Floats, Floats]:
-    """``[step − 1]``: the influence of the quilts on one side, behind and ahead."""
-    if not reach:
-        return np.zeros(0), np.zeros(0)
-    left, right = sides(reach)
-    return left.max(axis=1), right.max(axis=1)
+class _WorstPairs:
+    """The least influence of the quilts with so many nodes nearby, from few pairs of values.
+
+    Pairs that were the worst of some quilt bound the influence of others from below. Only quilts
+    that may be the best by that are evaluated for all pairs.
+    """
+
+    def __init__(self) -> None:
+        self._pairs = [0]
+
+    def least(self, left: Floats, right: Floats, below: float) -> tuple[int, float] | None:
+        """The best a and its influence, of ``[step − 1, pair]``; None if it is not ``below``."""
+        known = left[:, self._pairs] + right[::-1, self._pairs]  # [a − 1], a + b = nearby + 1
+        lower = known.max(axis=1)
+        best, least = 0, below
+        while True:
+            a = int(np.argmin(lower))
+            if not lower[a] < least:
+                return (best, least) if best else None
+            influences = left[a] + right[len(left) - 1 - a]
+            pair = int(np.argmax(influences))
+            if influences[pair] < least:
+                best, least = a + 1, float(influences[pair])
+            lower[a] = inf
+            if pair not in self._pairs:
+                self._pairs.append(pair)
+                np.maximum(lower, left[:, pair] + right[::-1, pair], out=lower)
 
 
-def _one_sided(ends: tuple[Floats, Floats], length: int, epsilon: float) -> tuple[Floats, Integers]:
-    """``[node]``: what the best quilt on one side allows, and how far it is; behind is negative."""
-    reach = len(ends[0])
-    if not reach:
-        return np.zeros(length), np.zeros(length, dtype=np.int64)
-    nodes = np.arange(length)[:, None]
-    steps = np.arange(1, reach + 1)
-    behind = down(epsilon - ends[0]) / (length - 1 - nodes + steps)
-    ahead = down(epsilon - ends[1]) / (nodes + steps)
-    behind = np.where(steps <= nodes, behind, 0.0)
-    ahead = np.where(nodes + steps < length, ahead, 0.0)
-    both = np.concatenate([ahead, behind], axis=1)
-    place = np.argmax(both, axis=1)
-    return both.max(axis=1), np.concatenate([steps, -steps])[place]
+def _worst_node(
+    ends: tuple[Floats, Floats], length: int, epsilon: float, two_sided: float, quilt: Quilt
+) -> tuple[float, int, Quilt]:
+    """What the node that allows least does allow, that node and its quilt.
+
+    ``ends`` are l and r of the quilts on one side, ``[step − 1]``; ``two_sided`` is what the best
+    other quilt allows, at any node. What a quilt ahead allows falls from node to node, and what one
+    behind allows rises, also as floats: the numerators stay, and the denominators are integers. So
+    the least of the larger of both is found by bisection.
+    """
+    group = float(down(epsilon / length))
+    if group >= two_sided:
+        two_sided, quilt = group, (None, None)
+    steps = np.arange(1, len(ends[0]) + 1)
+    rooms = down(epsilon - ends[0]), down(epsilon - ends[1])
+
+    def ahead(node: int) -> Floats:
+        count = min(len(steps), length - 1 - node)
+        return np.append(rooms[1][:count] / (node + steps[:count]), 0.0)
+
+    def behind(node: int) -> Floats:
+        count = min(len(steps), node)
+        return np.append(rooms[0][:count] / (length - 1 - node + steps[:count]), 0.0)
+
+    def first(end: int, holds: Callable[[int], bool]) -> int:
+        return bisect_left(range(end), True, key=holds)
+
+    meet = first(length - 1, lambda node: bool(behind(node).max() >= ahead(node).max()))
+    level = max(two_sided, float(behind(meet).max()))
+    if meet:
+        level = max(two_sided, min(level, float(ahead(meet - 1).max())))
+    node = first(meet, lambda node: bool(ahead(node).max() <= level))
+    sides = ahead(node), behind(node)
+    allowed = max(two_sided, float(sides[0].max()), float(sides[1].max()))
+    if sides[0].max() == allowed:
+        quilt = None, int(np.argmax(sides[0])) + 1
+    elif sides[1].max() == allowed:
+        quilt = int(np.argmax(sides[1])) + 1, None
+    return float(down(allowed)), node, quilt
 
 
 def _stationary_sides(P: Floats, law: Floats, error: float) -> Sides:

@@ -7,7 +7,7 @@ from math import exp, inf
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._rounding import UNIT, gamma, up
+from takifugu._rounding import UNIT, up
 from takifugu.errors import UnsoundRequest
 from takifugu.influence.chain.powers import LogProduct
 from takifugu.numeric import Floats, frozen
@@ -20,8 +20,11 @@ from takifugu.papers.composition.baselines.chain_laws import (
     stationary,
     stationary_terms,
 )
+from takifugu.papers.composition.baselines.ratio_front import Front, ratio_front
+from takifugu.translation.accounting.largest_epsilon import largest_by_bracket
 
-Prefixes = tuple[Floats, Floats]
+LARGE = 600.0  # a loss whose exponential is above 1 over every probability
+EVEN = 1e-12  # relative: how close the loss that is allowed comes to the largest
 
 
 def tpl_step(kernel: ArrayLike, leak: ArrayLike) -> Floats:
@@ -32,15 +35,15 @@ def tpl_step(kernel: ArrayLike, leak: ArrayLike) -> Floats:
 
     the best A being a prefix of the states in order of falling P_x/P_y. Rounded up. Broadcasts.
     """
-    return _step(_prefixes(square(kernel)), leak)
+    return _step(ratio_front(square(kernel)), leak)
 
 
 def tpl_path(kernel: ArrayLike, epsilons: Sequence[float]) -> Floats:
     """``[time]``: the leakage from one end (BPL with the backward kernel, FPL with the forward)."""
-    prefixes = _prefixes(square(kernel))
+    front = ratio_front(square(kernel))
     path: list[float] = []
     for epsilon in _spent(epsilons):
-        before = float(_step(prefixes, path[-1])) if path else 0.0
+        before = float(_step(front, path[-1])) if path else 0.0
         path.append(float(up(before + epsilon)))
     return frozen(path)
 
@@ -54,10 +57,15 @@ def tpl_supremum(kernel: ArrayLike, epsilon: float) -> float:
     and :math:`e^ε q \ge 1` there is none, and the leakage is unbounded.
     """
     check_request(1, epsilon)
-    q, d = _prefixes(square(kernel))
+    q, d = ratio_front(square(kernel))
+    if epsilon > LARGE:  # then e^ε q ≥ 1 for every q > 0, and L is at most its limit
+        q, d = q[q > 0], d[q > 0]
+        with np.errstate(divide="ignore"):
+            return float(up(epsilon + np.max(np.log(q) - np.log(d), initial=0.0)))
     grown = exp(float(up(epsilon)))
-    slope = 1 - d - grown * q - 8 * UNIT * (1 + grown)  # a smaller slope means a larger root
-    rest = grown * (1 - q)
+    slope = 1 - d - grown * q
+    slope -= 8 * UNIT * (1 + d + grown * q)  # a smaller slope means a larger root
+    rest = grown * np.maximum(1 - q, 0.0)  # q was rounded up; a larger rest means a larger root
     root = np.sqrt(slope**2 + 4 * d * rest)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(slope < 0, (root - slope) / (2 * d), 2 * rest / (root + slope))
@@ -78,72 +86,59 @@ def tpl_to_dp(
     """The equal per-entry loss whose temporal privacy leakage is at most ``epsilon`` everywhere."""
     check_request(length, epsilon)
     steps = _steps(square(transition), length, start)
-    low, high = 0.0, epsilon
-    for _ in range(60):  # the leakage grows with the loss: bisect, and keep the side that fits
-        middle = (low + high) / 2
-        fits = _total(steps, np.full(length, middle)).max() <= epsilon
-        low, high = (middle, high) if fits else (low, middle)
-    return max(low, group_to_dp(length, epsilon))
+    found = largest_by_bracket(
+        lambda each: float(_total(steps, np.full(length, each)).max()), epsilon, tolerance=EVEN
+    )
+    return max(found, group_to_dp(length, epsilon))
 
 
-def _steps(
-    P: Floats, length: int, start: ArrayLike | None
-) -> tuple[list[Prefixes], list[Prefixes]]:
+def _steps(P: Floats, length: int, start: ArrayLike | None) -> tuple[list[Front], list[Front]]:
     """For every time but the first the step back, for every time but the last the step ahead."""
     if start is None:
         law = stationary(P)
-        back = _prefixes(_reverse(P, law), stationary_terms(len(P)))
-        return [back] * (length - 1), [_prefixes(P)] * (length - 1)
+        back = ratio_front(_reverse(P, law), stationary_terms(len(P)))
+        return [back] * (length - 1), [ratio_front(P)] * (length - 1)
     laws = list(islice(laws_over_time(initial_law(start, P), 0.0, P), length - 1))
-    back_steps = [_prefixes(*_reverse_logs(P, law)) for law in laws]
-    return back_steps, [_prefixes(P[law.possible[0]]) for law in laws]
+    back_steps = [ratio_front(*_reverse_logs(P, law)) for law in laws]
+    return back_steps, [ratio_front(P[law.possible[0]]) for law in laws]
 
 
-def _total(steps: tuple[list[Prefixes], list[Prefixes]], spent: Floats) -> Floats:
+def _total(steps: tuple[list[Front], list[Front]], spent: Floats) -> Floats:
     back, ahead = np.zeros(len(spent)), np.zeros(len(spent))
+    step = _OneStep()
     for t in range(1, len(spent)):
-        back[t] = _step(steps[0][t - 1], up(back[t - 1] + spent[t - 1]))
+        back[t] = step(steps[0][t - 1], float(up(back[t - 1] + spent[t - 1])))
     for t in range(len(spent) - 2, -1, -1):
-        ahead[t] = _step(steps[1][t], up(ahead[t + 1] + spent[t + 1]))
+        ahead[t] = step(steps[1][t], float(up(ahead[t + 1] + spent[t + 1])))
     return frozen(up(back + ahead + spent))
 
 
-def _prefixes(rows: Floats, terms: int = 0) -> Prefixes:
-    """P_x(A) rounded up and P_y(A) rounded down, for rows x ≠ y and prefixes A; the best only.
+class _OneStep:
+    """`_step` of one number; the one before is kept, which far from the ends is the same."""
 
-    The step grows with the first and falls with the second, so a pair that another one beats in
-    both is left out. ``terms`` is how many operations made the rows. A probability lost to
-    underflow adds less than 2⁻¹⁰²² to the first, which is added.
-    """
-    n, states = rows.shape
-    x, y = np.nonzero(~np.eye(n, dtype=bool))
-    upper, lower = rows[x], rows[y]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(upper > 0, np.log(upper) - np.log(lower), -np.inf)
-    order = np.argsort(-ratio, axis=1, kind="stable")
-    error = gamma(states + terms)
-    q = np.cumsum(np.take_along_axis(upper, order, 1), axis=1) * (1 + error)
-    q = np.minimum(q + states * 2.0**-1022, 1.0)
-    d = np.minimum(np.cumsum(np.take_along_axis(lower, order, 1), axis=1), 1.0) * (1 - error)
-    q, d = np.append(q, 0.0), np.append(d, 0.0)  # the empty set: one row alone leaks nothing
-    by_d = np.lexsort((-q, d))
-    q, d = q[by_d], d[by_d]
-    kept = np.append(True, q[1:] > np.maximum.accumulate(q)[:-1])
-    return q[kept], d[kept]
+    def __init__(self) -> None:
+        self._front: Front | None = None
+        self._leak, self._value = -1.0, 0.0
+
+    def __call__(self, front: Front, leak: float) -> float:
+        if front is not self._front or leak != self._leak:
+            self._front, self._leak, self._value = front, leak, float(_step(front, leak))
+        return self._value
 
 
-def _step(prefixes: Prefixes, leak: ArrayLike) -> Floats:
-    q, d = prefixes
+def _step(front: Front, leak: ArrayLike) -> Floats:
+    q, d = front
     alpha = np.asarray(leak, dtype=np.float64)
     grown = np.expm1(np.minimum(alpha, 700.0))[..., None]
     value = np.maximum((np.log1p(grown * q) - np.log1p(grown * d)).max(axis=-1), 0.0)
-    return up(np.where(alpha > 700, alpha, value))  # never more than α; e^α would overflow
+    value = np.where(alpha > 700, alpha, np.minimum(value, alpha))  # e^α would overflow
+    return up(value)  # never more than α: q was rounded up, and may be above 1
 
 
 def _reverse_logs(P: Floats, before: LogProduct) -> tuple[Floats, int]:
     """`_reverse` from a law in logarithms, and the roundings that went into it.
 
-    Each row is scaled by its largest term. A share below all floats reads 0, which `_prefixes`
+    Each row is scaled by its largest term. A share below all floats reads 0, which `ratio_front`
     allows for.
     """
     with np.errstate(divide="ignore"):

@@ -95,7 +95,8 @@ def prepare(
     try:
         prepared = read_prepared(kept, of=table.identity)
         same = prepared.notes[: len(source.about.notes)] == source.about.notes
-        if same and prepared.title == source.title:
+        about = prepared.title, prepared.calibrated
+        if same and about == (source.title, source.about.calibrated):
             return prepared
     except InvalidFile:
         pass  # none yet, or one of other data

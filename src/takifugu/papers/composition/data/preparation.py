@@ -39,7 +39,7 @@ from takifugu.engines import (
 )
 from takifugu.errors import InvalidFile
 from takifugu.papers.composition.data.raw_rows import text
-from takifugu.papers.composition.experiments.measurements import Family, Prepared
+from takifugu.papers.composition.experiments.measurements import Family, Prepared, PrintedColumn
 from takifugu.priors import MarkovChain
 from takifugu.priors.fitting import TAU
 from takifugu.priors.labels import foursquare_labels
@@ -63,6 +63,7 @@ class DatasetInfo:
         origin: Whose data it is.
         group_by: What the groups are, in words.
         notes: What differs from the paper's preparation, a sentence each.
+        calibrated: The printed columns that a simulated world was calibrated to.
     """
 
     key: str
@@ -71,6 +72,7 @@ class DatasetInfo:
     origin: Literal["paper", "real", "simulated"]
     group_by: str
     notes: tuple[str, ...] = ()
+    calibrated: tuple[PrintedColumn, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -228,6 +230,7 @@ def prepare_table(
         facts=facts,
         notes=(*about.notes, *parts.notes, *(() if some.all() else empty)),
         fingerprint=identity,
+        calibrated=about.calibrated,
     )
 
 

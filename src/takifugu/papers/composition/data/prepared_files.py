@@ -9,11 +9,11 @@ import numpy as np
 
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.numeric import Integers
-from takifugu.papers.composition.experiments.measurements import Family, Prepared
+from takifugu.papers.composition.experiments.measurements import Family, Prepared, PrintedColumn
 from takifugu.priors import MarkovChain
 from takifugu.priors.documents import read_json, write_json
 
-FORMAT = "takifugu prepared data 1"
+FORMAT = "takifugu prepared data 2"
 ORIGINS = ("paper", "real", "simulated")
 TEXTS = ("key", "title", "family", "origin", "group_by", "fingerprint")
 
@@ -28,6 +28,7 @@ def write_prepared(prepared: Prepared, path: Path | str) -> None:
         "train": prepared.train.tolist(),
         "facts": dict(prepared.facts),
         "notes": list(prepared.notes),
+        "calibrated": [column.to_document() for column in prepared.calibrated],
     }
     write_json({"format": FORMAT, "digest": _digest(content), **content}, Path(path))
 
@@ -57,7 +58,7 @@ def _prepared(document: Any) -> Prepared:
         raise InvalidFile(
             "digest", given="does not fit the content", needed="be prepared again: it was changed"
         )
-    wanted = (*TEXTS, "chain", "groups", "counts", "train", "facts", "notes")
+    wanted = (*TEXTS, "chain", "groups", "counts", "train", "facts", "notes", "calibrated")
     if set(content) != set(wanted):
         raise InvalidFile("document", given="has other fields", needed=f"have {', '.join(wanted)}")
     if content["family"] not in get_args(Family) or content["origin"] not in ORIGINS:
@@ -72,6 +73,7 @@ def _prepared(document: Any) -> Prepared:
         train=_counts(content["train"], (states,), "train"),
         facts=content["facts"],
         notes=tuple(content["notes"]),
+        calibrated=tuple(map(PrintedColumn.from_document, content["calibrated"])),
     )
 
 

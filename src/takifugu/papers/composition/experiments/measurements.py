@@ -2,12 +2,40 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Self
 
 from takifugu.numeric import Integers
 from takifugu.priors.markov import MarkovChain
 
 Family = Literal["foursquare", "capture24"]
+
+
+@dataclass(frozen=True)
+class PrintedColumn:
+    """A column of the paper's tables: one metric of one mechanism, at every ε.
+
+    Attributes:
+        mechanism: Its name, as in `takifugu.papers.composition.experiments.contenders`.
+        uncertain: Whether the prior is only known to 20 %.
+        metric: What is measured, as in `takifugu.papers.composition.experiments.metrics`.
+    """
+
+    mechanism: str
+    uncertain: bool
+    metric: str
+
+    def to_document(self) -> list[str | bool]:
+        """As JSON."""
+        return [self.mechanism, self.uncertain, self.metric]
+
+    @classmethod
+    def from_document(cls, document: Any) -> Self:
+        """What `to_document` wrote; anything else is a `ValueError`."""
+        mechanism, uncertain, metric = document
+        kinds = (type(mechanism), type(uncertain), type(metric))
+        if kinds != (str, bool, str):
+            raise ValueError(f"a column is a name, true or false, and a metric, not {kinds}")
+        return cls(mechanism, uncertain, metric)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +55,8 @@ class Prepared:
         facts: Public numbers: rows, entities, the longest sequence, of which part.
         notes: What differs from the paper's preparation, and why; a sentence each.
         fingerprint: The identity of the data.
+        calibrated: The printed columns that a simulated world was calibrated to, so that agreement
+            with them shows nothing; every other column is a prediction. Empty for real data.
     """
 
     key: str
@@ -41,6 +71,7 @@ class Prepared:
     facts: Mapping[str, int | str]
     notes: tuple[str, ...]
     fingerprint: str
+    calibrated: tuple[PrintedColumn, ...] = ()
 
 
 @dataclass(frozen=True)

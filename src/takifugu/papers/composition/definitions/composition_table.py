@@ -1,0 +1,307 @@
+"""The appendix's table of privacy definitions, with its column "composition" computed.
+
+Each definition is put to the test on a small world of its own. *Yes*: the theorem of
+`composition_proof` applies, and its hypothesis was checked on that world; so all mechanisms compose
+linearly there. *No*: a mechanism was found whose runs lose more than the sum of their losses; both
+losses are exact and were computed a second time by code that shares nothing with the search.
+*Open*: neither.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+from math import prod
+from typing import Literal
+
+import numpy as np
+
+from takifugu.errors import UnsoundRequest
+from takifugu.finite.world import World
+from takifugu.papers.composition.collapse.exact_loss import Exact, log_up
+from takifugu.papers.composition.definitions.blowfish import blowfish_privacy
+from takifugu.papers.composition.definitions.composition_attack import (
+    RepeatedMechanism,
+    search_composition_attack,
+)
+from takifugu.papers.composition.definitions.composition_proof import (
+    CouplingProof,
+    coupling_proof,
+)
+from takifugu.papers.composition.definitions.composition_recheck import odds_of_runs
+from takifugu.papers.composition.definitions.likelihood import (
+    dependent_privacy,
+    differential_privacy,
+    group_privacy,
+    per_entry_privacy,
+)
+from takifugu.papers.composition.definitions.posterior import (
+    ABSENT,
+    bayesian_privacy,
+    conditional_inference_privacy,
+    distributional_privacy,
+    inferential_privacy,
+    noiseless_privacy,
+)
+from takifugu.priors.explicit import Explicit
+from takifugu.priors.secrets import entry_pairs
+from takifugu.priors.universe import Tables
+from takifugu.visible import four_digits
+
+Answer = Literal["yes", "no", "open"]
+MOST_NAMED = 3  # datasets that are listed rather than called the others
+THEOREM = "what is compared is compared dataset by dataset"
+
+
+@dataclass(frozen=True)
+class DefinitionOnWorld:
+    """A definition, the small world it is examined on, and what the paper prints about it.
+
+    Attributes:
+        key: A short name.
+        definition: The definition and its authors.
+        where: The world in words.
+        printed: The paper's "composition"; None if the definition has no row in its table.
+        world: Makes the world.
+    """
+
+    key: str
+    definition: str
+    where: str
+    printed: Literal["yes", "no"] | None
+    world: Callable[[], World]
+
+
+@dataclass(frozen=True)
+class CompositionRow:
+    """A row of the table: a definition on its world, and whether it composes there.
+
+    Attributes:
+        about: The definition and its world.
+        composes: The verdict.
+        proof: The theorem's hypothesis, checked; None unless the verdict is yes.
+        attack: The mechanism whose runs lose too much; None unless the verdict is no.
+    """
+
+    about: DefinitionOnWorld
+    composes: Answer
+    proof: CouplingProof | None = None
+    attack: RepeatedMechanism | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether the paper prints something else."""
+        return self.about.printed is not None and self.composes != self.about.printed
+
+    @property
+    def witness(self) -> str:
+        """Why, in words: the theorem with its hypothesis, or the mechanism with its losses."""
+        if self.proof is not None:
+            return (
+                f"theorem: {THEOREM}; {self.proof.one_by_one} of"
+                f" {self.proof.comparisons} comparisons are of single datasets"
+                + (
+                    ", the others are couplings of these"
+                    if self.proof.one_by_one < self.proof.comparisons
+                    else ""
+                )
+            )
+        if self.attack is None:
+            return "neither a proof nor a counterexample was found"
+        return f"{_described(self.about.world(), self.attack)}; worst: {_seen(self.attack)}"
+
+    @property
+    def losses(self) -> tuple[str, str, str]:
+        """The runs, the loss of one and that of all of them, as text; empty without an attack."""
+        if self.attack is None:
+            return "", "", ""
+        return str(self.attack.runs), shown(self.attack.once), shown(self.attack.together)
+
+
+def composition_rows(
+    listed: "Sequence[DefinitionOnWorld] | None" = None,
+) -> tuple[CompositionRow, ...]:
+    """Every definition on its world, examined; see the module."""
+    return tuple(examined(one) for one in (DEFINED if listed is None else listed))
+
+
+def examined(about: DefinitionOnWorld) -> CompositionRow:
+    """Whether ``about`` composes on its world: a proof, else a counterexample, else open."""
+    world = about.world()
+    proof = coupling_proof(world)
+    if proof is not None:
+        return CompositionRow(about, "yes", proof=proof)
+    attack = search_composition_attack(world)
+    if attack is None:
+        return CompositionRow(about, "open")
+    recheck(world, attack)
+    return CompositionRow(about, "no", attack=attack)
+
+
+def recheck(world: World, attack: RepeatedMechanism) -> None:
+    """Compute both losses again by other code; refuse an attack that is not what it says."""
+    again = tuple(odds_of_runs(world, attack.rows, runs) for runs in (1, attack.runs))
+    if again != (attack.once, attack.together) or not again[1] > again[0] ** attack.runs:
+        raise UnsoundRequest(
+            f"a second computation of {attack.name!r} gives {again[0]} and {again[1]} instead of"
+            f" {attack.once} and {attack.together}; no verdict is given",
+            reason="recheck",
+        )
+
+
+def shown(odds: Exact) -> str:
+    """A loss with the exact ratio that it is the logarithm of."""
+    if isinstance(odds, float):
+        return "infinite"
+    return "0" if odds == 1 else f"log {odds} = {four_digits(log_up(odds))}"
+
+
+def _described(world: World, attack: RepeatedMechanism) -> str:
+    if attack.outputs != ("no", "yes"):
+        return attack.name
+    alike: dict[Fraction, list[str]] = {}
+    for data, row in zip(world.universe.datasets, attack.rows, strict=True):
+        alike.setdefault(row[1], []).append(_short(data))
+    most, where = max(alike.items(), key=lambda item: len(item[1]))
+    rest = len(where) > MOST_NAMED
+    parts = [f"{p} for {', '.join(w)}" for p, w in sorted(alike.items(), reverse=True)
+             if not rest or p != most]  # fmt: skip
+    return "says yes with probability " + "; ".join(
+        [*parts, f"{most} for the others"] if rest else parts
+    )
+
+
+def _seen(attack: RepeatedMechanism) -> str:
+    words = [_short(one) for one in attack.seen]
+    if len(set(words)) == 1:
+        return f"{words[0]} {('', 'once', 'twice', 'three times')[len(words)]}"
+    return " and ".join(words)
+
+
+def _short(data: Hashable) -> str:
+    """A dataset in few letters, entry by entry; - for an absent owner."""
+    if not isinstance(data, tuple):
+        return str(data)
+    return "".join("-" if value == ABSENT else str(value) for value in data)
+
+
+def _bits(names: str) -> Tables:
+    return Tables.of(dict.fromkeys(names, (0, 1)))
+
+
+def _coins(names: str) -> Explicit:
+    return Explicit.uniform(_bits(names), name="fair coins")
+
+
+def _walk(tables: Tables, start: Sequence[float], step: Sequence[Sequence[float]]) -> Explicit:
+    """A Markov chain over the entries of ``tables``, in order."""
+    paths = tables.codes.tolist()
+    law = [start[path[0]] * prod(step[a][b] for a, b in pairwise(path)) for path in paths]
+    return Explicit(tables, np.array(law), "Markov chain")
+
+
+@cache
+def _dependent() -> Explicit:
+    return Explicit(_bits("ab"), np.array([1, 1, 3, 11]) / 16, "two dependent bits")
+
+
+def _one_pair() -> World:
+    prior = _coins("ab")
+    return World(prior.universe, (prior,), entry_pairs(_bits("ab"), entries=["a"]))
+
+
+DEFINED = (
+    DefinitionOnWorld(
+        "differential", "Differential privacy (Dwork et al.)",
+        "records a of 2 and b of 3 values; all priors with independent records", "yes",
+        lambda: differential_privacy(Tables.of({"a": (0, 1), "b": (0, 1, 2)})),
+    ),
+    DefinitionOnWorld(
+        "per-entry", "Per-entry differential privacy (Definition 2)",
+        "3 bits, two of them of one person; all priors with independent entries", None,
+        lambda: per_entry_privacy(
+            Tables.of(dict.fromkeys("abc", (0, 1)), records={"a": "u", "b": "u", "c": "v"})
+        ),
+    ),
+    DefinitionOnWorld(
+        "group", "Group differential privacy (Definition 3)",
+        "3 bits; any 2 replaced at once", None,
+        lambda: group_privacy(_bits("abc"), size=2),
+    ),
+    DefinitionOnWorld(
+        "dependent", "Dependent differential privacy (Liu et al.)",
+        "3 bits; any dependence within any 2 of them", "yes",
+        lambda: dependent_privacy(_bits("abc"), size=2),
+    ),
+    DefinitionOnWorld(
+        "dependent-known", "Dependent differential privacy, one dependence known and averaged over",
+        "2 bits with P = 1, 1, 3, 11 sixteenths for 00, 01, 10, 11", None,
+        lambda: inferential_privacy([_dependent()]),
+    ),
+    DefinitionOnWorld(
+        "noiseless", "Noiseless privacy (Bhaskar et al.)",
+        "3 independent fair bits, each of them secret", "yes",
+        lambda: noiseless_privacy(_coins("abc")),
+    ),
+    DefinitionOnWorld(
+        "blowfish", "Blowfish privacy (He et al.)",
+        "2 entries of 3 values, neighbouring values secret; no constraints", "yes",
+        lambda: blowfish_privacy(
+            Tables.of({"a": (0, 1, 2), "b": (0, 1, 2)}),
+            graph={"a": [(0, 1), (1, 2)], "b": [(0, 1), (1, 2)]},
+        ),
+    ),
+    DefinitionOnWorld(
+        "blowfish-constraints", "Blowfish privacy with public constraints (He et al.)",
+        "3 bits, exactly one of them 1, which is public", "yes",
+        lambda: blowfish_privacy(_bits("abc"), allowed=lambda data: sum(data) == 1),
+    ),
+    DefinitionOnWorld(
+        "pufferfish", "Pufferfish privacy (Kifer and Machanavajjhala)",
+        "2 independent fair bits, the first of them secret", "no",
+        _one_pair,
+    ),
+    DefinitionOnWorld(
+        "inferential", "Inferential privacy (Ghosh and Kleinberg)",
+        "3 bits, a Markov chain that stays with probability 3/4", "no",
+        lambda: inferential_privacy(
+            [_walk(_bits("abc"), [0.5, 0.5], [[0.75, 0.25], [0.25, 0.75]])]
+        ),
+    ),
+    DefinitionOnWorld(
+        "conditional", "Conditional inference privacy (Meehan and Chaudhuri)",
+        "2 times, 3 places in a row; a walk to the next place or none; places next to each other"
+        " are secret", "no",
+        lambda: conditional_inference_privacy(
+            [
+                _walk(
+                    Tables.of({"first": (0, 1, 2), "second": (0, 1, 2)}),
+                    [0.25, 0.5, 0.25],
+                    [[0.5, 0.5, 0.0], [0.25, 0.5, 0.25], [0.0, 0.5, 0.5]],
+                )
+            ],
+            near=lambda x, y: abs(x - y) <= 1,
+        ),
+    ),
+    DefinitionOnWorld(
+        "partial-knowledge", "Partial knowledge differential privacy (Desfontaines et al.)",
+        "4 independent fair bits, of which the last is known", "no",
+        lambda: bayesian_privacy([_coins("abcd")], known=[("d",)]),
+    ),
+    DefinitionOnWorld(
+        "bayesian", "Bayesian differential privacy (Yang et al.)",
+        "2 bits with P = 1, 1, 3, 11 sixteenths for 00, 01, 10, 11; any bit may be known", "no",
+        lambda: bayesian_privacy([_dependent()]),
+    ),
+    DefinitionOnWorld(
+        "bayesian-independent", "Bayesian differential privacy, independent entries",
+        "2 independent fair bits; any bit may be known", None,
+        lambda: bayesian_privacy([_coins("ab")]),
+    ),
+    DefinitionOnWorld(
+        "distributional", "Distributional differential privacy (Bassily et al.)",
+        "2 independent fair bits, each against the absence of its owner", "no",
+        lambda: distributional_privacy([_coins("ab")]),
+    ),
+)  # fmt: skip
