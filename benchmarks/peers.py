@@ -65,7 +65,7 @@ def run(
         asked += [peer for peer in PEERS if peer.environment is None and peer not in asked]
     pythons, failed = _installed(asked, folder)
     path = made(rows, folder)
-    exact = _exact(path)
+    exact = exact_counts(path)
     limits: Any = {"gibibytes": gibibytes, "seconds": seconds}
     found: dict[Peer, list[Figures]] = {peer: [] for peer in asked if peer in pythons}
     with tempfile.TemporaryDirectory(dir=folder) as spare:
@@ -79,7 +79,7 @@ def run(
                 if "failed" in one:
                     failed[peer] = one["failed"]
                 else:
-                    one |= _agreement(one["top"], exact, epsilon, rounds)
+                    one |= agreement(one["top"], exact, epsilon, rounds)
                     ones.append(one)
                 told = one.get("failed") or _short(one)
                 print(f"round {turn + 1}, {peer.name}: {told}", flush=True)
@@ -102,7 +102,7 @@ def _installed(asked: Sequence[Peer], folder: Path) -> tuple[dict[Peer, Path], d
     return pythons, failed
 
 
-def _exact(path: Path) -> Exact:
+def exact_counts(path: Path) -> Exact:
     """The true counts; this also reads the file once before anybody is timed."""
     import duckdb
 
@@ -162,7 +162,7 @@ def _asked(
     return figures | told
 
 
-def _agreement(top: Top, exact: Exact, epsilon: float, rounds: int) -> Figures:
+def agreement(top: Top, exact: Exact, epsilon: float, rounds: int) -> Figures:
     """How many places are right, and how many are wrong by more than noise can explain.
 
     No noise of scale 2/ε of all that are drawn is larger than ``bound``, except with probability

@@ -47,13 +47,17 @@ def passage(document: dict[str, Any]) -> str:
     """What stands between the marks of the page."""
     once = document["once"]
     decided = min(one["decided"] for one in document["peers"] if "failed" not in one)
+    rounds = "one round" if document["rounds"] == 1 else f"medians of {document['rounds']} rounds"
+    shared = (
+        f" The load of the machine was {document['load']:g} on average: other work shared its"
+        " cores, so that processor time says more than wall time."
+    )
     return (
         f"{BEGIN}Measured on {document['date']}: {document['rows']:,} rows,"
         f" {document['cores']} cores, Python {document['python']},"
-        f" {(document['java'] or 'no Java').replace(chr(34), '')}; medians of"
-        f" {document['rounds']} rounds; a row whose label is changed costs"
-        f" ε = {document['epsilon']:g}. The load of the machine was {document['load']:g} on"
-        f" average: other work shared its cores, so that processor time says more than wall time.\n"
+        f" {(document['java'] or 'no Java').replace(chr(34), '')}; {rounds}; a row whose label is"
+        f" changed costs ε = {document['epsilon']:g}."
+        f"{shared if document['load'] > document['cores'] else ''}\n"
         f"\n{table(document)}\n"
         f"{decided} of the 231 places are decided by more than any noise can be; whatever stands in"
         " another place is counted as wrong. takifugu computes once for a prior, and keeps in a"
