@@ -64,6 +64,7 @@ reproduction: $(READY)
 ifneq ($(DATA),)
 	$(BIN)/takifugu reproduce all --data "$(DATA)" --out out/real
 	$(BIN)/python -m takifugu.papers.composition.reproduction_page out/real/results.json out/simulated/results.json
+	$(BIN)/python -m takifugu.papers.composition.appendix_page --again --fitted out/real/fitted-baselines.json out/simulated/fitted-baselines.json
 endif
 
 clean:

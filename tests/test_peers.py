@@ -22,7 +22,7 @@ def run(folder: Path, code: str, **limits: float) -> dict[str, Any]:
     """What a program in Python takes."""
     allowed = {"gibibytes": 2.0, "seconds": 300.0} | limits
     command = [sys.executable, "-c", code]
-    return measured(command, out=folder / "measured.json", cwd=ROOT, **allowed)  # type: ignore[arg-type]
+    return measured(command, out=folder / "measured.json", cwd=ROOT, **allowed)
 
 
 # --- the page ---

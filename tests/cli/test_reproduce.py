@@ -68,6 +68,8 @@ def test_what_is_written_is_there_and_listed(made: tuple[dict[str, Any], Path]) 
     listed = {Path(path).relative_to(out).as_posix() for path in facts["files"]}
     assert {"index.html", "manifest.json", "results.json", "tables/all.tex"} <= listed
     assert {f"tables/sleep-accuracy.{end}" for end in ("md", "csv", "tex")} <= listed
+    assert {f"tables/baselines-fitted.{end}" for end in ("md", "csv", "tex")} <= listed
+    assert "fitted-baselines.json" in listed
     assert {f"figures/sleep-{name}.svg" for name in ("accuracy", "noise", "shift")} <= listed
     assert all((out / path).stat().st_size > 0 for path in listed)
     assert not list(out.rglob("*.part"))
@@ -86,7 +88,7 @@ def test_the_page_has_all_of_it(made: tuple[dict[str, Any], Path]) -> None:
         assert finding["claim"] in page.replace("&#x27;", "'")
     assert len(facts["findings"]) == 5
     shift = facts["findings"][-1]
-    assert shift["holds"] and shift["held"] == 30
+    assert shift["holds"] and shift["shown"] == 30 and not shift["contradicted"]
 
 
 def test_the_paper_s_files_that_are_missing_are_named(made: tuple[dict[str, Any], Path]) -> None:
