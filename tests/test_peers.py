@@ -45,6 +45,25 @@ def test_the_page_names_the_versions_that_were_measured() -> None:
             assert f" {one['version']}" in guaranteed, one["package"]
 
 
+def test_new_figures_renew_the_page_and_nothing_else_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = json.loads(measured_page.MEASURED.read_text("utf-8"))
+    page = measured_page.PAGE.read_text("utf-8")
+    for name in ("MEASURED", "PAGE"):
+        monkeypatch.setattr(measured_page, name, tmp_path / name)
+    measured_page.PAGE.write_text(page, encoding="utf-8")
+    assert measured_page.renew(document) == [tmp_path / "MEASURED", tmp_path / "PAGE"]
+    assert measured_page.PAGE.read_text("utf-8") == page
+    changed = document | {"rows": 12_345, "load": 0.5}
+    measured_page.renew(changed)
+    assert json.loads(measured_page.MEASURED.read_text("utf-8")) == changed
+    new = measured_page.PAGE.read_text("utf-8")
+    assert "12,345 rows" in new and "The load of the machine" not in new
+    assert new.partition(measured_page.BEGIN)[0] == page.partition(measured_page.BEGIN)[0]
+    assert new.partition(measured_page.END)[2] == page.partition(measured_page.END)[2]
+
+
 def test_every_peer_has_a_module_and_pinned_requirements() -> None:
     for peer in PEERS:
         assert (REQUIREMENTS.parent / f"{peer.module}.py").exists()
