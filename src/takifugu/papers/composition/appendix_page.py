@@ -76,7 +76,9 @@ is found there:
   the search, computes them again.
 
 A *no* needs one world. A *yes* does not depend on the world that is shown: all worlds of these
-definitions compare datasets one by one, or mixtures along such comparisons.
+definitions compare datasets one by one, or mixtures along such comparisons. And a *no* is about
+the definition alone: mechanisms that are per-entry DP as well compose under each of them, as their
+per-entry losses add up and the sum is translated once ([the translation](translation.md)).
 """
 NOISELESS = """\
 **Where this differs from the paper.** It prints that noiseless privacy composes. That is so for

@@ -15,7 +15,7 @@ from takifugu.papers.composition.data import SOURCES
 from takifugu.papers.composition.experiments.findings import JUDGED, findings, word
 from takifugu.papers.composition.experiments.printed import printed_numbers
 from takifugu.papers.composition.experiments.shift import printed_shifts
-from takifugu.papers.composition.experiments.verdicts import counted
+from takifugu.papers.composition.experiments.verdicts import ClaimVerdict, counted
 from takifugu.papers.composition.results import (
     Results,
     merged,
@@ -47,15 +47,18 @@ knows the Markov chain. The paper's mechanism, the baselines done right and taki
 
 ```sh
 takifugu reproduce all                       # simulated worlds, a few minutes
-takifugu reproduce foursquare --data FOLDER  # every file of check-ins that is known, in FOLDER
+takifugu reproduce foursquare --data FOLDER  # every known file of check-ins there
 takifugu reproduce capture24 --data FOLDER   # the same for activities
 takifugu reproduce figures                   # curves, definitions, baselines
 ```
 
 Each writes tables (Markdown, CSV, LaTeX), figures (SVG, PNG), one page `index.html`, the measured
-cells `results.json` and a `manifest.json` to the folder `--out`. `--repetitions` is the
-number of runs of every mechanism, `--seed` the seed of its simulated noise; `--json` prints a
-summary. An interrupted run resumes where it stopped.
+cells `results.json` and a `manifest.json` to the folder `--out`. Beside the paper's own data, and
+beside synthetic check-ins of its size, stand the printed numbers with the difference, also in the
+paper's own layout (`tables/*-beside-print.*`). `--repetitions` is the number of runs of every
+mechanism (without it as many as 10,000 draws over all groups need, 200 at least), `--seed` the seed
+of its simulated noise; `--json` prints a summary. An interrupted run resumes where it stopped.
+
 Which privacy definitions compose, what the bounds of the literature allow, and the conceptual
 figures are on a page of their own: [definitions and baselines](definitions-and-baselines.md).
 
@@ -109,9 +112,7 @@ def _short(results: Results) -> Iterator[str]:
     yield "|---" * (len(claims) + 1) + "|"
     for one in results.about:
         own = {verdict.claim: verdict for verdict in verdicts if verdict.data == one.key}
-        cells = [
-            f"{word(own[claim])}: {counted(own[claim])}" if claim in own else "" for claim in claims
-        ]
+        cells = [_told(own[claim]) if claim in own else "" for claim in claims]
         yield f"| {one.title} ({one.origin}) | " + " | ".join(cells) + " |"
     yield ""
     titles = {one.key: one.title for one in results.about}
@@ -126,6 +127,12 @@ def _short(results: Results) -> Iterator[str]:
         yield from (f"- {line}" for line in beside)
         yield ""
     yield f"![Acc@1 on every dataset]({FIGURES}/overview.svg)\n"
+
+
+def _told(verdict: ClaimVerdict) -> str:
+    """How many comparisons say what, after the verdict where that is not the same word."""
+    counts, verdict_word = counted(verdict), word(verdict)
+    return counts if counts.startswith(verdict_word) else f"*{verdict_word}*: {counts}"
 
 
 def _shift() -> Iterator[str]:

@@ -203,20 +203,18 @@ def counted(verdict: ClaimVerdict) -> str:
     every = verdict.compared
     if not every:
         return "nothing to compare"
-    parts = [f"shown in {verdict.shown}"]
-    if verdict.claim == AT_LEAST:
+    first, parts = f"shown in {verdict.shown} of {every}", []
+    if verdict.claim == AT_LEAST and verdict.shown < every:
         first = f"not contradicted in {every - verdict.contradicted} of {every}"
-    else:
-        first = f"shown in {verdict.shown} of {every}"
-        parts = []
-    if verdict.contradicted:
-        parts.append(f"the opposite shown in {verdict.contradicted}")
-    if verdict.tied:
-        parts.append(f"the same law in {verdict.tied}")
-    if verdict.open:
-        parts.append(f"open in {verdict.open}")
-    separator = ": " if verdict.claim == AT_LEAST else ", "
-    return first + (separator + ", ".join(parts) if parts else "")
+        parts.append(f"shown in {verdict.shown}")
+    for number, words in (
+        (verdict.contradicted, "the opposite shown in"),
+        (verdict.tied, "the same law in"),
+        (verdict.open, "open in"),
+    ):
+        if number:
+            parts.append(f"{words} {number}")
+    return ", ".join([first, *parts])
 
 
 def _verdict(data: str, claim: str, judged: list[Judgement]) -> ClaimVerdict:

@@ -27,6 +27,7 @@ from takifugu.papers.composition.experiments.compared_chains import (
     ChainAllowances,
     ComparedChains,
 )
+from takifugu.papers.composition.tables_and_figures.layout import INK
 from takifugu.papers.composition.tables_and_figures.plain_tables import PlainTable
 from takifugu.reports.html_style import BLUE, GREEN, GREY, ORANGE, RED
 from takifugu.visible import four_digits
@@ -64,11 +65,11 @@ STYLES = {  # wide pale lines lie below the thin ones that they agree with
     GROUP: (GREY, ":", 1.6, 1.0),
     APPROX: (GREY, "-", 1.4, 1.0),
     QUILTS: (ORANGE, "-", 5.5, 0.35),
-    CURVE: (ORANGE, "--", 1.6, 1.0),
+    CURVE: (BLUE, "--", 1.6, 1.0),
     PUBLISHED: (RED, "-", 1.8, 1.0),
     SHARPENED: (RED, "-.", 1.8, 1.0),
     TEMPORAL: (GREEN, "-", 5.5, 0.35),
-    EXACT: (BLUE, "-", 1.6, 1.0),
+    EXACT: (INK, "-", 1.6, 1.0),
 }
 
 

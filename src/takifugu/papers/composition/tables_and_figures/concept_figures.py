@@ -137,7 +137,7 @@ def likelihood_figure(shown: LikelihoodVectors) -> "Figure":
         "Two fair bits a, b agree with probability ¾; a is secret.\n"
         "ε: the loss of one run. Together the three compose\n"
         f"linearly at no less than ε = {four_digits(shown.needed)} a run (NfC).\n"
-        "Each cell is a probability; darker is larger.",
+        "Each cell is a probability; the stronger its colour, the larger.",
         va="top", fontsize=9,
     )  # fmt: skip
     _headed(right, datasets, -1.0, 4.6, top)

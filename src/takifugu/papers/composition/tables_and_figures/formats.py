@@ -3,7 +3,7 @@
 import csv
 import io
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from takifugu.papers.composition.tables_and_figures.paper_tables import (
@@ -25,6 +25,7 @@ LATEX = {
     "–": "--", "—": "---", "…": r"\dots{}", "’": "'", "“": "``", "”": "''", "·": r"$\cdot$",
     "†": r"\dag{}", "ß": r"\ss{}", "ø": r"\o{}", "æ": r"\ae{}",
 }  # fmt: skip
+SPACE, HEADING = 1.3, 4.4  # letters between columns, and of the shortest heading
 SHORT = {False: "exact", True: "± 20 %"}
 PREAMBLE = r"""\documentclass{article}
 \usepackage[utf8]{inputenc}
@@ -132,28 +133,40 @@ def html(table: ResultTable) -> str:
         f'<thead><tr><th rowspan="2" scope="col">ε</th>{heads}</tr><tr>{below}</tr></thead>'
         f"<tbody>{''.join(body)}</tbody>"
     )
-    longest = max(
-        (len(entry.mean + entry.half) + 2 for *_, entry in _numbers(table)), default=len(table.key)
-    )
-    letters = 4 + longest * width * len(table.mechanisms)
+    lines = [
+        [
+            max(letters(entry.mean, entry.half), letters("", _bracket(entry)[2:]))
+            for entries in row.entries
+            for entry in entries or (Entry(""),) * width
+        ]
+        for row in table.rows
+    ]
     return (
         f'<p id="{escape(table.key)}"><strong>{escape(table.title)}.</strong>'
-        f" {escape(table.caption)}</p>\n{boxed(inside, table.title, letters)}"
+        f" {escape(table.caption)}</p>\n{boxed(inside, table.title, lines)}"
     )
 
 
-def boxed(inside: str, name: str, letters: int) -> str:
+def boxed(inside: str, name: str, lines: Sequence[Sequence[float]], beside: int = 3) -> str:
     """A table in a box that is as wide as the screen allows, and says so where it must scroll.
 
     Args:
         inside: Its head and body.
         name: What it is, for those who cannot see it.
-        letters: How many letters a line of it has.
+        lines: For each line how many letters each of its numbers takes (`letters`).
+        beside: The letters of what stands before the numbers.
     """
+    columns = [max(column) + SPACE for column in zip(*lines, strict=True)]
     return (
-        f'<div class="box wide sideways" style="--letters: {letters}" tabindex="0" role="group"'
-        f' aria-label="{escape(name)}"><table class="results">\n{inside}</table></div>\n'
+        f'<div class="box wide sideways" style="--letters: {beside + round(sum(columns))}"'
+        f' tabindex="0" role="group" aria-label="{escape(name)}">'
+        f'<table class="results">\n{inside}</table></div>\n'
     )
+
+
+def letters(mean: str, small: str) -> float:
+    """The width of a number and of what stands smaller beside it, in letters of the page."""
+    return max(len(mean) + 0.83 * (len(small) + 1), HEADING)
 
 
 def _numbers(table: ResultTable) -> Iterable[tuple[Row, str, str, Entry]]:

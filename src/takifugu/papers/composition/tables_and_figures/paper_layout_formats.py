@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from takifugu.papers.composition.tables_and_figures.formats import boxed, latex_text
+from takifugu.papers.composition.tables_and_figures.formats import boxed, latex_text, letters
 from takifugu.papers.composition.tables_and_figures.paper_layout import (
     LINES,
     LayoutEntry,
@@ -114,9 +114,14 @@ def html(table: PaperLayout) -> str:
         f'<thead><tr><th rowspan="2" scope="col">ε</th><th rowspan="2"></th>{heads}</tr>'
         f"<tr>{below}</tr></thead><tbody>{body}</tbody>"
     )
+    lines = [
+        [letters(text, half) for text, half, _ in cells]
+        for row in table.rows
+        for _, cells in _lines(row)
+    ]
     return (
         f'<p id="{escape(table.key)}"><strong>{escape(table.title)}.</strong>'
-        f" {escape(table.caption)}</p>\n{words}{boxed(inside, table.title, 8 * 14)}"
+        f" {escape(table.caption)}</p>\n{words}{boxed(inside, table.title, lines, 14)}"
     )
 
 
