@@ -1,7 +1,12 @@
 """The benchmark of other libraries: its page, its measuring, and what it calls right and wrong."""
 
+import contextlib
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +171,27 @@ def test_who_takes_too_much_memory_or_time_is_ended(tmp_path: Path) -> None:
     assert found["stopped"] == "more than 0.1 GiB of memory" and found["status"] == -9
     found = run(tmp_path, "import time; time.sleep(600)", seconds=0.5)
     assert found["stopped"] == "more than 0.5 s"
+
+
+@linux
+def test_an_interrupted_measurement_ends_what_it_started(tmp_path: Path) -> None:
+    code = "import os, pathlib, time; pathlib.Path('pid').write_text(str(os.getpid()))\n"
+    own = [sys.executable, "-m", "benchmarks._peers.measuring", str(tmp_path / "out"), "2", "300"]
+    with subprocess.Popen(  # noqa: S603 - our own program
+        [*own, "--", sys.executable, "-c", f"{code}time.sleep(600)"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+    ) as measuring:
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+            assert measuring.poll() is None
+            time.sleep(0.01)
+        measuring.send_signal(signal.SIGINT)
+        assert measuring.communicate()[1].strip().endswith(b"KeyboardInterrupt")
+    state = Path("/proc") / (tmp_path / "pid").read_text() / "stat"
+    with contextlib.suppress(FileNotFoundError):
+        while state.read_text().rpartition(")")[2].split()[0] != "Z":  # it is ending
+            time.sleep(0.01)
 
 
 @linux

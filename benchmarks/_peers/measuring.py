@@ -54,21 +54,25 @@ def _run(out: Path, gibibytes: float, seconds: float, command: list[str]) -> Non
         command, start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
     )
     known = [child.pid]
-    while child.poll() is None:
-        now = perf_counter() - began
-        if now - scanned >= SCAN:
-            known, scanned = _session(child.pid), now
-        peak = max(peak, sum(map(_resident, known)))
-        if peak > gibibytes * 2**30:
-            stopped = f"more than {gibibytes:g} GiB of memory"
-        elif now > seconds:
-            stopped = f"more than {seconds:g} s"
-        if stopped:
-            _end(child.pid)
-            child.wait()
-        sleep(STEP)
-    wall = perf_counter() - began
-    _wait_for_all(child.pid)
+    try:
+        while child.poll() is None:
+            now = perf_counter() - began
+            if now - scanned >= SCAN:
+                known, scanned = _session(child.pid), now
+            peak = max(peak, sum(map(_resident, known)))
+            if peak > gibibytes * 2**30:
+                stopped = f"more than {gibibytes:g} GiB of memory"
+            elif now > seconds:
+                stopped = f"more than {seconds:g} s"
+            if stopped:
+                _end(child.pid)
+                child.wait()
+            sleep(STEP)
+        wall = perf_counter() - began
+        _wait_for_all(child.pid)
+    except BaseException:  # Ctrl-C reaches us, and not the session of the command
+        _end(child.pid)
+        raise
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     document = {
         "wall": wall,
