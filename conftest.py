@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-pytest.register_assert_rewrite(
-    "tests.contracts.engines", "tests.contracts.ledger", "tests.contracts.server_state"
-)
+pytest.register_assert_rewrite("tests.contracts")
 
 settings.register_profile("quick", deadline=None, derandomize=True)
 settings.register_profile("deep", max_examples=3000, deadline=None)

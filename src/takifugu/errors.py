@@ -346,6 +346,7 @@ class ApprovalRefused(LedgerError):
         "question": "is of another query, or of other rows than the data has now",
         "person": "was given by the person who asks; it needs a second one",
         "terms": "was given before the owner accepted another prior, other secrets or rules",
+        "request": "was given for a request on the server, and serves that request alone",
         "used": "was used by an earlier release",
         "withdrawn": "was withdrawn",
         "lost": "was given before history was lost, and may have been used in the lost part",

@@ -11,8 +11,17 @@ import pytest
 from typer.testing import CliRunner
 
 from takifugu.cli import app, main
-from takifugu.cli.commands.reproduce_command import ProgressBars
-from takifugu.errors import TakifuguError
+from takifugu.cli.commands.reproduce_command import (
+    FEWEST_ROWS,
+    MOST_ROWS,
+    ROWS_HELP,
+    ProgressBars,
+)
+from takifugu.errors import TakifuguError, UnsoundRequest
+from takifugu.papers.composition.data.world_parameters import PAPER_ROWS
+from takifugu.papers.composition.reproduction import ReproductionRequest, reproduce
+from takifugu.synthetic import check_in_counts
+from tests.raising import raises
 
 STAGES, PEOPLE, EPOCHS = 5, 10, 60
 
@@ -57,6 +66,7 @@ def test_every_cell_is_filled(made: tuple[dict[str, Any], Path]) -> None:
     facts, out = made
     (data,) = facts["datasets"]
     assert (data["key"], data["origin"], data["groups"], data["labels"]) == ("sleep", "real", 2, 5)
+    assert data["beside_print"] == []  # real data that is not the paper's
     assert data["cells"] == 6 * 2 * 6  # mechanisms and Majority, with and without, each ε
     results = json.loads((out / "results.json").read_text())
     assert len(results["cells"]) == data["cells"] and len(results["shifted"]) == 5 * 6
@@ -68,6 +78,8 @@ def test_what_is_written_is_there_and_listed(made: tuple[dict[str, Any], Path]) 
     listed = {Path(path).relative_to(out).as_posix() for path in facts["files"]}
     assert {"index.html", "manifest.json", "results.json", "tables/all.tex"} <= listed
     assert {f"tables/sleep-accuracy.{end}" for end in ("md", "csv", "tex")} <= listed
+    assert {f"tables/baselines-fitted.{end}" for end in ("md", "csv", "tex")} <= listed
+    assert "fitted-baselines.json" in listed
     assert {f"figures/sleep-{name}.svg" for name in ("accuracy", "noise", "shift")} <= listed
     assert all((out / path).stat().st_size > 0 for path in listed)
     assert not list(out.rglob("*.part"))
@@ -86,7 +98,7 @@ def test_the_page_has_all_of_it(made: tuple[dict[str, Any], Path]) -> None:
         assert finding["claim"] in page.replace("&#x27;", "'")
     assert len(facts["findings"]) == 5
     shift = facts["findings"][-1]
-    assert shift["holds"] and shift["held"] == 30
+    assert shift["holds"] and shift["shown"] == 30 and not shift["contradicted"]
 
 
 def test_the_paper_s_files_that_are_missing_are_named(made: tuple[dict[str, Any], Path]) -> None:
@@ -117,6 +129,11 @@ def test_a_run_that_was_stopped_goes_on_and_ends_the_same(
         (("tables",), "WHAT"),
         (("all", "--repetitions", "1"), "--repetitions"),
         (("all", "--seed", "-1"), "--seed"),
+        (("foursquare", "--rows", "9999"), "--rows"),
+        (("all", "--rows", "1000000001"), "--rows"),
+        (("capture24", "--rows", "20000"), "--rows"),
+        (("figures", "--rows", "20000"), "--rows"),
+        (("foursquare", "--rows", "20000", "--data", "."), "--rows"),
         (("all", "--data", "nowhere"), None),
         (("foursquare", "--data", "."), None),
     ],
@@ -128,6 +145,34 @@ def test_a_slip_is_refused(
     with pytest.raises(TakifuguError) as refused:
         command(*arguments)
     assert field is None or refused.value.field == field, refused.value.field
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_bounds_are_those_of_the_world() -> None:
+    assert (FEWEST_ROWS, MOST_ROWS) == (check_in_counts.FEWEST, check_in_counts.MOST)
+    assert f"{PAPER_ROWS:,}" in ROWS_HELP
+
+
+def test_rows_are_those_of_the_simulated_check_ins(tmp_path: Path) -> None:
+    said = command(
+        *("foursquare", "--rows", 20_000, "--out", tmp_path, "--repetitions", 2, "--json")
+    )
+    facts: dict[str, Any] = json.loads(said)
+    (data,) = facts["datasets"]
+    assert (data["key"], data["origin"]) == ("simulated-checkins", "simulated")
+    (about,) = json.loads((tmp_path / "results.json").read_text())["about"]
+    assert about["facts"]["rows"] == 20_000
+    assert about["calibrated"] == [["Ours-Exp", False, f"acc@{k}"] for k in (1, 2, 3)]
+    assert not list(tmp_path.rglob("*.parquet"))  # no row exists
+
+
+@pytest.mark.parametrize(("what", "data"), [("capture24", None), ("figures", None)])
+def test_rows_of_a_request_without_simulated_check_ins_are_refused(
+    what: Any, data: Path | None, tmp_path: Path
+) -> None:
+    request = ReproductionRequest(what, data, tmp_path / "out", 2, 0, rows=20_000)
+    with raises(UnsoundRequest, field="rows"):
+        reproduce(request, lambda *_: None, lambda _: None)
     assert not list(tmp_path.iterdir())
 
 

@@ -108,7 +108,12 @@ def test_what_is_stopped_ends_as_shells_expect(tmp_path: Path) -> None:
     write_data(tmp_path)
     fifo = tmp_path / "waits.toml"
     os.mkfifo(fifo)
-    process = start(tmp_path, "dataset", "show", "waits.toml")
+    # A shell that runs the tests in the background has SIGINT ignored, by what it starts as well.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = start(tmp_path, "dataset", "show", "waits.toml")
+    finally:
+        signal.signal(signal.SIGINT, before)
     writer = os.open(fifo, os.O_WRONLY)  # returns once the command has opened it to read
     process.send_signal(signal.SIGINT)
     os.close(writer)  # if the signal came just before the command waits, it waits no longer

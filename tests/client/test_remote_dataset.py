@@ -41,6 +41,7 @@ QUERIES: list[dict[str, Any]] = [
     {"kind": "histogram", "by": "zone", "epsilon": 1},
     {"kind": "histogram", "epsilon": Fraction(1, 3), "sum_to_one": True},
     {"kind": "count", "values": "ward", "within": 40},
+    {"kind": "histogram", "epsilon": 0.1},  # the float, not one tenth
     {"kind": "counts", "values": ["ward", "clinic"], "epsilon": 0.5, "where": {"zone": ["north"]}},
     {"kind": "top_k", "k": 2, "epsilon": "0.5", "gap": 20.0},
     {"kind": "top_k", "k": 1, "confidence": 0.9, "gap": 60.0},

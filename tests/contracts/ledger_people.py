@@ -256,14 +256,48 @@ def test_a_refusal_of_a_request_withdraws_that_request_alone(ledger: Ledger) -> 
     with ledger.decision_on(body["question"], "r3") as last:
         assert last is None
     with raises(ApprovalRefused, reason="withdrawn", approval=one):
-        ana.charge(named(wanted, one), DOUBLING)
-    for number in (two, whole):
-        ana.charge(named(wanted, number), DOUBLING)
+        ana.charge(named(wanted, one, request="r1"), DOUBLING)
+    for number, which in ((two, "r2"), (whole, None)):
+        ana.charge(named(wanted, number, request=which), DOUBLING)
     assert ledger.verify().sound
     three = approve(ledger, wanted, request="r3")
     owner.refuse_request(**refusal)  # the query, whoever asked for it
     with raises(ApprovalRefused, reason="withdrawn", approval=three):
-        ana.charge(named(wanted, three), DOUBLING)
+        ana.charge(named(wanted, three, request="r3"), DOUBLING)
+
+
+def test_an_approval_of_a_request_serves_that_request_alone(ledger: Ledger) -> None:
+    wanted, ana = charge("0.25", analyst="ana"), ledger.acting("ana")
+    number = approve(ledger, wanted, request="r1")
+    for other in (None, "r2"):
+        with raises(ApprovalRefused, reason="request", approval=number):
+            ana.charge(named(wanted, number, request=other), DOUBLING)
+    receipt = ana.charge(named(wanted, number, request="r1"), DOUBLING)
+    event = ledger.event(receipt.anchor.seq)
+    assert event is not None and event.body["request"] == "r1"
+    assert event.body["question"] == wanted.body()["question"]
+    assert ledger.verify().sound
+    with raises(InvalidCharge, field="request"):
+        named(wanted, number, request="")
+
+
+@pytest.mark.parametrize("bound", [True, False])
+def test_verify_finds_a_charge_of_another_request(url: str, opened: Opener, bound: bool) -> None:
+    ledger = opened(url, witness=False)
+    ledger.set_budget("ward", 2)
+    wanted = charge("0.25", analyst="ana")
+    number = approve(ledger, wanted, request="r1")
+    receipt = ledger.acting("ana").charge(named(wanted, number, request="r1"), DOUBLING)
+
+    def without_request(body: dict[str, Any]) -> None:
+        if body["kind"] == "charge":
+            del body["request"]
+        if body["kind"] == "approval" and not bound:
+            del body["bound"]  # as an earlier version wrote it, whose charges named no request
+
+    rewritten(url, without_request)
+    found = {(problem.reason, problem.event) for problem in ledger.verify().problems}
+    assert (("approval", receipt.anchor.seq) in found) == bound
 
 
 def test_what_a_check_refuses_is_not_written(ledger: Ledger) -> None:
@@ -290,7 +324,7 @@ def test_verify_finds_a_charge_whose_request_was_refused(url: str, opened: Opene
     asked = {key: body[key] for key in ("dataset", "analyst", "question")}
     number = approve(ledger, wanted, request="r1")
     ledger.acting("olga").refuse_request(**asked, words="stays", epsilon="0.5", request="r2")
-    receipt = ledger.acting("ana").charge(named(wanted, number), DOUBLING)
+    receipt = ledger.acting("ana").charge(named(wanted, number, request="r1"), DOUBLING)
     assert ledger.verify().sound
 
     def same_request(body: dict[str, Any]) -> None:

@@ -11,6 +11,8 @@ import pytest
 
 from takifugu.engines import Amount, DatabaseFailed, InvalidDeclaration, Scope, Source
 from takifugu.engines import label_lookup as fitness
+from tests.contracts.engine_facts import *  # noqa: F403
+from tests.contracts.engine_sequences import *  # noqa: F403
 from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
 from tests.contracts.engines import Store, Stored, opened, rows, statements, two_columns
 from tests.contracts.fits import *  # noqa: F403

@@ -17,6 +17,8 @@ from takifugu.engines import (
     open_engine,
     table,
 )
+from tests.contracts.engine_facts import *  # noqa: F403
+from tests.contracts.engine_sequences import *  # noqa: F403
 from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
 from tests.contracts.engines import KINDS, LABELS, Store, Stored, opened, rows
 from tests.contracts.fits import *  # noqa: F403

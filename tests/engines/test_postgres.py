@@ -18,6 +18,8 @@ from takifugu.engines import (
     open_engine,
 )
 from takifugu.engines.backends.postgres import PostgresBackend
+from tests.contracts.engine_facts import *  # noqa: F403
+from tests.contracts.engine_sequences import *  # noqa: F403
 from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
 from tests.contracts.engines import (
     KINDS,

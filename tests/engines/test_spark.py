@@ -31,6 +31,8 @@ from takifugu.ledger import open_ledger
 from takifugu.priors import MarkovChain
 from takifugu.session import Session
 from takifugu.translation.translation import Translation
+from tests.contracts.engine_facts import *  # noqa: F403
+from tests.contracts.engine_sequences import *  # noqa: F403
 from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
 from tests.contracts.engines import (
     LABELS,

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.ledger import postgres
+from tests.server.attacked import Attacked, attacked
 from tests.server.projects import small_project
 
 
@@ -31,3 +32,14 @@ def project(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def study(tmp_path: Path) -> Path:
     """The file of a small project with a ledger in SQLite."""
     return small_project(tmp_path / "a study")
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
+    """A server that is attacked, and still well afterwards."""
+    with attacked(tmp_path_factory.mktemp("attacked"), request_bytes=20_000) as made:
+        yield made
+        assert made.server.get("/healthz").status == 200  # whatever was done to it
+        log = made.server.log_text()
+        assert not any(secret in log for secret in made.tokens.values())
+        assert not any(secret[3:] in log for secret in made.tokens.values())

@@ -49,7 +49,7 @@ from tests.server.projects import DAYS, FIRST_DAY, STATES, ZONES, small_project
 from tests.server.running import new_token, write_settings
 
 INDEPENDENT = MarkovChain(np.array([[0.5, 0.3, 0.2]] * 3), states=STATES, length=DAYS)
-PATIENCE = 600.0  # seconds: of a client, on a machine that does much else
+PATIENCE = 3600.0  # seconds: of a client, on a machine that does much else
 BUDGET = "2"
 
 

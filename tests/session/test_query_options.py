@@ -233,3 +233,13 @@ def test_a_misspelt_name_is_told_the_nearest_one(tmp_path: Path) -> None:
             with pytest.raises(InvalidQuery) as told:
                 ask()
             assert near in str(told.value)
+
+
+def test_what_is_sent_to_a_server_is_exact_as_text() -> None:
+    options = QueryOptions("quantile", level=0.1, epsilon=0.3, delta="0.1")
+    sent, kept = options.exact_document(), options.document()
+    assert kept == {"kind": "quantile", "level": 0.1, "epsilon": 0.3, "delta": "0.1"}
+    assert Fraction(sent["level"]) == Fraction(0.1) and Fraction(sent["epsilon"]) == Fraction(0.3)
+    assert sent["delta"] == "0.1"
+    other = QueryOptions("top_k", k=1, confidence=0.9, gap=0.1)
+    assert other.exact_document() == other.document()

@@ -80,7 +80,7 @@ class RemoteDataset(Closing):
                 field="options",
             )
         options = checked(options)
-        document = self._asked("plans", "planning", {"query": options.document()})
+        document = self._asked("plans", "planning", {"query": options.exact_document()})
         found = DocumentPart.of(document)
         return (
             found.read("plan", lambda value, _: plan_from_document(value, options)),
@@ -103,7 +103,7 @@ class RemoteDataset(Closing):
                 field="accept_noise",
             )
         body = {
-            "query": plan.options.document(),
+            "query": plan.options.exact_document(),
             "accept_noise": accept_noise,
             "plan": digest(plan),
         }

@@ -77,6 +77,8 @@ class Charge:
         sources: Keyed marks of where the rows are and what they hold; empty if known already.
         key: Identifies a retry of the same call; new for every charge.
         approval: The number of the event that allows it, where a policy wants a second person.
+        request: What identifies the request that the approval was given for; None for one that was
+            given for the query alone.
     """
 
     dataset: str
@@ -96,6 +98,7 @@ class Charge:
     sources: tuple[str, ...] = field(default=(), compare=False, repr=False)
     key: str = field(default_factory=lambda: uuid.uuid4().hex, compare=False)
     approval: int | None = None
+    request: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("dataset", "data", "prior", "secrets", "translation", "key"):
@@ -103,6 +106,8 @@ class Charge:
         if self.analyst is not None:
             check_name(self.analyst, "analyst")
         check_approval(self.approval)
+        if self.request is not None:
+            check_name(self.request, "request")
         if not isinstance(self.cells, Cells):
             raise InvalidCharge(
                 "cells", given=f"is a {type(self.cells).__name__}", needed="be made by Cells.of"
@@ -134,6 +139,8 @@ class Charge:
             body["rules"] = json.loads(canonical_json(dict(self.rules), "rules"))
         if self.approval is not None:
             body["approval"] = self.approval
+            if self.request is not None:
+                body["request"] = self.request
         return body
 
 

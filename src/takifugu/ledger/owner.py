@@ -271,7 +271,7 @@ class OwnerDecisions(OpenStore):
             "epsilon": write_fraction(exactly(epsilon, "epsilon"), "epsilon"),
         }
         if request is not None:
-            content["request"] = request
+            content |= {"request": request, approved_requests.BOUND: True}
         with self._deciding() as (connection, append):
             if check is not None:
                 last = None

@@ -19,7 +19,7 @@ from takifugu.ledger.accounts.standings import Payer, Standing, payers, paying
 from takifugu.ledger.charge_values import Cells
 from takifugu.ledger.entries_read import BEGINNING, END, Groups, Window, groups_body, window_body
 from takifugu.ledger.events import event_chain as chain
-from takifugu.ledger.events import replay
+from takifugu.ledger.events import replay, stored_answers
 from takifugu.ledger.events.event_chain import Anchor, Event
 from takifugu.ledger.events.replay import Problem, Report
 from takifugu.ledger.open_store import OpenStore
@@ -274,6 +274,11 @@ class LedgerViews(OpenStore):
             if not 0 < seq <= chain.head(connection).seq:
                 return None
             return chain.one(connection, seq)
+
+    def answered(self, charges: Sequence[int]) -> frozenset[int]:
+        """Of these charges, by number, those whose answer was recorded."""
+        with self._store.unguarded() as connection:
+            return frozenset(seq for seq in charges if stored_answers.is_answered(connection, seq))
 
     def stored(self, after: int, most: int) -> tuple[tuple[int, str, str], ...]:
         """The first events after a number, as they are stored: number, hash, text of the body."""

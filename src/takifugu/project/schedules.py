@@ -153,7 +153,7 @@ State = Literal["released", "due", "waiting"]
 
 @dataclass(frozen=True)
 class PeriodState:
-    """A period, and what became of it.
+    """A period, and its outcome.
 
     Attributes:
         period: The period.

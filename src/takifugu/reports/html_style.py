@@ -10,8 +10,9 @@ FIGURE_COLOURS = {
     "#b53a3e": "#f0928d",  # a limit, or bad news
     "#2f7a45": "#86cf9a",  # good news
     "#666d78": "#a2abb8",  # what matters less
+    "#7b4ba5": "#c3a2ea",  # one more, where there are many
 }
-BLUE, ORANGE, RED, GREEN, GREY = FIGURE_COLOURS
+BLUE, ORANGE, RED, GREEN, GREY, PURPLE = FIGURE_COLOURS
 _FIGURE = "".join(f"  --figure-{k}: {light};\n" for k, light in enumerate(FIGURE_COLOURS))
 _IN_THE_DARK = "".join(
     f"    --figure-{k}: {dark};\n" for k, dark in enumerate(FIGURE_COLOURS.values())
@@ -113,6 +114,20 @@ dl.words dt { color: var(--ink); font-weight: 600; margin-top: 0.7rem; }
   padding: 0 0.8rem; box-sizing: border-box; color: var(--link); font-size: 0.85rem;
 }
 .tall thead th { position: sticky; top: 0; background: var(--box); }
+/* Tables of many columns: as wide as the window allows, however wide the text is. */
+.wide { width: min(100vw - 3.5rem, 84rem); margin-left: calc(50% - min(50vw - 1.75rem, 42rem)); }
+.results td { min-width: 0; }
+.results { font-size: 0.82rem; }
+.results th, .results td { padding: 0.25rem 0.32rem; }
+.results tbody th:first-child, .results thead tr:first-child th:first-child {
+  position: sticky; left: 0; background: var(--paper); z-index: 1;
+}
+.results th[scope="colgroup"], .results thead th { vertical-align: bottom; }
+.results th[scope="row"] { font-weight: 400; }
+.results small { color: var(--soft); }
+.results .difference > * { border-bottom: 2px solid var(--line); }
+.results .ours > *, .results .printed > * { border-bottom: none; }
+.results .ours > [rowspan] { border-bottom: 2px solid var(--line); }
 table { border-collapse: collapse; width: 100%; font-size: 0.92rem; }
 caption { text-align: left; color: var(--soft); padding: 0.3rem 0.6rem; }
 th, td {
@@ -137,6 +152,7 @@ footer { margin-top: 3rem; color: var(--soft); font-size: 0.88rem; }
   table { font-size: 0.85rem; }
   th, td { padding: 0.28rem 0.4rem; }
   td { min-width: 0; }
+  .wide { width: auto; margin-left: 0; }
 }
 @page {
   size: A4; margin: 18mm 16mm 20mm;
@@ -156,6 +172,9 @@ footer { margin-top: 3rem; color: var(--soft); font-size: 0.88rem; }
   nav a { text-decoration: none; }
   pre { font-size: 0.8rem; }
   .box { background: none; overflow: visible; }
+  .wide { width: auto; margin-left: 0; }
+  .results { font-size: 0.62rem; }
+  .results tbody th:first-child { position: static; }
   .sideways { container-type: normal; }
   .sideways::before { display: none; }
   .tall { max-height: none; border: none; }

@@ -1,7 +1,7 @@
 """Figures of influence curves."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from takifugu.visible import four_digits
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+BESIDE = 7.0  # points of the page between the arrows of two curves
 
 
 def curves_figure(
@@ -40,31 +43,69 @@ def draw_curves(
     curves: Mapping[str, InfluenceCurve],
     *,
     most: int | None = None,
-    log: bool = False,
+    floor: float | None = None,
+    markers: Sequence[str] = ("o",),
 ) -> None:
-    """Draw pooled curves into ``axes``: finite points joined, infinite ones as arrows on top."""
+    """Draw pooled curves into ``axes``: finite points joined, infinite ones as arrows on top.
+
+    Args:
+        axes: Where.
+        curves: Each with its name.
+        most: The largest number of exposed entries that is shown.
+        floor: With it the scale is logarithmic, and begins here; where a curve first goes below,
+            an arrow at the bottom says so.
+        markers: Of the curves in turn.
+    """
     from matplotlib.ticker import MaxNLocator
 
-    for name, curve in curves.items():
+    arrows: dict[tuple[int, str], list[Any]] = {}  # where they point, and the colours there
+    every: list[int] = []
+    highest: list[float] = []
+    for place, (name, curve) in enumerate(curves.items()):
         leak = curve.pooled()
         shown = np.ones(len(leak), dtype=bool) if most is None else curve.exposed <= most
-        finite = shown & np.isfinite(leak)
+        low = shown & (leak < floor) if floor is not None else np.zeros(len(leak), dtype=bool)
+        finite = shown & np.isfinite(leak) & ~low
         (line,) = axes.plot(
-            curve.exposed[finite], leak[finite], marker="o", ms=3.5, lw=1.6, label=name
-        )
-        for b in curve.exposed[shown & np.isinf(leak)]:
-            axes.plot(
-                b, 0.985, marker="^", ms=7, color=line.get_color(),
-                transform=axes.get_xaxis_transform(), clip_on=False,
-            )  # fmt: skip
+            curve.exposed[finite], leak[finite], marker=markers[place % len(markers)], ms=4, lw=1.6,
+            label=name,
+        )  # fmt: skip
+        every += curve.exposed[shown].tolist()
+        highest += leak[finite].tolist()
+        for b in curve.exposed[shown & np.isinf(leak)].tolist():
+            arrows.setdefault((b, "^"), []).append(line.get_color())
+        for b in curve.exposed[low][:1].tolist():
+            arrows.setdefault((b, "v"), []).append(line.get_color())
+    if every:
+        room = 0.05 * (max(every) - min(every)) or 0.5
+        axes.set_xlim(min(every) - room, max(every) + room)
+    for (b, marker), colours in arrows.items():
+        _draw_arrows(axes, b, marker, colours)
     axes.set_xlabel("b, entries exposed")
     axes.set_ylabel("a(b), nats that the rest leaks")
-    if log:
+    most_leaked = max(highest, default=1.0)
+    if floor is not None:
         axes.set_yscale("log")
+        axes.set_ylim(floor, max(2.5 * most_leaked, 10 * floor))
     else:
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.09 * most_leaked or 1.0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_arrows(axes: "Axes", b: int, marker: str, colours: Sequence[Any]) -> None:
+    """Arrows at the top (``^``) or bottom; those of several curves stand beside each other."""
+    from matplotlib.transforms import offset_copy
+
+    figure = axes.get_figure(root=True)
+    for place, colour in enumerate(colours):
+        x = (place - (len(colours) - 1) / 2) * BESIDE
+        moved = offset_copy(axes.get_xaxis_transform(), fig=figure, x=x, units="points")
+        (mark,) = axes.plot(
+            b, 0.985 if marker == "^" else 0.015, marker=marker, ms=6.5, color=colour,
+            transform=moved, clip_on=False,
+        )  # fmt: skip
+        mark.set_in_layout(False)
 
 
 def _draw_operating_point(axes: "Axes", curve: InfluenceCurve, epsilon: float) -> None:

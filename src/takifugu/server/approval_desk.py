@@ -143,7 +143,7 @@ class ApprovalDesk:
 
 
 def _delays() -> Any:
-    """Seconds to wait before the next attempts, without end."""
+    """Seconds to wait before the next attempts; the last delay is repeated."""
     yield from DELAYS
     while True:
         yield DELAYS[-1]

@@ -32,8 +32,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
-from takifugu.errors import TakifuguError, UnsoundRequest
+from takifugu.errors import ApprovalRefused, TakifuguError, UnsoundRequest
 from takifugu.ledger.canonical_text import folded
+from takifugu.ledger.events.event_chain import Anchor
 from takifugu.project.approval_rule import ApprovalNeeded
 from takifugu.server.access_rules import API
 from takifugu.server.api.problems import Problem, problem_of
@@ -60,8 +61,8 @@ class AskedRelease:
         dataset: The dataset.
         analyst: Who asks.
         key: The idempotency key of the request, of this analyst.
-        options: Everything that was asked with, as JSON: ``query``, ``accept_noise``, ``key``, and
-            ``plan``, the digest of the plan that was seen, if one was.
+        options: Everything that the request holds, as JSON: ``query``, ``accept_noise``, ``key``,
+            and ``plan``, the digest of the plan that was seen, if one was.
     """
 
     dataset: str
@@ -92,7 +93,7 @@ def release_or_ask(
         shown: The plan as the analyst sees it.
 
     Returns:
-        ``charge`` and ``result``; or ``approval``, the request and what became of it.
+        ``charge`` and ``result``; or ``approval``, the request and its outcome.
     """
     from takifugu.session.plan_documents import digest
     from takifugu.session.release_errors import StalePlan
@@ -123,7 +124,10 @@ def release_or_ask(
         raise _declined(known)
     if known.state == "released" and known.charge is not None:
         paid = session.event(known.charge)
-        kept = None if paid is None else state.result(paid, asked.analyst)
+        if paid is not None and known.paid_by(paid):
+            kept = state.result(paid, asked.analyst)
+        else:
+            kept = None  # history was lost
         if kept is not None and kept.document["provenance"]["asked"] == known.request.words:
             document = dict(kept.document)
             return {"charge": known.charge, "result": document}
@@ -178,9 +182,15 @@ def _request(
 
 
 def _released(
-    session: "PolicySession", asked: AskedRelease, made: "Plan", approval: int | None
+    session: "PolicySession", asked: AskedRelease, made: "Plan", approved: Approval | None
 ) -> dict[str, Any]:
-    found = session.release(made, accept_noise=asked.accept_noise, key=asked.key, approval=approval)
+    found = session.release(
+        made,
+        accept_noise=asked.accept_noise,
+        key=asked.key,
+        approval=None if approved is None else approved.event,
+        request=None if approved is None else approved.identity,
+    )
     document = found.document()
     return {"charge": document["provenance"]["charge"]["event"], "result": document}
 
@@ -194,7 +204,8 @@ def _finished(
 ) -> dict[str, Any]:
     """Release what was approved, and mark the request; also what an earlier attempt has begun."""
     try:
-        found = _released(session, asked, plan(), known.event)
+        _refuse_lost(session, known)
+        found = _released(session, asked, plan(), known)
     except TakifuguError as error:
         problem = problem_of(error, "analyst", key=asked.key)
         if problem["status"] == TRY_AGAIN:
@@ -203,8 +214,18 @@ def _finished(
         raise Problem.of_document(problem) from error
     paid = charge_of(found["result"])
     state.keep_result(paid, asked.dataset, asked.analyst, found["result"])
-    state.finish_approval(known.id, charge=found["charge"])
+    state.finish_approval(known.id, charge=paid)
     return found
+
+
+def _refuse_lost(session: "PolicySession", known: Approval) -> None:
+    """Raise if the ledger has another event under the number of the approval, or none.
+
+    Its history was lost then, and what is there now was not decided about this request.
+    """
+    now = None if known.event is None else session.event(known.event)
+    if now is None or not known.decided_in(now):
+        raise ApprovalRefused(known.event, "lost", dataset=known.request.dataset)
 
 
 # --- the owner decides ---
@@ -296,14 +317,14 @@ def _marked(state: ServerState, known: Approval, event: "Event") -> Approval:
     try:
         return state.decide(
             *(known.id, decision, by),
-            event=event.seq,
+            event=Anchor(event.seq, event.hash),
             note=claim.note if claim is not None and own else "",
             claim=None if claim is None else claim.id,
             at=event.at,
         )
     except StateConflict:
         now = state.approval(known.id)
-        if now is None or now.event != event.seq:
+        if now is None or not now.decided_in(Anchor(event.seq, event.hash)):
             raise
         return now  # another server was quicker to find the event
 
@@ -342,7 +363,7 @@ def waiting_document(approval: Approval) -> dict[str, Any]:
 
 
 def approval_document(approval: Approval) -> dict[str, Any]:
-    """A request and what became of it, as the analyst and the owners see it.
+    """A request and its outcome, as the analyst and the owners see it.
 
     The identity of the query stays on the server: it holds a mark of the data.
     """

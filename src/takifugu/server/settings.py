@@ -13,7 +13,7 @@ class ServerSettings:
         port: The port; 0 for one that is free.
         certificate: The file of the TLS certificate; None where a proxy has it, or on loopback.
         key: The file of its key.
-        proxies: The addresses of proxies whose ``X-Forwarded-*`` headers are believed.
+        proxies: The addresses of proxies whose ``X-Forwarded-*`` headers are trusted.
         origin: The address that browsers see, such as ``https://stats.example.org``; None for
             that of the request.
         workers: The most worker processes.

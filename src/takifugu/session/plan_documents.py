@@ -62,7 +62,7 @@ from takifugu.session.query_planner import KINDS
 from takifugu.session.release_plan import Plan, UnpricedPlan
 
 ON_THE_SERVER = "on the server: "  # begins what stands for a mark that is the owner's
-LATER = ("key", "approval", "resumable")  # of the body of a charge: decided when it is released
+LATER = ("key", "approval", "request", "resumable")  # of a charge: decided when it is released
 FORM = "takifugu-plan-2"  # of what is sent; a plan file has another
 DERIVED = ("cells",)  # of a description: made from what is the owner's
 
@@ -204,17 +204,17 @@ def _options(found: DocumentPart, known: QueryOptions | None) -> QueryOptions:
     read = found.read("options", lambda value, _: QueryOptions.from_document(value))
     if known is None:
         return read
-    asked = as_json(known.document())
-    if asked != given and _as_text(asked) == _as_text(given):
-        return read  # with keys of columns in place of their text
-    if asked != given:
+    asked = as_json(known.exact_document())
+    if given in (asked, as_json(known.document())):
+        return known
+    if _as_text(asked) != _as_text(given):
         raise InvalidDocument(
             "options",
             given="are not those that were asked for",
             needed="be the same: this is the plan of another query",
             reason="options",
         )
-    return known
+    return read  # with keys of columns in place of their text
 
 
 def _as_text(value: Any) -> Any:

@@ -35,6 +35,7 @@ Kind = Literal[
 ]
 Counts = tuple[float, ...] | tuple[tuple[float, ...], ...]
 ReferenceCounts = Sequence[float] | Sequence[Sequence[float]] | np.ndarray[Any, Any]
+AMOUNTS = ("epsilon", "delta", "within", "level", "grid")  # exact numbers, whatever they come as
 EARLIER_NAMES = {"chance": "confidence"}  # in plan files of earlier versions
 
 
@@ -241,6 +242,16 @@ class QueryOptions:
     def document(self) -> dict[str, Any]:
         """The kind and the options that were given, ready to be written as JSON."""
         return {"kind": self.kind} | {name: _json(value) for name, value in self.given().items()}
+
+    def exact_document(self) -> dict[str, Any]:
+        """The same with every float that is an amount as exact text, to be sent to a server.
+
+        There a number of JSON is the decimal that was written, and a float here is its bits.
+        """
+        return {
+            name: str(Fraction(value)) if name in AMOUNTS and isinstance(value, float) else value
+            for name, value in self.document().items()
+        }
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "QueryOptions":

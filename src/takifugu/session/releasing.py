@@ -54,6 +54,7 @@ class Releasing(QueryPlanning):
         accept_noise: bool = False,
         key: str | None = None,
         approval: int | None = None,
+        request: str | None = None,
     ) -> Result:
         """Pay for a plan, then answer it; for free if the same was answered before.
 
@@ -73,6 +74,7 @@ class Releasing(QueryPlanning):
                 process; another release under it is a `LedgerConflict`. A stored answer is free
                 and uses up no key.
             approval: The number of the event that allows it, where a second person has to.
+            request: What identifies the request that the approval was given for, if it names one.
         """
         if not isinstance(plan, Plan):
             raise UnsoundRequest(
@@ -86,16 +88,21 @@ class Releasing(QueryPlanning):
                 field="accept_noise",
             )
         with self._doing("releasing"):
-            return self._released(plan, accept_noise, key, approval)
+            return self._released(plan, accept_noise, key, approval, request)
 
     def _released(
-        self, plan: Plan, accept_noise: bool, key: str | None, approval: int | None
+        self,
+        plan: Plan,
+        accept_noise: bool,
+        key: str | None,
+        approval: int | None,
+        request: str | None,
     ) -> Result:
         """Charge a plan that was made anew, then draw, store and show its answer."""
         made = self._unpriced(plan.options)
         refuse_stale(plan, made)
         own = plan.charge.key if key is None else request_key(self._analyst, key)
-        charge = replace(made.charge, key=own, approval=approval)
+        charge = replace(made.charge, key=own, approval=approval, request=request)
         quote = self._quote(made, charge)
         earlier = None if key is None else self._ledger.earlier(charge)
         if earlier is not None:

@@ -53,6 +53,13 @@ NIGHT_SLEEP = 480  # epochs: four hours at a time
 PARTS = ("night", "morning", "day", "evening")
 PART_OF_HOUR = (0,) * 7 + (1,) * 2 + (2,) * 8 + (3,) * 6 + (0,)
 
+MODEL = 1  # a new number when the same numbers and generator may give other rows
+CONFIGURATION = (
+    *(MODEL, PARTICIPANTS, EPOCHS, EPOCHS_PER_HOUR, AGES, AGE_TASTE, OWN_TASTE, ASLEEP),
+    *(ACTIVITIES, NIGHT_SLEEP, PARTS, PART_OF_HOUR),
+)
+"""All that a draw is made from beside its generator, as written: nothing that is computed."""
+
 DECLARATION = """\
 title = "Synthetic activities of {people} people, one day in steps of 30 s"
 

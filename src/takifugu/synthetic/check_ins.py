@@ -12,7 +12,7 @@ import numpy as np
 from takifugu._atomic import write_whole
 from takifugu.errors import InvalidWorld
 from takifugu.numeric import Integers
-from takifugu.synthetic.habits import ACTIVITY, ROWS_PER_USER, Habits, draw_habits
+from takifugu.synthetic.habits import DEMONSTRATION, HabitParameters, Habits, draw_habits
 from takifugu.synthetic.parquet_files import Block, toml_list, write_parquet
 from takifugu.synthetic.walks import Moves, walk
 
@@ -56,7 +56,13 @@ values = {codes}
 """
 
 
-def write_check_ins(folder: Path, *, rows: int, rng: np.random.Generator) -> Path:
+def write_check_ins(
+    folder: Path,
+    *,
+    rows: int,
+    rng: np.random.Generator,
+    parameters: HabitParameters = DEMONSTRATION,
+) -> Path:
     """Write ``check-ins.parquet`` and its declaration to ``folder``; the declaration's path.
 
     The same generator gives the same rows. User 0 checks in on the first day, so that days can
@@ -66,9 +72,8 @@ def write_check_ins(folder: Path, *, rows: int, rng: np.random.Generator) -> Pat
         raise InvalidWorld(
             "rows", given=f"is {rows!r}", needed=f"be a whole number, {FEWEST} or more"
         )
-    habits = draw_habits(rng=rng)
-    lengths = _lengths(rows, len(habits.countries), rng=rng)
-    homes = _homes(habits, len(lengths), rng=rng)
+    habits = draw_habits(rng=rng, parameters=parameters)
+    lengths, homes = draw_users(habits, rows, rng=rng)
     folder = Path(folder)
     write_parquet(
         folder / "check-ins.parquet",
@@ -90,19 +95,17 @@ def write_check_ins(folder: Path, *, rows: int, rng: np.random.Generator) -> Pat
     return declaration
 
 
-def _lengths(rows: int, fewest: int, *, rng: np.random.Generator) -> Integers:
-    """``[user]``: how many rows each user has: one, and a share of the rest."""
-    users = max(rows // ROWS_PER_USER, fewest)
-    activity = rng.lognormal(0.0, ACTIVITY, size=users)
-    more: Integers = rng.multinomial(rows - users, activity / activity.sum())
-    return 1 + more
+def draw_users(habits: Habits, rows: int, *, rng: np.random.Generator) -> tuple[Integers, Integers]:
+    """``[user]``: how many rows each has, one and a share of the rest; and in which country.
 
-
-def _homes(habits: Habits, users: int, *, rng: np.random.Generator) -> Integers:
-    """``[user]``: the country of each; the first users have one country each."""
+    The first users have one country each.
+    """
     countries = len(habits.countries)
+    users = max(rows // habits.parameters.rows_per_user, countries)
+    activity = rng.lognormal(0.0, habits.parameters.activity, size=users)
+    more: Integers = rng.multinomial(rows - users, activity / activity.sum())
     drawn = rng.choice(countries, size=users - countries, p=habits.shares)
-    return np.concatenate([np.arange(countries), drawn]).astype(np.int64)
+    return 1 + more, np.concatenate([np.arange(countries), drawn]).astype(np.int64)
 
 
 def _blocks(

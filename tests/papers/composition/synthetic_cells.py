@@ -4,16 +4,30 @@ from math import exp, inf
 
 import numpy as np
 
-from takifugu.papers.composition.experiments.measurements import Cell, Estimate, Family
+from takifugu.papers.composition.experiments.measurements import (
+    Cell,
+    Difference,
+    Estimate,
+    Family,
+    PrintedColumn,
+)
 from takifugu.papers.composition.results import DatasetSummary, Results
 
 NAMES = ("takifugu", "Ours-Exp", "MQM, vector Laplace", "MQM, split budget", "Group DP", "Majority")
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
+PAPER_ROWS = 33_278_683
+LEAD, BEHIND = Difference(0.1, 0.005, 1e-5, 200), Difference(-0.1, 0.005, 1e-5, 200)
+CALIBRATED = tuple(PrintedColumn("Ours-Exp", False, f"acc@{k}") for k in (1, 2, 3))
 METRICS = ("acc@1", "acc@2", "acc@3", "hit", "ndcg", "l1")
 
 
 def about(
-    key: str = "world", family: Family = "foursquare", origin: str = "simulated"
+    key: str = "world",
+    family: Family = "foursquare",
+    origin: str = "simulated",
+    *,
+    rows: int = 1234,
+    calibrated: tuple[PrintedColumn, ...] = (),
 ) -> DatasetSummary:
     return DatasetSummary(
         key=key,
@@ -24,10 +38,11 @@ def about(
         groups=77,
         labels=78,
         length=120,
-        facts={"rows": 1234, "people": 56},
+        facts={"rows": rows, "people": 56},
         notes=("Grouped by hour as there is one country.", "A <second> note."),
         fingerprint="0" * 64,
         repetitions=200,
+        calibrated=calibrated,
     )
 
 
@@ -52,7 +67,10 @@ def cells(key: str = "world", seed: int = 3) -> tuple[Cell, ...]:
                         },
                         {}
                         if name == "takifugu"
-                        else {metric: Estimate(0.1, 0.01) for metric in METRICS},
+                        else dict.fromkeys(METRICS, LEAD),
+                        dict.fromkeys(METRICS, LEAD if "split" in name else BEHIND)
+                        if name in ("MQM, vector Laplace", "MQM, split budget", "Group DP")
+                        else {},
                     )
                 )  # fmt: skip
     return tuple(made)

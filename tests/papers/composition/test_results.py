@@ -11,6 +11,7 @@ from takifugu.errors import InvalidFile
 from takifugu.papers.composition.data import read_prepared, write_prepared
 from takifugu.papers.composition.experiments.measurements import PrintedColumn
 from takifugu.papers.composition.results import (
+    FORMAT,
     Results,
     ShiftedCell,
     about,
@@ -30,7 +31,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert any(cell.noise == inf for cell in made.cells)
     write_results(made, tmp_path / "results.json")
     assert read_results(tmp_path / "results.json") == made
-    assert json.loads((tmp_path / "results.json").read_text())["format"] == 2
+    assert json.loads((tmp_path / "results.json").read_text())["format"] == FORMAT
     assert len(made.of("one")) * 2 == len(made.cells)
 
 
@@ -45,6 +46,9 @@ def test_shortening_keeps_five_digits_and_the_settings() -> None:
     for ours, full in zip(short.cells, made.cells, strict=True):
         assert (ours.mechanism, ours.epsilon) == (full.mechanism, full.epsilon)
         assert ours.noise == pytest.approx(full.noise, rel=5e-5)
+        assert {k: v.repetitions for k, v in ours.exp_lead.items()} == {
+            k: v.repetitions for k, v in full.exp_lead.items()
+        }
         assert ours.measured["hit"].mean == pytest.approx(full.measured["hit"].mean, rel=5e-5)
 
 
@@ -58,13 +62,23 @@ def test_the_last_of_two_results_counts() -> None:
 
 @pytest.mark.parametrize(
     "content",
-    ["", "[]", "{}", '{"format": 1, "about": [], "cells": []}', '{"format": 2, "about": [{}]}'],
+    ["", "[]", "{}", '{"format": "3", "about": [], "cells": []}', '{"format": 3, "about": [{}]}'],
 )
 def test_another_file_is_refused(content: str, tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     path.write_text(content)
     with raises(InvalidFile, field="results"):
         read_results(path)
+
+
+@pytest.mark.parametrize("other", [1, 2, FORMAT + 1])
+def test_results_of_another_format_are_refused_and_it_is_named(other: int, tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    write_results(synthetic_cells.results("one"), path)
+    path.write_text(path.read_text().replace(f'"format": {FORMAT}', f'"format": {other}'))
+    with raises(InvalidFile, field="results") as refused:
+        read_results(path)
+    assert f"format {other}" in str(refused.value) and f"format {FORMAT}" in str(refused.value)
 
 
 def test_a_family_that_is_none_is_refused(tmp_path: Path) -> None:

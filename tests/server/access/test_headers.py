@@ -181,7 +181,13 @@ def test_what_a_log_would_write_of_such_a_request_has_no_token() -> None:
         assert TOKEN not in written and TOKEN[3:] not in written
 
 
-@pytest.mark.parametrize("query", ["", "limit=5", "after=tf_", "name=tokens", "mytoken2=1&x=token"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("", "limit=5", "after=tf_", "name=tokens", "mytoken2=1&x=token"),
+        "dataset=tf_transport_flows_2026",
+    ],
+)
 def test_other_addresses_are_read(running: Running, query: str) -> None:
     client = running.client(running.token().secret)
     assert client.get(f"/api/v1/me?{query}").status_code == 200

@@ -1,5 +1,6 @@
-"""Tokens are believed as far as the ledger has them, also if an old state was put back."""
+"""Tokens are trusted as far as the ledger has them, also if an old state was put back."""
 
+import asyncio
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,6 +17,7 @@ from takifugu.server.access.token_history import (
     DoubtfulToken,
     doubtful_tokens,
     settle_tokens,
+    watch_tokens,
 )
 from takifugu.server.state.access_tokens import NewToken
 from takifugu.server.state.server_state import ServerState, open_state
@@ -138,6 +140,37 @@ def test_a_revocation_that_the_ledger_lacks_is_written_to_it(
     assert changes(opened)[-1] == ("revoked", token.record.id, "olga")
     changed(state, token, revoked=None, revoked_by=None)
     assert [one.reason for one in settle_tokens(opened, state)] == ["revoked"]
+
+
+def test_a_running_server_compares_its_tokens_time_and_again(
+    opened: Project, state: ServerState
+) -> None:
+    kept, goes = made(opened, state), made(opened, state, "bo")
+    end_token(opened, state, goes.record.id, by="olga")
+    state.revoke_token(kept.record.id, "olga")  # and not yet in the ledger
+    other = made(opened, state, "cy")
+    before = changes(opened)
+
+    async def watched() -> None:
+        stop, reads = asyncio.Event(), list[int]()
+
+        def project() -> Project:
+            reads.append(1)
+            if len(reads) == 2:
+                raise LedgerError("trouble that passes", reason="locked")
+            return opened
+
+        watching = asyncio.ensure_future(watch_tokens(project, state, stop, 0.01))
+        changed(state, goes, revoked=None, revoked_by=None)  # as an old copy has it
+        planted = state.create_token("mallory", "owner", None, "root")
+        while len(reads) < 4 or state.token_of(planted.secret) is not None:
+            await asyncio.sleep(0.01)
+        stop.set()
+        await watching
+
+    asyncio.run(asyncio.wait_for(watched(), 120))
+    assert state.token_of(goes.secret) is None and state.token_of(other.secret) is not None
+    assert changes(opened) == before  # a revocation is written by who revokes
 
 
 def test_a_token_that_has_ended_by_itself_is_left_alone(

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from takifugu.project.project import open_project
+from takifugu.server.api import query_models
 from takifugu.session.plan_documents import plan_to_document, public_form
-from takifugu.session.query_options import QueryOptions
+from takifugu.session.query_options import AMOUNTS, QueryOptions
 from takifugu.session.result_documents import result_from_document
 from tests.server.api.serving import HISTOGRAM, Served
 from tests.server.api.test_app import problem
@@ -33,7 +34,8 @@ def test_a_plan_is_that_of_a_local_session(server: Served, query: dict[str, Any]
     found = server.plan("ana", query)
     assert found.status_code == 200, found.text
     with open_project(server.services.project_file).session("stays", "ana") as session:
-        local = session.plan(session.resolved(QueryOptions.from_document(query)))
+        exact = QueryOptions.from_document(query_models.decimal_amounts(query))
+        local = session.plan(session.resolved(exact))
         assert found.json()["plan"] == json.loads(json.dumps(plan_to_document(public_form(local))))
 
 
@@ -56,6 +58,39 @@ def test_a_release_is_charged_once_for_a_key(server: Served) -> None:
     assert len(charges(server)) == before + 1
     local = result_from_document(first.json()["result"])
     assert json.loads(local.to_json()) == first.json()["result"]
+
+
+@pytest.mark.parametrize("spelt", ["0.1", 0.1, "1/10", "0.10"])
+def test_equal_amounts_are_one_query(server: Served, spelt: Any) -> None:
+    query = HISTOGRAM | {"epsilon": "0.1"}
+    plans = [server.plan("ana", one).json()["plan"] for one in (query, query | {"epsilon": spelt})]
+    assert plans[0]["digest"] == plans[1]["digest"]
+    first = server.release("ana", query, accept_noise=True).json()
+    before = len(charges(server))
+    again = server.release("ana", query | {"epsilon": spelt}, accept_noise=True).json()
+    assert again["charge"] == first["charge"] and again["result"]["free"]
+    assert len(charges(server)) == before
+
+
+def test_other_numbers_are_left_alone() -> None:
+    assert query_models.AMOUNTS == AMOUNTS
+    query = {"kind": "top_k", "confidence": 0.9, "gap": 0.1, "reference": [0.1], "epsilon": 2}
+    assert query_models.decimal_amounts(query) == query
+
+
+def test_the_same_key_again_shows_what_it_cost_then(server: Served) -> None:
+    query = HISTOGRAM | {"epsilon": "0.21"}
+    first = server.release("bo", query, "then").json()
+    cost = first["result"]["cost"]
+    assert cost["marginal"] > 0 and not first["result"]["free"]
+    assert server.release("bo", HISTOGRAM | {"epsilon": "0.22"}, "since").status_code == 201
+    again = server.release("bo", query, "then")
+    assert again.status_code == 201 and again.json() == first
+    other = server.release("bo", query, "another").json()["result"]
+    assert other["free"] and other["cost"]["marginal"] == 0.0
+    assert server.release("bo", query, "then").json() == first
+    rounded = server.release("bo", query | {"sum_to_one": True}, "then").json()["result"]
+    assert rounded["cost"] == cost and rounded["shown"] != first["result"]["shown"]
 
 
 def test_the_same_key_of_two_people_is_two_requests(server: Served) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,6 +37,14 @@ def test_a_job_runs_to_its_end_and_can_be_watched_meanwhile_and_after(study: Pat
         assert board.get(job.id) is job and board.get("another") is None
 
     with_pool(study, test)
+
+
+def test_no_name_of_a_job_can_look_like_a_token() -> None:
+    async def names() -> set[str]:
+        return {Job(ANA, asked("say")).id for _ in range(100)}
+
+    found = asyncio.run(names())
+    assert len(found) == 100 and all(re.fullmatch("[0-9a-f]{32}", one) for one in found)
 
 
 def test_a_result_can_be_had_as_the_json_of_a_response(study: Path) -> None:

@@ -14,55 +14,91 @@ if TYPE_CHECKING:
     from takifugu.papers.composition.reproduction import Reproduction
 
 WHAT = ("figures", "foursquare", "capture24", "all")
-REPETITIONS, MOST, SEED = 200, 100_000, 2025
+MOST, SEED = 100_000, 2025
 DATA_HELP = (
     "A folder with data: every known source that has files there is used. Without it: synthetic"
     " worlds."
 )
 
+FEWEST_ROWS, MOST_ROWS = 10_000, 1_000_000_000  # as in takifugu.synthetic.check_in_counts
+ROWS_HELP = (
+    "Rows of the synthetic check-ins, of which only counts are drawn; without it as many as the"
+    " paper's data has, 33,278,683. Not with --data."
+)
+
 
 def run_reproduce(
     what: Annotated[
-        str, typer.Argument(help="figures (influence curves), foursquare, capture24, or all.")
+        str,
+        typer.Argument(
+            help="figures (curves, definitions, baselines), foursquare, capture24, or all."
+        ),
     ] = "all",
     data: Annotated[Path | None, typer.Option(help=DATA_HELP)] = None,
     repetitions: Annotated[
-        int, typer.Option(help="Runs of each mechanism on each group, at least 2.")
-    ] = REPETITIONS,
+        int | None,
+        typer.Option(
+            help="Runs of each mechanism on each group, at least 2; without it at least 200, and as"
+            " many as 10,000 draws over all groups need."
+        ),
+    ] = None,
     out: Annotated[
         Path, typer.Option(help="The folder for all results; a run found there is continued.")
     ] = Path("out/reproduction"),
     seed: Annotated[
         int, typer.Option(help="Seed of the simulations; nothing that protects data has one.")
     ] = SEED,
+    rows: Annotated[int | None, typer.Option(help=ROWS_HELP)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Repeat the experiments of "Composition for Pufferfish Privacy": tables, figures, a page.
 
     With --data on the sources found there; without it on synthetic worlds, and every table says so.
     An interrupted run is continued. Keys of the JSON object: what, page, manifest,
-    files, datasets (key, title, family, origin, groups, labels, length, cells), findings (data,
-    claim, holds; held, failed, open: the numbers of comparisons; detail), notices (what was
-    missing), seconds.
+    files, datasets (key, title, family, origin, groups, labels, length, cells, beside_print: lines
+    on how far its numbers are from the printed ones), findings (data, claim, verdict, holds; shown,
+    tied, open, contradicted: the numbers of comparisons; detail), notices (what was missing),
+    seconds.
     """
     if what not in WHAT:
         raise InvalidOption("WHAT", given=f"is {what!r}", needed=f"be one of {', '.join(WHAT)}")
-    if not 2 <= repetitions <= MOST:
+    if repetitions is not None and not 2 <= repetitions <= MOST:
         raise InvalidOption(
             "--repetitions", given=f"is {repetitions}", needed=f"be between 2 and {MOST}"
         )
     if seed < 0:
         raise InvalidOption("--seed", given=f"is {seed}", needed="be at least 0")
+    _check_rows(rows, what, data)
     from takifugu.papers.composition.reproduction import ReproductionRequest, reproduce
 
     command = " ".join(["takifugu", *sys.argv[1:]])
-    request = ReproductionRequest(what, data, out, repetitions, seed, command)  # type: ignore[arg-type]
+    request = ReproductionRequest(what, data, out, repetitions, seed, command, rows)  # type: ignore[arg-type]
     with ProgressBars() as progress:
         made = reproduce(request, progress, progress.notice)
     if as_json:
         print_json(_facts(what, made))
     else:
         _print(made)
+
+
+def _check_rows(rows: int | None, what: str, data: Path | None) -> None:
+    """Refuse --rows where no synthetic check-ins are made, or too few or many rows."""
+    if rows is None:
+        return
+    if data is not None:
+        raise InvalidOption(
+            "--rows", given="is given with --data", needed="be left out: data has the rows it has"
+        )
+    if what not in ("foursquare", "all"):
+        raise InvalidOption(
+            "--rows",
+            given=f"is given for {what}",
+            needed="be left out: only foursquare and all have synthetic check-ins",
+        )
+    if not FEWEST_ROWS <= rows <= MOST_ROWS:
+        raise InvalidOption(
+            "--rows", given=f"is {rows}", needed=f"be between {FEWEST_ROWS} and {MOST_ROWS}"
+        )
 
 
 class ProgressBars(AbstractContextManager["ProgressBars"]):
@@ -99,6 +135,9 @@ class ProgressBars(AbstractContextManager["ProgressBars"]):
 
 
 def _facts(what: str, made: "Reproduction") -> dict[str, Any]:
+    from takifugu.papers.composition.experiments.findings import word
+    from takifugu.papers.composition.tables_and_figures.run_page import print_lines
+
     return {
         "what": what,
         "page": str(made.page),
@@ -114,10 +153,11 @@ def _facts(what: str, made: "Reproduction") -> dict[str, Any]:
                 "labels": one.labels,
                 "length": one.length,
                 "cells": len(made.results.of(one.key)),
+                "beside_print": list(print_lines(one, made.results)),
             }
             for one in made.results.about
         ],
-        "findings": [vars(verdict) for verdict in made.findings],
+        "findings": [{**vars(one), "verdict": word(one)} for one in made.findings],
         "notices": list(made.notices),
         "seconds": made.seconds,
     }
@@ -125,6 +165,7 @@ def _facts(what: str, made: "Reproduction") -> dict[str, Any]:
 
 def _print(made: "Reproduction") -> None:
     from takifugu.papers.composition.experiments.findings import word
+    from takifugu.papers.composition.tables_and_figures.run_page import print_lines
 
     for one in made.results.about:
         echo(f"{one.title} ({one.origin}): {one.groups} groups, {one.labels} labels")
@@ -132,4 +173,6 @@ def _print(made: "Reproduction") -> None:
             if found.data == one.key:
                 echo(f"  {word(found)}: {found.claim}")
                 echo(f"    {found.detail}")
+        for line in print_lines(one, made.results):
+            echo(f"  beside print: {line}")
     echo(f"{len(made.files)} files in {made.seconds:.0f} s; the page is {made.page}")

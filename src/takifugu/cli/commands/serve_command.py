@@ -25,7 +25,7 @@ def run_serve(
         list[str] | None,
         typer.Option(
             help="An address or network of a proxy in front, whose X-Forwarded headers are"
-            " believed; may be repeated."
+            " trusted; may be repeated."
         ),
     ] = None,
     origin: Annotated[
@@ -47,7 +47,8 @@ def run_serve(
     The address is printed once requests are answered; logs go to stderr, a JSON object each. Tokens
     are made by `takifugu token create`.
 
-    SIGTERM or Ctrl-C stops it in order: running requests end first. A second one stops it at once.
+    SIGTERM or Ctrl-C stops it gracefully: running requests end first. A second one stops it
+    immediately.
 
     With --check the status is 1 if anything is wrong; a warning may be meant so. Keys of the JSON
     object: url, project, pid; with --check: ok, project, checks (name, level: ok, warning or wrong,

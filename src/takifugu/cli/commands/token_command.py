@@ -1,7 +1,7 @@
 """``takifugu token``: who may call a server, as what, until when."""
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -77,7 +77,7 @@ def run_create(
     record = made.record
     if as_json:
         kept = ("id", "name", "role", "made", "made_by", "expires")
-        facts = _facts(record, None)
+        facts = record.document(record.made)
         print_json({"secret": made.secret} | {key: facts[key] for key in kept})
         return
     echo(made.secret)
@@ -101,13 +101,15 @@ def run_list(
     Keys of the JSON object: tokens, a list of objects with id, name, role, state (live, expired or
     revoked), made, made_by, expires, revoked, revoked_by, used (to a minute; null if never).
     """
+    from datetime import UTC, datetime
+
     project = the_project(folder)
     with _stored(project) as state:
         found = [] if state is None else state.tokens()
-        now = None if state is None else state.now()
-    rows = [record for record in found if now is None or every or record.live(now)]
+        now = datetime.now(UTC) if state is None else state.now()
+    rows = [record for record in found if every or record.live(now)]
     if as_json:
-        print_json({"tokens": [_facts(record, now) for record in rows]})
+        print_json({"tokens": [record.document(now) for record in rows]})
         return
     if not rows:
         ended = " (some have ended: --all)" if found else ""
@@ -153,7 +155,7 @@ def run_revoke(
         done = [end_token(project, state, one, by=current_actor()) for one in which]
         now = state.now()
     if as_json:
-        print_json({"revoked": [_facts(record, now) for record in done]})
+        print_json({"revoked": [record.document(now) for record in done]})
         return
     for record in done:
         echo(f"token {record.id} for {record.name}, {record.role}, is revoked")
@@ -184,19 +186,3 @@ def _until(record: "TokenRecord") -> str:
 
 def _time(moment: "datetime") -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"
-
-
-def _facts(record: "TokenRecord", now: "datetime | None") -> dict[str, Any]:
-    live = now is None or record.live(now)
-    ended = "revoked" if record.revoked is not None else "expired"
-    moments = ("made", "expires", "revoked", "used")
-    times = {key: getattr(record, key) for key in moments}
-    return {
-        "id": record.id,
-        "name": record.name,
-        "role": record.role,
-        "state": "live" if live else ended,
-        "made_by": record.made_by,
-        "revoked_by": record.revoked_by,
-        **{key: None if at is None else at.isoformat() for key, at in times.items()},
-    }

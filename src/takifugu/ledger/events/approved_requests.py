@@ -8,13 +8,15 @@ such a charge only if the approval
   loss) of the same dataset to the same analyst;
 * was made by another person than the one who charges and the one who asks, however their names are
   spelt;
+* was not given for another request: one that names a request (a server's) serves that one alone,
+  and the charge names it too;
 * was made under the terms and the rules that are still in force: what the owner saw is its price;
 * was not refused afterwards (a refusal that names a request withdraws approvals of that request
   alone), and is named by no other charge, also not by one that was lost: where
   an owner accepted that history is lost, no approval before that counts.
 
-All of this is looked up under the ledger's lock, by an index of queries, so that no two charges use
-the same approval. `ApprovedRequests` checks the same when a chain is verified.
+All of this is read under the ledger's lock, through the index on queries, so that no two charges
+use the same approval. `ApprovedRequests` checks the same when a chain is verified.
 """
 
 from collections.abc import Mapping
@@ -28,6 +30,7 @@ from takifugu.ledger.storage.schema import EVENTS
 from takifugu.ledger.storage.statement import Connection, Statement
 
 APPROVED, REFUSED = "approved", "refused"
+BOUND = "bound"  # of a decision on a request: charges name it too, which earlier versions did not
 _SINCE = Statement(
     f"SELECT seq FROM {EVENTS} WHERE question = :question AND seq > :number"
     " AND kind IN ('approval', 'charge', 'reuse') ORDER BY seq"
@@ -66,6 +69,8 @@ def refuse_unfit(connection: Connection, body: Mapping[str, Any]) -> None:
     reason = misfit(found, body, under(connection, body["dataset"]))
     if reason is None and number < chain.last_loss(connection):
         reason = "lost"
+    if reason is None and found is not None and _of_other_request(found, body):
+        reason = "request"
     if reason is None:
         rows = _SINCE.all(connection, {"question": body["question"], "number": number})
         for row in rows:
@@ -100,6 +105,11 @@ def misfit(
     if any(same_person(approval["actor"], person) for person in people):
         return "person"
     return None if approval["under"] == accepted else "terms"
+
+
+def _of_other_request(approval: Mapping[str, Any], charge: Mapping[str, Any]) -> bool:
+    """Whether an approval was given for a request that the charge does not name."""
+    return approval.get("request") not in (None, charge.get("request"))
 
 
 def withdraws(later: Mapping[str, Any], approval: Mapping[str, Any]) -> bool:
@@ -139,7 +149,10 @@ class ApprovedRequests:
             case "charge" | "reuse" if body.get("approval") is not None:
                 number = body["approval"]
                 accepted = self._accepted.get(body["dataset"])
-                reason = misfit(self._approvals.get(number), body, accepted)
+                found = self._approvals.get(number)
+                reason = misfit(found, body, accepted)
+                if reason is None and found is not None and found.get(BOUND):
+                    reason = "request" if _of_other_request(found, body) else None
                 if reason is None and number not in self._open:
                     reason = "used"
                 if reason is None and number < self._loss:

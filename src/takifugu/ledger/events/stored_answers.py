@@ -96,6 +96,11 @@ def answer_of(connection: Connection, charge: int) -> Answer | None:
     return None if known is None else read(connection, chain.one(connection, known.seq))
 
 
+def is_answered(connection: Connection, charge: int) -> bool:
+    """Whether an answer was recorded under a charge; it is not read."""
+    return _ANSWER_OF.one(connection, {"paid": charge}) is not None
+
+
 def is_abandoned(connection: Connection, charge: int) -> bool:
     """Whether the answer under a charge was lost in a way that may depend on it."""
     return _ABANDONED.one(connection, {"paid": charge}) is not None

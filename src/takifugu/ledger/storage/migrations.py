@@ -3,11 +3,12 @@
 import uuid
 from datetime import datetime
 
-from takifugu.errors import LedgerDamaged, LedgerUnwritable, NewerLedger, NotALedger
+from takifugu.errors import LedgerDamaged, LedgerUnwritable, NotALedger
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.event_chain import Anchor, Event
 from takifugu.ledger.events.replay import replayed
 from takifugu.ledger.storage import account_tables as tables
+from takifugu.ledger.storage.applied_steps import applied_steps
 from takifugu.ledger.storage.schema import (
     BY_DATASET,
     LATER_INDEXES,
@@ -19,9 +20,8 @@ from takifugu.ledger.storage.schema import (
     create_index,
     create_table,
     recreate,
-    table_names,
 )
-from takifugu.ledger.storage.statement import Connection, Statement, insert, transaction_state
+from takifugu.ledger.storage.statement import Connection, insert, transaction_state
 from takifugu.ledger.storage.store import Store
 from takifugu.ledger.witnesses.head_witness import Guard, identity_in
 
@@ -54,7 +54,6 @@ def _people(connection: Connection) -> None:
         create_index(connection, index)
 
 
-_APPLIED = Statement(f"SELECT name FROM {MIGRATIONS} ORDER BY place")
 _DONE = insert(MIGRATIONS, "place", "name")
 DIGESTED = Migration("0003 digests of totals", _digests)
 KNOWN = (
@@ -172,26 +171,4 @@ def migrate(connection: Connection, store: Store, now: datetime, actor: str | No
 
 def _applied(connection: Connection, store: Store) -> int:
     """How many of the known migrations the ledger has; 0 if it is no ledger yet."""
-    names = table_names(connection)
-    if MIGRATIONS not in names:
-        if store.sqlite and names:
-            raise NotALedger(
-                f"{store.name!r} is a database of something else; nothing was written",
-                reason="foreign",
-            )
-        return 0
-    applied = [row.name for row in _APPLIED.all(connection, {})]
-    known = [migration.name for migration in KNOWN]
-    later = [name for name in applied if name not in known]
-    if later:
-        raise NewerLedger(
-            f"ledger {store.name!r} was written by a later version of takifugu (it has"
-            f" {later[0]!r}); update takifugu",
-            field=later[0],
-        )
-    if applied != known[: len(applied)]:
-        raise NotALedger(
-            f"the migrations of {store.name!r} were made in another order; restore a copy",
-            reason="order",
-        )
-    return len(applied)
+    return applied_steps(connection, store, MIGRATIONS, [migration.name for migration in KNOWN])

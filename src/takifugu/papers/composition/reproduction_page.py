@@ -12,10 +12,10 @@ from pathlib import Path
 
 from takifugu.errors import TakifuguError
 from takifugu.papers.composition.data import SOURCES
-from takifugu.papers.composition.experiments.findings import findings, word
+from takifugu.papers.composition.experiments.findings import JUDGED, findings, word
 from takifugu.papers.composition.experiments.printed import printed_numbers
 from takifugu.papers.composition.experiments.shift import printed_shifts
-from takifugu.papers.composition.experiments.verdicts import ClaimVerdict
+from takifugu.papers.composition.experiments.verdicts import ClaimVerdict, counted
 from takifugu.papers.composition.results import (
     Results,
     merged,
@@ -23,13 +23,15 @@ from takifugu.papers.composition.results import (
     shortened,
     write_results,
 )
-from takifugu.papers.composition.tables_and_figures import formats
+from takifugu.papers.composition.tables_and_figures import formats, paper_layout_formats
 from takifugu.papers.composition.tables_and_figures.cell_figures import overview_figure
 from takifugu.papers.composition.tables_and_figures.differences import DIFFERENCES, NOTES
 from takifugu.papers.composition.tables_and_figures.figure_writing import write_figure, write_whole
 from takifugu.papers.composition.tables_and_figures.layout import SHEETS
+from takifugu.papers.composition.tables_and_figures.paper_layout import layouts
 from takifugu.papers.composition.tables_and_figures.paper_tables import ORIGIN, facts, tables
 from takifugu.papers.composition.tables_and_figures.result_files import printed_shift
+from takifugu.papers.composition.tables_and_figures.run_page import print_lines
 from takifugu.reports.html_page import shown
 
 ROOT = Path(__file__).parents[4]
@@ -45,15 +47,20 @@ knows the Markov chain. The paper's mechanism, the baselines done right and taki
 
 ```sh
 takifugu reproduce all                       # simulated worlds, a few minutes
-takifugu reproduce foursquare --data FOLDER  # every file of check-ins that is known, in FOLDER
+takifugu reproduce foursquare --data FOLDER  # every known file of check-ins there
 takifugu reproduce capture24 --data FOLDER   # the same for activities
-takifugu reproduce figures                   # the influence curves
+takifugu reproduce figures                   # curves, definitions, baselines
 ```
 
 Each writes tables (Markdown, CSV, LaTeX), figures (SVG, PNG), one page `index.html`, the measured
-cells `results.json` and a `manifest.json` to the folder `--out`. `--repetitions` is the
-number of runs of every mechanism, `--seed` the seed of its simulated noise; `--json` prints a
-summary. An interrupted run resumes where it stopped.
+cells `results.json` and a `manifest.json` to the folder `--out`. Beside the paper's own data, and
+beside synthetic check-ins of its size, stand the printed numbers with the difference, also in the
+paper's own layout (`tables/*-beside-print.*`). `--repetitions` is the number of runs of every
+mechanism (without it as many as 10,000 draws over all groups need, 200 at least), `--seed` the seed
+of its simulated noise; `--json` prints a summary. An interrupted run resumes where it stopped.
+
+Which privacy definitions compose, what the bounds of the literature allow, and the conceptual
+figures are on a page of their own: [definitions and baselines](definitions-and-baselines.md).
 
 This page is generated from `src/takifugu/papers/composition/results.json`, which holds measured
 cells and no data; a test checks that the two agree. To make both anew:
@@ -65,10 +72,6 @@ python -m takifugu.papers.composition.reproduction_page \\
     out/real/results.json out/simulated/results.json
 ```
 """
-COUNTED = """\
-In how many comparisons each is shown: 1 unless the whole 95 % interval of the lead is below 0; 2
-for each Acc@k that Ours-Exp gets right less than 99 % of the time; 2, 3 and 4 if the whole interval
-is above 0, and open where it holds 0, as where both only guess."""
 MEASURED = """\
 ## How it is measured
 
@@ -104,12 +107,12 @@ def _short(results: Results) -> Iterator[str]:
     claims = list(dict.fromkeys(one.claim for one in verdicts))
     yield "## In short\n"
     yield from (f"{place}. {claim}" for place, claim in enumerate(claims, 1))
-    yield f"\n{COUNTED}\n"
+    yield f"\n{JUDGED}\n"
     yield "| data | " + " | ".join(map(str, range(1, len(claims) + 1))) + " |"
     yield "|---" * (len(claims) + 1) + "|"
     for one in results.about:
         own = {verdict.claim: verdict for verdict in verdicts if verdict.data == one.key}
-        cells = [_counted(own[claim]) if claim in own else "" for claim in claims]
+        cells = [_told(own[claim]) if claim in own else "" for claim in claims]
         yield f"| {one.title} ({one.origin}) | " + " | ".join(cells) + " |"
     yield ""
     titles = {one.key: one.title for one in results.about}
@@ -118,13 +121,19 @@ def _short(results: Results) -> Iterator[str]:
         yield "Not supported:\n"
         yield from (f"- {titles[one.data]}: {one.claim}: {one.detail}." for one in short)
         yield ""
+    for one in results.about:
+        lines = print_lines(one, results)
+        if lines:
+            yield f"Beside the printed tables: {one.title}.\n"
+            yield from (f"- {line}" for line in lines)
+            yield ""
     yield f"![Acc@1 on every dataset]({FIGURES}/overview.svg)\n"
 
 
-def _counted(verdict: ClaimVerdict) -> str:
-    compared = verdict.held + verdict.failed + verdict.open
-    left = f", {verdict.open} open" if verdict.open else ""
-    return f"{word(verdict)}: {verdict.held} of {compared}{left}"
+def _told(verdict: ClaimVerdict) -> str:
+    """How many comparisons say what, after the verdict where that is not the same word."""
+    counts, verdict_word = counted(verdict), word(verdict)
+    return counts if counts.startswith(verdict_word) else f"*{verdict_word}*: {counts}"
 
 
 def _shift() -> Iterator[str]:
@@ -174,6 +183,8 @@ def _parts(results: Results) -> Iterator[str]:
         yield "; ".join(f"{name} {shown(value)}" for name, value in facts(one).items()) + ".\n"
         if one.notes:
             yield "\n".join(f"- {note}" for note in one.notes) + "\n"
+        for layout in layouts(one, results.of(one.key)):
+            yield paper_layout_formats.markdown(layout)
         for table in tables(one, results.of(one.key)):
             yield formats.markdown(table)
 

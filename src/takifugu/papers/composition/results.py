@@ -10,6 +10,7 @@ from takifugu.errors import InvalidFile
 from takifugu.papers.composition.experiments.finished_cells import from_document, to_document
 from takifugu.papers.composition.experiments.measurements import (
     Cell,
+    Difference,
     Estimate,
     Family,
     Prepared,
@@ -17,7 +18,7 @@ from takifugu.papers.composition.experiments.measurements import (
 )
 from takifugu.papers.composition.tables_and_figures.figure_writing import write_whole
 
-FORMAT = 2
+FORMAT = 3  # 2: calibrated columns; 3: leads hold what joint intervals need
 ORIGINS = ("paper", "real", "simulated")
 
 
@@ -150,8 +151,15 @@ def read_results(path: Path) -> Results:
         raise InvalidFile(
             "results", given=f"{str(path)!r} cannot be read", needed="be a results.json of a run"
         ) from error
+    have = document.get("format") if isinstance(document, dict) else None
+    if isinstance(have, int) and have != FORMAT:
+        raise InvalidFile(
+            "results",
+            given=f"{str(path)!r} has format {have}, of another version of takifugu",
+            needed=f"have format {FORMAT}; run `takifugu reproduce` again to make it",
+        )
     try:
-        if document["format"] != FORMAT:
+        if have != FORMAT:
             raise ValueError
         summaries = tuple(_read_about(one) for one in document["about"])
         cells = tuple(from_document(one) for one in document["cells"])
@@ -176,13 +184,20 @@ def shortened(results: Results, digits: int = 5) -> Results:
     def short(given: Mapping[str, Estimate]) -> Mapping[str, Estimate]:
         return {k: Estimate(number(e.mean), number(e.half)) for k, e in given.items()}
 
+    def short_differences(given: Mapping[str, Difference]) -> Mapping[str, Difference]:
+        return {
+            k: Difference(number(d.mean), number(d.error), number(d.step), d.repetitions)
+            for k, d in given.items()
+        }
+
     cells = tuple(
         replace(
             cell,
             epsilon_dp=number(cell.epsilon_dp),
             noise=number(cell.noise),
             measured=short(cell.measured),
-            lead=short(cell.lead),
+            lead=short_differences(cell.lead),
+            exp_lead=short_differences(cell.exp_lead),
         )
         for cell in results.cells
     )

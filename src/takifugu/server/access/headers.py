@@ -44,7 +44,7 @@ def security_headers(settings: ServerSettings) -> dict[str, str]:
 
 
 PUBLIC = ("/static/", "/favicon.ico")  # the same for everybody, so that browsers may keep it
-_TOKEN = re.compile(rb"tf_[A-Za-z0-9_-]{16,}")
+_TOKEN = re.compile(rb"tf_[A-Za-z0-9_-]{32,}")  # most of one; names of datasets may begin so
 _NAMED = re.compile(
     rb"(?:^|[&;])(?:access_?token|token|api_?key|auth|authorization|bearer|password|secret)=",
     re.IGNORECASE,

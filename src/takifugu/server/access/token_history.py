@@ -2,19 +2,21 @@
 
 The file of tokens is not part of a chain of hashes, and nothing witnesses it: an old copy of it may
 be put back, in which a token that was revoked since is as good as new, or somebody who can write to
-it may add one. The ledger cannot be put back or changed unseen. So a server believes its tokens
-only as far as the ledger has them: when it starts, a token is ended that the ledger says was
-revoked, that it never saw made, or that it saw made for another holder, another role or a shorter
-time. `make_token` writes the event before the token works, so that no honest token is without one,
-unless the events themselves are lost (`takifugu ledger accept-loss`): then owners make new ones.
+it may add one. The ledger cannot be put back or changed unseen. So a server trusts its tokens
+only as far as the ledger has them: when it starts, and every `INTERVAL` seconds after that, a token
+is ended that the ledger says was revoked, that it never saw made, or that it saw made for another
+holder, another role or a shorter time. `make_token` writes the event before the token works, so
+that no honest token is without one, unless the events themselves are lost (`takifugu ledger
+accept-loss`): then owners make new ones.
 
 What was revoked while the ledger could not be written is written to it now, so that the next copy
 that is put back does not revive it either.
 """
 
+import asyncio
 import logging
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from takifugu.project.project import Project
 
 log = logging.getLogger("takifugu.server.access")
+INTERVAL = 30.0  # seconds between two comparisons of a running server
 SERVER = "takifugu serve"  # who ends a token that nobody revoked
 WORDS = {
     "revoked": "was revoked, as the ledger has it",
@@ -75,13 +78,45 @@ def doubtful_tokens(state: ServerState, ledger: "Ledger") -> list[DoubtfulToken]
     return found
 
 
+def end_doubtful(project: "Project", state: ServerState) -> list[DoubtfulToken]:
+    """End every doubtful token."""
+    with _reading(project) as ledger:
+        return _ended(state, ledger)
+
+
+def _ended(state: ServerState, ledger: "Ledger") -> list[DoubtfulToken]:
+    found = doubtful_tokens(state, ledger)
+    for one in found:
+        state.revoke_token(one.record.id, one.by, at=one.at)
+        log.error("%s; it is refused. Was the server's state put back?", one.words)
+    return found
+
+
+async def watch_tokens(
+    project: "Callable[[], Project]",
+    state: ServerState,
+    stop: asyncio.Event,
+    interval: float = INTERVAL,
+) -> None:
+    """End doubtful tokens of a running server, time and again, until it stops.
+
+    Revocations that the ledger lacks are left to `settle_tokens`: here somebody may be about to
+    write one. A ledger that cannot be read ends no token; nothing is released without it either.
+    """
+    while not stop.is_set():
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), interval)
+            return
+        try:
+            await asyncio.to_thread(lambda: end_doubtful(project(), state))
+        except (TakifuguError, OSError) as error:
+            log.error("tokens were not compared with the ledger: %s", type(error).__name__)
+
+
 def settle_tokens(project: "Project", state: ServerState) -> list[DoubtfulToken]:
     """End every doubtful token, and write revocations that the ledger lacks to it."""
     with _reading(project) as ledger:
-        found = doubtful_tokens(state, ledger)
-        for one in found:
-            state.revoke_token(one.record.id, one.by, at=one.at)
-            log.error("%s; it is refused. Was the server's state put back?", one.words)
+        found = _ended(state, ledger)
         ended = [record for record in state.tokens() if record.revoked is not None]
         made, revoked = _history(ledger)
     unwritten = [one for one in ended if one.id in made and one.id not in revoked]

@@ -10,7 +10,7 @@ STATES = Literal["pending", "approved", "refused", "withdrawn", "released", "fai
 
 
 class ApprovalView(BaseModel):
-    """A request for approval, and what became of it."""
+    """A request for approval, and its outcome."""
 
     id: int = Field(description="Its number.", examples=[3])
     state: STATES = Field(

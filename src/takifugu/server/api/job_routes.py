@@ -33,7 +33,7 @@ EVENT = {
     "required": ["event", "data"],
 }
 JobName = Annotated[
-    str, Path(description="The name of the job.", examples=["xUQxjG5sTZ2yWlGbDgJjVQ"])
+    str, Path(description="The name of the job.", examples=["c5d4318c6e6c4d9db25a519b0e026355"])
 ]
 
 

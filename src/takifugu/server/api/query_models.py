@@ -6,7 +6,7 @@ and refused with the same errors; `QueryDocument` describes them.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from takifugu.server.api.bodies import RequestBody, described_as
 
@@ -29,7 +29,7 @@ EXAMPLE = {"kind": "histogram", "by": ["zone"], "epsilon": "0.5"}
 
 
 def _number(description: str, example: str | float) -> Any:
-    text = f"{description} A number, or text that is one exactly: `0.1`, `1/3`."
+    text = f"{description} A number, read as the decimal that is written, or text: `0.1`, `1/3`."
     return Field(default=None, description=text, examples=[example])
 
 
@@ -110,7 +110,30 @@ class QueryDocument(BaseModel):
     )
 
 
-QueryField = Annotated[dict[str, Any], described_as(QueryDocument, EXAMPLE)]
+AMOUNTS = tuple(
+    name for name, field in QueryDocument.model_fields.items() if field.annotation == Number | None
+)
+
+
+def decimal_amounts(query: dict[str, Any]) -> dict[str, Any]:
+    """A query whose amounts are exact: a JSON number is the decimal that was written.
+
+    So 0.1 and "0.1" are one tenth, and one query. JSON has no more digits than a double holds for
+    certain, so that the shortest decimal that is read as the same double is taken; whoever needs
+    more digits writes text.
+
+    >>> decimal_amounts({"kind": "histogram", "epsilon": 0.1})
+    {'kind': 'histogram', 'epsilon': '0.1'}
+    """
+    return {
+        name: repr(value) if name in AMOUNTS and isinstance(value, float) else value
+        for name, value in query.items()
+    }
+
+
+QueryField = Annotated[
+    dict[str, Any], AfterValidator(decimal_amounts), described_as(QueryDocument, EXAMPLE)
+]
 
 
 class PlanRequest(RequestBody):

@@ -24,6 +24,7 @@ from takifugu.server.work.jobs import Job
 from takifugu.server.work.tasks import Task
 
 log = logging.getLogger("takifugu.server.releases")
+RECORDED = ("cost", "saving", "guarantee")  # of a result: what depends on when it was paid for
 LONGEST = 10 * 365 * 86_400.0  # seconds: the pool ends a job long before
 
 
@@ -110,14 +111,27 @@ def _kept(services: Services, job: Job) -> Outcome:
     if "approval" in result:
         return Outcome(202, result, f"{API}/approvals/{result['approval']['id']}")
     charge: int = result["charge"]
+    released: Mapping[str, Any] = result["result"]
     try:
-        services.state.keep_result(
-            charge_of(result["result"]), str(job.task.dataset), job.actor.name, result["result"]
+        kept = services.state.keep_result(
+            charge_of(released), str(job.task.dataset), job.actor.name, released
         )
+        released = _as_recorded(released, kept.document)
     except TakifuguError as error:  # it is in the ledger; the same request keeps it again
         log.error("the result of charge %d was not kept: %s", charge, type(error).__name__)
-    document = {"charge": charge, "result": result["result"]}
+    document = {"charge": charge, "result": released}
     return Outcome(201, document, f"{API}/releases/{charge}")
+
+
+def _as_recorded(now: Mapping[str, Any], kept: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A result whose release was paid for, with the price that was recorded when it was.
+
+    The same request sent again later is the same charge; what it would add to all that was spent
+    since is not what it cost.
+    """
+    if now["free"] or kept["free"]:
+        return now
+    return {**now, **{name: kept[name] for name in RECORDED}}
 
 
 def release_view(job: Job, services: Services) -> dict[str, Any]:

@@ -67,6 +67,11 @@ class ReleaseView(BaseModel):
         description="Whether the result can be fetched here; one that was released elsewhere"
         " cannot."
     )
+    answered: bool = Field(
+        description="Whether the ledger has the answer. A charge without one counts as spent: its"
+        " release is still running, or was stopped; a request to this server can be sent again"
+        " under its `Idempotency-Key`, which resumes it."
+    )
 
 
 def _words(event: "Event") -> str:
@@ -75,7 +80,7 @@ def _words(event: "Event") -> str:
     return asked_words(event.body)
 
 
-def release_document(event: "Event", kept: bool) -> dict[str, Any]:
+def release_document(event: "Event", kept: bool, answered: bool) -> dict[str, Any]:
     """A charge as its analyst may see it: no mark of the data, and no key."""
     body = event.body
     return {
@@ -88,9 +93,16 @@ def release_document(event: "Event", kept: bool) -> dict[str, Any]:
         "query": body["query"],
         "mechanism": body["mechanism"],
         "loss": body["loss"],
-        "paid_by": body["charge"] if event.kind == "reuse" else event.seq,
+        "paid_by": _paying(event),
         "result": kept,
+        "answered": answered,
     }
+
+
+def _paying(event: "Event") -> int:
+    """The number of the charge that paid for the answer of a release."""
+    number: int = event.body["charge"] if event.kind == "reuse" else event.seq
+    return number
 
 
 def _own(actor: Actor) -> str | None:
@@ -157,7 +169,12 @@ async def releases(
 
 async def _documents(services: Services, events: "Sequence[Event]") -> list[dict[str, Any]]:
     kept = await _kept(services, events)
-    return [release_document(event, event.seq in kept) for event in events]
+    answered = await services.of_ledger(
+        lambda ledger: ledger.answered([_paying(event) for event in events])
+    )
+    return [
+        release_document(event, event.seq in kept, _paying(event) in answered) for event in events
+    ]
 
 
 async def _kept(services: Services, events: "Sequence[Event]") -> set[int]:
@@ -172,7 +189,7 @@ async def _kept(services: Services, events: "Sequence[Event]") -> set[int]:
     wanted = {
         event.seq: (paid[charge], event.body["analyst"])
         for event in events
-        if (charge := event.body["charge"] if event.kind == "reuse" else event.seq) in paid
+        if (charge := _paying(event)) in paid
     }
     kept = await asyncio.to_thread(services.state.kept_charges, list(wanted.values()))
     return {seq for seq, one in wanted.items() if one in kept}
@@ -188,8 +205,8 @@ async def release(request: Request, charge: ChargeNumber) -> Response:
     own = _own(actor)
     if own is not None and event.body["analyst"] != own:
         await kept_result(services, actor, charge)  # an answer that was stored, and free
-    kept = bool(await _kept(services, [event]))
-    return json_response(_seen_by(actor, release_document(event, kept)))
+    (document,) = await _documents(services, [event])
+    return json_response(_seen_by(actor, document))
 
 
 def _seen_by(actor: Actor, document: dict[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,9 @@ class JobView(BaseModel):
     """Something that runs in a worker, or has run."""
 
     kind: Literal["job"] = "job"
-    id: str = Field(description="The name of the job.", examples=["xUQxjG5sTZ2yWlGbDgJjVQ"])
+    id: str = Field(
+        description="The name of the job.", examples=["c5d4318c6e6c4d9db25a519b0e026355"]
+    )
     state: Literal["waiting", "running", "done", "failed", "cancelled"] = Field(
         description="Where it is.", examples=["running"]
     )

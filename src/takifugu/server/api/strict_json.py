@@ -1,4 +1,4 @@
-"""JSON as strangers send it: every surprise is refused before anything is made of it.
+"""Strict JSON for the bodies of requests: what means nothing in a query is refused first.
 
 Python's reader accepts NaN, numbers that are infinite once read, whole numbers of any length, the
 same key twice, halves of characters, and as many brackets as the stack holds. None of them means

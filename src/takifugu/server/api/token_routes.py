@@ -1,7 +1,7 @@
 """Tokens: owners make, list and revoke them."""
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, Field
@@ -14,7 +14,7 @@ from takifugu.server.api.pagination import Page, PageOption, cursor_after
 from takifugu.server.api.problem_responses import json_response
 from takifugu.server.api.problems import Problem
 from takifugu.server.roles import Role
-from takifugu.server.services import Services, actor_of, services_of
+from takifugu.server.services import actor_of, services_of
 from takifugu.server.state.access_tokens import LONGEST_NAME, NewToken, TokenRecord
 
 router = APIRouter(tags=["tokens"])
@@ -76,7 +76,7 @@ async def tokens(request: Request, paging: PageOption) -> Response:
     chosen = found[start : start + paging.limit]
     end = start + len(chosen)
     following = cursor_after("tokens", end) if end < len(found) else None
-    items = [token_document(services, record) for record in chosen]
+    items = [record.document(services.state.now()) for record in chosen]
     return json_response({"items": items, "next": following})
 
 
@@ -94,7 +94,7 @@ async def create_token(
         return make_token(project, state, body.name, body.role, ends, by=actor.name)
 
     made = await asyncio.to_thread(make)
-    document = token_document(services, made.record) | {"secret": made.secret}
+    document = made.record.document(services.state.now()) | {"secret": made.secret}
     return json_response(document, 201)
 
 
@@ -108,20 +108,5 @@ async def revoke_token(request: Request, token: TokenId) -> Response:
             raise Problem(404, "no-token", "there is no such token here", field="token")
         return end_token(services.project(), services.state, token, by=actor.name)
 
-    return json_response(token_document(services, await asyncio.to_thread(end)))
-
-
-def token_document(services: Services, record: TokenRecord) -> dict[str, Any]:
-    """A token as JSON, without the token."""
-    live = record.live(services.state.now())
-    ended = "revoked" if record.revoked is not None else "expired"
-    times = {key: getattr(record, key) for key in ("made", "expires", "revoked", "used")}
-    return {
-        "id": record.id,
-        "name": record.name,
-        "role": record.role,
-        "state": "live" if live else ended,
-        "made_by": record.made_by,
-        "revoked_by": record.revoked_by,
-        **{key: None if at is None else at.isoformat() for key, at in times.items()},
-    }
+    ended = await asyncio.to_thread(end)
+    return json_response(ended.document(services.state.now()))

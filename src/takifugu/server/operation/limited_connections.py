@@ -1,4 +1,4 @@
-"""Connections that cannot be held for ever: limits of size, time and number.
+"""Connections that no client can hold open: limits of size, time and number.
 
 A client may be slow by intent: a byte of a header every ten seconds, a body that never ends, a
 response that is never read. Each costs the server a connection, of which there are finitely many.

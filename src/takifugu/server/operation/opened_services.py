@@ -10,7 +10,7 @@ from typing import Any
 
 from starlette.types import ASGIApp
 
-from takifugu.server.access.token_history import settle_tokens
+from takifugu.server.access.token_history import settle_tokens, watch_tokens
 from takifugu.server.app import create_app
 from takifugu.server.operation.known_hosts import KnownHosts
 from takifugu.server.operation.readiness import Readiness
@@ -52,7 +52,8 @@ async def opened_services(
 ) -> AsyncIterator[Services]:
     """The services of a server until the block is left.
 
-    Before it is entered, tokens are compared with the ledger. If that cannot be read, or has lost
+    Before it is entered, tokens are compared with the ledger, and time and again until it is left
+    (`takifugu.server.access.token_history`). If, at first, that cannot be read, or has lost
     events that its witness knows of, an error is raised: nobody could tell who may call.
 
     Then jobs that are running may end within what ``stop`` leaves them; the others are cancelled,
@@ -63,7 +64,8 @@ async def opened_services(
     metrics.watch(lambda: _gauges(services.pool, services.board))
     try:
         await asyncio.to_thread(settle_tokens, services.project(), services.state)
-        yield services
+        async with _watched_tokens(services):
+            yield services
     finally:
         stop.begin()
         if not await services.board.drain(stop.left):
@@ -73,6 +75,17 @@ async def opened_services(
         if ending:  # results that are still being kept
             await asyncio.wait(ending, timeout=max(stop.left, KEEPING))
         await services.close()
+
+
+@asynccontextmanager
+async def _watched_tokens(services: Services) -> AsyncIterator[None]:
+    ending = asyncio.Event()
+    watching = asyncio.ensure_future(watch_tokens(services.project, services.state, ending))
+    try:
+        yield
+    finally:
+        ending.set()
+        await watching
 
 
 def _gauges(pool: WorkPool, board: JobBoard) -> Iterable[tuple[str, str, str, float]]:

@@ -1,4 +1,4 @@
-"""Middleware before the app: proxies that are believed, and bodies that are small and complete."""
+"""Middleware before the app: proxies that are trusted, and bodies that are small and complete."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ FORWARDED = (b"forwarded", b"x-real-ip", b"x-original-url", b"x-rewrite-url")
 
 
 class ForwardedHeaders:
-    """Believes ``X-Forwarded-For`` and ``-Proto`` of the proxies in front, and of nobody else.
+    """Trusts ``X-Forwarded-For`` and ``-Proto`` of the proxies in front, and of nobody else.
 
-    From anybody else such headers are taken out, so that nothing behind can believe them. Which
+    From anybody else such headers are taken out, so that nothing behind can trust them. Which
     host a browser sees is a setting (``origin``) and never read from a header.
     """
 

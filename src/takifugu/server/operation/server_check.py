@@ -116,7 +116,7 @@ def _settings(
     if settings.proxies and settings.origin is None:
         yield warning(
             "settings",
-            "proxies are believed, and no `origin` says what browsers see",
+            "proxies are trusted, and no `origin` says what browsers see",
             "set origin = 'https://…', so that cookies are sent over TLS alone",
         )
     if settings.time_step == 0:
@@ -200,11 +200,11 @@ def _tokens(project: Project) -> Iterator[Finding]:
     last = max((end for end in ends if end is not None), default=now)
     if None not in ends and last - now < SOON:
         yield warning("tokens", f"the last owner's token ends on {last:%Y-%m-%d}", f"`{create}`")
-    endless = sorted({one.name for one in tokens if one.live(now) and one.expires is None})
-    if endless:
+    unlimited = sorted({one.name for one in tokens if one.live(now) and one.expires is None})
+    if unlimited:
         yield warning(
             "tokens",
-            f"tokens that never end: of {', '.join(endless[:5])}{' …' if endless[5:] else ''}",
+            f"tokens that never end: of {', '.join(unlimited[:5])}{' …' if unlimited[5:] else ''}",
             "make new ones with --expires, and revoke these",
         )
     names = len({one.name for one in owners})

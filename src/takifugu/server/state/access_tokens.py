@@ -64,6 +64,20 @@ class TokenRecord:
         """Whether it can be used."""
         return self.revoked is None and (self.expires is None or now < self.expires)
 
+    def document(self, now: datetime) -> dict[str, Any]:
+        """What is known of it and whether it can be used, as JSON: never the token."""
+        ended = "revoked" if self.revoked is not None else "expired"
+        times = {name: getattr(self, name) for name in ("made", "expires", "revoked", "used")}
+        return {
+            "id": self.id,
+            "name": self.name,
+            "role": self.role,
+            "state": "live" if self.live(now) else ended,
+            "made_by": self.made_by,
+            "revoked_by": self.revoked_by,
+            **{name: None if at is None else at.isoformat() for name, at in times.items()},
+        }
+
 
 @dataclass(frozen=True)
 class NewToken:

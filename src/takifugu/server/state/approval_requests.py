@@ -18,6 +18,7 @@ from uuid import uuid4
 
 from takifugu.errors import one_of
 from takifugu.ledger.canonical_text import canonical_json, check_name, folded, sha256
+from takifugu.ledger.events.event_chain import Anchor
 from takifugu.ledger.storage.statement import Connection, Statement, insert
 from takifugu.server.state.state_errors import InvalidApproval, StateConflict
 from takifugu.server.state.state_store import (
@@ -89,7 +90,7 @@ class DecisionClaim:
 
 @dataclass(frozen=True)
 class Approval:
-    """A request, and what became of it.
+    """A request, and its outcome.
 
     Attributes:
         id: Its number.
@@ -101,7 +102,10 @@ class Approval:
         decided_by: By whom.
         note: What they wrote about it.
         event: The ledger's event of the decision.
+        event_hash: Its hash: numbers are used again after history was lost. None for what earlier
+            versions stored.
         charge: The ledger's event of the release.
+        charge_hash: Its hash.
         problem: Why the release failed: a problem document, as the analyst may see it.
         claim: Who is deciding it, while it is pending; only the server sees it.
     """
@@ -114,9 +118,19 @@ class Approval:
     decided_by: str | None = None
     note: str = ""
     event: int | None = None
+    event_hash: str | None = None
     charge: int | None = None
+    charge_hash: str | None = None
     problem: Mapping[str, Any] | None = None
     claim: DecisionClaim | None = None
+
+    def decided_in(self, event: Anchor) -> bool:
+        """Whether the decision is this event of the ledger."""
+        return self.event == event.seq and self.event_hash in (None, event.hash)
+
+    def paid_by(self, charge: Anchor) -> bool:
+        """Whether the release was paid for by this event of the ledger."""
+        return self.charge == charge.seq and self.charge_hash in (None, charge.hash)
 
     @property
     def identity(self) -> str:
@@ -132,7 +146,8 @@ class Approval:
 _FIELDS = ("dataset", "analyst", "question", "words", "epsilon", "why")
 _COLUMNS = (
     *("id", *_FIELDS, "asked_under", "options", "plan", "state"),
-    *("asked", "decided", "decided_by", "note", "event", "charge", "problem"),
+    *("asked", "decided", "decided_by", "note", "event", "event_hash", "charge"),
+    *("charge_hash", "problem"),
     *("claim", "claim_decision", "claim_by", "claim_note", "claim_at"),
 )
 _APPROVAL = f"SELECT {', '.join(_COLUMNS)} FROM {APPROVALS}"
@@ -146,7 +161,8 @@ _LAST = Statement(f"SELECT COALESCE(MAX(id), 0) AS last FROM {APPROVALS}")
 _ADD = insert(APPROVALS, *_COLUMNS)
 _MOVE = Statement(
     f"UPDATE {APPROVALS} SET state = :state, decided = :decided, decided_by = :decided_by,"
-    " note = :note, event = :event, charge = :charge, problem = :problem, claim = :claim,"
+    " note = :note, event = :event, event_hash = :event_hash, charge = :charge,"
+    " charge_hash = :charge_hash, problem = :problem, claim = :claim,"
     " claim_decision = :claim_decision, claim_by = :claim_by, claim_note = :claim_note,"
     " claim_at = :claim_at WHERE id = :id"
 )
@@ -263,7 +279,7 @@ class ApprovalTable(StateStore):
         state: Literal["approved", "refused", "withdrawn"],
         by: str,
         *,
-        event: int | None = None,
+        event: Anchor | None = None,
         note: str = "",
         claim: str | None = None,
         at: datetime | None = None,
@@ -284,16 +300,17 @@ class ApprovalTable(StateStore):
                 decided=at or self.now(),
                 decided_by=by,
                 note=note,
-                event=event,
+                event=None if event is None else event.seq,
+                event_hash=None if event is None else event.hash,
                 claim=None,
             )
             _MOVE.run(connection, _values(made))
             return made
 
     def finish_approval(
-        self, number: int, *, charge: int | None = None, problem: Mapping[str, Any] | None = None
+        self, number: int, *, charge: Anchor | None = None, problem: Mapping[str, Any] | None = None
     ) -> Approval:
-        """What became of an approved request: released by a charge, or failed with a problem.
+        """The outcome of an approved request: released by a charge, or failed with a problem.
 
         To say the same charge twice changes nothing: a release is resumed after a crash.
         """
@@ -304,10 +321,16 @@ class ApprovalTable(StateStore):
         state: ApprovalState = "failed" if charge is None else "released"
         with self._store.writing() as connection:
             known = _found(connection, number)
-            if charge is not None and known.state == "released" and known.charge == charge:
+            if charge is not None and known.state == "released" and known.paid_by(charge):
                 return known
             known = _waiting(connection, number, state)
-            made = replace(known, state=state, charge=charge, problem=problem)
+            made = replace(
+                known,
+                state=state,
+                charge=None if charge is None else charge.seq,
+                charge_hash=None if charge is None else charge.hash,
+                problem=problem,
+            )
             _MOVE.run(connection, _values(made))
             return made
 
@@ -384,7 +407,9 @@ def _values(approval: Approval) -> dict[str, Any]:
         "decided_by": approval.decided_by,
         "note": approval.note,
         "event": approval.event,
+        "event_hash": approval.event_hash,
         "charge": approval.charge,
+        "charge_hash": approval.charge_hash,
         "problem": None if approval.problem is None else _text(approval.problem, "problem"),
         **_claim_values(approval.claim),
     }
@@ -420,7 +445,9 @@ def _approval(row: Any) -> Approval:
         row.decided_by,
         row.note,
         row.event,
+        row.event_hash,
         row.charge,
+        row.charge_hash,
         None if row.problem is None else json.loads(row.problem),
         None
         if row.claim is None

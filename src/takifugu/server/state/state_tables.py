@@ -4,8 +4,8 @@ They hold who may call, what waits for an owner and the documents of results: no
 depends on. What was spent is in the ledger alone.
 """
 
-from takifugu.errors import LedgerUnwritable, NewerLedger, NotALedger
-from takifugu.ledger.storage.schema import table_names
+from takifugu.errors import LedgerUnwritable
+from takifugu.ledger.storage.applied_steps import applied_steps
 from takifugu.ledger.storage.statement import Connection, Statement, insert
 from takifugu.ledger.storage.store import Store
 
@@ -100,15 +100,20 @@ SECOND = (
         forgotten_by TEXT NOT NULL,
         at VARCHAR(40) NOT NULL)""",
 )
+# numbers of events are used again after history was lost; hashes are not
+THIRD = (
+    f"ALTER TABLE {APPROVALS} ADD COLUMN event_hash VARCHAR(64)",
+    f"ALTER TABLE {APPROVALS} ADD COLUMN charge_hash VARCHAR(64)",
+)
 KNOWN: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("0001 tokens, approvals, results", FIRST),
     ("0002 heads of other ledgers", SECOND),
+    ("0003 hashes of the events of requests", THIRD),
 )
 
 _MADE = f"""CREATE TABLE {STEPS} (
     place INTEGER NOT NULL PRIMARY KEY,
     name VARCHAR(100) NOT NULL UNIQUE)"""
-_APPLIED = Statement(f"SELECT name FROM {STEPS} ORDER BY place")
 _DONE = insert(STEPS, "place", "name")
 
 
@@ -144,21 +149,4 @@ def prepare_tables(store: Store, *, create: bool) -> bool:
 
 def _applied(connection: Connection, store: Store) -> int:
     """How many of the known steps were made; 0 if there are no tables yet."""
-    names = table_names(connection)
-    if STEPS not in names:
-        if store.sqlite and names:
-            raise NotALedger(
-                f"{store.name!r} is a database of something else; nothing was written",
-                reason="foreign",
-            )
-        return 0
-    applied = [row.name for row in _APPLIED.all(connection, {})]
-    known = [name for name, _ in KNOWN]
-    if applied != known[: len(applied)]:
-        later = next((name for name in applied if name not in known), "another order of steps")
-        raise NewerLedger(
-            f"{store.name!r} was written by a later version of takifugu (it has {later!r});"
-            " update takifugu",
-            field=later,
-        )
-    return len(applied)
+    return applied_steps(connection, store, STEPS, [name for name, _ in KNOWN])

@@ -54,7 +54,7 @@ class Job:
     """
 
     def __init__(self, actor: Actor, task: Task) -> None:
-        self.id = secrets.token_urlsafe(16)
+        self.id = secrets.token_hex(16)  # stands in addresses, where nothing may look like a token
         self.actor, self.task = actor, task
         self.state: JobState = "waiting"
         self.result: Any = None

@@ -240,6 +240,23 @@ def test_the_tiniest_probabilities_are_not_taken_for_zero() -> None:
     assert gk16_to_dp(rows, 3, 1.0) == 0
 
 
+@settings(max_examples=25, deadline=None)
+@given(chain=chains(least=1), off=st.lists(st.floats(-9e-10, 9e-10), min_size=9, max_size=9))
+def test_rows_stand_for_themselves_over_their_exact_sums(chain: Chain, off: list[float]) -> None:
+    rows = floats(chain[0])
+    for k, row in enumerate(rows):
+        row[k % len(row)] += off[k]
+    exact = [[Fraction(p) / sum(map(Fraction, row)) for p in row] for row in rows]
+    law = joint((exact, chain[1]), 3)
+    start = [float(p) for p in chain[1]]
+    for sharpened in (False, True):
+        found = gk16_matrix(rows, 3, start=start, sharpened=sharpened)
+        for i, j in ((0, 1), (1, 0), (1, 2), (2, 1)):
+            slow = oracle.influence(law, on=j, by=i)[sharpened]
+            assert found[i, j] == pytest.approx(slow, abs=1e-12)
+            assert found[i, j] >= slow - 1e-15
+
+
 def test_bad_input_is_one_clear_line() -> None:
     with raises(InvalidPrior, field="transition"):
         gk16_matrix([[0.5, 0.5]], 3)

@@ -5,26 +5,41 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from takifugu.errors import InvalidFile
+from takifugu.engines import Order
+from takifugu.errors import InvalidFile, InvalidWorld, UnsoundRequest
 from takifugu.papers.composition.data import (
     REAL,
     SIMULATED,
     SOURCES,
+    DrawnCounts,
     PaperDataset,
     find,
     prepare,
     read_prepared,
+    simulated,
     write_prepared,
 )
-from takifugu.papers.composition.data.simulated import check_ins_table
+from takifugu.papers.composition.data.preparation import by_days, check_ins, prepare_table
+from takifugu.papers.composition.data.raw_tables import make_synthetic_table
+from takifugu.papers.composition.data.world_parameters import PRINTED_ACCURACIES
+from takifugu.papers.composition.experiments.experiment import stream
 from takifugu.papers.composition.experiments.measurements import Prepared
 from takifugu.priors.labels import foursquare_labels
+from takifugu.synthetic import (
+    Habits,
+    Routines,
+    check_in_counts,
+    draw_habits,
+    draw_routines,
+    write_check_ins,
+)
+from takifugu.synthetic import activities as synthetic_activities
 from tests.papers.composition.data.raw_files import check_in_time, write_csv, write_tabs
 from tests.raising import raises
 
@@ -101,7 +116,9 @@ def test_every_source_says_what_it_needs_and_where_it_is_published() -> None:
         assert source.about.origin != "simulated"
     for source in SIMULATED:
         assert not source.files and source.about.origin == "simulated"
-        assert any("Synthetic" in note for note in source.about.notes)
+        made = source.made_by
+        about = made.described(source.about, 7) if isinstance(made, DrawnCounts) else source.about
+        assert any("Synthetic" in note for note in about.notes)
 
 
 def test_sources_are_found_by_their_files_also_one_folder_down(tmp_path: Path) -> None:
@@ -354,13 +371,97 @@ def test_the_simulated_activities_are_prepared(tmp_path: Path) -> None:
     assert found.facts["entities fitted on"] == 151 - 32
 
 
+def drawn(work: Path, rows: int = 20_000) -> Prepared:
+    return prepare(SOURCES["simulated-checkins"], None, work, lambda *_: None, rows=rows)
+
+
 def test_the_simulated_check_ins_are_prepared_and_the_same_everywhere(tmp_path: Path) -> None:
-    source = replace(SOURCES["simulated-checkins"], table=partial(check_ins_table, rows=20_000))
-    one, two = (prepare(source, None, tmp_path / name, lambda *_: None) for name in "ab")
+    one, two = (drawn(tmp_path / name) for name in "ab")
     assert one.fingerprint == two.fingerprint and (one.counts == two.counts).all()
     assert one.chain == two.chain
     assert one.chain.states == foursquare_labels().labels
-    assert one.facts["rows"] == 20_000
+    assert one.facts["rows"] == 20_000 and any("20,000 rows" in note for note in one.notes)
     assert (one.facts["days fitted on"], one.facts["days released from"]) == (400, 100)
     assert int(one.train[-1]) > 0  # "other" is a label of its own there
     assert not list((tmp_path / "a").glob(".*"))
+    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "a").iterdir()}
+    again = drawn(tmp_path / "a")
+    assert again.notes == one.notes and (again.counts == one.counts).all()
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "a").iterdir()} == times
+    more = drawn(tmp_path / "a", rows=30_000)
+    assert more.facts["rows"] == 30_000 and more.fingerprint != one.fingerprint
+
+
+def test_drawn_counts_are_prepared_as_rows_are(tmp_path: Path) -> None:
+    """The same facts, groups and shapes as rows of the same world that go through an engine."""
+    rng = np.random.default_rng(simulated.SEED)
+    made = write_check_ins(tmp_path, rows=20_000, rng=rng, parameters=PRINTED_ACCURACIES)
+    recipe = 'SELECT "user" AS entity, "at", "row", place AS label, country AS "group" FROM {made}'
+
+    def path(_: Path) -> Path:
+        return made.with_suffix(".parquet")
+
+    table = make_synthetic_table(tmp_path / "entries.parquet", recipe, "rows", path)
+    about = SOURCES["simulated-checkins"].about
+    declaration = check_ins(table.path, order=Order("at", "time", "UTC", ties=("row",)))
+    rows = prepare_table(about, declaration, by_days, identity="rows")
+    counts = drawn(tmp_path / "work")
+    assert list(rows.facts) == list(counts.facts)
+    for name in ("rows", "entities", "first day", "days fitted on", "states"):
+        assert rows.facts[name] == counts.facts[name], name
+    ours, theirs = (int(one.facts["rows fitted on"]) for one in (rows, counts))
+    assert abs(ours - theirs) < 8 * (2 * 20_000 * 0.8 * 0.2) ** 0.5
+    assert list(counts.groups) == sorted(counts.groups) and list(rows.groups) == sorted(rows.groups)
+    assert rows.counts.dtype == counts.counts.dtype and not counts.counts.flags.writeable
+    assert rows.chain.states == counts.chain.states and rows.calibrated == counts.calibrated
+
+
+def test_rows_are_chosen_for_drawn_counts_alone(tmp_path: Path) -> None:
+    with raises(UnsoundRequest, field="rows"):
+        prepare(SOURCES["simulated-activities"], None, tmp_path, lambda *_: None, rows=20_000)
+    with raises(InvalidWorld, field="rows"):
+        drawn(tmp_path, rows=5)
+    assert not list(tmp_path.glob("*.json"))
+
+
+def test_identities_and_seeds_depend_on_no_computed_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A processor whose last bits differ gets the same data, fingerprints and noise."""
+    here = drawn(tmp_path / "here", 200_000), prepared("simulated-activities", None, tmp_path)
+
+    def habits(**given: Any) -> Habits:
+        made = draw_habits(**given)
+        return replace(made, transition=made.transition * (1 + 1e-15), rest=made.rest * (1 - 1e-15))
+
+    def routines(**given: Any) -> Routines:
+        made = draw_routines(**given)
+        return replace(made, transition=made.transition * (1 + 1e-15))
+
+    monkeypatch.setattr(check_in_counts, "draw_habits", habits)
+    monkeypatch.setattr(synthetic_activities, "draw_routines", routines)
+    there = (
+        drawn(tmp_path / "there", 200_000),
+        prepared("simulated-activities", None, tmp_path / "there"),
+    )
+    for one, other in zip(here, there, strict=True):
+        assert one.fingerprint == other.fingerprint
+        assert (one.counts == other.counts).all() and (one.train == other.train).all()
+        assert one.chain == other.chain
+        seeds = [stream(each, 2025).generate_state(4).tolist() for each in (one, other)]
+        assert seeds[0] == seeds[1]
+
+
+def test_another_configuration_is_another_identity(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {simulated.check_ins_identity(rows) for rows in (20_000, 20_001)}
+    monkeypatch.setattr(simulated, "SEED", 1)
+    known.add(simulated.check_ins_identity(20_000))
+    monkeypatch.undo()
+    for changed in (
+        replace(PRINTED_ACCURACIES, taste=0.123),
+        replace(PRINTED_ACCURACIES, sticky=(0.02, 0.31)),
+        replace(PRINTED_ACCURACIES, rows_per_user=124),
+    ):
+        monkeypatch.setattr(simulated, "PRINTED_ACCURACIES", changed)
+        known.add(simulated.check_ins_identity(20_000))
+    assert len(known) == 6

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from takifugu.errors import Malformed
-from takifugu.papers.composition.experiments.estimates import estimate, known
+from takifugu.papers.composition.experiments.estimates import difference, estimate, interval, known
 from tests.oracles import rankings as oracle
 from tests.raising import raises
 
@@ -58,6 +58,23 @@ def test_the_largest_change_that_was_seen_counts_if_it_is_more_than_the_least() 
     values = np.zeros((100, 10))
     values[0, 0] = 1.0
     assert estimate(values, least=0.01).half == pytest.approx(estimate(values, least=1.0).half)
+
+
+def test_intervals_that_hold_together_are_wider_as_bonferroni_says() -> None:
+    values = np.random.default_rng(6).random((200, 30))
+    found = difference(values, least=0.0)
+    assert interval(found) == estimate(values, least=0.0)
+    error = values.mean(axis=1).std(ddof=1) / np.sqrt(200)
+    assert found.error == pytest.approx(error) and found.repetitions == 200
+    # the quantiles of Student's law with 199 degrees of freedom at 1 - 0.025/n
+    for together, t in ((1, 1.97196), (12, 2.89877), (72, 3.44581), (288, 3.82704)):
+        step = np.ptp(values, axis=0).max() / values.size
+        half = t * t * step / 2 + t * np.sqrt(error**2 + t * t * step * step / 4)
+        assert interval(found, together=together).half == pytest.approx(half, rel=1e-5)
+    wider = [interval(found, together=n).half for n in (1, 2, 72, 10_000)]
+    assert wider == sorted(wider) and len(set(wider)) == 4
+    with raises(Malformed, field="together"):
+        interval(found, together=0)
 
 
 def test_a_deterministic_answer_is_known() -> None:

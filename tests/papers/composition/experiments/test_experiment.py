@@ -11,19 +11,31 @@ import pytest
 from takifugu.errors import InvalidFile, Malformed, UnsoundRequest
 from takifugu.papers.composition.experiments.contenders import (
     CONTENDERS,
+    GROUP_DP,
     MAJORITY,
     MQM_SPLIT,
     MQM_VECTOR,
     OURS_EXP,
     TAKIFUGU,
 )
-from takifugu.papers.composition.experiments.experiment import grid, identity, run
+from takifugu.papers.composition.experiments.estimates import interval
+from takifugu.papers.composition.experiments.experiment import (
+    enough_repetitions,
+    grid,
+    identity,
+    run,
+)
 from takifugu.papers.composition.experiments.finished_cells import (
     FinishedCells,
     from_document,
     to_document,
 )
-from takifugu.papers.composition.experiments.measurements import Cell, Estimate, Prepared
+from takifugu.papers.composition.experiments.measurements import (
+    Cell,
+    Difference,
+    Estimate,
+    Prepared,
+)
 from takifugu.papers.composition.experiments.metrics import METRICS
 from tests.papers.composition.small_datasets import prepared
 from tests.raising import raises
@@ -76,6 +88,8 @@ def test_every_cell_is_filled(whole: tuple[Path, tuple[Cell, ...]]) -> None:
     for cell in cells:
         assert set(cell.measured) == set(METRICS)
         assert set(cell.lead) == (set() if cell.mechanism == TAKIFUGU else set(METRICS))
+        others = {*CONTENDERS} - {TAKIFUGU, OURS_EXP}
+        assert set(cell.exp_lead) == (set(METRICS) if cell.mechanism in others else set())
         assert (cell.epsilon_dp > 0) is (cell.noise > 0) is (cell.mechanism != MAJORITY)
         for name, found in cell.measured.items():
             assert found.half > 0 or cell.mechanism == MAJORITY
@@ -196,8 +210,11 @@ def test_one_law_has_no_lead_at_all(tmp_path: Path) -> None:
     )
     assert ours.epsilon_dp == theirs.epsilon_dp == peeled.epsilon_dp
     assert theirs.measured == ours.measured
-    assert set(theirs.lead.values()) == {Estimate(0.0, 0.0)}
-    assert all(lead.half > 0 for lead in peeled.lead.values())  # another law, so not known
+    assert set(theirs.lead.values()) == {Difference(0.0, 0.0, 0.0, REPETITIONS)}
+    assert all(lead.exactly_zero for lead in theirs.lead.values())
+    assert not any(lead.exactly_zero for lead in peeled.lead.values())  # another law
+    group = next(c for c in cells if c.mechanism == GROUP_DP and c.uncertain)
+    assert all(lead.exactly_zero for lead in group.exp_lead.values())  # three rounds, both
 
 
 def test_leads_are_positive_where_less_noise_is_added(
@@ -210,11 +227,32 @@ def test_leads_are_positive_where_less_noise_is_added(
         sign = -1 if metric == "l1" else 1
         difference = sign * (ours.measured[metric].mean - split.measured[metric].mean)
         assert lead.mean == pytest.approx(difference)
-        assert lead.half > 0
+        assert lead.error > 0 and lead.step > 0 and lead.repetitions == REPETITIONS
+
+
+def test_the_lead_of_ours_exp_is_the_paired_difference_and_not_the_sum_of_two_widths(
+    whole: tuple[Path, tuple[Cell, ...]],
+) -> None:
+    by_name = {c.mechanism: c for c in whole[1] if not c.uncertain and c.epsilon == 2.0}
+    ours, theirs = by_name[OURS_EXP], by_name[MQM_SPLIT]
+    for metric, lead in theirs.exp_lead.items():
+        sign = -1 if metric == "l1" else 1
+        apart = sign * (ours.measured[metric].mean - theirs.measured[metric].mean)
+        assert lead.mean == pytest.approx(apart)
+        assert interval(lead).half < interval(ours.lead[metric]).half + (
+            interval(theirs.lead[metric]).half
+        )
+
+
+def test_few_groups_get_more_repetitions() -> None:
+    assert [enough_repetitions(groups) for groups in (1, 2, 24, 50, 77)] == [
+        10_000, 5_000, 417, 200, 200,
+    ]  # fmt: skip
 
 
 def test_a_cell_is_written_and_read_to_the_last_bit() -> None:
-    cell = Cell("x", "y", True, 0.5, 0.1 + 0.2, np.inf, {"l1": Estimate(1 / 3, 2.0)}, {})
+    cell = Cell("x", "y", True, 0.5, 0.1 + 0.2, np.inf, {"l1": Estimate(1 / 3, 2.0)}, {},
+                {"l1": Difference(1 / 3, 0.1 + 0.2, 1e-7 / 3, 7)})  # fmt: skip
     assert from_document(json.loads(json.dumps(to_document(cell)))) == cell
 
 

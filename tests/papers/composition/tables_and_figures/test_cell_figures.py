@@ -1,5 +1,6 @@
 """The figures show every mechanism, say when data is simulated, and come out the same twice."""
 
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from takifugu.papers.composition.experiments.measurements import Estimate
 from takifugu.papers.composition.tables_and_figures import cell_figures as drawings
 from takifugu.papers.composition.tables_and_figures.figure_writing import figure_bytes, write_figure
 from takifugu.papers.composition.tables_and_figures.layout import STYLES
@@ -25,8 +27,9 @@ def legend(figure: Figure) -> list[str]:
 
 def test_the_accuracy_figure_has_a_panel_for_each_place() -> None:
     figure = drawings.accuracy_figure(synthetic_cells.about(), CELLS)
-    assert [axes.get_title() for axes in figure.axes] == ["Acc@1", "Acc@2", "Acc@3"]
-    assert legend(figure) == [*STYLES, "Majority"]
+    assert [axes.get_title()[:5] for axes in figure.axes] == ["Acc@1", "Acc@2", "Acc@3"]
+    assert legend(figure)[: len(STYLES)] == list(STYLES)
+    assert legend(figure)[len(STYLES)].startswith("Majority")
     assert all(len(axes.collections) == len(STYLES) for axes in figure.axes)  # a band each
 
 
@@ -54,11 +57,103 @@ def test_simulated_data_is_named_in_every_title(origin: str) -> None:
         assert about.title in title(figure)
 
 
-def test_noise_that_is_infinite_is_left_out() -> None:
+def test_noise_that_is_infinite_is_marked_at_the_top_and_explained() -> None:
     figure = drawings.noise_figure(synthetic_cells.about(), CELLS)
-    shown = sum(np.size(line.get_xdata()) for line in figure.axes[0].lines)
-    finite = [c for c in CELLS if np.isfinite(c.noise) and c.mechanism != "Majority"]
-    assert shown == len(finite) < 60
+    own = [c for c in CELLS if c.mechanism != "Majority"]
+    lines = [line for line in figure.axes[0].lines if line.get_linestyle() != "None"]
+    marks = [line for line in figure.axes[0].lines if line.get_linestyle() == "None"]
+    finite = sum(np.size(line.get_xdata()) for line in lines)
+    infinite = sum(np.size(line.get_xdata()) for line in marks)
+    assert finite == sum(np.isfinite(c.noise) for c in own) < 60
+    assert infinite == sum(np.isinf(c.noise) for c in own) > 0
+    known = tuple(c for c in CELLS if np.isfinite(c.noise))
+    without = drawings.noise_figure(synthetic_cells.about(), known)
+    assert len(legend(figure)) == len(legend(without)) + 1
+
+
+def test_noise_that_uncertainty_does_not_change_is_one_line() -> None:
+    same = tuple(replace(c, noise=5.0) if c.mechanism == "Group DP" else c for c in CELLS)
+    drawn = [
+        [line for line in drawings.noise_figure(synthetic_cells.about(), cells).axes[0].lines
+         if line.get_color() == STYLES["Group DP"].color and line.get_linestyle() != "None"]
+        for cells in (CELLS, same)
+    ]  # fmt: skip
+    assert [len(lines) for lines in drawn] == [2, 1]
+
+
+@pytest.mark.parametrize("rows", [1234, synthetic_cells.PAPER_ROWS])
+def test_printed_numbers_are_drawn_where_they_belong(rows: int) -> None:
+    about = synthetic_cells.about(rows=rows, calibrated=synthetic_cells.CALIBRATED)
+    figure = drawings.accuracy_figure(about, CELLS)
+    found = [
+        [(line.get_markeredgewidth() > 2, float(np.asarray(line.get_ydata())[0]))
+         for line in axes.lines if line.get_marker() == "+" and np.size(line.get_xdata())]
+        for axes in figure.axes
+    ]  # fmt: skip
+    belong = rows == synthetic_cells.PAPER_ROWS
+    assert [len(marks) for marks in found] == [12 * belong] * 3  # two mechanisms at six ε
+    if belong:
+        assert [sum(bold for bold, _ in marks) for marks in found] == [6, 6, 6]
+        assert {(bold, round(value, 6)) for bold, value in found[0]} >= {
+            (True, 79.0),
+            (False, 36.3),
+        }
+
+
+def test_no_mechanism_hides_another_that_measured_the_same() -> None:
+    """With one value for all, every mark is at a place of its own, in all three panels."""
+    same = tuple(
+        replace(c, measured=dict.fromkeys(c.measured, Estimate(0.5, 0.0)), noise=7.0)
+        for c in CELLS
+        if c.mechanism != "Majority"
+    )
+    figures = (
+        drawings.accuracy_figure(synthetic_cells.about(), same),
+        drawings.noise_figure(synthetic_cells.about(), same),
+    )
+    for figure in figures:
+        figure.draw_without_rendering()
+        for axes in figure.axes:
+            lines = [line for line in axes.lines if np.size(line.get_xdata()) and
+                     line.get_marker() != "None"]  # fmt: skip
+            firsts = {
+                round(float(line.get_transform().transform(np.column_stack(line.get_data()))[0, 0]))
+                for line in lines
+            }
+            assert len(firsts) == len(lines) == len(STYLES)
+            assert len({str(line.get_marker()) for line in lines}) == len(STYLES)
+            assert all(line.get_xdata()[0] == 0.5 for line in lines)  # type: ignore[index]
+
+
+def test_panels_that_are_compared_have_the_same_axes_and_every_axis_has_a_name() -> None:
+    about, plain = synthetic_cells.about(), drawings.measured_points(CELLS, uncertain=False)
+    uncertain = drawings.measured_points(CELLS, uncertain=True)
+    for figure in (
+        drawings.accuracy_figure(about, CELLS),
+        drawings.shift_figure(about, plain, uncertain),
+        drawings.overview_figure(synthetic_cells.results("one", "two")),
+    ):
+        shown = [axes for axes in figure.axes if axes.get_visible()]
+        assert len({(axes.get_xlim(), axes.get_ylim()) for axes in shown}) == 1
+        assert all("ε" in axes.get_xlabel() for axes in shown) and shown[0].get_ylabel()
+
+
+def test_lines_that_cannot_be_told_apart_are_named() -> None:
+    group = {(c.uncertain, c.epsilon): c for c in CELLS if c.mechanism == "Group DP"}
+    near = tuple(
+        replace(
+            c,
+            measured={
+                k: replace(v, mean=v.mean + 0.009)
+                for k, v in group[c.uncertain, c.epsilon].measured.items()
+            },
+        )
+        if c.mechanism == "MQM, split budget"
+        else c
+        for c in CELLS
+    )
+    assert drawings.coinciding(CELLS) == ()
+    assert drawings.coinciding(near) == (("MQM, split budget", "Group DP"),)
 
 
 def test_shifted_points_lie_where_the_uncertain_ones_are_said_to_be() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from takifugu.influence.curve import InfluenceCurve
 from takifugu.papers.composition.tables_and_figures import curve_figures as figures
 
 
@@ -21,12 +22,47 @@ def test_printed_binary_curves_are_never_below_and_sometimes_above() -> None:
 
 def test_figures_are_drawn_with_infinite_points_marked() -> None:
     printed, right = figures.binary_curves()
-    panel = figures.Panel("a", "chains", printed, right, "exact", figures.CHAIN_MOST)
+    names = "printed", "exact"
+    panel = figures.Panel("a", "chains", printed, right, names, figures.CHAIN_MOST, 1e-3)
     drawn = figures.figure(panel)
-    assert len(drawn.axes) == 2
-    assert len(drawn.axes[0].lines) == len(figures.BINARY)
+    left, beside = drawn.axes
+    assert [axes.get_title() for axes in drawn.axes] == ["printed", "exact"]
+    assert (left.get_xlim(), left.get_ylim()) == (beside.get_xlim(), beside.get_ylim())
+    for axes in drawn.axes:
+        curves = [line for line in axes.lines if np.size(line.get_xdata()) > 1]
+        assert len(curves) == len(figures.BINARY)
+        styles = {(str(line.get_color()), str(line.get_marker())) for line in curves}
+        assert len(styles) == len(curves)  # each in its own colour, with its own marks
+        assert min(float(np.min(line.get_ydata())) for line in curves) >= 1e-3
+        assert axes.get_xlabel() and (axes.get_ylabel() or axes is beside)
     assert figures.numbers(printed)["p = 0.1, q = 0.3"][1][1] == pytest.approx(2.77259, abs=1e-5)
     assert figures.numbers(right)["p = 0.1, q = 0.3"][1][1] == pytest.approx(2.63906, abs=1e-5)
+
+
+def test_arrows_at_one_place_stand_beside_each_other() -> None:
+    """Two infinite points at b = 1, and two curves that end at 0: four arrows at four places."""
+    exposed = np.arange(1, 4)
+    curves = {
+        name: InfluenceCurve(exposed, np.array([[np.inf, leak, 0.0]]), 3)
+        for name, leak in (("one", 2.0), ("two", 2.5))
+    }
+    panel = figures.Panel("x", "both", curves, curves, ("left", "right"), 3, 1e-3)
+    drawn = figures.figure(panel)
+    drawn.draw_without_rendering()
+    for axes in drawn.axes:
+        arrows = [line for line in axes.lines if line.get_marker() in ("^", "v")]
+        arrows = [line for line in arrows if np.size(line.get_xdata()) == 1]
+        places = {
+            (round(x), round(y))
+            for line in arrows
+            for x, y in line.get_transform().transform(np.column_stack(line.get_data()))
+        }
+        assert [line.get_marker() for line in arrows].count("^") == 2
+        assert len(arrows) == len(places) == 4
+        low, high = axes.get_xlim()
+        assert low < 1 and high > 3
+    said = [text.get_text() for text in drawn.legends[0].get_texts()]
+    assert len(said) == 2 + 2  # and what each of the two kinds of arrows means
 
 
 def test_alarm_has_an_infinite_first_point() -> None:

@@ -10,7 +10,12 @@ from takifugu.papers.composition import reproduction_page as document
 from takifugu.papers.composition.experiments.contenders import CONTENDERS, MAJORITY
 from takifugu.papers.composition.experiments.findings import findings, shift_verdict, word
 from takifugu.papers.composition.experiments.metrics import LESS_IS_BETTER, METRICS
-from takifugu.papers.composition.experiments.verdicts import ClaimVerdict
+from takifugu.papers.composition.experiments.verdicts import (
+    AT_LEAST,
+    ORDER,
+    ClaimVerdict,
+    counted,
+)
 from takifugu.papers.composition.results import Results, ShiftedCell, read_results
 from takifugu.papers.composition.tables_and_figures import cell_figures as drawings
 from takifugu.papers.composition.tables_and_figures.differences import DIFFERENCES
@@ -55,16 +60,37 @@ def test_the_page_collects_everything() -> None:
 
 
 def test_verdicts_are_in_words() -> None:
-    said = {
-        (3, 0, 0): "yes",
-        (3, 0, 1): "yes, where it is clear",
-        (3, 1, 0): "not everywhere",
-        (1, 3, 0): "no",
-        (0, 0, 4): "open",
-        (0, 0, 0): "nothing to judge",
-    }
-    for (held, failed, left), words in said.items():
-        assert word(ClaimVerdict("one", "", not failed, held, failed, left, "")) == words
+    """What is only not contradicted is never said to be shown, and a tie shows nothing."""
+
+    def verdict(claim: str, shown: int, tied: int, left: int, against: int) -> str:
+        return word(ClaimVerdict("one", claim, False, shown, tied, left, against, ""))
+
+    assert verdict(AT_LEAST, 4, 0, 0, 0) == verdict(ORDER, 4, 0, 0, 0)
+    shown, not_everywhere = verdict(ORDER, 4, 0, 0, 0), verdict(ORDER, 3, 0, 0, 1)
+    below_all = {verdict(AT_LEAST, *c) for c in ((3, 1, 0, 0), (3, 0, 1, 0), (0, 0, 4, 0))}
+    assert len(below_all) == 1 and shown not in below_all
+    weaker = {verdict(ORDER, *c) for c in ((3, 1, 0, 0), (3, 0, 1, 0))}
+    assert len(weaker) == 1 and shown not in weaker
+    assert verdict(ORDER, 0, 4, 0, 0) == verdict(ORDER, 0, 0, 4, 0) != shown
+    assert verdict(AT_LEAST, 3, 0, 0, 1) == not_everywhere != verdict(ORDER, 0, 0, 0, 4)
+    assert verdict(ORDER, 0, 0, 1, 3) not in {verdict(ORDER, 0, 0, 0, 4), not_everywhere}
+    assert verdict(ORDER, 0, 0, 0, 0) not in {shown, not_everywhere}
+
+
+def test_the_numbers_of_the_words_are_those_of_the_verdict() -> None:
+    one = ClaimVerdict("one", AT_LEAST, True, 200, 24, 60, 4, "")
+    assert [int(n) for n in re.findall(r"\d+", counted(one))] == [284, 288, 200, 4, 24, 60]
+    other = ClaimVerdict("one", ORDER, False, 3, 0, 9, 60, "")
+    assert [int(n) for n in re.findall(r"\d+", counted(other))] == [3, 72, 60, 9]
+
+
+def test_page_command_and_documentation_say_the_same_of_every_claim() -> None:
+    made = synthetic_cells.results("one")
+    text = page(made, [], findings(made)).html().replace("&#x27;", "'")
+    written = document.document(made)
+    for one in findings(made):
+        assert word(one) in text and one.detail in text
+        assert counted(one) in written and word(one) in written
 
 
 def test_a_shift_that_does_not_hold_is_named() -> None:
@@ -74,7 +100,7 @@ def test_a_shift_that_does_not_hold_is_named() -> None:
     )
     made = replace(synthetic_cells.results("one"), shifted=shifted)
     verdict = shift_verdict("one", made)
-    assert not verdict.holds and (verdict.held, verdict.failed) == (4, 2)
+    assert not verdict.holds and (verdict.shown, verdict.contradicted) == (4, 2)
     assert "not Ours-Exp at ε = 0.5; Ours-Exp at ε = 1" in verdict.detail
     assert verdict in findings(made)
 

@@ -51,7 +51,7 @@ of P. Γ has three diagonals, and elimination from both ends solves for Φ, each
 and each sum up; pivots above 0 prove that the series converges.
 """
 
-from itertools import islice, pairwise
+from itertools import pairwise
 from math import inf, sqrt
 
 import numpy as np
@@ -63,7 +63,6 @@ from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.papers.composition.baselines.chain_laws import (
     check_request,
     initial_law,
-    laws_over_time,
     square,
     stationary,
     stationary_terms,
@@ -156,7 +155,8 @@ def _influences(
     transition: ArrayLike, length: int, start: ArrayLike | None, sharpened: bool
 ) -> Diagonals:
     check_request(length, 1.0)
-    P = square(transition)
+    given = square(transition)
+    P = given / given.sum(axis=1, keepdims=True)  # rows stand for themselves over their exact sums
     if start is None:
         law, error = stationary(P), gamma(stationary_terms(len(P)))
     else:
@@ -203,13 +203,14 @@ def _ratios(
     if k > 0:
         back = back + _table(turned(_part(two, possible[k - 1], possible[k + 1]))).T
     else:
-        second = list(islice(laws_over_time(law, error, P), 2))[1]
+        _, second = products(law[None], error, (P,), gamma(len(P)))
         back = back + _table(turned(_part(second, np.array([True]), possible[1]))).T
     return float(up(ahead.max() / 2)), float(up(back.max() / 2))
 
 
 def _powers(P: Floats) -> tuple[LogProduct, LogProduct]:
-    one, two = products(P, 0.0, (P,), 0.0)
+    error = gamma(len(P))  # that of dividing by the sums
+    one, two = products(P, error, (P,), error)
     return one, two
 
 

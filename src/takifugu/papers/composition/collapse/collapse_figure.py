@@ -5,12 +5,15 @@ from typing import TYPE_CHECKING
 
 from takifugu.papers.composition.collapse.repeated_runs import AttackTrace, SimulatedAttacks
 from takifugu.papers.composition.collapse.waiting_time import WaitingTime
+from takifugu.reports.html_style import BLUE, ORANGE, RED
+from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-EXACT, SIMULATED, ALARM = "#4c72b0", "#dd8452", "#c44e52"
+EXACT, SIMULATED, ALARM = BLUE, ORANGE, RED
+MARKERS = ("o", "s", "D", "v", "^", "P", "X", "*")
 
 
 def collapse_figure(
@@ -19,7 +22,7 @@ def collapse_figure(
     """One attack run by run, and how many runs it takes: exact beside simulated."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10.5, 4.4), layout="constrained")
+    figure = Figure(figsize=(10.5, 5.0), layout="constrained")
     figure.suptitle(title, fontsize=12)
     left, right = figure.subplots(1, 2)
     _draw_posterior(left, trace)
@@ -34,28 +37,36 @@ def _draw_posterior(axes: "Axes", trace: AttackTrace) -> None:
     from matplotlib.ticker import MaxNLocator
 
     runs = [step.run for step in trace.steps]
+    drawn: dict[tuple[float, ...], int] = {}  # a line that was drawn, and how many it stands for
     for i, (statement, true) in enumerate(zip(trace.statements, trace.truth, strict=True)):
         if trace.exclusive and not true:
             continue  # of exclusive secrets the true one says it all
         ends = [[float(end if true else 1 - end) for end in s.bounds[i]] for s in trace.steps]
-        probability = [float(s.posterior[i] if true else 1 - s.posterior[i]) for s in trace.steps]
-        label = f"P({statement})" if trace.exclusive else None
-        axes.step(runs, probability, "o-", where="post", color=EXACT, lw=2, label=label, zorder=3)
+        line = tuple(float(s.posterior[i] if true else 1 - s.posterior[i]) for s in trace.steps)
+        drawn[line] = drawn.get(line, 0) + 1
+        if drawn[line] == 1:
+            axes.step(
+                runs, line, where="post", color=EXACT, lw=2, zorder=3,
+                marker=MARKERS[(len(drawn) - 1) % len(MARKERS)],
+                label=f"P({statement})" if trace.exclusive else None,
+            )  # fmt: skip
         if any(low != high for low, high in ends):
             low, high = [min(pair) for pair in ends], [max(pair) for pair in ends]
             axes.fill_between(
                 runs, low, high, step="post", color=EXACT, alpha=0.18, label="over all priors"
             )
     if not trace.exclusive:
-        label = f"each of {len(trace.statements)} secret bits"
-        axes.plot([], [], "o-", color=EXACT, lw=2, label=label)
+        for shown, together in zip(axes.lines, drawn.values(), strict=True):
+            every = "each" if together == len(trace.statements) else f"{together}"
+            bits = f"{every} of {len(trace.statements)} secret bits"
+            shown.set_label(bits + ("; they coincide" if together > 1 else ""))
     if trace.revealed_at is not None:
         axes.axvline(
             trace.revealed_at,
             color=ALARM,
             ls="--",
             lw=1.3,
-            label=f"revealed at run {trace.revealed_at}",
+            label=f"revealed at run {trace.revealed_at}: the loss is infinite",
         )
     axes.set(
         title="The adversary's posterior",
@@ -65,7 +76,7 @@ def _draw_posterior(axes: "Axes", trace: AttackTrace) -> None:
     )
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(axis="y", alpha=0.25)
-    axes.legend(loc="lower right", frameon=False)
+    _legend_below(axes)
 
 
 def _draw_law(axes: "Axes", waiting: WaitingTime, simulated: SimulatedAttacks) -> None:
@@ -95,16 +106,27 @@ def _draw_law(axes: "Axes", waiting: WaitingTime, simulated: SimulatedAttacks) -
         clip_on=False,
         label=f"{len(simulated.runs):,} simulated (mean {simulated.mean:.4g}), ±2 s.e.",
     )
-    axes.axvline(float(mean), color=EXACT, ls=":", lw=1.5)
+    axes.axvline(float(mean), color=EXACT, ls=":", lw=1.5, label="exact mean")
     axes.set(
         title="When the secret is revealed",
-        xlabel="run at which it is revealed",
+        xlabel=f"run at which it is revealed (after run {runs[-1]}: {_rest(waiting, runs[-1])})",
         ylabel="probability",
     )
     axes.set_ylim(bottom=0)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=20, integer=True))
     axes.grid(axis="y", alpha=0.25)
-    axes.legend(loc="upper right", frameon=False)
+    _legend_below(axes)
+
+
+def _legend_below(axes: "Axes") -> None:
+    """What is drawn, below the panel, where it hides nothing."""
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), frameon=False, fontsize=9)
+
+
+def _rest(waiting: WaitingTime, last: int) -> str:
+    """The probability that it takes longer than is shown."""
+    rest = 1 - sum(waiting.probability(run) for run in range(1, last + 1))
+    return four_digits(float(rest))
 
 
 def shown_runs(waiting: WaitingTime) -> int:

@@ -8,8 +8,8 @@ from takifugu.engines import Order
 from takifugu.errors import InvalidFile
 from takifugu.papers.composition.data import capture24 as people
 from takifugu.papers.composition.data import published_check_ins as checkins
-from takifugu.papers.composition.data import simulated
-from takifugu.papers.composition.data.paper_dataset import PaperDataset
+from takifugu.papers.composition.data import simulated, world_parameters
+from takifugu.papers.composition.data.paper_dataset import DrawnCounts, Entries, PaperDataset
 from takifugu.papers.composition.data.preparation import (
     DatasetInfo,
     activities,
@@ -60,9 +60,11 @@ FOURSQUARE = PaperDataset(
     YANG,
     "Yang, Zhang & Qu, ACM TIST 7(3), 2016;"
     " Yang, Zhang, Chen & Qu, J. Netw. Comput. Appl. 55, 2015",
-    partial(one_table, checkins.TIST),
-    partial(check_ins, order=UTC),
-    by_days,
+    Entries(
+        partial(one_table, checkins.TIST),
+        partial(check_ins, order=UTC),
+        by_days,
+    ),
 )
 TSMC_NYC, TSMC_TKY = (
     PaperDataset(
@@ -81,9 +83,11 @@ TSMC_NYC, TSMC_TKY = (
         {"checkins": needed},
         YANG,
         YANG_2015,
-        partial(one_table, checkins.TSMC),
-        partial(check_ins, order=UTC, groups=checkins.HOURS),
-        by_days,
+        Entries(
+            partial(one_table, checkins.TSMC),
+            partial(check_ins, order=UTC, groups=checkins.HOURS),
+            by_days,
+        ),
     )
     for key, city, needed in (
         ("tsmc-nyc", "New York", checkins.TSMC_NYC),
@@ -108,13 +112,15 @@ NYC = PaperDataset(
     {"checkins": checkins.NYC_CUT},
     YANG,
     YANG_2015,
-    partial(one_table, checkins.NYC),
-    partial(
-        check_ins,
-        order=Order("at", "unix", "America/New_York", ties=("row",)),
-        groups=checkins.HOURS,
+    Entries(
+        partial(one_table, checkins.NYC),
+        partial(
+            check_ins,
+            order=Order("at", "unix", "America/New_York", ties=("row",)),
+            groups=checkins.HOURS,
+        ),
+        by_days,
     ),
-    by_days,
     derived=True,
 )
 JAKARTA = PaperDataset(
@@ -137,9 +143,11 @@ JAKARTA = PaperDataset(
     {"checkins": checkins.JAKARTA_CUT},
     YANG,
     "Yang, Qu, Yang & Cudré-Mauroux, WWW 2019",
-    partial(one_table, checkins.JAKARTA),
-    partial(check_ins, order=Order("at", "number", ties=("row",)), groups=checkins.HOURS),
-    by_days,
+    Entries(
+        partial(one_table, checkins.JAKARTA),
+        partial(check_ins, order=Order("at", "number", ties=("row",)), groups=checkins.HOURS),
+        by_days,
+    ),
     derived=True,
 )
 CAPTURE24 = PaperDataset(
@@ -162,9 +170,11 @@ CAPTURE24 = PaperDataset(
     {"samples": people.PARTICIPANTS, "dictionary": people.DICTIONARY, "metadata": people.METADATA},
     OXFORD,
     "Chan et al., Capture-24, Oxford University Research Archive, 2021; Scientific Data 11, 2024",
-    people.capture24_table,
-    partial(activities, order=Order("at", "time", "UTC"), states=people.MET),
-    by_people,
+    Entries(
+        people.capture24_table,
+        partial(activities, order=Order("at", "time", "UTC"), states=people.MET),
+        by_people,
+    ),
 )
 SLEEP = PaperDataset(
     DatasetInfo(
@@ -184,9 +194,11 @@ SLEEP = PaperDataset(
     {"hypnograms": people.HYPNOGRAMS},
     DREEM,
     "Guillot, Sauvet, During & Thorey, IEEE Trans. Neural Syst. Rehabil. Eng. 28(9), 2020",
-    partial(one_table, people.NIGHTS),
-    partial(activities, order=Order("at", "number"), states=people.STAGES),
-    by_people,
+    Entries(
+        partial(one_table, people.NIGHTS),
+        partial(activities, order=Order("at", "number"), states=people.STAGES),
+        by_people,
+    ),
     derived=True,
 )
 
@@ -197,18 +209,18 @@ SIMULATED_CHECK_INS = PaperDataset(
         "foursquare",
         "simulated",
         "country",
-        (
-            f"Synthetic: {simulated.ROWS:,} rows of 500 days, by the model of takifugu.synthetic,"
-            f" seed {simulated.SEED}. No person and no place is real.",
-            BY_COUNTRY,
-        ),
+        (BY_COUNTRY, *world_parameters.CALIBRATION_NOTES),
+        world_parameters.CALIBRATED,
     ),
     {},
     "",
     "",
-    simulated.check_ins_table,
-    partial(check_ins, order=UTC),
-    by_days,
+    DrawnCounts(
+        world_parameters.PAPER_ROWS,
+        simulated.described_check_ins,
+        simulated.check_ins_identity,
+        simulated.draw_check_ins,
+    ),
 )
 SIMULATED_ACTIVITIES = PaperDataset(
     DatasetInfo(
@@ -226,9 +238,11 @@ SIMULATED_ACTIVITIES = PaperDataset(
     {},
     "",
     "",
-    simulated.activities_table,
-    partial(activities, order=Order("at", "number"), states=people.MET),
-    by_people,
+    Entries(
+        simulated.activities_table,
+        partial(activities, order=Order("at", "number"), states=people.MET),
+        by_people,
+    ),
 )
 
 REAL = (FOURSQUARE, TSMC_NYC, TSMC_TKY, NYC, JAKARTA, CAPTURE24, SLEEP)

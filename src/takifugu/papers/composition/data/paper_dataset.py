@@ -5,12 +5,44 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from takifugu.engines import Declaration, Engine
-from takifugu.errors import InvalidFile
+from takifugu.errors import InvalidFile, UnsoundRequest
 from takifugu.papers.composition.data.preparation import DatasetInfo, Parts, prepare_table
 from takifugu.papers.composition.data.prepared_files import read_prepared, write_prepared
 from takifugu.papers.composition.data.raw_tables import EntryTable
 from takifugu.papers.composition.data.source_files import FoundFiles, Progress, RequiredFile
 from takifugu.papers.composition.experiments.measurements import Prepared
+
+
+@dataclass(frozen=True)
+class Entries:
+    """How files become entries, in two parts.
+
+    Attributes:
+        table: How they become a table of entries.
+        declare: What that table is.
+        split: Which entries are fitted on and which are released from.
+    """
+
+    table: Callable[[str, FoundFiles, Path, Progress], EntryTable]
+    declare: Callable[[Path], Declaration]
+    split: Callable[[Engine], Parts]
+
+
+@dataclass(frozen=True)
+class DrawnCounts:
+    """A simulated world of which only counts are drawn, for any number of rows.
+
+    Attributes:
+        rows: How many there are unless others are requested.
+        described: What the dataset is with so many rows.
+        identity: Of the configuration with so many rows: equal on every machine.
+        draw: Draws the prepared data.
+    """
+
+    rows: int
+    described: Callable[[DatasetInfo, int], DatasetInfo]
+    identity: Callable[[int], str]
+    draw: Callable[[DatasetInfo, int], Prepared]
 
 
 @dataclass(frozen=True)
@@ -22,9 +54,7 @@ class PaperDataset:
         files: What is needed of it, by the name that its recipe has for it.
         published: Where its authors publish it.
         cite: The work to cite.
-        table: How its files become a table of entries.
-        declare: What that table is.
-        split: Which entries are fitted on and which are released from.
+        made_by: How its files become entries, or how its counts are drawn.
         derived: Whether its file was made from what they publish, and is not published itself.
     """
 
@@ -32,9 +62,7 @@ class PaperDataset:
     files: Mapping[str, RequiredFile]
     published: str
     cite: str
-    table: Callable[[str, FoundFiles, Path, Progress], EntryTable]
-    declare: Callable[[Path], Declaration]
-    split: Callable[[Engine], Parts]
+    made_by: Entries | DrawnCounts
     derived: bool = False
 
     @property
@@ -69,7 +97,12 @@ class PaperDataset:
 
 
 def prepare(
-    source: PaperDataset, data_dir: Path | str | None, work_dir: Path | str, progress: Progress
+    source: PaperDataset,
+    data_dir: Path | str | None,
+    work_dir: Path | str,
+    progress: Progress,
+    *,
+    rows: int | None = None,
 ) -> Prepared:
     """Read, check, fit and count; what was made before and is still right is not made again.
 
@@ -78,7 +111,16 @@ def prepare(
         data_dir: Where its files are; None for a simulated dataset.
         work_dir: Where tables are put, for this run and the next.
         progress: Called with what is being done, the steps done and the steps in all.
+        rows: How many rows a world has whose counts are drawn; refused for every other dataset.
     """
+    made = source.made_by
+    if rows is not None and not isinstance(made, DrawnCounts):
+        raise UnsoundRequest(
+            f"{source.key} has the rows that it has; only the number of rows of simulated check-ins"
+            " can be chosen",
+            field="rows",
+            given=rows,
+        )
     work = Path(work_dir)
     found = source.within(None if data_dir is None else Path(data_dir))
     try:
@@ -87,21 +129,35 @@ def prepare(
         raise InvalidFile(
             str(work), given="cannot be made", needed="be a folder that can be written to"
         ) from None
-    table = source.table(source.key, found, work, progress)
+    kept = work / f"{source.key}.prepared.json"
+    if isinstance(made, DrawnCounts):
+        size = made.rows if rows is None else rows
+        about = made.described(source.about, size)
+        prepared = _kept(kept, about, made.identity(size))
+        if prepared is None:
+            progress(f"{source.key}: drawing the counts of {size:,} rows", 0, 1)
+            prepared = made.draw(about, size)
+            write_prepared(prepared, kept)
+        return prepared
+    table = made.table(source.key, found, work, progress)
     if not table.rows:
         names = ", ".join(needed.name for needed in source.files.values())
         raise InvalidFile(names, given="hold no rows", needed="hold some")
-    kept = work / f"{source.key}.prepared.json"
-    try:
-        prepared = read_prepared(kept, of=table.identity)
-        same = prepared.notes[: len(source.about.notes)] == source.about.notes
-        about = prepared.title, prepared.calibrated
-        if same and about == (source.title, source.about.calibrated):
-            return prepared
-    except InvalidFile:
-        pass  # none yet, or one of other data
-    progress(f"{source.key}: fitting and counting", 0, 1)
-    declaration = source.declare(table.path)
-    prepared = prepare_table(source.about, declaration, source.split, identity=table.identity)
-    write_prepared(prepared, kept)
+    prepared = _kept(kept, source.about, table.identity)
+    if prepared is None:
+        progress(f"{source.key}: fitting and counting", 0, 1)
+        declaration = made.declare(table.path)
+        prepared = prepare_table(source.about, declaration, made.split, identity=table.identity)
+        write_prepared(prepared, kept)
     return prepared
+
+
+def _kept(path: Path, about: DatasetInfo, identity: str) -> Prepared | None:
+    """What was prepared before, if it is of this data and says the same of it."""
+    try:
+        prepared = read_prepared(path, of=identity)
+    except InvalidFile:
+        return None  # none yet, or one of other data
+    same = prepared.notes[: len(about.notes)] == about.notes
+    said = prepared.title, prepared.calibrated
+    return prepared if same and said == (about.title, about.calibrated) else None

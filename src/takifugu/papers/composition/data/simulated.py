@@ -1,22 +1,34 @@
-"""The two simulated datasets, for those who have no data; every table says that they are."""
+"""The two simulated datasets, for those who have no data; every table says that they are.
 
-from functools import partial
+What they are is their configuration: the version of the model, its numbers as they are written
+there, the seed and the number of rows. Their identity is a hash of that and of no computed number,
+whose last bits depend on the processor; so are the seeds of the noise that is simulated on them
+(`takifugu.papers.composition.experiments.experiment.stream`).
+"""
+
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from takifugu.fingerprint import fingerprint
+from takifugu.numeric import Integers
 from takifugu.papers.composition.data.capture24 import HELD_OUT
+from takifugu.papers.composition.data.preparation import DatasetInfo
 from takifugu.papers.composition.data.raw_tables import EntryTable, make_synthetic_table
 from takifugu.papers.composition.data.source_files import FoundFiles, Progress
-from takifugu.synthetic import draw_habits, draw_routines, write_activities, write_check_ins
+from takifugu.papers.composition.data.world_parameters import (
+    PRINTED_ACCURACIES,
+)
+from takifugu.papers.composition.experiments.measurements import Prepared
+from takifugu.priors import Transitions
+from takifugu.priors.fitting import TAU
+from takifugu.synthetic import activities, habits, write_activities
+from takifugu.synthetic.check_in_counts import FIT_DAYS, CheckInCounts, draw_check_in_counts
+from takifugu.synthetic.check_ins import DAYS
 
 SEED = 20_261_115
-ROWS = 3_000_000
 
-CHECK_INS = """
-SELECT "user" AS entity, "at", "row", place AS label, country AS "group" FROM {made}
-"""
 ACTIVITIES = f"""
 SELECT participant AS entity, epoch AS at, activity AS label, age AS "group",
        CASE WHEN place <= {HELD_OUT} THEN 'release' ELSE 'fit' END AS part
@@ -28,28 +40,92 @@ FROM {{made}} JOIN (
 """  # noqa: S608 - nothing in it comes from outside
 
 
-def check_ins_table(
-    key: str, _: FoundFiles, work: Path, progress: Progress, *, rows: int = ROWS
-) -> EntryTable:
-    """The simulated check-ins; the seed, the model and the number of rows are their identity."""
-    progress(f"{key}: drawing {rows:,} rows", 0, 1)
-    identity = fingerprint((SEED, rows, draw_habits(rng=np.random.default_rng(SEED))))
-    write = partial(_write_check_ins, rows=rows)
-    return make_synthetic_table(work / f"{key}.parquet", CHECK_INS, identity, write)
+def described_check_ins(about: DatasetInfo, rows: int) -> DatasetInfo:
+    """What the simulated check-ins are, with their number of rows."""
+    drawn = (
+        f"Synthetic: {rows:,} rows of {DAYS} days, drawn as counts by the model of"
+        f" takifugu.synthetic, seed {SEED}. No person and no place is real.",
+    )
+    return replace(about, notes=(*drawn, *about.notes))
+
+
+def check_ins_identity(rows: int) -> str:
+    """The identity of the simulated check-ins, from their configuration."""
+    model = habits.configuration(PRINTED_ACCURACIES)
+    return fingerprint(("synthetic check-ins as counts", model, SEED, rows))
+
+
+def draw_check_ins(about: DatasetInfo, rows: int) -> Prepared:
+    """The simulated check-ins, prepared as real ones are, from counts without rows.
+
+    What `preparation.prepare_table` finds in a table of rows, `draw_check_in_counts` draws: the
+    chain is fitted to the same counts in the same way, and a country without a row to release from
+    is left out.
+    """
+    drawn = draw_check_in_counts(
+        rows=rows, rng=np.random.default_rng(SEED), parameters=PRINTED_ACCURACIES
+    )
+    return prepared_counts(about, drawn, identity=check_ins_identity(rows))
+
+
+def prepared_counts(about: DatasetInfo, drawn: CheckInCounts, *, identity: str) -> Prepared:
+    """Counts of check-ins as prepared data."""
+    chain = Transitions(drawn.steps, drawn.labels).chain(
+        unseen="uniform", tau=TAU, length=drawn.longest
+    )
+    some = drawn.released.sum(axis=1) > 0
+    named = sorted((name, k) for k, name in enumerate(drawn.countries) if some[k])
+    groups = tuple(name for name, _ in named)
+    left_out = int((~some).sum())
+    empty = (
+        f"{left_out} groups without a row to release from are left out (how many rows a group has"
+        " is public).",
+    )
+    fitted, released = int(drawn.fitted.sum()), int(drawn.released.sum())
+    facts: dict[str, int | str] = {
+        "rows": fitted + released,
+        "entities": drawn.users,
+        "first day": drawn.first_day.isoformat(),
+        "days fitted on": FIT_DAYS,
+        "days released from": DAYS - FIT_DAYS,
+        "rows fitted on": fitted,
+        "entities fitted on": drawn.users_fitted,
+        "rows released from": released,
+        "entities released from": drawn.users_released,
+        "longest sequence released from": drawn.longest,
+        "groups": len(groups),
+        "states": len(drawn.labels),
+    }
+    return Prepared(
+        key=about.key,
+        title=about.title,
+        family=about.family,
+        origin=about.origin,
+        chain=chain,
+        group_by=about.group_by,
+        groups=groups,
+        counts=_fixed(drawn.released[[k for _, k in named]]),
+        train=_fixed(drawn.fitted),
+        facts=facts,
+        notes=(*about.notes, *(empty if left_out else ())),
+        fingerprint=identity,
+        calibrated=about.calibrated,
+    )
 
 
 def activities_table(key: str, _: FoundFiles, work: Path, progress: Progress) -> EntryTable:
     """The simulated activities; the seed and the model are their identity."""
     progress(f"{key}: drawing a day of 151 people", 0, 1)
-    identity = fingerprint((SEED, draw_routines(rng=np.random.default_rng(SEED))))
+    identity = fingerprint((SEED, activities.CONFIGURATION))
     return make_synthetic_table(work / f"{key}.parquet", ACTIVITIES, identity, _write_activities)
-
-
-def _write_check_ins(folder: Path, *, rows: int) -> Path:
-    rng = np.random.default_rng(SEED)
-    return write_check_ins(folder, rows=rows, rng=rng).with_suffix(".parquet")
 
 
 def _write_activities(folder: Path) -> Path:
     rng = np.random.default_rng(SEED)
     return write_activities(folder, rng=rng).with_suffix(".parquet")
+
+
+def _fixed(counts: Integers) -> Integers:
+    kept: Integers = counts.copy()
+    kept.setflags(write=False)
+    return kept

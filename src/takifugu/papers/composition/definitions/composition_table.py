@@ -51,7 +51,6 @@ from takifugu.visible import four_digits
 
 Answer = Literal["yes", "no", "open"]
 MOST_NAMED = 3  # datasets that are listed rather than called the others
-THEOREM = "what is compared is compared dataset by dataset"
 
 
 @dataclass(frozen=True)
@@ -98,25 +97,16 @@ class CompositionRow:
     def witness(self) -> str:
         """Why, in words: the theorem with its hypothesis, or the mechanism with its losses."""
         if self.proof is not None:
-            return (
-                f"theorem: {THEOREM}; {self.proof.one_by_one} of"
-                f" {self.proof.comparisons} comparisons are of single datasets"
-                + (
-                    ", the others are couplings of these"
-                    if self.proof.one_by_one < self.proof.comparisons
-                    else ""
-                )
-            )
+            most, every = self.proof.one_by_one, self.proof.comparisons
+            rest = "" if most == every else f", {every - most} are mixtures of these"
+            return f"theorem; {most} of {every} comparisons are of single datasets{rest}"
         if self.attack is None:
             return "neither a proof nor a counterexample was found"
-        return f"{_described(self.about.world(), self.attack)}; worst: {_seen(self.attack)}"
-
-    @property
-    def losses(self) -> tuple[str, str, str]:
-        """The runs, the loss of one and that of all of them, as text; empty without an attack."""
-        if self.attack is None:
-            return "", "", ""
-        return str(self.attack.runs), shown(self.attack.once), shown(self.attack.together)
+        once, together = shown(self.attack.once), shown(self.attack.together)
+        return (
+            f"one run loses {once}, {self.attack.runs} runs {together} ({_seen(self.attack)}):"
+            f" {_described(self.about.world(), self.attack)}"
+        )
 
 
 def composition_rows(
@@ -167,7 +157,7 @@ def _described(world: World, attack: RepeatedMechanism) -> str:
     rest = len(where) > MOST_NAMED
     parts = [f"{p} for {', '.join(w)}" for p, w in sorted(alike.items(), reverse=True)
              if not rest or p != most]  # fmt: skip
-    return "says yes with probability " + "; ".join(
+    return "yes with probability " + "; ".join(
         [*parts, f"{most} for the others"] if rest else parts
     )
 
@@ -218,25 +208,25 @@ DEFINED = (
         lambda: differential_privacy(Tables.of({"a": (0, 1), "b": (0, 1, 2)})),
     ),
     DefinitionOnWorld(
-        "per-entry", "Per-entry differential privacy (Definition 2)",
+        "per-entry", "Per-entry DP (Definition 2)",
         "3 bits, two of them of one person; all priors with independent entries", None,
         lambda: per_entry_privacy(
             Tables.of(dict.fromkeys("abc", (0, 1)), records={"a": "u", "b": "u", "c": "v"})
         ),
     ),
     DefinitionOnWorld(
-        "group", "Group differential privacy (Definition 3)",
+        "group", "Group DP (Definition 3)",
         "3 bits; any 2 replaced at once", None,
         lambda: group_privacy(_bits("abc"), size=2),
     ),
     DefinitionOnWorld(
-        "dependent", "Dependent differential privacy (Liu et al.)",
+        "dependent", "Dependent DP (Liu et al.)",
         "3 bits; any dependence within any 2 of them", "yes",
         lambda: dependent_privacy(_bits("abc"), size=2),
     ),
     DefinitionOnWorld(
-        "dependent-known", "Dependent differential privacy, one dependence known and averaged over",
-        "2 bits with P = 1, 1, 3, 11 sixteenths for 00, 01, 10, 11", None,
+        "dependent-known", "Dependent DP, one dependence known and averaged over",
+        "2 dependent bits (00, 01, 10, 11 as 1 : 1 : 3 : 11)", None,
         lambda: inferential_privacy([_dependent()]),
     ),
     DefinitionOnWorld(
@@ -271,8 +261,8 @@ DEFINED = (
     ),
     DefinitionOnWorld(
         "conditional", "Conditional inference privacy (Meehan and Chaudhuri)",
-        "2 times, 3 places in a row; a walk to the next place or none; places next to each other"
-        " are secret", "no",
+        "3 places in a row at 2 times, a walk between neighbours; neighbouring places are secret",
+        "no",
         lambda: conditional_inference_privacy(
             [
                 _walk(
@@ -285,22 +275,22 @@ DEFINED = (
         ),
     ),
     DefinitionOnWorld(
-        "partial-knowledge", "Partial knowledge differential privacy (Desfontaines et al.)",
+        "partial-knowledge", "Partial knowledge DP (Desfontaines et al.)",
         "4 independent fair bits, of which the last is known", "no",
         lambda: bayesian_privacy([_coins("abcd")], known=[("d",)]),
     ),
     DefinitionOnWorld(
-        "bayesian", "Bayesian differential privacy (Yang et al.)",
-        "2 bits with P = 1, 1, 3, 11 sixteenths for 00, 01, 10, 11; any bit may be known", "no",
+        "bayesian", "Bayesian DP (Yang et al.)",
+        "2 dependent bits (00, 01, 10, 11 as 1 : 1 : 3 : 11); any bit may be known", "no",
         lambda: bayesian_privacy([_dependent()]),
     ),
     DefinitionOnWorld(
-        "bayesian-independent", "Bayesian differential privacy, independent entries",
+        "bayesian-independent", "Bayesian DP, independent entries",
         "2 independent fair bits; any bit may be known", None,
         lambda: bayesian_privacy([_coins("ab")]),
     ),
     DefinitionOnWorld(
-        "distributional", "Distributional differential privacy (Bassily et al.)",
+        "distributional", "Distributional DP (Bassily et al.)",
         "2 independent fair bits, each against the absence of its owner", "no",
         lambda: distributional_privacy([_coins("ab")]),
     ),

@@ -1,15 +1,17 @@
 """The experiment of Tables 1 and 2 on prepared data: every mechanism at every ε.
 
 **Randomness.** All cells of a dataset are drawn from the same stream of random numbers, seeded by
-the seed and the data's fingerprint. Two mechanisms then differ by what they are and not by their
-random numbers, repetition by repetition; the same mechanism with the same noise answers the same;
-and a cell does not depend on which others were measured, or when. Cells are not independent of one
-another; each interval is valid on its own, and leads are taken from paired differences.
+the seed and the data's fingerprint, which hashes the bytes of files or the configuration of a
+simulated world and no computed number: the same on every machine. Two mechanisms then differ by
+what they are and not by their random numbers, repetition by repetition; the same mechanism with the
+same noise answers the same; and a cell does not depend on which others were measured, or when.
+Cells are not independent of one another; each interval is valid on its own, and leads are taken
+from paired differences.
 
 **Majority** stands beside the mechanisms at every ε. It spends nothing and is deterministic.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -22,13 +24,19 @@ from takifugu.papers.composition.experiments.allowances import EPSILONS, Allowan
 from takifugu.papers.composition.experiments.contenders import (
     CONTENDERS,
     MAJORITY,
+    OURS_EXP,
     TAKIFUGU,
     CalibratedContender,
     calibrated_at,
 )
-from takifugu.papers.composition.experiments.estimates import estimate, known
+from takifugu.papers.composition.experiments.estimates import difference, estimate, known
 from takifugu.papers.composition.experiments.finished_cells import FinishedCells
-from takifugu.papers.composition.experiments.measurements import Cell, Estimate, Prepared
+from takifugu.papers.composition.experiments.measurements import (
+    Cell,
+    Difference,
+    Estimate,
+    Prepared,
+)
 from takifugu.papers.composition.experiments.metrics import (
     LESS_IS_BETTER,
     METRICS,
@@ -41,7 +49,9 @@ from takifugu.papers.composition.experiments.metrics import (
 )
 
 Progress = Callable[[str, int, int], None]  # what is done, how many steps, of how many
-FORMAT = 2  # of a cell; a new number when a cell may come out differently
+FEWEST, DRAWS = 200, 10_000  # repetitions, and draws of noise over all groups
+RIVALS = (TAKIFUGU, OURS_EXP)  # whose leads over the others are measured
+FORMAT = 3  # of a cell; a new number when a cell may come out differently
 
 
 def run(
@@ -78,13 +88,22 @@ def run(
     )
     finished = FinishedCells(folder / f"cells-{prepared.key}.jsonl")
     names = {place: identity(prepared, *place, repetitions, rng_seed) for place in places}
-    ours: tuple[tuple[bool, float], Trial] | None = None
+    rivals: tuple[tuple[bool, float], Mapping[str, Trial]] | None = None
     for done, (name, uncertain, epsilon) in enumerate(places):
         mark = names[name, uncertain, epsilon]
         if finished.get(mark) is None:
-            if ours is None or ours[0] != (uncertain, epsilon):
-                best = calibrated_at(TAKIFUGU, prepared, allowed, epsilon, uncertain=uncertain)
-                ours = (uncertain, epsilon), trial(prepared, best, repetitions, rng_seed)
+            if rivals is None or rivals[0] != (uncertain, epsilon):
+                runners = {
+                    rival: calibrated_at(rival, prepared, allowed, epsilon, uncertain=uncertain)
+                    for rival in RIVALS
+                }
+                rivals = (
+                    (uncertain, epsilon),
+                    {
+                        rival: trial(prepared, runner, repetitions, rng_seed)
+                        for rival, runner in runners.items()
+                    },
+                )
             finished.add(
                 mark,
                 cell(
@@ -93,7 +112,7 @@ def run(
                     name,
                     epsilon,
                     uncertain=uncertain,
-                    ours=ours[1],
+                    rivals=rivals[1],
                     repetitions=repetitions,
                     rng_seed=rng_seed,
                 ),
@@ -101,6 +120,11 @@ def run(
         step("mechanisms", done + 1, len(places))
     found = [finished.get(names[place]) for place in places]
     return tuple(one for one in found if one is not None)
+
+
+def enough_repetitions(groups: int) -> int:
+    """How many repetitions tell mechanisms apart: fewer groups need more of them."""
+    return max(FEWEST, -(-DRAWS // groups))
 
 
 class Trial:
@@ -127,18 +151,20 @@ def cell(
     epsilon: float,
     *,
     uncertain: bool,
-    ours: Trial,
+    rivals: Mapping[str, Trial],
     repetitions: int,
     rng_seed: int,
 ) -> Cell:
-    """One cell; ``ours`` is takifugu at the same ε and uncertainty."""
+    """One cell; ``rivals`` are takifugu and Ours-Exp at the same ε and uncertainty."""
+    ours = rivals[TAKIFUGU]
     if name == MAJORITY:
         majority_scores = scores(prepared.counts, majority(prepared.train, len(prepared.counts)))
         measured = {metric: known(majority_scores[metric]) for metric in METRICS}
         lead = leads(prepared, ours.found, majority_scores)
-        return Cell(prepared.key, name, uncertain, epsilon, 0.0, 0.0, measured, lead)
-    there = ours
-    if name != TAKIFUGU:
+        return Cell(prepared.key, name, uncertain, epsilon, 0.0, 0.0, measured, lead, {})
+    if name in rivals:
+        there = rivals[name]
+    else:
         runner = calibrated_at(name, prepared, allowed, epsilon, uncertain=uncertain)
         there = trial(prepared, runner, repetitions, rng_seed)
     return Cell(
@@ -150,6 +176,7 @@ def cell(
         there.calibrated.noise,
         measures(prepared, there.found),
         {} if name == TAKIFUGU else _lead(prepared, ours, there),
+        {} if name in rivals else _lead(prepared, rivals[OURS_EXP], there),
     )
 
 
@@ -159,11 +186,11 @@ def measures(prepared: Prepared, found: Scores) -> dict[str, Estimate]:
     return {metric: estimate(found[metric], least=least[metric]) for metric in METRICS}
 
 
-def leads(prepared: Prepared, ours: Scores, theirs: Scores) -> dict[str, Estimate]:
-    """By how much ours is better, with its interval; positive is better for every metric."""
+def leads(prepared: Prepared, ours: Scores, theirs: Scores) -> dict[str, Difference]:
+    """By how much ours is better, run by run; positive is better for every metric."""
     least = least_mistakes(prepared.counts)
     return {
-        metric: estimate(
+        metric: difference(
             (theirs[metric] - ours[metric])
             if metric in LESS_IS_BETTER
             else (ours[metric] - theirs[metric]),
@@ -190,7 +217,11 @@ def stream(prepared: Prepared, rng_seed: int) -> np.random.SeedSequence:
 def identity(
     prepared: Prepared, name: str, uncertain: bool, epsilon: float, repetitions: int, rng_seed: int
 ) -> str:
-    """What a finished cell is about: all that its numbers depend on."""
+    """What a finished cell is about: all that its numbers depend on.
+
+    It only says whether a cell was measured here before and seeds nothing, so the chain may count
+    to the last bit: in a folder from a processor with other last bits, cells are measured again.
+    """
     return fingerprint(
         {
             "format": FORMAT,
@@ -209,9 +240,10 @@ def identity(
     )
 
 
-def _lead(prepared: Prepared, ours: Trial, theirs: Trial) -> dict[str, Estimate]:
+def _lead(prepared: Prepared, ours: Trial, theirs: Trial) -> dict[str, Difference]:
     if ours.calibrated.mechanism == theirs.calibrated.mechanism:  # one law, so no lead at all
-        return dict.fromkeys(METRICS, Estimate(0.0, 0.0))
+        repetitions = len(ours.found[METRICS[0]])
+        return dict.fromkeys(METRICS, Difference(0.0, 0.0, 0.0, repetitions))
     return leads(prepared, ours.found, theirs.found)
 
 

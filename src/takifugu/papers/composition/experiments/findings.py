@@ -1,9 +1,17 @@
 """The findings of a run: the verdicts on the claims, and that uncertainty is a shift."""
 
-from takifugu.papers.composition.experiments.verdicts import ClaimVerdict, verdicts
+from takifugu.papers.composition.experiments.verdicts import AT_LEAST, ClaimVerdict, verdicts
 from takifugu.papers.composition.results import Results
 
 SHIFT = "20 % uncertainty at ε is the plain mechanism at ε − 0.405, or group DP: the same answers"
+JUDGED = """\
+Every comparison is the mean difference of two mechanisms, repetition by repetition on the same
+random numbers, in one metric at one ε. All comparisons of a claim in a dataset are judged together,
+in both directions, by simultaneous 95 % intervals (Bonferroni). Shown: the interval is wholly above
+0. The opposite shown: it is wholly below 0. Open: it holds 0. The same law: both mechanisms are the
+same there, so that the difference is exactly 0. The first claim is not contradicted as long as no
+interval is wholly below 0, which does not show it; it is shown only where takifugu is better. The
+second is about each Acc@k that Ours-Exp gets right less than 99 % of the time."""
 NAMED = 3  # exceptions that are named; the others are counted
 
 
@@ -24,17 +32,30 @@ def shift_verdict(key: str, results: Results) -> ClaimVerdict:
     other = [f"{one.mechanism} at ε = {one.epsilon:g}" for one in shifted if not one.equal]
     equal = len(shifted) - len(other)
     group = sum(one.by_group for one in shifted)
-    detail = f"{equal} of {len(shifted)} cells, {group} of them by group DP"
+    detail = (
+        f"equal to the last bit in {equal} of {len(shifted)} cells, {group} of them by group DP"
+    )
     if other:
         more = f"; and {len(other) - NAMED} more" if len(other) > NAMED else ""
         detail += f"; not {'; '.join(other[:NAMED])}{more}"
-    return ClaimVerdict(key, SHIFT, not other and equal > 0, equal, len(other), 0, detail)
+    return ClaimVerdict(key, SHIFT, not other and equal > 0, equal, 0, 0, len(other), detail)
 
 
 def word(verdict: ClaimVerdict) -> str:
-    """A verdict in a word or two; what the intervals leave open neither proves nor refutes."""
-    if verdict.failed:
-        return "not everywhere" if verdict.held >= verdict.failed else "no"
-    if not verdict.held:
-        return "open" if verdict.open else "nothing to judge"
-    return "yes, where it is clear" if verdict.open else "yes"
+    """A verdict in a word or two: what was shown, and what only was not contradicted.
+
+    What the intervals leave open neither proves nor refutes, and mechanisms of the same law are no
+    evidence either way.
+    """
+    if not verdict.compared:
+        return "nothing to compare"
+    if verdict.contradicted:
+        if verdict.shown:
+            return "not everywhere"
+        clear = verdict.contradicted == verdict.compared
+        return "the opposite" if clear else "the opposite where it is clear"
+    if verdict.shown == verdict.compared:
+        return "shown"
+    if verdict.claim == AT_LEAST:
+        return "not contradicted"
+    return "shown where it is clear" if verdict.shown else "open"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from takifugu.errors import InvalidFile
-from takifugu.papers.composition.experiments.measurements import Cell, Estimate
+from takifugu.papers.composition.experiments.measurements import Cell, Difference, Estimate
 
 INFINITE = "infinity"
 
@@ -55,8 +55,9 @@ def to_document(cell: Cell) -> dict[str, Any]:
         "epsilon": cell.epsilon,
         "epsilon_dp": cell.epsilon_dp,
         "noise": cell.noise if isfinite(cell.noise) else INFINITE,
-        "measured": _pairs(cell.measured),
-        "lead": _pairs(cell.lead),
+        "measured": {name: [one.mean, one.half] for name, one in cell.measured.items()},
+        "lead": _rows(cell.lead),
+        "exp_lead": _rows(cell.exp_lead),
     }
 
 
@@ -71,12 +72,22 @@ def from_document(document: Mapping[str, Any]) -> Cell:
         float(document["epsilon_dp"]),
         inf if noise == INFINITE else float(noise),
         _estimates(document["measured"]),
-        _estimates(document["lead"]),
+        _differences(document["lead"]),
+        _differences(document["exp_lead"]),
     )
 
 
-def _pairs(estimates: Mapping[str, Estimate]) -> dict[str, list[float]]:
-    return {name: [one.mean, one.half] for name, one in estimates.items()}
+def _rows(differences: Mapping[str, Difference]) -> dict[str, list[float]]:
+    return {
+        name: [one.mean, one.error, one.step, one.repetitions] for name, one in differences.items()
+    }
+
+
+def _differences(rows: Mapping[str, Any]) -> dict[str, Difference]:
+    return {
+        name: Difference(float(mean), float(error), float(step), int(repetitions))
+        for name, (mean, error, step, repetitions) in rows.items()
+    }
 
 
 def _estimates(pairs: Mapping[str, Any]) -> dict[str, Estimate]:

@@ -83,6 +83,31 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class Difference:
+    """By how much one mechanism is better than another, from repetitions of the same randomness.
+
+    It holds what an interval of any confidence needs, so that many can be judged together
+    (`estimates.interval`).
+
+    Attributes:
+        mean: The mean over repetitions; positive where the first is better.
+        error: The standard error of the mean.
+        step: By how much a single draw can move the mean; 0 if none can.
+        repetitions: How many there are.
+    """
+
+    mean: float
+    error: float
+    step: float
+    repetitions: int
+
+    @property
+    def exactly_zero(self) -> bool:
+        """Whether there is nothing to estimate: two mechanisms of one law, or no way to differ."""
+        return self.mean == self.error == self.step == 0
+
+
+@dataclass(frozen=True)
 class Cell:
     """One mechanism at one Pufferfish ε on one dataset.
 
@@ -96,6 +121,8 @@ class Cell:
         measured: For each metric its estimate.
         lead: For each metric by how much takifugu is better, over the same groups; positive is
             better for every metric, also where less is better. Empty for takifugu itself.
+        exp_lead: For each metric by how much Ours-Exp is better, in the same way. Only for the
+            mechanisms that the paper compares with it; empty for the others.
     """
 
     data: str
@@ -105,4 +132,5 @@ class Cell:
     epsilon_dp: float
     noise: float
     measured: Mapping[str, Estimate]
-    lead: Mapping[str, Estimate]
+    lead: Mapping[str, Difference]
+    exp_lead: Mapping[str, Difference]

@@ -1,25 +1,32 @@
-"""Verdicts on each claim from the cells of a run, cell by cell and for a dataset as a whole.
+"""Verdicts on each claim from the cells of a run, comparison by comparison and for a dataset.
 
-* `AT_LEAST`: takifugu against every other mechanism, in every cell and metric. It holds unless
-  the whole 95 % interval of the lead is below 0.
+A comparison is one metric of two mechanisms at one ε, with or without uncertainty. It is the mean
+difference of the two, repetition by repetition on the same random numbers. All comparisons of a
+claim in a dataset are judged together, by simultaneous 95 % intervals (Bonferroni,
+`estimates.interval`): whatever their dependence, all of them are right at once with 95 %
+confidence. Both directions are tested alike:
+
+* *shown*: the interval is wholly above 0.
+* *contradicted*: it is wholly below 0, so that the opposite is shown.
+* *open*: it holds 0; nothing is said.
+* *tied*: both mechanisms have the same law, so that the difference is exactly 0.
+
+The claims:
+
+* `AT_LEAST`: takifugu against every other mechanism, in every cell and metric. It holds as long as
+  nothing contradicts it, which does not show it: it is shown only where takifugu is better.
 * `BETTER`: at ε ≤ 1, for each Acc@k that Ours-Exp gets right less than 99 % of the time. It holds
-  if the whole interval of the lead is above 0, and fails if it is below; between it is open.
-* `ORDER` and `REVERSAL`: by the two leads of takifugu, whose difference is the difference of the
-  two mechanisms; the widths of their intervals are added, which is on the safe side. Again a cell
-  may be open, as where both only guess.
-
-The first two are about all cells, so a dataset supports them only if every cell does. The last two
-are supported by cells that show them, if none shows the opposite.
+  if every comparison shows it; those that were left out still count for the intervals.
+* `ORDER` and `REVERSAL`: Ours-Exp against MQM in its two readings, in every cell and metric. They
+  are supported by comparisons that show them, if none shows the opposite.
 
 Majority is no mechanism: it uses nothing that is protected, and is shown as a measure of how hard
 the query is. It is left out here.
-
-Of intervals at 95 % some miss: of 100 cells in which nothing differs, two or three may fail the
-first claim at random. Mechanisms of the same law are not among them: their lead is exactly 0.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from takifugu.papers.composition.experiments.contenders import (
     MAJORITY,
@@ -28,7 +35,8 @@ from takifugu.papers.composition.experiments.contenders import (
     OURS_EXP,
     TAKIFUGU,
 )
-from takifugu.papers.composition.experiments.measurements import Cell, Estimate
+from takifugu.papers.composition.experiments.estimates import interval
+from takifugu.papers.composition.experiments.measurements import Cell, Difference, Estimate
 from takifugu.papers.composition.experiments.metrics import METRICS
 
 AT_LEAST = "takifugu is at least as good as every other mechanism"
@@ -36,16 +44,17 @@ BETTER = "takifugu is better than Ours-Exp at ε ≤ 1"
 ORDER = "the paper's order: Ours-Exp is better than MQM with a split budget"
 REVERSAL = "the reversal: MQM with one Laplace per bar is better than Ours-Exp"
 CLAIMS = (AT_LEAST, BETTER, ORDER, REVERSAL)
-OF_ALL = (AT_LEAST, BETTER)  # claims about every cell
 STRICT_UP_TO = 1.0
 NEARLY_RIGHT = 0.99
 ACCURACIES = tuple(metric for metric in METRICS if metric.startswith("acc"))
-SHOWN = 3  # comparisons named that do not support a claim
+SHOWN = 3  # comparisons named that speak against a claim, or leave it open
+
+Outcome = Literal["shown", "tied", "open", "contradicted"]
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """A claim about one cell and metric.
+class Comparison:
+    """One metric of two mechanisms in one cell.
 
     Attributes:
         claim: One of `CLAIMS`.
@@ -56,7 +65,7 @@ class Judgement:
         epsilon: The Pufferfish ε.
         metric: What is compared.
         lead: By how much the first is better.
-        holds: Whether the claim holds; None if the interval leaves it open.
+        judged: Whether the claim speaks of it; if not, it only counts for the intervals.
     """
 
     claim: str
@@ -66,14 +75,41 @@ class Judgement:
     uncertain: bool
     epsilon: float
     metric: str
+    lead: Difference
+    judged: bool = True
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A comparison, judged together with all others of its claim and dataset.
+
+    Attributes:
+        comparison: What is compared.
+        lead: By how much the first mechanism is better, with its simultaneous 95 % interval.
+        outcome: What the interval says.
+        doubted: Whether its own 95 % interval, taken alone, is wholly below 0.
+    """
+
+    comparison: Comparison
     lead: Estimate
-    holds: bool | None
+    outcome: Outcome
+    doubted: bool
 
     def __str__(self) -> str:
-        prior = ", uncertain" if self.uncertain else ""
+        it = self.comparison
+        prior = ", uncertain" if it.uncertain else ""
         return (
-            f"{self.metric} against {self.worse} at ε = {self.epsilon:g}{prior}:"
+            f"{it.metric} against {it.worse} at ε = {it.epsilon:g}{prior}:"
             f" {self.lead.mean:+.3g} ± {self.lead.half:.2g}"
+        )
+
+    def opposite(self) -> str:
+        """The same seen from the other mechanism: by how much that one is better."""
+        it = self.comparison
+        prior = ", uncertain" if it.uncertain else ""
+        return (
+            f"{it.worse} is better than {it.better} in {it.metric} at ε = {it.epsilon:g}{prior} by"
+            f" {-self.lead.mean:.3g} ± {self.lead.half:.2g}"
         )
 
 
@@ -83,107 +119,135 @@ class ClaimVerdict:
 
     Attributes:
         data: The dataset.
-        claim: One of `CLAIMS`.
-        holds: Whether the cells support it: all of them where the claim is about all.
-        held: How many cells support it.
-        failed: How many contradict it.
-        open: How many do neither.
-        detail: The same in words, with the worst failures.
+        claim: One of `CLAIMS`, or that uncertainty is a shift.
+        holds: Whether the comparisons support it, as the claim needs it; `AT_LEAST` holds as long
+            as nothing contradicts it.
+        shown: How many comparisons show it.
+        tied: How many are exactly 0, as both mechanisms have the same law.
+        open: How many intervals hold 0.
+        contradicted: How many show the opposite.
+        detail: The same in words, with the comparisons that speak against it.
     """
 
     data: str
     claim: str
     holds: bool
-    held: int
-    failed: int
+    shown: int
+    tied: int
     open: int
+    contradicted: int
     detail: str
+
+    @property
+    def compared(self) -> int:
+        """All comparisons that the claim is about."""
+        return self.shown + self.tied + self.open + self.contradicted
 
 
 def verdicts(cells: Iterable[Cell]) -> tuple[ClaimVerdict, ...]:
     """Every claim about every dataset."""
     found = judgements(cells)
     return tuple(
-        _verdict(data, claim, [one for one in found if (one.data, one.claim) == (data, claim)])
-        for data in dict.fromkeys(one.data for one in found)
+        _verdict(
+            data,
+            claim,
+            [j for j in found if (j.comparison.data, j.comparison.claim) == (data, claim)],
+        )
+        for data in dict.fromkeys(one.comparison.data for one in found)
         for claim in CLAIMS
     )
 
 
 def judgements(cells: Iterable[Cell]) -> tuple[Judgement, ...]:
-    """Every claim about every cell that it covers."""
-    by_place: dict[tuple[str, bool, float], dict[str, Cell]] = {}
+    """Every comparison of every claim, judged together with those of its claim and dataset."""
+    every = list(comparisons(cells))
+    together: dict[tuple[str, str], int] = {}
+    for one in every:
+        together[one.data, one.claim] = together.get((one.data, one.claim), 0) + 1
+    return tuple(judge(one, together[one.data, one.claim]) for one in every if one.judged)
+
+
+def judge(one: Comparison, together: int) -> Judgement:
+    """One comparison by the interval that holds for as many ``together``."""
+    joint, alone = interval(one.lead, together=together), interval(one.lead)
+    outcome: Outcome = "open"
+    if one.lead.exactly_zero:
+        outcome = "tied"
+    elif abs(joint.mean) > joint.half:
+        outcome = "shown" if joint.mean > 0 else "contradicted"
+    return Judgement(one, joint, outcome, doubted=alone.mean + alone.half < 0)
+
+
+def comparisons(cells: Iterable[Cell]) -> Iterator[Comparison]:
+    """What the claims are about, cell by cell."""
     for cell in cells:
-        if cell.mechanism != MAJORITY:
-            place = (cell.data, cell.uncertain, cell.epsilon)
-            by_place.setdefault(place, {})[cell.mechanism] = cell
-    found: list[Judgement] = []
-    for there in by_place.values():
-        for cell in there.values():
-            if cell.mechanism != TAKIFUGU:
-                found += [_at_least(cell, metric) for metric in cell.lead]
-        if OURS_EXP in there:
-            found += _better(there[OURS_EXP])
-        found += _ordered(ORDER, OURS_EXP, MQM_SPLIT, there)
-        found += _ordered(REVERSAL, MQM_VECTOR, OURS_EXP, there)
-    return tuple(found)
+        if cell.mechanism in (TAKIFUGU, MAJORITY):
+            continue
+        for metric, lead in cell.lead.items():
+            yield _compared(AT_LEAST, TAKIFUGU, cell, metric, lead)
+        if cell.mechanism == OURS_EXP and cell.epsilon <= STRICT_UP_TO:
+            for metric in ACCURACIES:
+                room = cell.measured[metric].mean < NEARLY_RIGHT
+                yield _compared(BETTER, TAKIFUGU, cell, metric, cell.lead[metric], judged=room)
+        if cell.mechanism == MQM_SPLIT:
+            for metric, lead in cell.exp_lead.items():
+                yield _compared(ORDER, OURS_EXP, cell, metric, lead)
+        if cell.mechanism == MQM_VECTOR:
+            for metric, lead in cell.exp_lead.items():
+                back = Difference(-lead.mean, lead.error, lead.step, lead.repetitions)
+                yield replace(_compared(REVERSAL, MQM_VECTOR, cell, metric, back), worse=OURS_EXP)
+
+
+def counted(verdict: ClaimVerdict) -> str:
+    """How many comparisons say what, in the words that pages and commands share."""
+    every = verdict.compared
+    if not every:
+        return "nothing to compare"
+    first, parts = f"shown in {verdict.shown} of {every}", []
+    if verdict.claim == AT_LEAST and verdict.shown < every:
+        first = f"not contradicted in {every - verdict.contradicted} of {every}"
+        parts.append(f"shown in {verdict.shown}")
+    for number, words in (
+        (verdict.contradicted, "the opposite shown in"),
+        (verdict.tied, "the same law in"),
+        (verdict.open, "open in"),
+    ):
+        if number:
+            parts.append(f"{words} {number}")
+    return ", ".join([first, *parts])
 
 
 def _verdict(data: str, claim: str, judged: list[Judgement]) -> ClaimVerdict:
-    outcomes = [one.holds for one in judged]
-    held, failed, left = (outcomes.count(value) for value in (True, False, None))
-    words = f"shown in {held} of {len(judged)} comparisons" if judged else "nothing to compare"
-    if failed:
-        words += f", contradicted in {_named(judged, False)}"
-    if left:
-        words += f", open in {_named(judged, None) if claim in OF_ALL else left}"
-    holds = held == len(judged) if claim in OF_ALL else held > 0 and not failed
-    return ClaimVerdict(data, claim, holds, held, failed, left, words)
+    outcomes = [one.outcome for one in judged]
+    shown, tied, left, against = (
+        outcomes.count(value) for value in ("shown", "tied", "open", "contradicted")
+    )
+    holds = {
+        AT_LEAST: not against,
+        BETTER: shown == len(judged),
+    }.get(claim, shown > 0 and not against)
+    verdict = ClaimVerdict(data, claim, holds, shown, tied, left, against, "")
+    words = counted(verdict)
+    if against:
+        words += f": {_listed(j.opposite() for j in judged if j.outcome == 'contradicted')}"
+    if left and claim == BETTER:
+        words += f": {_listed(str(j) for j in judged if j.outcome == 'open')}"
+    doubted = sum(one.doubted and one.outcome != "contradicted" for one in judged)
+    if doubted:
+        words += f"; taken alone, the 95 % intervals of {doubted} would be below 0"
+    return ClaimVerdict(data, claim, holds, shown, tied, left, against, words)
 
 
-def _named(judged: list[Judgement], holds: bool | None) -> str:
-    """How many, and which."""
-    found = [one for one in judged if one.holds is holds]
-    rest = "; …" if len(found) > SHOWN else ""
-    return f"{len(found)} ({'; '.join(map(str, found[:SHOWN]))}{rest})"
+def _listed(words: Iterable[str]) -> str:
+    """The first ones."""
+    every = list(words)
+    return "; ".join(every[:SHOWN]) + ("; …" if len(every) > SHOWN else "")
 
 
-def _at_least(cell: Cell, metric: str) -> Judgement:
-    lead = cell.lead[metric]
-    return _judgement(AT_LEAST, TAKIFUGU, cell, metric, lead, lead.mean + lead.half >= 0)
-
-
-def _better(cell: Cell) -> list[Judgement]:
-    if cell.epsilon > STRICT_UP_TO:
-        return []
-    return [
-        _judgement(BETTER, TAKIFUGU, cell, metric, lead, _clearly(lead))
-        for metric in ACCURACIES
-        if cell.measured[metric].mean < NEARLY_RIGHT
-        for lead in (cell.lead[metric],)
-    ]
-
-
-def _ordered(claim: str, better: str, worse: str, there: Mapping[str, Cell]) -> list[Judgement]:
-    if better not in there or worse not in there:
-        return []
-    found = []
-    for metric, over_worse in there[worse].lead.items():
-        over_better = there[better].lead[metric]
-        lead = Estimate(over_worse.mean - over_better.mean, over_worse.half + over_better.half)
-        found.append(_judgement(claim, better, there[worse], metric, lead, _clearly(lead)))
-    return found
-
-
-def _clearly(lead: Estimate) -> bool | None:
-    """Whether a lead is above 0; None if its interval holds 0."""
-    return lead.mean > 0 if abs(lead.mean) > lead.half else None
-
-
-def _judgement(
-    claim: str, better: str, cell: Cell, metric: str, lead: Estimate, holds: bool | None
-) -> Judgement:
-    return Judgement(
+def _compared(
+    claim: str, better: str, cell: Cell, metric: str, lead: Difference, *, judged: bool = True
+) -> Comparison:
+    return Comparison(
         claim,
         cell.data,
         better,
@@ -192,5 +256,5 @@ def _judgement(
         cell.epsilon,
         metric,
         lead,
-        holds,
+        judged,
     )

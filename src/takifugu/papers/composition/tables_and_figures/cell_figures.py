@@ -1,17 +1,19 @@
 """The figures of measured cells: accuracy with its band of uncertainty, noise, and the shift.
 
 Each takes cells and gives a figure; nothing is measured here. On simulated data every figure says
-so in its title.
+so in its title. Each mechanism is moved sideways by a few points of the page, its data unchanged,
+so that none hides another where they agree; panels that are compared have the same axes.
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import combinations
 from math import isfinite, log
 from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from takifugu.papers.composition.experiments.contenders import GROUP_DP, MAJORITY, TAKIFUGU
+from takifugu.papers.composition.experiments.contenders import GROUP_DP, MAJORITY
 from takifugu.papers.composition.experiments.measurements import Cell
 from takifugu.papers.composition.experiments.printed import (
     UNCERTAINTY,
@@ -21,18 +23,30 @@ from takifugu.papers.composition.experiments.printed import (
 from takifugu.papers.composition.results import DatasetSummary, Results, ShiftedCell
 from takifugu.papers.composition.tables_and_figures.layout import (
     ACCURACY,
+    INK,
     OTHER,
     STYLES,
     Metric,
     mechanisms,
 )
+from takifugu.papers.composition.tables_and_figures.print_agreement import (
+    beside_print,
+    printed_belong,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.transforms import Transform
 
 SHIFT = log((1 + UNCERTAINTY) / (1 - UNCERTAINTY))  # theory: a(b) rises by this, except at the end
 SIMULATED = "simulated data"
+CALIBRATED = "printed, and calibrated to"
+EPSILON = "Pufferfish ε (nats)"
+PERCENT = (-3, 104)
+NEAR = 0.01  # a point of a percentage: lines that near are one line in print
+APART = 3.2  # points of the page between two mechanisms at the same ε
+TOP = 0.985  # of the height: where what is infinite is marked
 ACROSS = 3  # panels in a row of the overview
 Points = Mapping[float, float]
 
@@ -41,21 +55,27 @@ def accuracy_figure(about: DatasetSummary, cells: tuple[Cell, ...]) -> "Figure":
     """Acc@k against ε, the figure of Capture24: each band is between no and 20 % uncertainty."""
     from matplotlib.figure import Figure
 
-    drawn = Figure(figsize=(11.5, 4.1), layout="constrained")
-    panels = drawn.subplots(1, len(ACCURACY), sharey=True)
+    drawn = Figure(figsize=(11.5, 4.4), layout="constrained")
+    panels = drawn.subplots(1, len(ACCURACY), sharex=True, sharey=True)
     for axes, metric in zip(panels, ACCURACY, strict=True):
         for name in _names(cells):
             _band(axes, name, _means(cells, name, metric))
+        _printed(axes, metric, about, cells)
         majority = next((c for c in cells if c.mechanism == MAJORITY), None)
         if majority is not None:
             axes.axhline(
                 100 * majority.measured[metric.key].mean,
-                color="#333333", ls=":", lw=1.1, label=MAJORITY,
+                color=INK, ls=":", lw=1.1, label=f"{MAJORITY} (no ε)",
             )  # fmt: skip
-        axes.set(title=metric.label, xlabel="Pufferfish ε", ylim=(-2, 103))
+        axes.set(title=f"{metric.label}: place {metric.label[-1]}", xlabel=EPSILON, ylim=PERCENT)
         _ticks(axes, cells)
         _plain(axes)
-    panels[0].set_ylabel("correct, %")
+    panels[0].set_ylabel("label in its place is right (%)")
+    _uncertain_in_legend(panels[0])
+    if printed_belong(about):
+        panels[0].plot([], [], ls="", marker="+", ms=9, color=INK, label="printed")
+        if about.calibrated:
+            panels[0].plot([], [], ls="", marker="+", ms=9, mew=2.6, color=INK, label=CALIBRATED)
     _finish(drawn, panels[0], f"Top 3 for each {about.group_by}", about)
     return drawn
 
@@ -66,20 +86,22 @@ def overview_figure(results: Results) -> "Figure":
 
     rows = -(-len(results.about) // ACROSS)
     drawn = Figure(figsize=(11, 0.6 + 3.1 * rows), layout="constrained")
-    panels = list(drawn.subplots(rows, ACROSS, sharey=True, squeeze=False).flat)
+    panels = list(drawn.subplots(rows, ACROSS, sharex=True, sharey=True, squeeze=False).flat)
     for axes, one in zip(panels, results.about, strict=False):
         cells = results.of(one.key)
         for name in _names(cells):
             _band(axes, name, _means(cells, name, ACCURACY[0]))
         origin = f"\n({SIMULATED})" if one.origin == "simulated" else ""
         axes.set_title(fill(one.title, 38) + origin, fontsize=9)
-        axes.set(xlabel="Pufferfish ε", ylim=(-2, 103))
+        axes.set(xlabel=EPSILON, ylim=PERCENT)
+        axes.tick_params(labelbottom=True)
         _ticks(axes, cells)
         _plain(axes)
+    _uncertain_in_legend(panels[0])
     for place, axes in enumerate(panels):
         axes.set_visible(place < len(results.about))
         if place % ACROSS == 0:
-            axes.set_ylabel("Acc@1, %")
+            axes.set_ylabel("Acc@1 (%)")
     handles, labels = panels[0].get_legend_handles_labels()
     drawn.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False, fontsize=9)
     return drawn
@@ -89,23 +111,39 @@ def noise_figure(about: DatasetSummary, cells: tuple[Cell, ...]) -> "Figure":
     """The standard deviation of the noise on one count; dashed with 20 % uncertainty."""
     from matplotlib.figure import Figure
 
-    drawn = Figure(figsize=(7.6, 4.4), layout="constrained")
+    drawn = Figure(figsize=(8.6, 4.8), layout="constrained")
     axes = drawn.subplots()
+    infinite = False
     for name in _names(cells):
         style = STYLES.get(name, OTHER)
-        for uncertain, dash in ((False, "-"), (True, "--")):
-            points = {
-                c.epsilon: c.noise
-                for c in cells
-                if c.mechanism == name and c.uncertain == uncertain and isfinite(c.noise)
-            }
+        own = [cell for cell in cells if cell.mechanism == name]
+        plain, uncertain = (
+            {c.epsilon: c.noise for c in own if c.uncertain == flag} for flag in (False, True)
+        )
+        same = plain == uncertain  # then one line is enough, and says so
+        for points, dash in ((plain, "-"), (uncertain, "--"))[: 1 if same else 2]:
             axes.plot(
-                *_sorted(points), ls=dash, color=style.color, marker=style.marker, ms=4.5,
-                lw=style.width, alpha=0.55 if uncertain else 1,
-                label=None if uncertain else name,
+                *_sorted({e: noise for e, noise in points.items() if isfinite(noise)}),
+                ls=dash, color=style.color, marker=style.marker, ms=5, lw=style.width,
+                mfc=style.color if dash == "-" else "none", transform=_moved(axes, name),
+                label=None if dash == "--" else name + " (the same with 20 %)" * same,
             )  # fmt: skip
-    axes.plot([], [], ls="--", color="#333333", label="with 20 % uncertainty")
-    axes.set(xlabel="Pufferfish ε", ylabel="noise on one count, s.d.", yscale="log")
+            unbounded = [epsilon for epsilon, noise in points.items() if not isfinite(noise)]
+            if unbounded:
+                infinite = True
+                (marks,) = axes.plot(
+                    unbounded, [TOP] * len(unbounded), ls="", marker="^", ms=8, color=style.color,
+                    mfc=style.color if dash == "-" else "none", clip_on=False,
+                    transform=_moved(axes, name, axes.get_xaxis_transform()),
+                )  # fmt: skip
+                marks.set_in_layout(False)
+    axes.plot([], [], ls="--", marker="o", mfc="none", color=INK, label="with 20 % uncertainty")
+    if infinite:
+        axes.plot([], [], ls="", marker="^", ms=8, color=INK, label="infinite: nothing to spend")
+    axes.set(xlabel=EPSILON, ylabel="noise on one count (s.d., rows)", yscale="log")
+    finite = [c.noise for c in cells if c.mechanism != MAJORITY and isfinite(c.noise)]
+    if finite:
+        axes.set_ylim(min(finite) / 1.5, max(finite) * (4 if infinite else 1.5))
     _ticks(axes, cells)
     _plain(axes)
     _finish(drawn, axes, "The price of correlation", about)
@@ -125,7 +163,7 @@ def shift_figure(
     from matplotlib.figure import Figure
 
     drawn = Figure(figsize=(10.5, 4.1), layout="constrained")
-    left, right = drawn.subplots(1, 2, sharey=True)
+    left, right = drawn.subplots(1, 2, sharex=True, sharey=True)
     for name, points in plain.items():
         if name == GROUP_DP:  # it is no worse for uncertainty, so nothing is shifted
             continue
@@ -137,12 +175,31 @@ def shift_figure(
                 at - by, values, ls="", marker=style.marker, ms=7, mfc="none", color=style.color
             )
     for axes, title in ((left, "at ε"), (right, f"at ε − {SHIFT:.3f}")):
-        axes.plot([], [], ls="", marker="o", mfc="none", color="#333333", label="20 % uncertainty")
-        axes.set(title=f"uncertain prior drawn {title}", xlabel="Pufferfish ε")
+        axes.plot([], [], ls="", marker="o", mfc="none", color=INK, label="20 % uncertainty")
+        axes.set(title=f"uncertain prior drawn {title}", xlabel=EPSILON, ylim=PERCENT)
         _plain(axes)
-    left.set_ylabel("Acc@1, %")
+    left.set_ylabel("Acc@1 (%)")
     _finish(drawn, left, "Uncertainty is a shift of ε", about)
     return drawn
+
+
+def coinciding(
+    cells: Iterable[Cell], metrics: Iterable[Metric] = ACCURACY
+) -> tuple[tuple[str, str], ...]:
+    """Mechanisms whose shares are within a point of each other in all cells and metrics."""
+    by_name: dict[str, dict[tuple[bool, float, str], float]] = {}
+    keys = [metric.key for metric in metrics]
+    for cell in cells:
+        if cell.mechanism != MAJORITY:
+            own = by_name.setdefault(cell.mechanism, {})
+            for key in keys:
+                own[cell.uncertain, cell.epsilon, key] = cell.measured[key].mean
+    return tuple(
+        (one, other)
+        for one, other in combinations(by_name, 2)
+        if by_name[one].keys() == by_name[other].keys()
+        and all(abs(mean - by_name[other][at]) <= NEAR for at, mean in by_name[one].items())
+    )
 
 
 def measured_points(
@@ -184,21 +241,43 @@ def _band(axes: "Axes", name: str, ends: tuple[Points, Points]) -> None:
     """The line without uncertainty, and the band down to the one with it."""
     style = STYLES.get(name, OTHER)
     plain, uncertain = ends
-    at, high = _sorted(plain)
+    moved = _moved(axes, name)
     axes.plot(
-        at, high, color=style.color, marker=style.marker, ms=4.5, lw=style.width, label=name,
-        zorder=4 if name == TAKIFUGU else 3,
+        *_sorted(plain), color=style.color, marker=style.marker, ms=4.5, lw=style.width, label=name,
+        transform=moved, zorder=4,
     )  # fmt: skip
     both = sorted(set(plain) & set(uncertain))
     if both:
-        axes.fill_between(
-            both,
-            [plain[e] for e in both],
-            [uncertain[e] for e in both],
-            color=style.color,
-            alpha=0.18,
-            lw=0,
-        )
+        low, high = [uncertain[e] for e in both], [plain[e] for e in both]
+        axes.plot(both, low, color=style.color, ls="--", lw=0.9, transform=moved, zorder=3)
+        axes.fill_between(both, high, low, color=style.color, alpha=0.14, lw=0, transform=moved)
+
+
+def _printed(axes: "Axes", metric: Metric, about: DatasetSummary, cells: tuple[Cell, ...]) -> None:
+    """What the paper prints without uncertainty, where that belongs here; bold if calibrated."""
+    for cell in cells:
+        beside = None if cell.uncertain else beside_print(about, cell, metric)
+        if beside is not None:
+            axes.plot(
+                cell.epsilon, 100 * beside.printed.value, ls="", marker="+", ms=9,
+                mew=2.6 if beside.calibrated else 1.2, zorder=5,
+                color=STYLES.get(cell.mechanism, OTHER).color,
+                transform=_moved(axes, cell.mechanism),
+            )  # fmt: skip
+
+
+def _moved(axes: "Axes", name: str, start: "Transform | None" = None) -> "Transform":
+    """The place of a mechanism: a few points of the page beside the others, data unchanged."""
+    from matplotlib.transforms import offset_copy
+
+    order = list(STYLES)
+    place = order.index(name) if name in order else len(order)
+    x = APART * (place - (len(order) - 1) / 2)
+    return offset_copy(start or axes.transData, fig=axes.get_figure(root=True), x=x, units="points")
+
+
+def _uncertain_in_legend(axes: "Axes") -> None:
+    axes.plot([], [], ls="--", lw=0.9, color=INK, label="with 20 % uncertainty")
 
 
 def _means(cells: tuple[Cell, ...], name: str, metric: Metric) -> tuple[Points, Points]:
@@ -219,8 +298,12 @@ def _names(cells: tuple[Cell, ...]) -> tuple[str, ...]:
 
 
 def _ticks(axes: "Axes", cells: tuple[Cell, ...]) -> None:
+    """The ε that were measured, with room for what is moved sideways."""
     at = sorted({cell.epsilon for cell in cells})
     axes.set_xticks(at, [f"{epsilon:g}" for epsilon in at])
+    if at:
+        room = 0.07 * (at[-1] - at[0]) or 0.5
+        axes.set_xlim(at[0] - room, at[-1] + room)
 
 
 def _plain(axes: "Axes") -> None:
@@ -235,9 +318,12 @@ def _finish(drawn: "Figure", axes: "Axes", what: str, about: DatasetSummary | No
     else:
         origin = f" ({SIMULATED})" if about.origin == "simulated" else ""
         title = f"{what}: {about.title}{origin}"
-    drawn.suptitle(fill(title, int(9 * drawn.get_figwidth())), fontsize=11)
+    together = title.replace(SIMULATED, SIMULATED.replace(" ", "\u00a0"))  # on one line
+    lines = fill(together, int(9 * drawn.get_figwidth())).replace("\u00a0", " ")
+    drawn.suptitle(lines, fontsize=11)
     handles, labels = axes.get_legend_handles_labels()
-    columns = 3 if drawn.get_figwidth() < 9 else 6
+    across = 3 if drawn.get_figwidth() < 9 else 6
+    columns = -(-len(labels) // -(-len(labels) // across))  # rows of equal length
     drawn.legend(
         handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9
     )

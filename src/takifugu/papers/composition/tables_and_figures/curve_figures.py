@@ -27,10 +27,12 @@ from takifugu.influence.network.network_curves import nearest_curve, network_cur
 from takifugu.influence.presets import uncertain
 from takifugu.papers.composition.printed_curves import binary_chain, printed_binary_curve
 from takifugu.papers.composition.tables_and_figures.figure_writing import write_figure, write_whole
+from takifugu.papers.composition.tables_and_figures.layout import INK
 from takifugu.priors.bif import read_bif
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.reports.html_figures import drawing
 from takifugu.reports.html_page import Drawing
+from takifugu.reports.html_style import BLUE, GREEN, ORANGE, PURPLE, RED
 from takifugu.reports.influence_figures import draw_curves
 
 if TYPE_CHECKING:
@@ -44,7 +46,10 @@ LENGTHS = (0.5, 1, 2, 3, 5)
 CHAIN_LENGTH, CHAIN_MOST = 1000, 12
 ENTRIES, BOUND, WIDTH = 21, 5.0, 0.1
 ALARM_MOST = 4
-FORMAT = 1  # of the drawings; a new number when they may look different
+FLOOR = 1e-3  # nats; smaller leaks are not told apart
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE, RED, INK)
+MARKERS = ("o", "s", "D", "v", "^", "x")
+FORMAT = 2  # of the drawings; a new number when they may look different
 LEFT_OUT = "figure (c) is left out: install pgmpy for the file of ALARM"
 
 
@@ -85,70 +90,91 @@ def alarm_curves(path: Path) -> tuple[Curves, Curves]:
     nearest = nearest_curve(alarm, largest=ALARM_MOST)
     exact = network_curve(alarm, largest=ALARM_MOST)
     return (
-        {"nearest": nearest, "nearest, 20 %": uncertain(nearest, relative=0.2)},
-        {"best": exact, "best, 20 %": uncertain(exact, relative=0.2)},
+        {"prior known": nearest, "20 % uncertainty": uncertain(nearest, relative=0.2)},
+        {"prior known": exact, "20 % uncertainty": uncertain(exact, relative=0.2)},
     )
 
 
 CAPTIONS = {
-    "a": "(a) Influence curves of binary Markov chains: the printed closed form, and exact.",
-    "b": "(b) Influence curves of Gaussian processes: as printed, and sound for the truncated law.",
+    "a": "(a) Influence curves of binary Markov chains: the printed closed form, and exact, on a"
+    " logarithmic scale that begins at 0.001 nats. Where all entries are exposed a(b) is 0.",
+    "b": "(b) Influence curves of Gaussian processes: as printed, and sound for the truncated law,"
+    " on a logarithmic scale that begins at 0.001 nats. At b = 21 all entries are exposed, and a(b)"
+    " is 0 for every curve.",
     "c": "(c) Influence curves of ALARM, with and without 20 % uncertainty: by nearest neighbours,"
-    " as in the paper, and by the best sets.",
+    " as in the paper, and by the best sets. At b = 1 both are infinite: the network has zeros, so"
+    " that the other entries may rule a value out.",
 }
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel of the figure: what is printed, and what is right."""
+    """One panel of the figure: what is printed, and what is right.
+
+    Attributes:
+        key: Its letter.
+        title: What the prior is.
+        printed: The curves as the paper has them.
+        right: The right ones.
+        above: What stands above each of the two.
+        most: The largest number of exposed entries that is shown.
+        floor: Where a logarithmic scale begins; None for a linear one.
+    """
 
     key: str
     title: str
     printed: Curves
     right: Curves
-    beside: str
+    above: tuple[str, str]
     most: int
-    log: bool = False
+    floor: float | None = None
 
 
 def panels() -> Iterator[Panel]:
     """The panels in order, each computed when needed; (c) only if ALARM is there."""
-    yield Panel("a", "binary Markov chains", *binary_curves(), "exact", CHAIN_MOST)
-    sound = "sound for the truncated law"
-    yield Panel("b", "Gaussian processes", *gaussian_curves(), sound, ENTRIES, log=True)
+    names = "as printed: the closed form", "exact"
+    yield Panel(
+        "a", "Influence curves of binary Markov chains", *binary_curves(), names, CHAIN_MOST, FLOOR
+    )
+    names = "as printed", "sound for the truncated law"
+    yield Panel(
+        "b", "Influence curves of Gaussian processes", *gaussian_curves(), names, ENTRIES, FLOOR
+    )
     alarm = alarm_file()
     if alarm is not None:
-        yield Panel("c", "ALARM", *alarm_curves(alarm), "best sets", ALARM_MOST)
+        names = "by nearest neighbours, as in the paper", "by the best sets"
+        yield Panel("c", "Influence curves of ALARM", *alarm_curves(alarm), names, ALARM_MOST)
 
 
 def figure(panel: Panel) -> "Figure":
-    """The printed curves on the left, the right ones beside them on the same scale."""
+    """The printed curves on the left, the right ones beside them on the same axes."""
     from matplotlib.figure import Figure
 
-    drawn = Figure(figsize=(10.5, 4.4), layout="constrained")
-    axes = drawn.subplots(1, 2, sharey=True)
+    drawn = Figure(figsize=(10.5, 4.6), layout="constrained")
+    axes = drawn.subplots(1, 2, sharex=True, sharey=True)
     drawn.suptitle(f"({panel.key}) {panel.title}", fontsize=11)
-    for one, curves, name in zip(
-        axes, (panel.printed, panel.right), ("as printed", panel.beside), strict=True
-    ):
-        draw_curves(one, curves, most=panel.most, log=panel.log)
+    both = panel.printed, panel.right
+    limits: list[float] = []  # both panels reach to the higher one
+    for one, curves, name in zip(axes, both, panel.above, strict=True):
+        one.set_prop_cycle(color=COLOURS)
+        draw_curves(one, curves, most=panel.most, floor=panel.floor, markers=MARKERS)
+        limits.append(one.get_ylim()[1])
         one.set_title(name, fontsize=10)
         one.grid(axis="y", alpha=0.25)
-        if panel.log:
-            one.set_ylim(1e-3, None)
+    axes[0].set_ylim(top=max(limits))
     axes[1].set_ylabel("")
-    same = list(panel.printed) == list(panel.right)
-    for one in axes[:1] if same else axes:
-        handles, labels = one.get_legend_handles_labels()
-        if any(np.isinf(curve.pooled()).any() for curve in panel.right.values()):
-            handles.append(one.plot([], [], "^", color="#555555")[0])
-            labels.append("infinite")
-        if same:
-            drawn.legend(
-                handles, labels, loc="outside lower center", ncols=6, frameon=False, fontsize=9
-            )
-        else:
-            one.legend(handles, labels, loc="lower left", frameon=False, fontsize=9)
+    handles, labels = axes[0].get_legend_handles_labels()
+    shown = [c.pooled()[c.exposed <= panel.most] for curves in both for c in curves.values()]
+    if any(np.isinf(leak).any() for leak in shown):
+        handles.append(axes[0].plot([], [], "^", ls="", color=INK)[0])
+        labels.append("infinite: the rest may reveal the entry")
+    if panel.floor is not None and any((leak < panel.floor).any() for leak in shown):
+        handles.append(axes[0].plot([], [], "v", ls="", color=INK)[0])
+        labels.append(f"from here on below {panel.floor:g}")
+    columns = -(-len(labels) // -(-len(labels) // 6))
+    drawn.legend(
+        handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9
+    )
     return drawn
 
 

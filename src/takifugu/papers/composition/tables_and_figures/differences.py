@@ -32,8 +32,8 @@ DIFFERENCES = (
         " categories: here “split budget”. Its authors add one Laplace of scale 2/ε_DP to every bar"
         " of the histogram, whose L1-sensitivity is 2: here “vector Laplace”, which beats peeling"
         " (Gumbel scale 6/ε_DP). The paper's order holds against the first where there are many"
-        " labels (with 5 its scale is 5/ε_DP, and the two are even), and is reversed against the"
-        " second.",
+        " labels, is the other way round where there are few (with 5 the scale is 5/ε_DP), and is"
+        " reversed against the second.",
         12,
     ),
     PaperDifference(

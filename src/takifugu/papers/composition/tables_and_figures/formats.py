@@ -3,10 +3,11 @@
 import csv
 import io
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from takifugu.papers.composition.tables_and_figures.paper_tables import (
+    DAGGER,
     PRIORS,
     Entry,
     ResultTable,
@@ -22,8 +23,9 @@ LATEX = {
     "↑": r"$\uparrow$", "↓": r"$\downarrow$", "→": r"$\to$", "≥": r"$\geq$", "≤": r"$\leq$",
     "−": "$-$", "τ": r"$\tau$", "δ": r"$\delta$", "π": r"$\pi$", "λ": r"$\lambda$",
     "–": "--", "—": "---", "…": r"\dots{}", "’": "'", "“": "``", "”": "''", "·": r"$\cdot$",
-    "ß": r"\ss{}", "ø": r"\o{}", "æ": r"\ae{}",
+    "†": r"\dag{}", "ß": r"\ss{}", "ø": r"\o{}", "æ": r"\ae{}",
 }  # fmt: skip
+SPACE, HEADING = 1.3, 4.4  # letters between columns, and of the shortest heading
 SHORT = {False: "exact", True: "± 20 %"}
 PREAMBLE = r"""\documentclass{article}
 \usepackage[utf8]{inputenc}
@@ -46,16 +48,18 @@ def markdown(table: ResultTable) -> str:
 
 
 def as_csv(table: ResultTable) -> str:
-    """One line a number, for programs: ε, prior, mechanism, metric, mean, half, printed."""
+    """One line a number, for programs; a difference has a plain minus."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(
-        ["epsilon", "prior", "mechanism", "metric", "mean", "half", "printed", "best", "data"]
-    )
+        ["epsilon", "prior", "mechanism", "metric", "mean", "half", "printed", "difference",
+         "calibrated", "best", "data"]
+    )  # fmt: skip
     for row, mechanism, column, entry in _numbers(table):
         writer.writerow(
             [row.epsilon, PRIORS[row.uncertain], csv_cell(mechanism), csv_cell(column), entry.mean,
-             entry.half, entry.printed, int(entry.best), csv_cell(table.caption)]
+             entry.half, entry.printed, entry.difference.replace("−", "-"), int(entry.calibrated),
+             int(entry.best), csv_cell(table.caption)]
         )  # fmt: skip
     return out.getvalue()
 
@@ -97,9 +101,9 @@ def latex(table: ResultTable) -> str:
     return "\n".join(lines) + "\n"
 
 
-def latex_document(tables: Iterable[ResultTable]) -> str:
-    """All tables as one document that compiles by itself."""
-    return PREAMBLE + "\n\\clearpage\n".join(map(latex, tables)) + "\\end{document}\n"
+def latex_document(tables: Iterable[str]) -> str:
+    """Tables in LaTeX as one document that compiles by itself."""
+    return PREAMBLE + "\n\\clearpage\n".join(tables) + "\\end{document}\n"
 
 
 def latex_text(text: str) -> str:
@@ -125,12 +129,44 @@ def html(table: ResultTable) -> str:
             span = 1 + width * len(table.mechanisms)
             body.append(f'<tr><th colspan="{span}" scope="rowgroup">{escape(name)}</th></tr>')
             body += [_html_row(row, width) for row in rows]
+    inside = (
+        f'<thead><tr><th rowspan="2" scope="col">ε</th>{heads}</tr><tr>{below}</tr></thead>'
+        f"<tbody>{''.join(body)}</tbody>"
+    )
+    lines = [
+        [
+            max(letters(entry.mean, entry.half), letters("", _bracket(entry)[2:]))
+            for entries in row.entries
+            for entry in entries or (Entry(""),) * width
+        ]
+        for row in table.rows
+    ]
     return (
         f'<p id="{escape(table.key)}"><strong>{escape(table.title)}.</strong>'
-        f' {escape(table.caption)}</p>\n<div class="box"><table>\n'
-        f'<thead><tr><th rowspan="2" scope="col">ε</th>{heads}</tr><tr>{below}</tr></thead>'
-        f"<tbody>{''.join(body)}</tbody></table></div>\n"
+        f" {escape(table.caption)}</p>\n{boxed(inside, table.title, lines)}"
     )
+
+
+def boxed(inside: str, name: str, lines: Sequence[Sequence[float]], beside: int = 3) -> str:
+    """A table in a box that is as wide as the screen allows, and says so where it must scroll.
+
+    Args:
+        inside: Its head and body.
+        name: What it is, for those who cannot see it.
+        lines: For each line how many letters each of its numbers takes (`letters`).
+        beside: The letters of what stands before the numbers.
+    """
+    columns = [max(column) + SPACE for column in zip(*lines, strict=True)]
+    return (
+        f'<div class="box wide sideways" style="--letters: {beside + round(sum(columns))}"'
+        f' tabindex="0" role="group" aria-label="{escape(name)}">'
+        f'<table class="results">\n{inside}</table></div>\n'
+    )
+
+
+def letters(mean: str, small: str) -> float:
+    """The width of a number and of what stands smaller beside it, in letters of the page."""
+    return max(len(mean) + 0.83 * (len(small) + 1), HEADING)
 
 
 def _numbers(table: ResultTable) -> Iterable[tuple[Row, str, str, Entry]]:
@@ -143,7 +179,14 @@ def _numbers(table: ResultTable) -> Iterable[tuple[Row, str, str, Entry]]:
 def _marked(entry: Entry) -> str:
     mean = f"**{entry.mean}**" if entry.best else entry.mean
     half = f"±{entry.half}" if entry.half else ""
-    return mean + half + (f" [{entry.printed}]" if entry.printed else "")
+    return mean + half + _bracket(entry)
+
+
+def _bracket(entry: Entry) -> str:
+    """The printed number and the difference; a dagger where the world was calibrated to it."""
+    if not entry.printed:
+        return ""
+    return f" [{entry.printed}, {entry.difference}]{DAGGER if entry.calibrated else ''}"
 
 
 def _latex_row(row: Row, width: int) -> str:
@@ -153,7 +196,7 @@ def _latex_row(row: Row, width: int) -> str:
             mean = latex_text(entry.mean)
             text = rf"\textbf{{{mean}}}" if entry.best else mean
             text += rf"{{\tiny$\pm${latex_text(entry.half)}}}" if entry.half else ""
-            shown.append(text + (f" [{latex_text(entry.printed)}]" if entry.printed else ""))
+            shown.append(text + latex_text(_bracket(entry)))
     return " & ".join([row.epsilon, *shown]) + r" \\"
 
 
@@ -164,7 +207,7 @@ def _html_row(row: Row, width: int) -> str:
             mean = escape(entry.mean)
             text = f"<strong>{mean}</strong>" if entry.best else mean
             text += f"<small>±{escape(entry.half)}</small>" if entry.half else ""
-            text += f" <span>[{escape(entry.printed)}]</span>" if entry.printed else ""
+            text += f"<br><small>{escape(_bracket(entry).strip())}</small>" if entry.printed else ""
             shown.append(f'<td class="number">{text}</td>')
     return f'<tr><th scope="row">{escape(row.epsilon)}</th>{"".join(shown)}</tr>'
 

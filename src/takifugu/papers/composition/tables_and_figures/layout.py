@@ -11,17 +11,21 @@ from takifugu.papers.composition.experiments.contenders import (
     OURS_EXP,
     TAKIFUGU,
 )
+from takifugu.reports.html_style import BLUE, GREEN, GREY, ORANGE, PURPLE
+
+INK = "#000000"  # the colour of words, in the light and in the dark
 
 
 @dataclass(frozen=True)
 class Metric:
-    """What is measured, and how it is shown."""
+    """What is measured, and how it is shown; ``counts`` if it is a number of rows."""
 
     key: str
     label: str
     digits: int
     percent: bool = False
     higher: bool = True
+    counts: bool = False
 
     def shown(self, value: float) -> str:
         """A number, rounded as the paper rounds it."""
@@ -56,20 +60,20 @@ ACCURACY = tuple(Metric(f"acc@{k}", f"Acc@{k}", 1, percent=True) for k in (1, 2,
 RANKING = (
     Metric("hit", "HR", 1, percent=True),
     Metric("ndcg", "NDCG", 3),
-    Metric("l1", "ℓ1", 0, higher=False),
+    Metric("l1", "ℓ1", 0, higher=False, counts=True),
 )
 SHEETS = (
     Sheet("accuracy", "Table 1", "Acc@k", ACCURACY),
     Sheet("ranking", "Table 2", "Hit Rate@3, NDCG@3 and ℓ1 count error", RANKING),
 )
 STYLES = {
-    TAKIFUGU: LineStyle("#c44e52", "o", 2.4),
-    OURS_EXP: LineStyle("#4c72b0", "s"),
-    MQM_VECTOR: LineStyle("#dd8452", "D"),
-    MQM_SPLIT: LineStyle("#8172b3", "v"),
-    GROUP_DP: LineStyle("#8c8c8c", "x"),
+    TAKIFUGU: LineStyle(INK, "o", 2.2),
+    OURS_EXP: LineStyle(BLUE, "s"),
+    MQM_VECTOR: LineStyle(ORANGE, "D"),
+    MQM_SPLIT: LineStyle(PURPLE, "v"),
+    GROUP_DP: LineStyle(GREY, "x"),
 }
-OTHER = LineStyle("#55a868", "^")
+OTHER = LineStyle(GREEN, "^")
 
 
 def mechanisms(names: list[str]) -> tuple[str, ...]:

@@ -1,15 +1,15 @@
 """The paper's tables from measured cells: rows of ε, columns of mechanisms and metrics.
 
 A table is a value; `tables_and_figures.formats` writes it as Markdown, CSV, LaTeX or HTML.
-Printed numbers stand beside ours only where the data is the paper's own.
+Printed numbers stand beside ours only where they belong (`print_agreement.printed_belong`).
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from takifugu.papers.composition.experiments.contenders import MAJORITY
 from takifugu.papers.composition.experiments.measurements import Cell
-from takifugu.papers.composition.experiments.printed import printed_majority, printed_number
+from takifugu.papers.composition.experiments.printed import printed_majority
 from takifugu.papers.composition.results import DatasetSummary, Results
 from takifugu.papers.composition.tables_and_figures.layout import (
     SHEETS,
@@ -18,23 +18,40 @@ from takifugu.papers.composition.tables_and_figures.layout import (
     mechanisms,
     shown_size,
 )
+from takifugu.papers.composition.tables_and_figures.print_agreement import (
+    beside_print,
+    printed_belong,
+    shown_difference,
+)
 
 ORIGIN = {
-    "paper": "The paper's own data; in brackets what it prints.",
+    "paper": "The paper's own data.",
     "real": "Real data, but not the paper's, so its printed numbers do not belong here.",
     "simulated": "SIMULATED DATA: drawn from a model, measured on nobody.",
 }
 SPENT = ("per-entry ε", "noise")
+DAGGER = "†"
 PRIORS = {False: "w/o uncertainty", True: "w/ 20 % uncertainty"}
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One number of a table, as text: ours, half its confidence interval, what is printed."""
+    """One number of a table, as text.
+
+    Attributes:
+        mean: Ours.
+        half: Half of its confidence interval.
+        printed: What the paper prints there, if that belongs here.
+        difference: Ours less printed.
+        calibrated: Whether the world was calibrated to the printed column.
+        best: Whether it is the best of its row.
+    """
 
     mean: str
     half: str = ""
     printed: str = ""
+    difference: str = ""
+    calibrated: bool = False
     best: bool = False
 
 
@@ -141,15 +158,15 @@ def _names(cells: tuple[Cell, ...]) -> tuple[str, ...]:
 
 def _measured(cell: Cell, metric: Metric, about: DatasetSummary) -> Entry:
     estimate = cell.measured[metric.key]
-    printed = about.origin == "paper" and printed_number(
-        about.family,
-        cell.mechanism,
-        uncertain=cell.uncertain,
-        epsilon=cell.epsilon,
-        metric=metric.key,
-    )
-    return Entry(
-        metric.shown(estimate.mean), metric.shown(estimate.half), printed.text if printed else ""
+    ours = Entry(metric.shown(estimate.mean), metric.shown(estimate.half))
+    beside = beside_print(about, cell, metric)
+    if beside is None:
+        return ours
+    return replace(
+        ours,
+        printed=beside.printed.text,
+        difference=shown_difference(beside),
+        calibrated=beside.calibrated,
     )
 
 
@@ -163,8 +180,7 @@ def _with_best(row: Row, higher: list[bool]) -> Row:
     marked = tuple(
         entries
         and tuple(
-            Entry(e.mean, e.half, e.printed, best=float(e.mean) == most)
-            for e, most in zip(entries, best, strict=True)
+            replace(e, best=float(e.mean) == most) for e, most in zip(entries, best, strict=True)
         )
         for entries in row.entries
     )
@@ -181,8 +197,19 @@ def _query(sheet: Sheet, about: DatasetSummary) -> str:
 def _legend(about: DatasetSummary) -> str:
     return (
         f"Mean over {about.repetitions} repetitions ± half of its 95 % confidence interval; best in"
-        " bold."
+        f" bold.{_brackets(about)}"
     )
+
+
+def _brackets(about: DatasetSummary) -> str:
+    if not printed_belong(about):
+        return ""
+    known = (
+        f" {DAGGER}: the world was calibrated to that column, so that agreement shows nothing."
+        if about.calibrated
+        else ""
+    )
+    return f" In brackets the printed number, and ours less printed, taken before rounding.{known}"
 
 
 def _majority(cells: tuple[Cell, ...], about: DatasetSummary) -> list[str]:
@@ -191,7 +218,6 @@ def _majority(cells: tuple[Cell, ...], about: DatasetSummary) -> list[str]:
     if found is None:
         return []
     mean = sum(found.measured[metric.key].mean for metric in SHEETS[0].metrics) / 3
-    printed = f" (printed: {100 * printed_majority(about.family):.2f} %)" * (
-        about.origin == "paper"
-    )
+    belongs = about.origin == "paper" or printed_belong(about)
+    printed = f" (printed: {100 * printed_majority(about.family):.2f} %)" * belongs
     return [f"Majority, which uses no data that is protected: {100 * mean:.2f} %{printed} Acc@k."]

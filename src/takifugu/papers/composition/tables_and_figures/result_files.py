@@ -5,16 +5,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from takifugu.papers.composition.experiments.measurements import Cell
 from takifugu.papers.composition.results import DatasetSummary, Results
 from takifugu.papers.composition.tables_and_figures import cell_figures as drawings
-from takifugu.papers.composition.tables_and_figures import formats
+from takifugu.papers.composition.tables_and_figures import formats, paper_layout_formats
 from takifugu.papers.composition.tables_and_figures.figure_writing import write_figure, write_whole
+from takifugu.papers.composition.tables_and_figures.paper_layout import all_layouts
 from takifugu.papers.composition.tables_and_figures.paper_tables import all_tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PRINTED = "printed"
+SIDEWAYS = "Each mechanism is moved sideways a little, so that none hides another."
 
 
 @dataclass(frozen=True)
@@ -28,15 +31,23 @@ class NamedFigure:
 
 
 def write_tables(results: Results, out: Path) -> list[Path]:
-    """Every table as Markdown, CSV and LaTeX, and all of them as one LaTeX document."""
-    made = all_tables(results)
+    """Every table as Markdown, CSV and LaTeX, and all of them as one LaTeX document.
+
+    Where the printed numbers belong, the paper's tables also in the paper's own layout.
+    """
+    made, beside = all_tables(results), all_layouts(results)
     texts = {}
+    for layout in beside:
+        texts[out / f"{layout.key}.md"] = paper_layout_formats.markdown(layout)
+        texts[out / f"{layout.key}.csv"] = paper_layout_formats.as_csv(layout)
+        texts[out / f"{layout.key}.tex"] = paper_layout_formats.latex(layout)
     for table in made:
         texts[out / f"{table.key}.md"] = formats.markdown(table)
         texts[out / f"{table.key}.csv"] = formats.as_csv(table)
         texts[out / f"{table.key}.tex"] = formats.latex(table)
     if made:
-        texts[out / "all.tex"] = formats.latex_document(made)
+        every = [*map(paper_layout_formats.latex, beside), *map(formats.latex, made)]
+        texts[out / "all.tex"] = formats.latex_document(every)
     for path, text in texts.items():
         write_whole(path, text)
     return list(texts)
@@ -68,18 +79,26 @@ def write_picture(picture: NamedFigure, out: Path) -> list[Path]:
     return files
 
 
+def _coinciding(cells: tuple[Cell, ...]) -> str:
+    """Which lines cannot be told apart, in words."""
+    pairs = [f"{one} and {other}" for one, other in drawings.coinciding(cells)]
+    return f" Everywhere within a point of each other: {'; '.join(pairs)}." if pairs else ""
+
+
 def _pictures(one: DatasetSummary, results: Results) -> Iterator[NamedFigure]:
     cells = results.of(one.key)
     yield NamedFigure(
         f"{one.key}-accuracy",
         one.key,
-        "Acc@k against the Pufferfish ε. The shaded region is between no and 20 % uncertainty.",
+        "Acc@k against the Pufferfish ε. The shaded region is between no and 20 % uncertainty."
+        f" {SIDEWAYS}{_coinciding(cells)}",
         drawings.accuracy_figure(one, cells),
     )
     yield NamedFigure(
         f"{one.key}-noise",
         one.key,
-        "The standard deviation of the noise on one count; what is infinite is not drawn.",
+        "The standard deviation of the noise on one count, on a logarithmic scale; where nothing"
+        f" may be spent it is infinite, and marked at the top. {SIDEWAYS}",
         drawings.noise_figure(one, cells),
     )
     plain, uncertain = (drawings.measured_points(cells, uncertain=flag) for flag in (False, True))

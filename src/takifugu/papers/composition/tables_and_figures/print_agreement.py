@@ -1,0 +1,265 @@
+"""How far our numbers are from the printed ones, where printed numbers belong beside ours.
+
+They belong beside the paper's own data, and beside the synthetic check-ins if there are as many as
+the paper has. A synthetic world is calibrated to some printed columns; that these agree shows only
+that the calibration worked, so they are left out of every statement about agreement. All other
+columns are predictions.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import Literal
+
+from takifugu.papers.composition.data.world_parameters import PAPER_ROWS
+from takifugu.papers.composition.experiments.measurements import Cell, PrintedColumn
+from takifugu.papers.composition.experiments.printed import (
+    PrintedCell,
+    printed_number,
+    printed_numbers,
+)
+from takifugu.papers.composition.results import DatasetSummary
+from takifugu.papers.composition.tables_and_figures.layout import SHEETS, Metric
+
+METRIC = {metric.key: metric for sheet in SHEETS for metric in sheet.metrics}
+Unit = Literal["points", "plain", "percent"]
+PRIOR = {False: "w/o uncertainty", True: "w/ uncertainty"}
+
+
+@dataclass(frozen=True)
+class BesidePrint:
+    """One of our numbers beside the printed one.
+
+    Attributes:
+        printed: What the paper prints.
+        mean: Ours, on the scale of the measurements.
+        half: Half of its 95 % interval.
+        calibrated: Whether the world was calibrated to the printed column.
+    """
+
+    printed: PrintedCell
+    mean: float
+    half: float
+    calibrated: bool
+
+    @property
+    def metric(self) -> Metric:
+        """What both measure."""
+        return METRIC[self.printed.metric]
+
+    @property
+    def difference(self) -> float:
+        """Ours less the printed number."""
+        return self.mean - self.printed.value
+
+    @property
+    def off(self) -> float:
+        """The same as it is summed up: relative for counts, as it is for shares and NDCG."""
+        return self.difference / self.printed.value if self.metric.counts else self.difference
+
+    @property
+    def inside(self) -> bool:
+        """Whether our interval holds the printed number, which is rounded."""
+        digits = len(self.printed.text.partition(".")[2])
+        rounding = 0.5 / 10.0**digits / (100 if self.metric.percent else 1)
+        return abs(self.difference) <= self.half + rounding
+
+    @property
+    def column(self) -> PrintedColumn:
+        """Its column in the paper."""
+        it = self.printed
+        return PrintedColumn(it.mechanism, it.uncertain, it.metric)
+
+    @property
+    def group(self) -> str:
+        """The mechanism and the prior, which have three columns of a table together."""
+        return f"{self.printed.mechanism} {PRIOR[self.printed.uncertain]}"
+
+    def __str__(self) -> str:
+        it = self.printed
+        return (
+            f"{self.group}, {self.metric.label} at ε = {it.epsilon:g}:"
+            f" {self.metric.shown(self.mean)} beside {it.text}"
+        )
+
+
+@dataclass(frozen=True)
+class PrintAgreement:
+    """How far numbers of one kind are from the printed ones.
+
+    Attributes:
+        kind: What they are.
+        unit: In what they are summed up: points of a percentage, as they are, or percent.
+        numbers: How many.
+        columns: Of how many columns.
+        inside: In how many our 95 % interval holds the printed number.
+        mean: The mean of the absolute differences.
+        bias: The mean of the signed ones, ours less printed.
+        largest: The largest absolute difference.
+        worst: Where that is.
+        by_group: The mean for each mechanism and prior, which is where agreement differs most.
+    """
+
+    kind: str
+    unit: Unit
+    numbers: int
+    columns: int
+    inside: int
+    mean: float
+    bias: float
+    largest: float
+    worst: str
+    by_group: Mapping[str, float]
+
+    def __str__(self) -> str:
+        shown = UNITS[self.unit]
+        return (
+            f"{self.kind}: off by {shown(self.mean)} on average ({shown(self.bias, sign=True)} with"
+            f" its sign), {shown(self.largest)} at most ({self.worst}); on average"
+            f" {', '.join(f'{shown(mean)} for {name}' for name, mean in self.by_group.items())}"
+        )
+
+
+def _points(value: float, *, sign: bool = False) -> str:
+    return _signed(f"{100 * value:{'+' if sign else ''}.1f}") + " points"
+
+
+def _plain(value: float, *, sign: bool = False) -> str:
+    return _signed(f"{value:{'+' if sign else ''}.3f}")
+
+
+def _percent(value: float, *, sign: bool = False) -> str:
+    return _signed(f"{100 * value:{'+' if sign else ''}.0f}") + " %"
+
+
+UNITS: Mapping[Unit, Callable[..., str]] = {
+    "points": _points,
+    "plain": _plain,
+    "percent": _percent,
+}
+
+
+def printed_belong(about: DatasetSummary) -> bool:
+    """Whether the paper's printed numbers belong beside this dataset's."""
+    if not any(number.family == about.family for number in printed_numbers()):
+        return False
+    same_size = about.facts.get("rows") == PAPER_ROWS
+    return about.origin == "paper" or (about.origin == "simulated" and same_size)
+
+
+def beside_print(about: DatasetSummary, cell: Cell, metric: Metric) -> BesidePrint | None:
+    """A number of ours beside the printed one; None if nothing is printed, or does not belong."""
+    if not printed_belong(about):
+        return None
+    printed = printed_number(
+        about.family,
+        cell.mechanism,
+        uncertain=cell.uncertain,
+        epsilon=cell.epsilon,
+        metric=metric.key,
+    )
+    if printed is None:
+        return None
+    ours = cell.measured[metric.key]
+    column = PrintedColumn(cell.mechanism, cell.uncertain, metric.key)
+    return BesidePrint(printed, ours.mean, ours.half, column in about.calibrated)
+
+
+def all_beside_print(about: DatasetSummary, cells: Iterable[Cell]) -> tuple[BesidePrint, ...]:
+    """Every number that has a printed one."""
+    every = (beside_print(about, cell, metric) for cell in cells for metric in METRIC.values())
+    return tuple(one for one in every if one is not None)
+
+
+def agreements(compared: Sequence[BesidePrint]) -> tuple[PrintAgreement, ...]:
+    """The predictions among them, summed up for each kind of number; calibrated ones are not."""
+    found = []
+    for unit in UNITS:
+        own = [one for one in compared if _unit(one.metric) == unit and not one.calibrated]
+        if own:
+            worst = max(own, key=lambda one: abs(one.off))
+            found.append(
+                PrintAgreement(
+                    _kind(one.metric for one in own),
+                    unit,
+                    len(own),
+                    len({one.column for one in own}),
+                    sum(one.inside for one in own),
+                    fmean(abs(one.off) for one in own),
+                    fmean(one.off for one in own),
+                    abs(worst.off),
+                    str(worst),
+                    {
+                        name: fmean(abs(one.off) for one in own if one.group == name)
+                        for name in dict.fromkeys(one.group for one in own)
+                    },
+                )
+            )
+    return tuple(found)
+
+
+def agreement_lines(about: DatasetSummary, compared: Sequence[BesidePrint]) -> tuple[str, ...]:
+    """In sentences: what was calibrated and says nothing, and how far off the predictions are."""
+    calibrated = [one for one in compared if one.calibrated]
+    found = agreements(compared)
+    lines = []
+    if calibrated:
+        lines.append(
+            f"Calibrated, so that agreement shows nothing: {_columns(calibrated)};"
+            f" {len(calibrated)} numbers, left out of what follows."
+        )
+    if found:
+        numbers, columns, inside = (
+            sum(getattr(one, name) for one in found) for name in ("numbers", "columns", "inside")
+        )
+        predicted = "Predictions" if about.calibrated else "Compared"
+        lines.append(
+            f"{predicted}: {numbers} numbers of {columns} columns; in {inside} our 95 % interval"
+            " holds the printed number."
+        )
+        lines += [f"{one}." for one in found]
+    follow = [
+        one
+        for one in compared
+        if one.printed.uncertain and replace(one.column, uncertain=False) in about.calibrated
+    ]
+    if follow:
+        lines.append(
+            f"Hardly a test: {_columns(follow)}. Uncertainty is a shift of ε, so these follow from"
+            " the calibrated columns at smaller ε."
+        )
+    return tuple(lines)
+
+
+def shown_difference(one: BesidePrint) -> str:
+    """The difference with its sign, as the metric is rounded."""
+    scaled = 100 * one.difference if one.metric.percent else one.difference
+    return _signed(f"{scaled:+.{one.metric.digits}f}")
+
+
+def _columns(compared: Iterable[BesidePrint]) -> str:
+    """Columns by mechanism and prior, as ``Ours-Exp w/o uncertainty (Acc@1, Acc@2)``."""
+    groups: dict[str, dict[str, None]] = {}
+    for one in compared:
+        groups.setdefault(one.group, {})[one.metric.label] = None
+    return ", ".join(f"{name} ({', '.join(metrics)})" for name, metrics in groups.items())
+
+
+def _unit(metric: Metric) -> Unit:
+    if metric.percent:
+        return "points"
+    return "percent" if metric.counts else "plain"
+
+
+def _kind(metrics: Iterable[Metric]) -> str:
+    """The names of metrics, those of the three places as one."""
+    ordered = sorted(metrics, key=list(METRIC.values()).index)
+    names = dict.fromkeys("Acc@k" if m.key.startswith("acc") else m.label for m in ordered)
+    return " and ".join(names)
+
+
+def _signed(text: str) -> str:
+    """With a true minus; nothing is −0."""
+    if not any(letter in "123456789" for letter in text):
+        text = text.lstrip("+-")
+    return text.replace("-", "−")

@@ -1,0 +1,115 @@
+"""The world of the reproduction is calibrated as its module says, and to nothing else."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from takifugu.numeric import Floats
+from takifugu.papers.composition.data import calibration, simulated
+from takifugu.papers.composition.data.calibration import (
+    at,
+    drawn_accuracies,
+    logarithms,
+    mean_accuracies,
+    printed_accuracies,
+    rounded,
+    search,
+    world_accuracies,
+)
+from takifugu.papers.composition.data.world_parameters import (
+    CALIBRATED,
+    PAPER_ROWS,
+    PRINTED_ACCURACIES,
+)
+from takifugu.papers.composition.experiments.printed import printed_numbers
+from takifugu.synthetic.check_in_counts import draw_check_in_counts
+from takifugu.synthetic.habits import HabitParameters
+
+FRESH = (9_001, 9_002, 9_003)  # neither of the search nor of the world that is measured
+
+
+def off(found: Floats) -> float:
+    """The root mean square of the differences to what is printed, in points."""
+    return float(np.sqrt(np.mean((found - printed_accuracies()) ** 2)))
+
+
+def test_only_ours_exp_s_accuracies_without_uncertainty_are_met(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    met = printed_accuracies()
+    assert met.shape == (3, 6)
+    assert met[:, 0].tolist() == pytest.approx([79.0, 63.1, 58.5])
+    assert met[:, -1].tolist() == pytest.approx([97.3, 93.0, 92.1])
+    read = []
+
+    def reading(family: str, mechanism: str, **about: Any) -> Any:
+        found = next(
+            n
+            for n in printed_numbers()
+            if (n.family, n.mechanism) == (family, mechanism)
+            and all(getattr(n, name) == value for name, value in about.items())
+        )
+        read.append((found.mechanism, found.uncertain, found.metric))
+        return found
+
+    monkeypatch.setattr(calibration, "printed_number", reading)
+    assert (printed_accuracies() == met).all()
+    marked = {(column.mechanism, column.uncertain, column.metric) for column in CALIBRATED}
+    assert set(read) == marked == {("Ours-Exp", False, f"acc@{place}") for place in (1, 2, 3)}
+
+
+def test_the_world_that_is_measured_is_none_of_the_search() -> None:
+    assert simulated.SEED not in range(1, calibration.WORLDS + 1)
+    assert rounded(PRINTED_ACCURACIES) == PRINTED_ACCURACIES
+    again = logarithms(at(logarithms(PRINTED_ACCURACIES)))
+    assert again == pytest.approx(logarithms(PRINTED_ACCURACIES), rel=1e-12)
+
+
+def test_the_search_finds_the_least_squares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On accuracies that are known functions of the parameters."""
+    wanted = at(logarithms(PRINTED_ACCURACIES) + np.array([-0.1, 0.15, -0.25]))
+
+    def known(parameters: HabitParameters, worlds: int) -> Floats:
+        assert worlds == 3
+        away = logarithms(parameters) - logarithms(wanted)
+        mixed = np.random.default_rng(1).normal(size=(18, 3)) @ (away + 0.3 * away**2)
+        return printed_accuracies() + mixed.reshape(3, 6)
+
+    monkeypatch.setattr(calibration, "mean_accuracies", known)
+    found = search(PRINTED_ACCURACIES, worlds=3, rounds=20)
+    assert logarithms(found) == pytest.approx(logarithms(wanted), abs=1e-3)
+
+
+@pytest.fixture(scope="module")
+def walked() -> list[Floats]:
+    """Accuracies on worlds that neither the search nor the measurement has."""
+    return [
+        drawn_accuracies(
+            draw_check_in_counts(
+                rows=PAPER_ROWS, rng=np.random.default_rng(seed), parameters=PRINTED_ACCURACIES
+            )
+        )
+        for seed in FRESH
+    ]
+
+
+def test_counts_of_the_search_stand_in_for_walked_ones(walked: list[Floats]) -> None:
+    """The habits are the same, the counts are drawn in another way."""
+    drawn = [world_accuracies(PRINTED_ACCURACIES, rng=np.random.default_rng(s)) for s in FRESH]
+    apart = np.mean(walked, axis=0) - np.mean(drawn, axis=0)
+    assert abs(float(apart.mean())) < 1.5 and float(np.abs(apart).max()) < 5
+
+
+def test_fresh_worlds_have_about_the_printed_accuracies(walked: list[Floats]) -> None:
+    assert off(np.mean(walked, axis=0)) < 2.5
+
+
+def test_other_numbers_of_the_model_do_worse() -> None:
+    kept = off(mean_accuracies(PRINTED_ACCURACIES, 3))
+    for axis, step in ((0, -0.5), (0, 0.5), (1, -0.3), (1, 0.3), (2, -0.5), (2, 0.5)):
+        moved = logarithms(PRINTED_ACCURACIES) + step * np.eye(3)[axis]
+        assert off(mean_accuracies(at(moved), 3)) > kept, (axis, step)
+    no_head = replace(PRINTED_ACCURACIES, head=1, boost=1.0)
+    assert off(mean_accuracies(no_head, 3)) > 2 * kept

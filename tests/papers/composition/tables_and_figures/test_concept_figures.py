@@ -1,0 +1,143 @@
+"""The conceptual figures show what was computed, at its place."""
+
+from itertools import product
+from math import log
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from takifugu.papers.composition.tables_and_figures.concept_figures import (
+    CAPTIONS,
+    LikelihoodVectors,
+    best_quilt,
+    concept_figures,
+    likelihood_figure,
+    likelihood_vectors,
+    quilt_figure,
+    write_concept_figures,
+)
+from tests.oracles import baselines as oracle
+from tests.oracles import nfc as nfc_oracle
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts(figure: object) -> list[str]:
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+    assert isinstance(figure, Figure)
+    return [
+        one.get_text()
+        for one in figure.findobj(lambda artist: isinstance(artist, Text))
+        if isinstance(one, Text)
+    ]
+
+
+@pytest.fixture(scope="module")
+def vectors() -> LikelihoodVectors:
+    return likelihood_vectors()
+
+
+def test_the_mechanisms_have_as_many_outputs_as_in_the_paper(vectors: LikelihoodVectors) -> None:
+    assert [len(one.outputs) for one in vectors.mechanisms] == [3, 2, 4]
+    assert vectors.picked == ((0, 0), (0, 2), (1, 1), (2, 3))
+    for one in vectors.mechanisms:
+        assert one.likelihood.sum(axis=1) == pytest.approx(1)
+
+
+def test_the_numbers_that_the_text_quotes_come_out(vectors: LikelihoodVectors) -> None:
+    assert vectors.vector(0)[1] == pytest.approx(0.2)  # λ₁[2]
+    assert vectors.vector(2)[0] == pytest.approx(0.7)  # λ₃[1]
+
+
+def test_the_losses_are_those_of_the_definition(vectors: LikelihoodVectors) -> None:
+    """By hand: given a = 0 the datasets 00 and 01 have probabilities 3/4 and 1/4."""
+    for one, loss in zip(vectors.mechanisms, vectors.losses, strict=True):
+        table = one.likelihood
+        given = (0.75 * table[0] + 0.25 * table[1], 0.25 * table[2] + 0.75 * table[3])
+        assert loss == pytest.approx(float(np.abs(np.log(given[0] / given[1])).max()))
+
+
+def test_the_condition_is_that_of_vertex_enumeration(vectors: LikelihoodVectors) -> None:
+    columns = np.concatenate([one.likelihood for one in vectors.mechanisms], axis=1)
+    table = columns.T.tolist()  # [output][dataset]
+    sides = ((0, 1), (2, 3))
+    worst = max(
+        nfc_oracle.least_epsilon(table, dataset, other)
+        for side, other in (sides, sides[::-1])
+        for dataset in side
+    )
+    assert vectors.needed == pytest.approx(worst, abs=1e-9)
+
+
+def test_every_likelihood_stands_in_the_figure(vectors: LikelihoodVectors) -> None:
+    shown = texts(likelihood_figure(vectors))
+    numbers = [float(text) for text in shown if text.replace(".", "").isdigit()]
+    every = [float(v) for one in vectors.mechanisms for v in one.likelihood.T.ravel()]
+    every += [float(v) for k in range(4) for v in vectors.vector(k)]
+    assert sorted(numbers) == pytest.approx(sorted(every), abs=1e-9)
+    assert sum(text.startswith("→ λ") for text in shown) == 4
+
+
+@pytest.mark.parametrize(
+    ("rows", "length", "epsilon"),
+    [
+        ([[0.8, 0.2], [0.2, 0.8]], 9, 1.0),
+        ([[0.6, 0.4], [0.3, 0.7]], 8, 0.7),
+        ([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]], 6, 1.5),
+        ([[0.95, 0.05], [0.05, 0.95]], 5, 1.0),
+    ],
+)
+def test_the_quilt_is_what_enumeration_finds(
+    rows: list[list[float]], length: int, epsilon: float
+) -> None:
+    found = best_quilt(np.array(rows), length, epsilon)
+    start = np.linalg.matrix_power(np.array(rows), 4096)[0].tolist()
+    law = oracle.chain_law(rows, start, length)
+    node = found.best.node
+    assert found.influence == pytest.approx(oracle.influence(law, node, found.quilt), abs=1e-9)
+    allowed = (epsilon - found.influence) / len(found.nearby)
+    assert found.best.to_dp == pytest.approx(allowed, rel=1e-9)
+    assert node in found.nearby
+    assert not set(found.nearby) & set(found.quilt)
+    for j in range(length):
+        alone = oracle.influence(law, node, [j]) if j != node else 0.0
+        assert found.single[j] == pytest.approx(alone, abs=1e-9)
+
+
+def test_the_drawn_quilt_is_on_both_sides_and_to_scale() -> None:
+    found = best_quilt(np.array([[0.8, 0.2], [0.2, 0.8]]), 25, 1.0)
+    assert len(found.quilt) == 2
+    apart = [abs(j - found.best.node) for j in found.quilt]
+    assert found.influence == pytest.approx(sum(log((1 + 0.6**d) / (1 - 0.6**d)) for d in apart))
+    above, below = quilt_figure(found).axes
+    (places,) = (one.get_offsets() for one in above.collections)
+    assert np.asarray(places)[:, 0].tolist() == list(range(25))
+    heights = [bar.get_height() for bar in below.patches]  # type: ignore[attr-defined]
+    assert heights == pytest.approx(found.single.tolist())
+    shown = [one.get_text() for one in below.texts]
+    assert len(shown) == 1
+    assert "0.3117" in shown[0]
+    assert "0.07648" in shown[0]
+
+
+def test_a_quilt_on_one_side_and_none_at_all_are_drawn() -> None:
+    none = best_quilt(np.array([[0.99, 0.01], [0.01, 0.99]]), 4, 0.5)
+    assert none.quilt == ()
+    assert none.influence == pytest.approx(0, abs=1e-12)
+    assert list(none.nearby) == [0, 1, 2, 3]
+    assert quilt_figure(none).axes
+
+
+def test_figures_are_written_twice_and_the_same_every_time(tmp_path: Path) -> None:
+    files = write_concept_figures(tmp_path / "one")
+    names = [f"{name}{end}" for name, end in product(CAPTIONS, (".svg", ".png"))]
+    assert [path.name for path in files] == names
+    write_concept_figures(tmp_path / "two")
+    for name in names:
+        first, second = ((tmp_path / folder / name).read_bytes() for folder in ("one", "two"))
+        assert first == second
+        assert len(first) > 1000
+    assert set(concept_figures()) == set(CAPTIONS)

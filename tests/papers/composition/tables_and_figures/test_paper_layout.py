@@ -1,0 +1,252 @@
+"""Printed numbers stand beside ours where they belong; calibrated ones are in no agreement."""
+
+import csv
+import io
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from takifugu.papers.composition.experiments.measurements import Cell, Estimate, PrintedColumn
+from takifugu.papers.composition.experiments.printed import printed_number, printed_numbers
+from takifugu.papers.composition.results import DatasetSummary, Results
+from takifugu.papers.composition.tables_and_figures import formats
+from takifugu.papers.composition.tables_and_figures import paper_layout_formats as writers
+from takifugu.papers.composition.tables_and_figures.paper_layout import (
+    LINES,
+    PaperLayout,
+    all_layouts,
+    layouts,
+)
+from takifugu.papers.composition.tables_and_figures.paper_tables import tables
+from takifugu.papers.composition.tables_and_figures.print_agreement import (
+    agreement_lines,
+    agreements,
+    all_beside_print,
+    printed_belong,
+)
+from takifugu.papers.composition.tables_and_figures.result_files import write_tables
+from tests.papers.composition import synthetic_cells
+from tests.papers.composition.synthetic_cells import CALIBRATED, PAPER_ROWS
+from tests.papers.composition.tables_and_figures.test_paper_tables import Counter
+
+PAPER_SIZE = synthetic_cells.about(rows=PAPER_ROWS, calibrated=CALIBRATED)
+WRITERS: tuple[Callable[[PaperLayout], str], ...] = (
+    writers.markdown,
+    writers.as_csv,
+    writers.latex,
+    writers.html,
+)
+
+
+def printed_cells(off: float = 0.0) -> tuple[Cell, ...]:
+    """Cells that measured what is printed, and ``off`` more of it."""
+    made = []
+    for cell in synthetic_cells.cells():
+        measured = {}
+        for metric, one in cell.measured.items():
+            number = printed_number(
+                "foursquare",
+                cell.mechanism,
+                uncertain=cell.uncertain,
+                epsilon=cell.epsilon,
+                metric=metric,
+            )
+            if number is None:
+                measured[metric] = one
+            elif metric == "l1":
+                measured[metric] = Estimate(number.value * (1 + off), 0.004)
+            else:
+                measured[metric] = Estimate(number.value + off, 0.004)
+        made.append(replace(cell, measured=measured))
+    return tuple(made)
+
+
+@pytest.fixture(scope="module")
+def made() -> tuple[PaperLayout, ...]:
+    return layouts(PAPER_SIZE, printed_cells(0.02))
+
+
+@pytest.mark.parametrize(
+    ("about", "belong"),
+    [
+        (synthetic_cells.about(origin="paper"), True),
+        (synthetic_cells.about(origin="paper", family="capture24"), False),  # none are printed
+        (synthetic_cells.about(rows=PAPER_ROWS), True),
+        (synthetic_cells.about(rows=PAPER_ROWS, family="capture24"), False),
+        (synthetic_cells.about(rows=3_000_000, calibrated=CALIBRATED), False),
+        (synthetic_cells.about(origin="real", rows=PAPER_ROWS), False),
+    ],
+)
+def test_printed_numbers_belong_to_the_papers_data_and_to_a_world_of_its_size(
+    about: DatasetSummary, belong: bool
+) -> None:
+    cells = synthetic_cells.cells()
+    assert printed_belong(about) is belong
+    assert len(layouts(about, cells)) == 2 * belong
+    assert len(all_beside_print(about, cells)) == len(printed_numbers()) * belong == 144 * belong
+    entries = [e for table in tables(about, cells) for row in table.rows for es in row.entries
+               for e in es or ()]  # fmt: skip
+    assert sum(bool(e.printed and e.difference) for e in entries) == 144 * belong
+
+
+def test_the_columns_are_those_of_the_paper(made: tuple[PaperLayout, ...]) -> None:
+    mechanisms = [("Ours-Exp", False), ("MQM, split budget", False), ("Ours-Exp", True),
+                  ("MQM, split budget", True)]  # fmt: skip
+    for table, metrics in zip(
+        made, (["acc@1", "acc@2", "acc@3"], ["hit", "ndcg", "l1"]), strict=True
+    ):
+        assert [(c.mechanism, c.uncertain, c.metric.key) for c in table.columns] == [
+            (*mechanism, metric) for mechanism in mechanisms for metric in metrics
+        ]
+        assert [row.epsilon for row in table.rows] == ["0.5", "1", "2", "3", "4", "5"]
+        assert len(table.groups) == 4 and table.width == 3
+    assert [c.calibrated for c in made[0].columns] == [True] * 3 + [False] * 9
+    assert not any(c.calibrated for c in made[1].columns)
+
+
+def test_every_number_stands_beside_the_printed_one_with_the_difference(
+    made: tuple[PaperLayout, ...],
+) -> None:
+    accuracy, ranking = made
+    first = accuracy.rows[0].entries[0]
+    assert first is not None
+    assert (first.mean, first.printed, first.difference) == ("81.0", "79.0", "+2.0")
+    texts = [e.printed for row in accuracy.rows for e in row.entries if e is not None]
+    assert texts == [n.text for n in printed_numbers() if n.metric.startswith("acc")]
+    hit, ndcg, l1 = ranking.rows[0].entries[:3]
+    assert hit is not None and ndcg is not None and l1 is not None
+    assert (ndcg.mean, ndcg.printed, ndcg.difference) == ("0.957", "0.937", "+0.020")
+    assert (l1.mean, l1.printed, l1.difference) == ("780", "765", "+15")
+    less = layouts(PAPER_SIZE, printed_cells(-0.02))[0].rows[0].entries[0]
+    same = layouts(PAPER_SIZE, printed_cells())[0].rows[0].entries[0]
+    assert less is not None and less.difference == "−2.0"
+    assert same is not None and same.difference == "0.0"
+
+
+def test_the_better_of_two_is_bold_where_both_measure_the_same(
+    made: tuple[PaperLayout, ...],
+) -> None:
+    for table in made:
+        for row in table.rows:
+            assert [bool(e and e.best) for e in row.entries] == ([True] * 3 + [False] * 3) * 2
+
+
+def test_calibrated_columns_are_in_no_agreement() -> None:
+    cells = list(printed_cells())
+    spoiled = [
+        replace(c, measured={**c.measured, "acc@1": Estimate(0.0, 0.0)})
+        if (c.mechanism, c.uncertain) == ("Ours-Exp", False)
+        else c
+        for c in cells
+    ]
+    for given in (cells, spoiled):
+        found = {one.kind: one for one in agreements(all_beside_print(PAPER_SIZE, given))}
+        assert [one.columns for one in found.values()] == [13, 4, 4]
+        assert sum(one.numbers for one in found.values()) == 144 - 18
+        assert all(one.largest < 1e-12 and one.inside == one.numbers for one in found.values())
+    not_calibrated = synthetic_cells.about(rows=PAPER_ROWS)
+    worst = agreements(all_beside_print(not_calibrated, spoiled))[0]
+    assert worst.columns == 16 and worst.largest == pytest.approx(0.973)
+    assert worst.numbers - worst.inside == 6
+
+
+@pytest.mark.parametrize("off", [0.03, -0.03])
+def test_agreement_is_how_far_off_the_predictions_are(off: float) -> None:
+    for one in agreements(all_beside_print(PAPER_SIZE, printed_cells(off))):
+        assert one.mean == pytest.approx(0.03) and one.largest == pytest.approx(0.03)
+        assert one.bias == pytest.approx(off)
+        assert len(one.by_group) == 4
+        assert list(one.by_group.values()) == pytest.approx([0.03] * 4)
+        # a printed count is off by less than our ± of 0.004 rows only after rounding
+        assert one.inside == 0 or one.unit == "percent"
+
+
+def test_a_column_is_calibrated_by_mechanism_prior_and_metric() -> None:
+    one = PrintedColumn("MQM, split budget", True, "ndcg")
+    about = synthetic_cells.about(rows=PAPER_ROWS, calibrated=(one,))
+    marked = [n for n in all_beside_print(about, synthetic_cells.cells()) if n.calibrated]
+    assert {n.column for n in marked} == {one} and len(marked) == 6
+    lines = agreement_lines(about, all_beside_print(about, synthetic_cells.cells()))
+    assert len(lines) == 2 + 3  # what was calibrated, what was predicted, and each kind of number
+    assert len(agreement_lines(PAPER_SIZE, all_beside_print(PAPER_SIZE, printed_cells()))) == 6
+    paper = synthetic_cells.about(origin="paper")
+    assert len(agreement_lines(paper, all_beside_print(paper, synthetic_cells.cells()))) == 1 + 3
+    assert agreement_lines(about, ()) == ()
+
+
+def test_every_format_has_every_number(made: tuple[PaperLayout, ...]) -> None:
+    for table in made:
+        rows = list(csv.DictReader(io.StringIO(writers.as_csv(table))))
+        assert len(rows) == 72
+        entries = [e for row in table.rows for e in row.entries if e is not None]
+        for row, entry in zip(rows, entries, strict=True):
+            assert (row["mean"], row["half"], row["printed"]) == (
+                entry.mean, entry.half, entry.printed,
+            )  # fmt: skip
+            assert float(row["difference"]) == float(entry.difference.replace("−", "-"))
+        assert sum(int(row["calibrated"]) for row in rows) == 6 * sum(
+            c.calibrated for c in table.columns
+        )
+        for write in WRITERS[::2]:
+            text = write(table)
+            assert all(entry.mean in text and entry.printed in text for entry in entries)
+        counter = Counter()
+        counter.feed(writers.html(table))
+        assert not counter.open and counter.seen["td"] == 6 * len(LINES) * 12
+
+
+def test_every_format_says_that_data_is_simulated(made: tuple[PaperLayout, ...]) -> None:
+    paper = layouts(synthetic_cells.about(origin="paper"), synthetic_cells.cells())
+    for write in WRITERS:
+        assert all("SIMULATED DATA" in write(table) for table in made)
+        assert not any("SIMULATED DATA" in write(table) for table in paper)
+
+
+def test_markdown_rows_are_equally_long(made: tuple[PaperLayout, ...]) -> None:
+    for table in made:
+        lines = [ln for ln in writers.markdown(table).splitlines() if ln.startswith("|")]
+        assert len(lines) == 2 + 6 * 3 and {ln.count("|") for ln in lines} == {15}
+
+
+def test_what_was_not_measured_is_left_empty() -> None:
+    some = tuple(c for c in printed_cells() if (c.mechanism, c.epsilon) != ("Ours-Exp", 2.0))
+    table = layouts(PAPER_SIZE, some)[0]
+    assert [e is None for e in table.rows[2].entries] == ([True] * 3 + [False] * 3) * 2
+    assert all(write(table) for write in WRITERS)
+
+
+def test_both_layouts_are_written_and_compile(tmp_path: Path) -> None:
+    results = Results((PAPER_SIZE, synthetic_cells.about("other")),
+                      (*printed_cells(), *synthetic_cells.cells("other")))  # fmt: skip
+    assert len(all_layouts(results)) == 2
+    files = write_tables(results, tmp_path)
+    names = {path.name for path in files}
+    for sheet in ("accuracy", "ranking"):
+        assert {f"world-{sheet}-beside-print{end}" for end in (".md", ".csv", ".tex")} <= names
+    assert not any("other" in name and "print" in name for name in names)
+    found = shutil.which("pdflatex")
+    if found is None:
+        pytest.skip("pdflatex is not installed")
+    done = subprocess.run(  # noqa: S603
+        [found, "-interaction=nonstopmode", "-halt-on-error", "all.tex"],
+        cwd=tmp_path, capture_output=True, check=False,
+    )  # fmt: skip
+    said = done.stdout.decode("utf-8", "replace")
+    if "not found" in said:
+        pytest.skip("pdflatex lacks a package")
+    assert done.returncode == 0, said[-2000:]
+
+
+def test_latex_has_as_many_columns_as_it_says(made: tuple[PaperLayout, ...]) -> None:
+    for table in made:
+        text = writers.latex(table)
+        assert rf"\begin{{tabular}}{{cl{'c' * 12}}}" in text
+        rows = [ln for ln in text.splitlines() if re.match(r"[0-9.]* ?& (ours|printed|diff)", ln)]
+        assert len(rows) == 18
+        assert all(len(re.findall(r"(?<!\\)&", ln)) == 13 for ln in rows)
+    assert formats.latex_text("†") == r"\dag{}"

@@ -1,0 +1,139 @@
+"""Plain tables in every format, and the tables of definitions and baselines."""
+
+import csv
+import io
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from takifugu.papers.composition.appendix_page import FITTED, STORED
+from takifugu.papers.composition.definitions.composition_recheck import odds_of_runs
+from takifugu.papers.composition.definitions.composition_table import DEFINED, composition_rows
+from takifugu.papers.composition.experiments.compared_chains import (
+    METHODS,
+    read_chain_allowances,
+    stored_chains,
+)
+from takifugu.papers.composition.tables_and_figures.appendix_files import write_appendix
+from takifugu.papers.composition.tables_and_figures.baseline_figure import (
+    HEADS,
+    NOT_APPLICABLE,
+    STYLES,
+    TABLED,
+    TABLED_OTHERS,
+    baseline_figure,
+    baseline_table,
+    fitted_table,
+)
+from takifugu.papers.composition.tables_and_figures.definition_table import (
+    definition_document,
+    definition_table,
+)
+from takifugu.papers.composition.tables_and_figures.plain_tables import (
+    PlainTable,
+    write_plain_tables,
+)
+
+SMALL = PlainTable("small", "A & B", "100 % of it", ("a", "b|c"), (("=1", "x_y"),), (1.0, 2.0))
+
+
+def test_every_format_says_the_same(tmp_path: Path) -> None:
+    assert r"| =1 | x_y |" in SMALL.markdown()
+    assert r"| a | b\|c |" in SMALL.markdown()
+    assert list(csv.reader(io.StringIO(SMALL.csv()))) == [["a", "b|c"], ["'=1", "x_y"]]
+    assert r"=1 & x\_y \\" in SMALL.latex()
+    assert r"A \& B. 100 \% of it" in SMALL.latex()
+    assert "A &amp; B" in SMALL.part().html()
+    files = write_plain_tables([SMALL], tmp_path)
+    assert [path.name for path in files] == ["small.md", "small.csv", "small.tex"]
+    assert files[0].read_text(encoding="utf-8") == SMALL.markdown()
+
+
+def test_a_row_that_is_too_short_is_refused() -> None:
+    with pytest.raises(ValueError, match="2 cells"):
+        PlainTable("x", "x", "x", ("a", "b"), (("1",),), (1.0, 1.0))
+
+
+def test_the_definitions_stand_in_order_and_lose_no_letter_in_latex() -> None:
+    rows = composition_rows()
+    table = definition_table(rows)
+    assert [row[0] for row in table.rows] == [one.definition for one in DEFINED]
+    (different,) = [row for row in table.rows if "not as printed" in row[3]]
+    assert different[0].startswith("Noiseless")
+    assert "?" not in table.latex()
+
+
+def test_a_witness_can_be_checked_from_the_file_alone() -> None:
+    rows = composition_rows()
+    document = json.loads(json.dumps(definition_document(rows)))
+    for row in rows:
+        one = document[row.about.key]
+        assert one["composes"] == row.composes
+        if row.composes == "yes":
+            assert one["compared"]
+            continue
+        world = row.about.world()
+        assert list(one["likelihood"]) == [str(data) for data in world.universe.datasets]
+        read = [[Fraction(p) for p in chances] for chances in one["likelihood"].values()]
+        for runs, said in ((1, "exp_loss_of_one_run"), (one["runs"], "exp_loss_of_the_runs")):
+            odds = odds_of_runs(world, read, runs)
+            assert one[said] == ("infinity" if isinstance(odds, float) else str(odds))
+
+
+def test_baselines_that_do_not_apply_have_no_number() -> None:
+    table = baseline_table(stored_chains(STORED))
+    assert table.columns[1:] == tuple(HEADS[method] for method in METHODS)
+    assert len(table.rows) == len(TABLED) + len(TABLED_OTHERS) + 5
+    absorbing = next(row for row in table.rows if row[0] == "Cao et al., two states")
+    assert absorbing[2:5] == (f"{NOT_APPLICABLE} (∞)", NOT_APPLICABLE, NOT_APPLICABLE)
+    assert "?" not in table.latex()
+    fitted = fitted_table(read_chain_allowances(FITTED, any_version=True))
+    assert [row[0] for row in fitted.rows] == ["states", "entries", *METHODS]
+    assert all(cell.startswith(NOT_APPLICABLE) for cell in fitted.rows[3][1:])
+    assert "GK16 applies to 0 of" in fitted.caption
+
+
+def test_no_line_of_the_figure_is_hidden() -> None:
+    """Lines that agree differ in width and dashes, and every bound is in the legend."""
+    figure = baseline_figure(stored_chains(STORED))
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [*STYLES, "applies no further"]
+    assert set(STYLES) == set(METHODS)
+    assert len({style[:3] for style in STYLES.values()}) == len(METHODS)
+    left, right = figure.axes
+    assert left.get_ylim() == right.get_ylim()
+    for axes in (left, right):
+        assert axes.get_title()
+        assert axes.get_xlabel()
+
+
+def test_the_appendix_of_a_run_without_figures_is_its_fitted_chains(tmp_path: Path) -> None:
+    def progress(*_: object) -> None:
+        raise AssertionError("nothing is computed")
+
+    nothing = write_appendix(tmp_path, [], progress, concepts=False)
+    assert (nothing.files, nothing.drawings, nothing.tables) == ((), (), ())
+    fitted = read_chain_allowances(FITTED, any_version=True)
+    some = write_appendix(tmp_path, fitted, progress, concepts=False)
+    assert [path.relative_to(tmp_path).as_posix() for path in some.files] == [
+        "fitted-baselines.json",
+        *(f"tables/baselines-fitted.{end}" for end in ("md", "csv", "tex")),
+    ]
+    assert read_chain_allowances(some.files[0]) == fitted
+
+
+def test_the_whole_appendix(tmp_path: Path) -> None:
+    from takifugu.papers.composition.experiments.compared_chains import write_chain_allowances
+
+    made = stored_chains(STORED)
+    known = (*made.equal, *made.unequal, *made.published)
+    write_chain_allowances(known, tmp_path / "work" / "baselines.json")
+    steps: list[str] = []
+    written = write_appendix(tmp_path, [], lambda what, *_: steps.append(what), concepts=True)
+    assert set(steps) == {"definitions"}
+    assert len(written.drawings) == 3
+    assert [table.key for table in written.tables] == ["definitions", "baselines"]
+    assert all(path.stat().st_size > 0 for path in written.files)
+    assert len(written.files) == 1 + 3 * 2 + 2 * 3
