@@ -9,13 +9,16 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 SPARK ?=
 EXTRAS := tables$(if $(SPARK),$(shell echo ,)spark)
 TESTABLE := .venv/.testable-$(EXTRAS)
+NIGHTLY := .venv/.nightly-$(EXTRAS)
+# `make nightly ONLY=nightly` runs the tests of one marker.
+ONLY ?=
 
 # A folder of real data for `make reproduction DATA=folder`; without one, simulated worlds only.
 DATA ?=
 # Every command is a process of its own: compiled modules are kept, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo serve-demo test check format lint types imports bench docs wheel reproduction clean
+.PHONY: demo serve-demo test nightly check format lint types imports bench docs wheel reproduction clean
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -26,6 +29,9 @@ serve-demo: $(SERVING)
 
 test: $(TESTABLE)
 	$(BIN)/python -m pytest -q -n auto -rs
+
+nightly: $(NIGHTLY)
+	DEEP=1 $(BIN)/python -m pytest -q -n auto -rs $(if $(ONLY),-m "$(ONLY)")
 
 check: lint types imports test
 
@@ -80,10 +86,14 @@ $(SERVING): $(NEEDS)
 
 $(READY): $(NEEDS)
 	$(PIP) -e '.[dev]'
-	$(PIP) --no-deps pgmpy  # for its network files; never imported
+	$(PIP) --no-deps pgmpy  # for its network files; `make nightly` imports it
 	touch $@ $(INSTALLED) $(SERVING)
 
 $(TESTABLE): $(NEEDS)
 	$(PIP) -e '.[dev,$(EXTRAS)]'
 	$(PIP) --no-deps pgmpy
 	touch $@ $(READY) $(INSTALLED) $(SERVING)
+
+$(NIGHTLY): $(NEEDS)
+	$(PIP) -e '.[nightly,$(EXTRAS)]'
+	touch $@ $(TESTABLE) $(READY) $(INSTALLED) $(SERVING)

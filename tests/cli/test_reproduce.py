@@ -66,6 +66,7 @@ def test_every_cell_is_filled(made: tuple[dict[str, Any], Path]) -> None:
     facts, out = made
     (data,) = facts["datasets"]
     assert (data["key"], data["origin"], data["groups"], data["labels"]) == ("sleep", "real", 2, 5)
+    assert data["beside_print"] == []  # real data that is not the paper's
     assert data["cells"] == 6 * 2 * 6  # mechanisms and Majority, with and without, each ε
     results = json.loads((out / "results.json").read_text())
     assert len(results["cells"]) == data["cells"] and len(results["shifted"]) == 5 * 6

@@ -37,7 +37,7 @@ from takifugu.priors.prior import Prior
 from takifugu.priors.secret_distance import check_distance
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
-from takifugu.translation.accounting.largest_epsilon import largest_within
+from takifugu.translation.accounting.largest_epsilon import UNUSED, largest_within
 from takifugu.translation.accounting.totals import total_to_pufferfish
 from takifugu.translation.bounds import EXACT, Binding, Bound, TransportBound, Witness
 from takifugu.translation.entry_costs import EntryCosts, check_labels, labels_of
@@ -351,7 +351,7 @@ class Translation(ByContent, LossTranslation):
         found = largest_within(
             lambda factor: self.cost_bound(charged(factor)).value,
             target,
-            tolerance=min(self.tolerance, 1e-9) if self._numbers else self.tolerance,
+            tolerance=1e-9 if self._numbers else UNUSED,
             first=first or None,
             most=most,
             nearby=nearby,

@@ -55,10 +55,10 @@ def run_reproduce(
 
     With --data on the sources found there; without it on synthetic worlds, and every table says so.
     An interrupted run is continued. Keys of the JSON object: what, page, manifest,
-    files, datasets (key, title, family, origin, groups, labels, length, cells), findings (data,
-    claim, verdict, holds; shown, tied, open, contradicted: the numbers of comparisons; detail),
-    beside_print (how far our numbers are from the printed ones, a line each), notices (what was
-    missing), seconds.
+    files, datasets (key, title, family, origin, groups, labels, length, cells, beside_print: lines
+    on how far its numbers are from the printed ones), findings (data, claim, verdict, holds; shown,
+    tied, open, contradicted: the numbers of comparisons; detail), notices (what was missing),
+    seconds.
     """
     if what not in WHAT:
         raise InvalidOption("WHAT", given=f"is {what!r}", needed=f"be one of {', '.join(WHAT)}")
@@ -153,11 +153,11 @@ def _facts(what: str, made: "Reproduction") -> dict[str, Any]:
                 "labels": one.labels,
                 "length": one.length,
                 "cells": len(made.results.of(one.key)),
+                "beside_print": list(print_lines(one, made.results)),
             }
             for one in made.results.about
         ],
         "findings": [{**vars(one), "verdict": word(one)} for one in made.findings],
-        "beside_print": print_lines(made.results),
         "notices": list(made.notices),
         "seconds": made.seconds,
     }
@@ -173,6 +173,6 @@ def _print(made: "Reproduction") -> None:
             if found.data == one.key:
                 echo(f"  {word(found)}: {found.claim}")
                 echo(f"    {found.detail}")
-    for line in print_lines(made.results):
-        echo(f"beside print: {line}")
+        for line in print_lines(one, made.results):
+            echo(f"  beside print: {line}")
     echo(f"{len(made.files)} files in {made.seconds:.0f} s; the page is {made.page}")

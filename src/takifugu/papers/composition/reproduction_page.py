@@ -121,11 +121,12 @@ def _short(results: Results) -> Iterator[str]:
         yield "Not supported:\n"
         yield from (f"- {titles[one.data]}: {one.claim}: {one.detail}." for one in short)
         yield ""
-    beside = print_lines(results)
-    if beside:
-        yield "Beside the printed tables:\n"
-        yield from (f"- {line}" for line in beside)
-        yield ""
+    for one in results.about:
+        lines = print_lines(one, results)
+        if lines:
+            yield f"Beside the printed tables: {one.title}.\n"
+            yield from (f"- {line}" for line in lines)
+            yield ""
     yield f"![Acc@1 on every dataset]({FIGURES}/overview.svg)\n"
 
 

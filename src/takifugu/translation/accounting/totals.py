@@ -38,9 +38,12 @@ if TYPE_CHECKING:
 
 ORDERS = tuple(1 + 2**k for k in range(2, 13))  # spaced by 2: the best is √2 away at most
 MARGIN = 2.0**-44  # more than the rounding of the few operations that it covers
-STEP = 1e-4  # relative distance at which the search for the least ε stops
+STEP = 2e-7  # relative distance at which the search for the least ε stops
+FASTEST = 0.9  # how much of a change of ε may change what is needed, for the next step
+REFINED = 3  # steps back from an ε that is enough
 LEAST = 1e-3  # the ε that an entry with δ alone is given: the lemma needs one
 ROUNDS = 200
+CUT = Fraction(1, 10**6)
 LARGEST = 700.0  # beyond it e^ε is not a float
 
 LossAtLeast = Callable[[float], tuple[float, float]]  # ε to some ε′ ≥ ε, and the loss of ε′
@@ -126,7 +129,7 @@ def total_to_pufferfish(loss_at: LossAtLeast, total: Total, delta: Fraction) -> 
     """An ε, rounded up, at which ``total`` is (ε, δ)-Pufferfish private; infinite if none is known.
 
     The least A is searched for from below: the loss of A decides how much of δ one entry may use,
-    and that decides the A that is needed. It ends a ten-thousandth above the least.
+    and that decides the A that is needed. It ends a millionth above the least.
     """
     total = total.without_values
     if not (total.delta or total.rho):
@@ -145,15 +148,29 @@ def joint_to_pufferfish(loss_at: LossAtLeast, totals: Sequence[Total], delta: Fr
     if first is None:
         return inf
     dp, loss = loss_at(max(float_up(first), LEAST))
+    best, tried, before = inf, 0, (0.0, 0.0)
     for _ in range(ROUNDS):
         if not loss <= LARGEST:
-            return inf
+            return best
         needed = _most(totals, share(dp, loss, room))
+        known = dp * 1.05 if needed is None else float_up(needed)
+        aim = known
+        if needed is not None and before[1] and dp != before[0]:
+            rate = (known - before[1]) / (dp - before[0])  # of what is needed, with what is given
+            aim = dp + (known - dp) / (1 - min(max(rate, 0.0), FASTEST))
         if needed is not None and needed <= Fraction(dp):
-            return loss
-        least = dp * 1.05 if needed is None else float_up(needed) * (1 + STEP)
-        dp, loss = loss_at(max(least, dp * (1 + STEP)))
-    return inf
+            best, tried = min(best, loss), tried + 1
+            if dp - known <= 2 * STEP * dp or tried > REFINED:
+                return best
+        else:
+            aim = max(aim, dp)
+        before = (dp, known if needed is not None else 0.0)
+        dp, loss = loss_at(max(aim, LEAST) * (1 + STEP))
+        if dp == before[0]:  # a table has no point between
+            if best < inf:
+                return best
+            dp, loss = loss_at(dp * (1 + STEP))
+    return best
 
 
 def _most(totals: Sequence[Total], delta: Fraction) -> Fraction | None:
@@ -167,9 +184,10 @@ def rho_within(translation: "LossTranslation", epsilon: float, delta: Fraction) 
     """The ρ per entry that a Pufferfish (ε, δ) allows if nothing else is released, rounded down."""
     allowed = Fraction(float(translation.to_dp(epsilon)))
     rho = Filter.of(allowed, Fraction(epsilon), delta).room(Total(), Concentrated(0))
-    cut = Fraction(999, 1000)
+    cut = CUT
     for _ in range(ROUNDS):
-        rho *= cut  # the search above ends a little high
+        rho *= 1 - min(cut, Fraction(1, 2))  # the search above ends a little high
+        cut *= 2
         if rho <= 0:
             break
         if translation.total_to_pufferfish(Total(rho=rho), delta) <= epsilon:

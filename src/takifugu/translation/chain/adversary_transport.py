@@ -16,13 +16,13 @@ step over that hull is a bound too, and the lesser of both holds.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from takifugu._rounding import up
-from takifugu.errors import UnsoundRequest
+from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
@@ -31,7 +31,7 @@ from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
 from takifugu.translation.chain.adversary_witness import strongest_witness
 from takifugu.translation.chain.chain_entries import secret_entries
 from takifugu.translation.chain.chain_losses import chain_losses
-from takifugu.translation.chain.chain_transport import joined
+from takifugu.translation.chain.chain_transport import ChainTransport, joined
 from takifugu.translation.chain.cost_levels import CostLevels
 from takifugu.translation.chain.entry_laws import (
     law_slack,
@@ -129,8 +129,24 @@ class AdversaryTransport(TransportBound):
         )
 
     def largest(self, target: float) -> float:
-        """The largest constant ε whose loss is at most ``target``."""
-        return largest_within(lambda e: self.uniform(e).value, target, tolerance=self._tolerance)
+        """The largest constant ε whose loss is at most ``target``.
+
+        The search begins at that of the stationary chain, which is quick and not far.
+        """
+        plain = self._plain
+        first = None if plain is None else plain.largest(target) or None
+        return largest_within(lambda e: self.uniform(e).value, target, first=first)
+
+    @cached_property
+    def _plain(self) -> ChainTransport | None:
+        """The same chain against somebody who knows no more than that it is stationary."""
+        if not self._chain.homogeneous:
+            return None
+        try:
+            chain = replace(self._chain, start="stationary", known="none")
+            return ChainTransport(chain, self._secrets, tolerance=self._tolerance)
+        except (InvalidPrior, UnsoundRequest):
+            return None
 
     def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
         """Randomised response, against the start or the known entries that make it leak most."""

@@ -357,22 +357,17 @@ class ChainTransport(TransportBound):
                     return None
                 return lambda other: estimate(off_diagonal(self._size, other))
 
-            found = largest_within(loss, target, tolerance=self._tolerance, nearby=nearby)
+            found = largest_within(loss, target, nearby=nearby)
             if found > 0:
                 return found
-        if self.walked or self._sides_chosen or self._blocks > 1 or target == 0:
-            return largest_within(
-                lambda e: self.uniform(e).value, target, tolerance=self._tolerance
+        first = None
+        if not (self.walked or self._sides_chosen or self._blocks > 1 or target == 0):
+            # the search starts each ε from the one before; a fresh start must confirm the result
+            found, _ = unbounded_allowance(
+                self._chain.transition, target, tolerance=self._tolerance
             )
-        found, _ = unbounded_allowance(self._chain.transition, target, tolerance=self._tolerance)
-        # the search starts each ε from the one before; a fresh start must confirm the result
-        for _ in range(8):
-            if found == 0 or self.uniform(found).value <= target:
-                return found
-            found *= 1 - self._tolerance / 2
-        return largest_within(
-            lambda e: self.uniform(e).value, target, tolerance=self._tolerance, first=found
-        )
+            first = found or None
+        return largest_within(lambda e: self.uniform(e).value, target, first=first)
 
     def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
         """Randomised response around the worst entry, on the pairs with the largest bounds."""

@@ -149,7 +149,7 @@ class HigherOrderTransport(TransportBound):
 
     def largest(self, target: float) -> float:
         """The largest constant ε whose loss is at most ``target``."""
-        return largest_within(lambda e: self.uniform(e).value, target, tolerance=self._tolerance)
+        return largest_within(lambda e: self.uniform(e).value, target)
 
     def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
         """Randomised response on the values around the worst entry."""

@@ -146,7 +146,7 @@ class IntervalTransport(TransportBound):
 
     def largest(self, target: float) -> float:
         """The largest constant ε whose loss is at most ``target``."""
-        return largest_within(lambda e: self.uniform(e).value, target, tolerance=self._tolerance)
+        return largest_within(lambda e: self.uniform(e).value, target)
 
     def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
         """The witness of one chain within the bounds: the middle one, stationary."""

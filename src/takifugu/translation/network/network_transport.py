@@ -21,7 +21,6 @@ from takifugu.translation.network.network_witness import best_witness
 from takifugu.translation.network.walk_losses import PairwiseWalks
 
 Model = BayesianNetwork | MarkovRandomField
-WITHIN = 0.004  # relative: how close an allowance is to the largest where bounds take long
 WIDE = 0.1  # relative: bounds that are further apart are said to be
 NARROW = 0.01  # bounds this close to each other are not improved by another method
 Losses = TypeVar("Losses", AttractiveLosses, NetworkLosses)
@@ -87,11 +86,10 @@ class NetworkTransport(TransportBound):
         if guess is None:
             return largest_within(lambda e: self.uniform(e).value, target)
         estimate = guess
-        first = largest_within(estimate, target * (1 - WITHIN / 2), tolerance=WITHIN / 4)
+        first = largest_within(estimate, target)
         return largest_within(
             lambda e: self.uniform(e).value,
             target,
-            tolerance=WITHIN,
             first=first or None,
             nearby=lambda _: estimate,
         )

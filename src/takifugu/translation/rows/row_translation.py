@@ -11,7 +11,6 @@ largest of them.
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property
 from math import inf
 from typing import Any, ClassVar
 
@@ -141,7 +140,6 @@ class RowTranslation(ByContent, LossTranslation):
         found = largest_within(
             loss,
             pufferfish,
-            tolerance=self.tolerance,
             first=(pufferfish - before) / size * NEARLY,
             most=MOST_GAINED * pufferfish / size,
         )
@@ -164,11 +162,6 @@ class RowTranslation(ByContent, LossTranslation):
         if any(kept != Secrets() for kept in self.secrets.values()):
             return None
         return Cost.of({Column(column, ANY): epsilon for column in self.secrets})
-
-    @cached_property
-    def tolerance(self) -> float:
-        """How close to the largest factor a search ends."""
-        return 1e-4
 
 
 def maximal(costs: Iterable[Cost]) -> tuple[Cost, ...]:

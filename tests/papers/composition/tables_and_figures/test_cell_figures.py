@@ -81,6 +81,25 @@ def test_noise_that_uncertainty_does_not_change_is_one_line() -> None:
     assert [len(lines) for lines in drawn] == [2, 1]
 
 
+@pytest.mark.parametrize("rows", [1234, synthetic_cells.PAPER_ROWS])
+def test_printed_numbers_are_drawn_where_they_belong(rows: int) -> None:
+    about = synthetic_cells.about(rows=rows, calibrated=synthetic_cells.CALIBRATED)
+    figure = drawings.accuracy_figure(about, CELLS)
+    found = [
+        [(line.get_markeredgewidth() > 2, float(np.asarray(line.get_ydata())[0]))
+         for line in axes.lines if line.get_marker() == "+" and np.size(line.get_xdata())]
+        for axes in figure.axes
+    ]  # fmt: skip
+    belong = rows == synthetic_cells.PAPER_ROWS
+    assert [len(marks) for marks in found] == [12 * belong] * 3  # two mechanisms at six ε
+    if belong:
+        assert [sum(bold for bold, _ in marks) for marks in found] == [6, 6, 6]
+        assert {(bold, round(value, 6)) for bold, value in found[0]} >= {
+            (True, 79.0),
+            (False, 36.3),
+        }
+
+
 def test_no_mechanism_hides_another_that_measured_the_same() -> None:
     """With one value for all, every mark is at a place of its own, in all three panels."""
     same = tuple(

@@ -160,6 +160,8 @@ def test_agreement_is_how_far_off_the_predictions_are(off: float) -> None:
     for one in agreements(all_beside_print(PAPER_SIZE, printed_cells(off))):
         assert one.mean == pytest.approx(0.03) and one.largest == pytest.approx(0.03)
         assert one.bias == pytest.approx(off)
+        assert len(one.by_group) == 4
+        assert list(one.by_group.values()) == pytest.approx([0.03] * 4)
         # a printed count is off by less than our ± of 0.004 rows only after rounding
         assert one.inside == 0 or one.unit == "percent"
 
@@ -170,9 +172,10 @@ def test_a_column_is_calibrated_by_mechanism_prior_and_metric() -> None:
     marked = [n for n in all_beside_print(about, synthetic_cells.cells()) if n.calibrated]
     assert {n.column for n in marked} == {one} and len(marked) == 6
     lines = agreement_lines(about, all_beside_print(about, synthetic_cells.cells()))
-    assert len(lines) == 2  # what was calibrated, and what was predicted
+    assert len(lines) == 2 + 3  # what was calibrated, what was predicted, and each kind of number
+    assert len(agreement_lines(PAPER_SIZE, all_beside_print(PAPER_SIZE, printed_cells()))) == 6
     paper = synthetic_cells.about(origin="paper")
-    assert len(agreement_lines(paper, all_beside_print(paper, synthetic_cells.cells()))) == 1
+    assert len(agreement_lines(paper, all_beside_print(paper, synthetic_cells.cells()))) == 1 + 3
     assert agreement_lines(about, ()) == ()
 
 

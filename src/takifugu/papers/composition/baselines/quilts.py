@@ -35,12 +35,12 @@ from takifugu.papers.composition.baselines.chain_laws import (
     stationary,
     stationary_terms,
 )
+from takifugu.papers.composition.baselines.quilt_influence import QuiltInfluence
 from takifugu.priors.markov import MarkovChain
 
 FIRST_REACH = 256  # nodes nearby that MQMApprox looks at first
 GUARD = 1e-9  # margin for the computed spectral gap and the least stationary probability
 
-Sides = Callable[[int], tuple[Floats, Floats]]  # steps -> l and r: [steps, pair of values]
 Quilt = tuple[int | None, int | None]  # how far back and ahead its nodes are; None if there is none
 
 
@@ -87,8 +87,8 @@ def mqm_exact(
     P = square(transition)
     if start is not None:
         return _node_by_node(P, initial_law(start, P), length, epsilon)
-    sides = _stationary_sides(P, stationary(P), gamma(stationary_terms(len(P))))
-    (found,) = _all_nodes(sides, length, np.array([epsilon]))
+    influence = QuiltInfluence(P, stationary(P), gamma(stationary_terms(len(P))))
+    (found,) = _all_nodes(influence, length, np.array([epsilon]))
     return QuiltNoise.of(*found)
 
 
@@ -103,8 +103,8 @@ def quilt_allowances(chain: MarkovChain, epsilons: Sequence[float]) -> Floats:
     if not chain.stationary_start:
         noises = (mqm_exact(chain.kernel(), length, e, start=chain.start_law) for e in epsilons)
         return frozen([noise.to_dp for noise in noises])
-    sides = _stationary_sides(chain.kernel(), chain.stationary, chain.stationary_error)
-    found = _all_nodes(sides, length, np.asarray(epsilons, dtype=np.float64))
+    influence = QuiltInfluence(chain.kernel(), chain.stationary, chain.stationary_error)
+    found = _all_nodes(influence, length, np.asarray(epsilons, dtype=np.float64))
     return frozen([allowed for allowed, _, _ in found])
 
 
@@ -164,62 +164,32 @@ def _best_of_convex(ahead: Floats, epsilon: float) -> tuple[float, Quilt]:
     return float(allowed[place]), (int(a[place]), int(b[place]))
 
 
-def _all_nodes(sides: Sides, length: int, epsilons: Floats) -> list[tuple[float, int, Quilt]]:
+def _all_nodes(
+    influence: QuiltInfluence, length: int, epsilons: Floats
+) -> list[tuple[float, int, Quilt]]:
     """For each ε what the worst node allows, that node and its quilt; l the same for all nodes."""
     best = np.maximum(down(epsilons / length), 0.0)
     quilts: list[Quilt] = [(None, None)] * len(epsilons)
-    worst = _WorstPairs()
     reach = 0
     for nearby in range(1, length):
         if (epsilons / nearby <= best).all():
             break
         reach = nearby
-        left, right = sides(nearby)
-        found = worst.least(left, right, float(np.max(epsilons - best * nearby)))
+        found = influence.least(nearby, float(np.max(epsilons - best * nearby)))
         if found is None:
             continue
-        a, influence = found
-        allowed = down(epsilons - float(up(influence))) / nearby
+        a, least = found
+        allowed = down(epsilons - float(up(least))) / nearby
         quilts = [
             (a, nearby + 1 - a) if more else known
             for more, known in zip(allowed > best, quilts, strict=True)
         ]
         best = np.maximum(best, allowed)
-    left, right = sides(reach) if reach else np.zeros((2, 0, 1))
-    ends = left.max(axis=1), right.max(axis=1)
+    ends = influence.ends(reach)
     return [
         _worst_node(ends, length, float(epsilon), float(two_sided), quilt)
         for epsilon, two_sided, quilt in zip(epsilons, best, quilts, strict=True)
     ]
-
-
-class _WorstPairs:
-    """The least influence of the quilts with so many nodes nearby, from few pairs of values.
-
-    Pairs that were the worst of some quilt bound the influence of others from below. Only quilts
-    that may be the best by that are evaluated for all pairs.
-    """
-
-    def __init__(self) -> None:
-        self._pairs = [0]
-
-    def least(self, left: Floats, right: Floats, below: float) -> tuple[int, float] | None:
-        """The best a and its influence, of ``[step − 1, pair]``; None if it is not ``below``."""
-        known = left[:, self._pairs] + right[::-1, self._pairs]  # [a − 1], a + b = nearby + 1
-        lower = known.max(axis=1)
-        best, least = 0, below
-        while True:
-            a = int(np.argmin(lower))
-            if not lower[a] < least:
-                return (best, least) if best else None
-            influences = left[a] + right[len(left) - 1 - a]
-            pair = int(np.argmax(influences))
-            if influences[pair] < least:
-                best, least = a + 1, float(influences[pair])
-            lower[a] = inf
-            if pair not in self._pairs:
-                self._pairs.append(pair)
-                np.maximum(lower, left[:, pair] + right[::-1, pair], out=lower)
 
 
 def _worst_node(
@@ -261,31 +231,6 @@ def _worst_node(
     elif sides[1].max() == allowed:
         quilt = int(np.argmax(sides[1])) + 1, None
     return float(down(allowed)), node, quilt
-
-
-def _stationary_sides(P: Floats, law: Floats, error: float) -> Sides:
-    """L and r of a stationary chain, rounded up; ``error`` is that of the law, relatively."""
-    x, y = (grid.ravel() for grid in np.indices(P.shape))
-    now = next(laws_over_time(law, error, P))
-    slack = 2 * now.error + 4 * UNIT * np.abs(now.log).max()
-    odds = (now.log - now.log.T).ravel() + slack  # log μ(y)/μ(x)
-    powers = products(P, 0.0, repeat(P), 0.0)
-    left, right = np.zeros((2, 0, len(x)))
-    known = 0
-
-    def sides(steps: int) -> tuple[Floats, Floats]:
-        nonlocal left, right, known
-        if steps > len(left):
-            spare = np.zeros((steps, len(x)))  # doubles what there is room for
-            left, right = np.concatenate([left, spare]), np.concatenate([right, spare])
-        while known < steps:
-            power = next(powers)
-            left[known] = largest_ratios(turned(power), x, y) + odds
-            right[known] = largest_ratios(power, x, y)
-            known += 1
-        return left[:steps], right[:steps]
-
-    return sides
 
 
 def _node_by_node(P: Floats, law: Floats, length: int, epsilon: float) -> QuiltNoise:

@@ -10,7 +10,6 @@ from importlib.resources import files
 from typing import Any
 
 UNCERTAINTY = 0.2
-PAPER_ROWS = 33_278_683  # check-ins of the paper's Foursquare data
 PERCENT = ("acc", "hit")
 
 

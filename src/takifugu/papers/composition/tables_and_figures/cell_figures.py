@@ -29,6 +29,10 @@ from takifugu.papers.composition.tables_and_figures.layout import (
     Metric,
     mechanisms,
 )
+from takifugu.papers.composition.tables_and_figures.print_agreement import (
+    beside_print,
+    printed_belong,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
 
 SHIFT = log((1 + UNCERTAINTY) / (1 - UNCERTAINTY))  # theory: a(b) rises by this, except at the end
 SIMULATED = "simulated data"
+CALIBRATED = "printed, and calibrated to"
 EPSILON = "Pufferfish ε (nats)"
 PERCENT = (-3, 104)
 NEAR = 0.01  # a point of a percentage: lines that near are one line in print
@@ -55,6 +60,7 @@ def accuracy_figure(about: DatasetSummary, cells: tuple[Cell, ...]) -> "Figure":
     for axes, metric in zip(panels, ACCURACY, strict=True):
         for name in _names(cells):
             _band(axes, name, _means(cells, name, metric))
+        _printed(axes, metric, about, cells)
         majority = next((c for c in cells if c.mechanism == MAJORITY), None)
         if majority is not None:
             axes.axhline(
@@ -66,6 +72,10 @@ def accuracy_figure(about: DatasetSummary, cells: tuple[Cell, ...]) -> "Figure":
         _plain(axes)
     panels[0].set_ylabel("label in its place is right (%)")
     _uncertain_in_legend(panels[0])
+    if printed_belong(about):
+        panels[0].plot([], [], ls="", marker="+", ms=9, color=INK, label="printed")
+        if about.calibrated:
+            panels[0].plot([], [], ls="", marker="+", ms=9, mew=2.6, color=INK, label=CALIBRATED)
     _finish(drawn, panels[0], f"Top 3 for each {about.group_by}", about)
     return drawn
 
@@ -241,6 +251,19 @@ def _band(axes: "Axes", name: str, ends: tuple[Points, Points]) -> None:
         low, high = [uncertain[e] for e in both], [plain[e] for e in both]
         axes.plot(both, low, color=style.color, ls="--", lw=0.9, transform=moved, zorder=3)
         axes.fill_between(both, high, low, color=style.color, alpha=0.14, lw=0, transform=moved)
+
+
+def _printed(axes: "Axes", metric: Metric, about: DatasetSummary, cells: tuple[Cell, ...]) -> None:
+    """What the paper prints without uncertainty, where that belongs here; bold if calibrated."""
+    for cell in cells:
+        beside = None if cell.uncertain else beside_print(about, cell, metric)
+        if beside is not None:
+            axes.plot(
+                cell.epsilon, 100 * beside.printed.value, ls="", marker="+", ms=9,
+                mew=2.6 if beside.calibrated else 1.2, zorder=5,
+                color=STYLES.get(cell.mechanism, OTHER).color,
+                transform=_moved(axes, cell.mechanism),
+            )  # fmt: skip
 
 
 def _moved(axes: "Axes", name: str, start: "Transform | None" = None) -> "Transform":

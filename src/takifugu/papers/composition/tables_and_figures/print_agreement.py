@@ -7,12 +7,13 @@ columns are predictions.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Literal
 
+from takifugu.papers.composition.data.world_parameters import PAPER_ROWS
 from takifugu.papers.composition.experiments.measurements import Cell, PrintedColumn
 from takifugu.papers.composition.experiments.printed import (
-    PAPER_ROWS,
     PrintedCell,
     printed_number,
     printed_numbers,
@@ -69,10 +70,15 @@ class BesidePrint:
         it = self.printed
         return PrintedColumn(it.mechanism, it.uncertain, it.metric)
 
+    @property
+    def group(self) -> str:
+        """The mechanism and the prior, which have three columns of a table together."""
+        return f"{self.printed.mechanism} {PRIOR[self.printed.uncertain]}"
+
     def __str__(self) -> str:
         it = self.printed
         return (
-            f"{it.mechanism} {PRIOR[it.uncertain]}, {self.metric.label} at ε = {it.epsilon:g}:"
+            f"{self.group}, {self.metric.label} at ε = {it.epsilon:g}:"
             f" {self.metric.shown(self.mean)} beside {it.text}"
         )
 
@@ -91,6 +97,7 @@ class PrintAgreement:
         bias: The mean of the signed ones, ours less printed.
         largest: The largest absolute difference.
         worst: Where that is.
+        by_group: The mean for each mechanism and prior, which is where agreement differs most.
     """
 
     kind: str
@@ -102,12 +109,14 @@ class PrintAgreement:
     bias: float
     largest: float
     worst: str
+    by_group: Mapping[str, float]
 
     def __str__(self) -> str:
         shown = UNITS[self.unit]
         return (
             f"{self.kind}: off by {shown(self.mean)} on average ({shown(self.bias, sign=True)} with"
-            f" its sign), {shown(self.largest)} at most ({self.worst})"
+            f" its sign), {shown(self.largest)} at most ({self.worst}); on average"
+            f" {', '.join(f'{shown(mean)} for {name}' for name, mean in self.by_group.items())}"
         )
 
 
@@ -176,10 +185,14 @@ def agreements(compared: Sequence[BesidePrint]) -> tuple[PrintAgreement, ...]:
                     len(own),
                     len({one.column for one in own}),
                     sum(one.inside for one in own),
-                    sum(abs(one.off) for one in own) / len(own),
-                    sum(one.off for one in own) / len(own),
+                    fmean(abs(one.off) for one in own),
+                    fmean(one.off for one in own),
                     abs(worst.off),
                     str(worst),
+                    {
+                        name: fmean(abs(one.off) for one in own if one.group == name)
+                        for name in dict.fromkeys(one.group for one in own)
+                    },
                 )
             )
     return tuple(found)
@@ -200,10 +213,20 @@ def agreement_lines(about: DatasetSummary, compared: Sequence[BesidePrint]) -> t
             sum(getattr(one, name) for one in found) for name in ("numbers", "columns", "inside")
         )
         predicted = "Predictions" if about.calibrated else "Compared"
-        kinds = "; ".join(map(str, found))
         lines.append(
             f"{predicted}: {numbers} numbers of {columns} columns; in {inside} our 95 % interval"
-            f" holds the printed number. {kinds}."
+            " holds the printed number."
+        )
+        lines += [f"{one}." for one in found]
+    follow = [
+        one
+        for one in compared
+        if one.printed.uncertain and replace(one.column, uncertain=False) in about.calibrated
+    ]
+    if follow:
+        lines.append(
+            f"Hardly a test: {_columns(follow)}. Uncertainty is a shift of ε, so these follow from"
+            " the calibrated columns at smaller ε."
         )
     return tuple(lines)
 
@@ -218,8 +241,7 @@ def _columns(compared: Iterable[BesidePrint]) -> str:
     """Columns by mechanism and prior, as ``Ours-Exp w/o uncertainty (Acc@1, Acc@2)``."""
     groups: dict[str, dict[str, None]] = {}
     for one in compared:
-        name = f"{one.printed.mechanism} {PRIOR[one.printed.uncertain]}"
-        groups.setdefault(name, {})[one.metric.label] = None
+        groups.setdefault(one.group, {})[one.metric.label] = None
     return ", ".join(f"{name} ({', '.join(metrics)})" for name, metrics in groups.items())
 
 
@@ -231,7 +253,8 @@ def _unit(metric: Metric) -> Unit:
 
 def _kind(metrics: Iterable[Metric]) -> str:
     """The names of metrics, those of the three places as one."""
-    names = dict.fromkeys("Acc@k" if m.key.startswith("acc") else m.label for m in metrics)
+    ordered = sorted(metrics, key=list(METRIC.values()).index)
+    names = dict.fromkeys("Acc@k" if m.key.startswith("acc") else m.label for m in ordered)
     return " and ".join(names)
 
 

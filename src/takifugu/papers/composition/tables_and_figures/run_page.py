@@ -96,19 +96,17 @@ def _short(results: Results, verdicts: list[ClaimVerdict]) -> list[Part]:
         own = [[v.claim, word(v), v.detail] for v in verdicts if v.data == one.key]
         title = f"{one.title} ({one.origin})"
         parts.append(PageTable(["claim", "verdict", "comparisons"], own, caption=title))
-    beside = print_lines(results)
-    if beside:
-        parts += [Paragraphs("Beside the printed tables:", leads=True), Listing(beside)]
+    for one in results.about:
+        lines = print_lines(one, results)
+        if lines:
+            above = f"Beside the printed tables: {one.title}."
+            parts += [Paragraphs(above, leads=True), Listing(lines)]
     return parts
 
 
-def print_lines(results: Results) -> list[str]:
-    """For each dataset that has printed numbers beside its own, how far off they are."""
-    return [
-        f"{one.title}: {line}"
-        for one in results.about
-        for line in agreement_lines(one, all_beside_print(one, results.of(one.key)))
-    ]
+def print_lines(one: DatasetSummary, results: Results) -> tuple[str, ...]:
+    """How far a dataset's numbers are from the printed ones, if those belong beside them."""
+    return agreement_lines(one, all_beside_print(one, results.of(one.key)))
 
 
 def _parts(one: DatasetSummary, results: Results, drawings: list[Drawing]) -> list[Part]:
