@@ -207,6 +207,6 @@ def test_too_many_entries_are_refused() -> None:
 def test_a_target_below_the_uncertainty_leaves_the_constant(
     uncertainty: float, target: float
 ) -> None:
-    chain = MarkovChain([[0.3, 0.7], [0.45, 0.55]], length=3)
+    chain = MarkovChain(np.array([[0.3, 0.7], [0.45, 0.55]]), length=3)
     found = allocate(Translation(chain, uncertainty=uncertainty), target, objective="total")
     assert found.loss <= target and found.epsilon.sum() >= 3 * found.constant
