@@ -201,3 +201,12 @@ def test_small_steps_alone_come_close() -> None:
 def test_too_many_entries_are_refused() -> None:
     with raises(UnsoundRequest, field="entries"):
         allocate(Translation(MarkovChain(STICKY, length=6_000)), 1.0, objective="total")
+
+
+@pytest.mark.parametrize(("uncertainty", "target"), [(0.05, 0.1), (0.2, 0.4), (0.2, 1e-9)])
+def test_a_target_below_the_uncertainty_leaves_the_constant(
+    uncertainty: float, target: float
+) -> None:
+    chain = MarkovChain([[0.3, 0.7], [0.45, 0.55]], length=3)
+    found = allocate(Translation(chain, uncertainty=uncertainty), target, objective="total")
+    assert found.loss <= target and found.epsilon.sum() >= 3 * found.constant

@@ -50,7 +50,7 @@ def levelled(losses: Losses, target: float, first: Floats, most: float) -> Level
     best, best_sum, waited = first, 0.0, 0
     furthest = np.inf
     for _ in range(ROUNDS):
-        share = min(1.0, target / float(now.max()))
+        share = fitting_share(now, target)
         waited += 1
         if share * epsilon.sum() > best_sum:
             best, best_sum, waited = share * epsilon, share * float(epsilon.sum()), 0
@@ -75,7 +75,7 @@ def relaxed(losses: Losses, target: float, first: Floats, most: float) -> Floats
     best_sum, waited = 0.0, 0
     for _ in range(ROUNDS):
         now = losses(epsilon)
-        share = min(1.0, target / float(now.max()))
+        share = fitting_share(now, target)
         waited += 1
         if share * epsilon.sum() > best_sum * (1 + 1e-6):
             best, best_sum, waited = share * epsilon, share * float(epsilon.sum()), 0
@@ -84,6 +84,12 @@ def relaxed(losses: Losses, target: float, first: Floats, most: float) -> Floats
         factor = (target / np.maximum(now, 1e-3 * target)) ** 0.7
         epsilon = np.minimum(epsilon * np.clip(factor, 0.5, 2.0), most)
     return best
+
+
+def fitting_share(now: Floats, target: float) -> float:
+    """What part of a profile with these losses is about within the target; all of it if it is."""
+    largest = float(now.max())
+    return target / largest if largest > target else 1.0
 
 
 def _missing(epsilon: Floats, now: Floats, target: float, most: float) -> Floats:

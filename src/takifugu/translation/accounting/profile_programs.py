@@ -24,7 +24,7 @@ import numpy as np
 
 from takifugu.numeric import Floats
 from takifugu.priors.markov import MarkovChain
-from takifugu.translation.accounting.levelling import Losses
+from takifugu.translation.accounting.levelling import Losses, fitting_share
 from takifugu.translation.chain.entry_laws import Law
 
 ROUNDS = 60
@@ -104,7 +104,7 @@ def improved(losses: Losses, model: Model, target: float, first: Floats, most: f
 
 def _scaled(epsilon: Floats, now: Floats, target: float) -> tuple[Floats, float]:
     """The profile scaled to the target if a loss is above it, and its sum."""
-    share = min(1.0, target / float(now.max()))
+    share = fitting_share(now, target)
     return share * epsilon, share * float(epsilon.sum())
 
 

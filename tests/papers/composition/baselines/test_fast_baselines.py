@@ -2,6 +2,7 @@
 
 from math import inf
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -182,3 +183,42 @@ def test_what_the_leakage_allows_is_the_largest(length: int, epsilon: float) -> 
         assert tpl_total(kernel, [found] * length).max() <= epsilon + 1e-12 * (1 + epsilon)
         assert tpl_total(kernel, [found * (1 + 1e-9)] * length).max() > epsilon
     assert tpl_supremum(kernel, epsilon) < inf
+
+
+def test_steps_at_large_losses_keep_their_digits() -> None:
+    """Where the difference of two logarithms of the size of the loss has lost some."""
+    rng = np.random.default_rng(3)
+    with mpmath.workdps(60):
+        for _ in range(50):
+            kernel = rng.dirichlet([1, 1], size=2)
+            alpha = float(rng.choice([30.0, 300.0, 690.0]))
+            grown = mpmath.expm1(mpmath.mpf(alpha))
+            truth = max(
+                mpmath.log((1 + grown * mpmath.mpf(x)) / (1 + grown * mpmath.mpf(y)))
+                for column in kernel.T.tolist()
+                for x, y in (column, column[::-1])
+            )
+            found = float(tpl_step(kernel, alpha))
+            assert truth <= found <= truth + 1e-13 * (1 + truth)
+
+
+def test_where_nothing_is_allowed_no_quilt_is_named() -> None:
+    rows = np.array([[0.9, 0.1], [0.2, 0.8]])
+    for found in (
+        mqm_approx(rows, 10, 1e-300),
+        mqm_exact(rows, 10, 1e-300),
+        mqm_exact(rows, 10, 1e-300, start=[0.5, 0.5]),
+    ):
+        assert (found.noise, found.to_dp, found.left, found.right) == (inf, 0.0, None, None)
+
+
+def test_a_chain_that_hardly_moves_has_group_privacy_at_once() -> None:
+    rows = np.array([[1 - 1e-9, 1e-9], [1e-9, 1 - 1e-9]])
+    found = mqm_approx(rows, 10**8, 1.0)
+    assert found.noise == pytest.approx(1e8) and (found.left, found.right) == (None, None)
+
+
+@pytest.mark.parametrize("epsilon", [354.0, 356.0, 500.0, 599.0, 601.0])
+def test_a_supremum_is_finite_wherever_it_is(epsilon: float) -> None:
+    found = tpl_supremum([[0.9, 0.1], [0.1, 0.9]], epsilon)
+    assert found == pytest.approx(epsilon + np.log(9), rel=1e-12)

@@ -68,7 +68,7 @@ class QuiltNoise:
     @property
     def to_dp(self) -> float:
         """The per-entry DP loss of a Laplace mechanism with this much noise, rounded down."""
-        return float(down(1 / self.noise))
+        return max(float(down(1 / self.noise)), 0.0)
 
 
 def mqm_exact(
@@ -124,6 +124,9 @@ def mqm_approx(transition: ArrayLike, length: int, epsilon: float) -> QuiltNoise
     law = stationary(P)
     least = float(law.min()) * (1 - GUARD)
     gap = max(spectral_gap(P, law) - GUARD, 0.0)
+    if not np.exp(-gap * (length - 1) / 2) < least:  # Δ falls with d, and is below 1 nowhere
+        none = np.zeros(0)
+        return QuiltNoise.of(*_worst_node((none, none), length, epsilon, 0.0, (None, None)))
     reach = min(FIRST_REACH, length - 1)
     while True:
         ahead = _mixed(gap, least, reach)
@@ -226,11 +229,13 @@ def _worst_node(
     node = first(meet, lambda node: bool(ahead(node).max() <= level))
     sides = ahead(node), behind(node)
     allowed = max(two_sided, float(sides[0].max()), float(sides[1].max()))
-    if sides[0].max() == allowed:
+    if not allowed > 0:
+        quilt = None, None
+    elif sides[0].max() == allowed:
         quilt = None, int(np.argmax(sides[0])) + 1
     elif sides[1].max() == allowed:
         quilt = int(np.argmax(sides[1])) + 1, None
-    return float(down(allowed)), node, quilt
+    return max(float(down(allowed)), 0.0), node, quilt
 
 
 def _node_by_node(P: Floats, law: Floats, length: int, epsilon: float) -> QuiltNoise:

@@ -66,8 +66,8 @@ def tpl_supremum(kernel: ArrayLike, epsilon: float) -> float:
     slope = 1 - d - grown * q
     slope -= 8 * UNIT * (1 + d + grown * q)  # a smaller slope means a larger root
     rest = grown * np.maximum(1 - q, 0.0)  # q was rounded up; a larger rest means a larger root
-    root = np.sqrt(slope**2 + 4 * d * rest)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    root = np.hypot(slope, 2 * np.sqrt(d * rest))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         z = np.where(slope < 0, (root - slope) / (2 * d), 2 * rest / (root + slope))
     return float(up(np.log(np.where((d == 0) & (slope <= 0), inf, z).max())))
 
@@ -130,7 +130,8 @@ def _step(front: Front, leak: ArrayLike) -> Floats:
     q, d = front
     alpha = np.asarray(leak, dtype=np.float64)
     grown = np.expm1(np.minimum(alpha, 700.0))[..., None]
-    value = np.maximum((np.log1p(grown * q) - np.log1p(grown * d)).max(axis=-1), 0.0)
+    more = np.log1p(grown * (q - d) / (1 + grown * d))  # of two logarithms digits would cancel
+    value = np.maximum(more.max(axis=-1), 0.0)
     value = np.where(alpha > 700, alpha, np.minimum(value, alpha))  # e^α would overflow
     return up(value)  # never more than α: q was rounded up, and may be above 1
 

@@ -3,16 +3,22 @@
 from takifugu.papers.composition.experiments.measurements import PrintedColumn
 from takifugu.synthetic.habits import HabitParameters
 
-CALIBRATION_NOTES: tuple[str, ...] = ()
+CALIBRATION_NOTES = (
+    "Three numbers of the model were calibrated, on other worlds than this one, to the printed"
+    " Acc@1, Acc@2 and Acc@3 of Ours-Exp without uncertainty: agreement in these columns shows"
+    " nothing. Every other column is a prediction.",
+    "The average world of this model is off by 1.1 points in those 18 numbers (root mean square),"
+    " and one world of 77 countries by 2 points.",
+)
 PAPER_ROWS = 33_278_683
 PRINTED_ACCURACIES = HabitParameters(
-    sticky=(0.02, 0.261),
+    sticky=(0.02, 0.238),
     zipf=0.75,
     head=6,
     boost=7.5,
-    taste=0.302,
+    taste=0.276,
     taste_law="laplace",
     by_kind=0.35,
-    decline=0.0597,
+    decline=0.0605,
 )
 CALIBRATED = tuple(PrintedColumn("Ours-Exp", False, f"acc@{place}") for place in (1, 2, 3))
