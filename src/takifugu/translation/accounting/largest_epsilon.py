@@ -74,7 +74,7 @@ def largest_within(
             estimate = None if nearby is None or around > GUIDED else nearby(trial)
             if estimate is not None:
                 aim = _estimated(estimate, trial, now, wanted, aim)
-        middle = np.sqrt(proven * above) if proven else above / 4
+        middle = np.sqrt(proven) * np.sqrt(above) if proven else above / 4
         widths.append(float(np.log(above / max(proven, target * HOPELESS))))
         stuck = len(widths) > PATIENCE and widths[-1] > widths[-1 - PATIENCE] / 2
         trial = float(aim if proven < aim < above and not stuck else middle)
@@ -96,7 +96,7 @@ def _interpolated(points: Sequence[tuple[float, float]], wanted: float) -> float
     (epsilon, now), *others = near
     others = [(e, value) for e, value in others if e != epsilon and value != now]
     if not others:
-        return epsilon * wanted / now
+        return epsilon * (wanted / now)
     slope = float(np.log(others[0][1] / now) / np.log(others[0][0] / epsilon))
     straight = float(epsilon * (wanted / now) ** (1 / min(max(slope, 0.2), 5.0)))
     used = [(epsilon, now), *(p for p in others if 1 / NEAR < p[0] / epsilon < NEAR)][:4]
@@ -121,7 +121,7 @@ def _interpolated(points: Sequence[tuple[float, float]], wanted: float) -> float
         value = ratio(bent)
         if not value > 0:
             return straight
-        change = min(max(wanted / (bent * value), 0.1), 10.0)
+        change = min(max(wanted / bent / value, 0.1), 10.0)
         bent, before = float(bent * change**power), bent
         if abs(bent - before) <= 1e-13 * before:
             break
