@@ -164,7 +164,7 @@ def _facts(what: str, made: "Reproduction") -> dict[str, Any]:
 
 
 def _print(made: "Reproduction") -> None:
-    from takifugu.papers.composition.experiments.findings import word
+    from takifugu.papers.composition.experiments.findings import MADE_OF, word
     from takifugu.papers.composition.tables_and_figures.run_page import print_lines
 
     for one in made.results.about:
@@ -175,4 +175,6 @@ def _print(made: "Reproduction") -> None:
                 echo(f"    {found.detail}")
         for line in print_lines(one, made.results):
             echo(f"  beside print: {line}")
+    if made.findings:
+        echo(MADE_OF)
     echo(f"{len(made.files)} files in {made.seconds:.0f} s; the page is {made.page}")

@@ -12,7 +12,12 @@ from pathlib import Path
 
 from takifugu.errors import TakifuguError
 from takifugu.papers.composition.data import SOURCES
-from takifugu.papers.composition.experiments.findings import JUDGED, findings, word
+from takifugu.papers.composition.experiments.findings import (
+    JUDGED,
+    MADE_OF,
+    findings,
+    word,
+)
 from takifugu.papers.composition.experiments.printed import printed_numbers
 from takifugu.papers.composition.experiments.shift import printed_shifts
 from takifugu.papers.composition.experiments.verdicts import ClaimVerdict, counted
@@ -24,7 +29,7 @@ from takifugu.papers.composition.results import (
     write_results,
 )
 from takifugu.papers.composition.tables_and_figures import formats, paper_layout_formats
-from takifugu.papers.composition.tables_and_figures.cell_figures import overview_figure
+from takifugu.papers.composition.tables_and_figures.cell_figures import OVERVIEW, overview_figure
 from takifugu.papers.composition.tables_and_figures.differences import DIFFERENCES, NOTES
 from takifugu.papers.composition.tables_and_figures.figure_writing import write_figure, write_whole
 from takifugu.papers.composition.tables_and_figures.layout import SHEETS
@@ -84,9 +89,10 @@ counts as relevance. *ℓ1*: how far the counts of the named are from those of t
 bold, with all that look the same at this rounding.
 
 The 20 % are on the joint probabilities, as in the paper. *Ours-Exp*: the paper's curve, three
-rounds of the exponential mechanism. *MQM*: MQMExact, with a budget split over the labels, which the
-printed columns fit, and with one Laplace a bar, as its authors have it. *Group DP*: all entries of
-a person at once, released like Ours-Exp. *takifugu*: the exact translation and the planner.
+rounds of the exponential mechanism. *MQM*: MQMExact, with a budget split over the labels, to which
+the printed columns are nearer, and with one Laplace a bar, as its authors have it. *Group DP*: all
+entries of a person at once, released like Ours-Exp. *takifugu*: the exact translation and the
+planner.
 """
 
 
@@ -108,6 +114,7 @@ def _short(results: Results) -> Iterator[str]:
     yield "## In short\n"
     yield from (f"{place}. {claim}" for place, claim in enumerate(claims, 1))
     yield f"\n{JUDGED}\n"
+    yield f"{MADE_OF}\n"
     yield "| data | " + " | ".join(map(str, range(1, len(claims) + 1))) + " |"
     yield "|---" * (len(claims) + 1) + "|"
     for one in results.about:
@@ -128,6 +135,7 @@ def _short(results: Results) -> Iterator[str]:
             yield from (f"- {line}" for line in lines)
             yield ""
     yield f"![Acc@1 on every dataset]({FIGURES}/overview.svg)\n"
+    yield f"{OVERVIEW}\n"
 
 
 def _told(verdict: ClaimVerdict) -> str:

@@ -1,9 +1,31 @@
 """The findings of a run: the verdicts on the claims, and that uncertainty is a shift."""
 
-from takifugu.papers.composition.experiments.verdicts import AT_LEAST, ClaimVerdict, verdicts
+from dataclasses import replace
+
+from takifugu.papers.composition.experiments.allowances import EPSILONS
+from takifugu.papers.composition.experiments.contenders import CONTENDERS
+from takifugu.papers.composition.experiments.metrics import METRICS, K
+from takifugu.papers.composition.experiments.verdicts import (
+    AT_LEAST,
+    SHIFT,
+    STRICT_UP_TO,
+    ClaimVerdict,
+    counted,
+    verdicts,
+)
 from takifugu.papers.composition.results import Results
 
-SHIFT = "20 % uncertainty at ε is the plain mechanism at ε − 0.405, or group DP: the same answers"
+PRIORS = 2  # known exactly, and to 20 %
+_OTHERS, _EPSILONS, _METRICS = len(CONTENDERS) - 1, len(EPSILONS), len(METRICS)
+_SMALL = sum(epsilon <= STRICT_UP_TO for epsilon in EPSILONS)
+MADE_OF = (
+    f"Comparisons of a dataset: {_OTHERS * _EPSILONS * PRIORS * _METRICS} for the first claim"
+    f" ({_OTHERS} other mechanisms × {_EPSILONS} ε × {PRIORS} priors, exact and 20 % uncertain, ×"
+    f" {_METRICS} metrics), at most {_SMALL * PRIORS * K} for the second ({_SMALL} ε × {PRIORS}"
+    f" priors × {K} Acc@k), {_EPSILONS * PRIORS * _METRICS} each for the third and the fourth"
+    f" ({_EPSILONS} ε × {PRIORS} priors × {_METRICS} metrics), {len(CONTENDERS) * _EPSILONS} for the"
+    f" fifth ({len(CONTENDERS)} mechanisms × {_EPSILONS} ε with uncertainty)."
+)
 JUDGED = """\
 Every comparison is the mean difference of two mechanisms, repetition by repetition on the same
 random numbers, in one metric at one ε. All comparisons of a claim in a dataset are judged together,
@@ -11,7 +33,9 @@ in both directions, by simultaneous 95 % intervals (Bonferroni). Shown: the inte
 0. The opposite shown: it is wholly below 0. Open: it holds 0. The same law: both mechanisms are the
 same there, so that the difference is exactly 0. The first claim is not contradicted as long as no
 interval is wholly below 0, which does not show it; it is shown only where takifugu is better. The
-second is about each Acc@k that Ours-Exp gets right less than 99 % of the time."""
+second is about each Acc@k that Ours-Exp gets right less than 99 % of the time. The fifth is one of
+sameness, in which nothing is estimated: equal means that on the same random numbers both spend the
+same per entry and measure the same in all metrics, to the last bit."""
 NAMED = 3  # exceptions that are named; the others are counted
 
 
@@ -32,13 +56,12 @@ def shift_verdict(key: str, results: Results) -> ClaimVerdict:
     other = [f"{one.mechanism} at ε = {one.epsilon:g}" for one in shifted if not one.equal]
     equal = len(shifted) - len(other)
     group = sum(one.by_group for one in shifted)
-    detail = (
-        f"equal to the last bit in {equal} of {len(shifted)} cells, {group} of them by group DP"
-    )
+    verdict = ClaimVerdict(key, SHIFT, not other and equal > 0, 0, equal, 0, len(other), "")
+    detail = f"{counted(verdict)}, to the last bit; {group} of all are by group DP"
     if other:
         more = f"; and {len(other) - NAMED} more" if len(other) > NAMED else ""
         detail += f"; not {'; '.join(other[:NAMED])}{more}"
-    return ClaimVerdict(key, SHIFT, not other and equal > 0, equal, 0, 0, len(other), detail)
+    return replace(verdict, detail=detail)
 
 
 def word(verdict: ClaimVerdict) -> str:
@@ -49,6 +72,8 @@ def word(verdict: ClaimVerdict) -> str:
     """
     if not verdict.compared:
         return "nothing to compare"
+    if verdict.claim == SHIFT:
+        return "not equal everywhere" if verdict.contradicted else "equal"
     if verdict.contradicted:
         if verdict.shown:
             return "not everywhere"

@@ -20,6 +20,9 @@ The claims:
 * `ORDER` and `REVERSAL`: Ours-Exp against MQM in its two readings, in every cell and metric. They
   are supported by comparisons that show them, if none shows the opposite.
 
+`SHIFT` is a claim of sameness, judged in `findings`: an uncertain cell and the plain one that
+stands in for it are equal to the last bit, or they are not. Nothing is estimated there.
+
 Majority is no mechanism: it uses nothing that is protected, and is shown as a measure of how hard
 the query is. It is left out here.
 """
@@ -43,6 +46,7 @@ AT_LEAST = "takifugu is at least as good as every other mechanism"
 BETTER = "takifugu is better than Ours-Exp at ε ≤ 1"
 ORDER = "the paper's order: Ours-Exp is better than MQM with a split budget"
 REVERSAL = "the reversal: MQM with one Laplace per bar is better than Ours-Exp"
+SHIFT = "20 % uncertainty at ε is the plain mechanism at ε − 0.405, or group DP: the same answers"
 CLAIMS = (AT_LEAST, BETTER, ORDER, REVERSAL)
 STRICT_UP_TO = 1.0
 NEARLY_RIGHT = 0.99
@@ -119,13 +123,14 @@ class ClaimVerdict:
 
     Attributes:
         data: The dataset.
-        claim: One of `CLAIMS`, or that uncertainty is a shift.
+        claim: One of `CLAIMS`, or `SHIFT`.
         holds: Whether the comparisons support it, as the claim needs it; `AT_LEAST` holds as long
             as nothing contradicts it.
         shown: How many comparisons show it.
-        tied: How many are exactly 0, as both mechanisms have the same law.
+        tied: How many are exactly 0, as both mechanisms have the same law; for `SHIFT` how many
+            cells are equal to the last bit.
         open: How many intervals hold 0.
-        contradicted: How many show the opposite.
+        contradicted: How many show the opposite; for `SHIFT` how many cells are not equal.
         detail: The same in words, with the comparisons that speak against it.
     """
 
@@ -203,6 +208,9 @@ def counted(verdict: ClaimVerdict) -> str:
     every = verdict.compared
     if not every:
         return "nothing to compare"
+    if verdict.claim == SHIFT:
+        other = f", not equal in {verdict.contradicted}" if verdict.contradicted else ""
+        return f"equal in {verdict.tied} of {every}{other}"
     first, parts = f"shown in {verdict.shown} of {every}", []
     if verdict.claim == AT_LEAST and verdict.shown < every:
         first = f"not contradicted in {every - verdict.contradicted} of {every}"

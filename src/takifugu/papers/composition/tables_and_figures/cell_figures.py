@@ -48,6 +48,11 @@ NEAR = 0.01  # a point of a percentage: lines that near are one line in print
 APART = 3.2  # points of the page between two mechanisms at the same ε
 TOP = 0.985  # of the height: where what is infinite is marked
 ACROSS = 3  # panels in a row of the overview
+OVERVIEW = (
+    "Acc@1 on every dataset. Solid: the prior is known; dashed: only to 20 %. Points at one ε are"
+    " drawn side by side, so that none hides another: each belongs to the ε in their middle. Series"
+    " that are within a point of each other are named below their panel."
+)
 Points = Mapping[float, float]
 
 
@@ -85,7 +90,11 @@ def overview_figure(results: Results) -> "Figure":
     from matplotlib.figure import Figure
 
     rows = -(-len(results.about) // ACROSS)
-    drawn = Figure(figsize=(11, 0.6 + 3.1 * rows), layout="constrained")
+    drawn = Figure(figsize=(11, 1.1 + 3.4 * rows), layout="constrained")
+    drawn.suptitle(
+        "Acc@1 of every mechanism on every dataset; points at one ε are drawn side by side",
+        fontsize=11,
+    )
     panels = list(drawn.subplots(rows, ACROSS, sharex=True, sharey=True, squeeze=False).flat)
     for axes, one in zip(panels, results.about, strict=False):
         cells = results.of(one.key)
@@ -93,7 +102,8 @@ def overview_figure(results: Results) -> "Figure":
             _band(axes, name, _means(cells, name, ACCURACY[0]))
         origin = f"\n({SIMULATED})" if one.origin == "simulated" else ""
         axes.set_title(fill(one.title, 38) + origin, fontsize=9)
-        axes.set(xlabel=EPSILON, ylim=PERCENT)
+        axes.set(ylim=PERCENT)
+        axes.set_xlabel(EPSILON + _within_a_point(cells), fontsize=8.5)
         axes.tick_params(labelbottom=True)
         _ticks(axes, cells)
         _plain(axes)
@@ -172,10 +182,10 @@ def shift_figure(
             axes.plot(*_sorted(points), color=style.color, lw=style.width, marker=".", label=label)
             at, values = _sorted(uncertain[name])
             axes.plot(
-                at - by, values, ls="", marker=style.marker, ms=7, mfc="none", color=style.color
-            )
+                at - by, values, ls="", marker=style.marker, ms=7, mfc="none", color=style.color,
+                label=label and f"{label}, 20 % uncertainty",
+            )  # fmt: skip
     for axes, title in ((left, "at ε"), (right, f"at ε − {SHIFT:.3f}")):
-        axes.plot([], [], ls="", marker="o", mfc="none", color=INK, label="20 % uncertainty")
         axes.set(title=f"uncertain prior drawn {title}", xlabel=EPSILON, ylim=PERCENT)
         _plain(axes)
     left.set_ylabel("Acc@1 (%)")
@@ -199,6 +209,29 @@ def coinciding(
         for one, other in combinations(by_name, 2)
         if by_name[one].keys() == by_name[other].keys()
         and all(abs(mean - by_name[other][at]) <= NEAR for at, mean in by_name[one].items())
+    )
+
+
+def coinciding_from(
+    cells: Iterable[Cell], metric: Metric = ACCURACY[0]
+) -> tuple[tuple[tuple[str, ...], float], ...]:
+    """Mechanisms within a point of each other from some ε on, with and without uncertainty.
+
+    Largest sets only: one that is part of another from no larger ε is left out.
+    """
+    listed = [cell for cell in cells if cell.mechanism != MAJORITY]
+    names, epsilons = _names(tuple(listed)), sorted({cell.epsilon for cell in listed})
+    found: dict[frozenset[str], float] = {}
+    for start in epsilons:
+        above = [cell for cell in listed if cell.epsilon >= start]
+        near = {frozenset(pair) for pair in coinciding(above, [metric])}
+        for size in range(len(names), 1, -1):
+            for some in map(frozenset, combinations(names, size)):
+                pairs = map(frozenset, combinations(some, 2))
+                if all(pair in near for pair in pairs) and not any(some <= one for one in found):
+                    found[some] = start
+    return tuple(
+        (tuple(name for name in names if name in some), start) for some, start in found.items()
     )
 
 
@@ -274,6 +307,16 @@ def _moved(axes: "Axes", name: str, start: "Transform | None" = None) -> "Transf
     place = order.index(name) if name in order else len(order)
     x = APART * (place - (len(order) - 1) / 2)
     return offset_copy(start or axes.transData, fig=axes.get_figure(root=True), x=x, units="points")
+
+
+def _within_a_point(cells: tuple[Cell, ...]) -> str:
+    """A line for each set of series that lie on each other, below the name of the axis."""
+    first = min((cell.epsilon for cell in cells), default=0.0)
+    lines = ""
+    for names, start in coinciding_from(cells):
+        where = "everywhere" if start == first else f"from ε = {start:g} on"
+        lines += "\n" + fill(f"coincide {where}: {'; '.join(names)}", 62)
+    return lines
 
 
 def _uncertain_in_legend(axes: "Axes") -> None:

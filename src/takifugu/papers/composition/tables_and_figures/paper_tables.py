@@ -7,7 +7,6 @@ Printed numbers stand beside ours only where they belong (`print_agreement.print
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from takifugu.papers.composition.experiments.contenders import MAJORITY
 from takifugu.papers.composition.experiments.measurements import Cell
 from takifugu.papers.composition.experiments.printed import printed_majority
 from takifugu.papers.composition.results import DatasetSummary, Results
@@ -23,6 +22,7 @@ from takifugu.papers.composition.tables_and_figures.print_agreement import (
     printed_belong,
     shown_difference,
 )
+from takifugu.papers.composition.tables_and_figures.world_remarks import DATASET, majority_mean
 
 ORIGIN = {
     "paper": "The paper's own data.",
@@ -214,10 +214,10 @@ def _brackets(about: DatasetSummary) -> str:
 
 def _majority(cells: tuple[Cell, ...], about: DatasetSummary) -> list[str]:
     """Majority needs no ε: it says the same three labels everywhere, and stands in the caption."""
-    found = next((cell for cell in cells if cell.mechanism == MAJORITY), None)
-    if found is None:
+    mean = majority_mean(cells)
+    if mean is None:
         return []
-    mean = sum(found.measured[metric.key].mean for metric in SHEETS[0].metrics) / 3
-    belongs = about.origin == "paper" or printed_belong(about)
-    printed = f" (printed: {100 * printed_majority(about.family):.2f} %)" * belongs
+    belongs = about.origin in ("paper", "simulated")
+    of = "" if printed_belong(about) else f" for {DATASET[about.family]}"
+    printed = f" (printed{of}: {100 * printed_majority(about.family):.2f} %)" * belongs
     return [f"Majority, which uses no data that is protected: {100 * mean:.2f} %{printed} Acc@k."]

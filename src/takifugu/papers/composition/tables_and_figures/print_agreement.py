@@ -2,8 +2,12 @@
 
 They belong beside the paper's own data, and beside the synthetic check-ins if there are as many as
 the paper has. A synthetic world is calibrated to some printed columns; that these agree shows only
-that the calibration worked, so they are left out of every statement about agreement. All other
-columns are predictions.
+that the calibration worked, so they are summed up by themselves, as its fit. So are the columns
+that follow from them, as uncertainty is a shift of ε. All other columns are predictions.
+
+Our intervals are of the mechanism's noise on the data that was measured. On the paper's own data it
+says something whether they hold the printed number. On a synthetic world it does not, as another
+world has other numbers: there the scatter between worlds is told instead.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,7 +15,9 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Literal
 
-from takifugu.papers.composition.data.world_parameters import PAPER_ROWS
+from takifugu.papers.composition.data.other_worlds import SEEDS, between_worlds
+from takifugu.papers.composition.data.world_parameters import CALIBRATED, PAPER_ROWS
+from takifugu.papers.composition.experiments.allowances import EPSILONS
 from takifugu.papers.composition.experiments.measurements import Cell, PrintedColumn
 from takifugu.papers.composition.experiments.printed import (
     PrintedCell,
@@ -35,12 +41,19 @@ class BesidePrint:
         mean: Ours, on the scale of the measurements.
         half: Half of its 95 % interval.
         calibrated: Whether the world was calibrated to the printed column.
+        follows: Whether the column follows from a calibrated one: the same with uncertainty.
     """
 
     printed: PrintedCell
     mean: float
     half: float
     calibrated: bool
+    follows: bool = False
+
+    @property
+    def predicted(self) -> bool:
+        """Whether agreement says something: it was not arranged."""
+        return not (self.calibrated or self.follows)
 
     @property
     def metric(self) -> Metric:
@@ -113,10 +126,16 @@ class PrintAgreement:
 
     def __str__(self) -> str:
         shown = UNITS[self.unit]
+        each = ", ".join(f"{shown(mean)} for {name}" for name, mean in self.by_group.items())
+        return f"{self.kind}: {self.off}; on average {each}"
+
+    @property
+    def off(self) -> str:
+        """How far off, in words."""
+        shown = UNITS[self.unit]
         return (
-            f"{self.kind}: off by {shown(self.mean)} on average ({shown(self.bias, sign=True)} with"
-            f" its sign), {shown(self.largest)} at most ({self.worst}); on average"
-            f" {', '.join(f'{shown(mean)} for {name}' for name, mean in self.by_group.items())}"
+            f"off by {shown(self.mean)} on average ({shown(self.bias, sign=True)} with its sign),"
+            f" {shown(self.largest)} at most ({self.worst})"
         )
 
 
@@ -162,7 +181,8 @@ def beside_print(about: DatasetSummary, cell: Cell, metric: Metric) -> BesidePri
         return None
     ours = cell.measured[metric.key]
     column = PrintedColumn(cell.mechanism, cell.uncertain, metric.key)
-    return BesidePrint(printed, ours.mean, ours.half, column in about.calibrated)
+    follows = cell.uncertain and replace(column, uncertain=False) in about.calibrated
+    return BesidePrint(printed, ours.mean, ours.half, column in about.calibrated, follows)
 
 
 def all_beside_print(about: DatasetSummary, cells: Iterable[Cell]) -> tuple[BesidePrint, ...]:
@@ -172,10 +192,15 @@ def all_beside_print(about: DatasetSummary, cells: Iterable[Cell]) -> tuple[Besi
 
 
 def agreements(compared: Sequence[BesidePrint]) -> tuple[PrintAgreement, ...]:
-    """The predictions among them, summed up for each kind of number; calibrated ones are not."""
+    """The predictions among them, summed up for each kind of number; nothing that was arranged."""
+    return _summed([one for one in compared if one.predicted])
+
+
+def _summed(compared: Sequence[BesidePrint]) -> tuple[PrintAgreement, ...]:
+    """All of them, summed up for each kind of number."""
     found = []
     for unit in UNITS:
-        own = [one for one in compared if _unit(one.metric) == unit and not one.calibrated]
+        own = [one for one in compared if _unit(one.metric) == unit]
         if own:
             worst = max(own, key=lambda one: abs(one.off))
             found.append(
@@ -199,36 +224,55 @@ def agreements(compared: Sequence[BesidePrint]) -> tuple[PrintAgreement, ...]:
 
 
 def agreement_lines(about: DatasetSummary, compared: Sequence[BesidePrint]) -> tuple[str, ...]:
-    """In sentences: what was calibrated and says nothing, and how far off the predictions are."""
+    """In sentences: the fit of the calibration, how far off predictions are, and another world."""
     calibrated = [one for one in compared if one.calibrated]
+    follow = [one for one in compared if one.follows]
     found = agreements(compared)
     lines = []
     if calibrated:
         lines.append(
-            f"Calibrated, so that agreement shows nothing: {_columns(calibrated)};"
-            f" {len(calibrated)} numbers, left out of what follows."
+            f"Fit of the calibration, which shows nothing about the mechanisms:"
+            f" {_fit(calibrated)}; left out of what follows."
+        )
+    if follow:
+        lines.append(
+            f"Follow from the calibrated columns at smaller ε, as uncertainty is a shift of ε:"
+            f" {_fit(follow)}; left out too."
         )
     if found:
         numbers, columns, inside = (
             sum(getattr(one, name) for one in found) for name in ("numbers", "columns", "inside")
         )
-        predicted = "Predictions" if about.calibrated else "Compared"
-        lines.append(
-            f"{predicted}: {numbers} numbers of {columns} columns; in {inside} our 95 % interval"
-            " holds the printed number."
-        )
+        if about.origin == "paper":
+            lines.append(
+                f"Compared: {numbers} numbers of {columns} columns; in {inside} our 95 % interval,"
+                " which is of the mechanism's noise alone, holds the printed number."
+            )
+        else:
+            lines.append(f"Predictions: {numbers} numbers of {columns} columns.")
         lines += [f"{one}." for one in found]
-    follow = [
-        one
-        for one in compared
-        if one.printed.uncertain and replace(one.column, uncertain=False) in about.calibrated
-    ]
-    if follow:
-        lines.append(
-            f"Hardly a test: {_columns(follow)}. Uncertainty is a shift of ε, so these follow from"
-            " the calibrated columns at smaller ε."
-        )
+    if calibrated and {one.column for one in calibrated} <= set(CALIBRATED):
+        lines.append(_another_world())
     return tuple(lines)
+
+
+def _fit(compared: Sequence[BesidePrint]) -> str:
+    """Columns that were arranged, and how far off they are."""
+    off = "; ".join(one.off for one in _summed(compared))
+    return f"{_columns(compared)}, {len(compared)} numbers, {off}"
+
+
+def _another_world() -> str:
+    """How much another seed of the world would change, in a sentence."""
+    deviation = between_worlds()
+    first, last = (", ".join(f"{one:.1f}" for one in deviation[:, at]) for at in (0, -1))
+    return (
+        "Another world: ± is of the mechanism's noise on this world alone. Over"
+        f" {len(SEEDS)} worlds of other seeds the Acc@k of Ours-Exp w/o uncertainty have a standard"
+        f" deviation of {deviation.min():.1f} to {deviation.max():.1f} points ({first} for Acc@1,"
+        f" Acc@2, Acc@3 at ε = {EPSILONS[0]:g}; {last} at ε = {EPSILONS[-1]:g}): a difference to"
+        " print of up to twice that may be the seed's."
+    )
 
 
 def shown_difference(one: BesidePrint) -> str:

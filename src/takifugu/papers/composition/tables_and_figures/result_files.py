@@ -65,8 +65,8 @@ def printed_shift() -> NamedFigure:
     return NamedFigure(
         f"{PRINTED}-shift",
         PRINTED,
-        "Printed Acc@1 of Table 1: each point with 20 % uncertainty lies on the line without it, at"
-        f" ε − {drawings.SHIFT:.3f}.",
+        "Printed Acc@1 of Table 1: from ε = 1 on each point with 20 % uncertainty (open) lies on"
+        f" the line without it, at ε − {drawings.SHIFT:.3f}.",
         drawings.shift_figure(None, plain, uncertain),
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from takifugu.papers.composition.experiments.findings import JUDGED, word
+from takifugu.papers.composition.experiments.findings import JUDGED, MADE_OF, word
 from takifugu.papers.composition.experiments.verdicts import ClaimVerdict
 from takifugu.papers.composition.results import DatasetSummary, Results
 from takifugu.papers.composition.tables_and_figures import formats, paper_layout_formats
@@ -20,6 +20,7 @@ from takifugu.papers.composition.tables_and_figures.print_agreement import (
     agreement_lines,
     all_beside_print,
 )
+from takifugu.papers.composition.tables_and_figures.world_remarks import world_remarks
 from takifugu.reports.html_page import (
     Drawing,
     FactList,
@@ -91,7 +92,7 @@ def page(
 
 def _short(results: Results, verdicts: list[ClaimVerdict]) -> list[Part]:
     """The verdicts, what their words mean, and how far the printed numbers are from ours."""
-    parts: list[Part] = [Paragraphs(JUDGED)]
+    parts: list[Part] = [Paragraphs(JUDGED), Paragraphs(MADE_OF)]
     for one in results.about:
         own = [[v.claim, word(v), v.detail] for v in verdicts if v.data == one.key]
         title = f"{one.title} ({one.origin})"
@@ -105,8 +106,9 @@ def _short(results: Results, verdicts: list[ClaimVerdict]) -> list[Part]:
 
 
 def print_lines(one: DatasetSummary, results: Results) -> tuple[str, ...]:
-    """How far a dataset's numbers are from the printed ones, if those belong beside them."""
-    return agreement_lines(one, all_beside_print(one, results.of(one.key)))
+    """How far a dataset's numbers are from the printed ones, and in what its world differs."""
+    cells = results.of(one.key)
+    return (*agreement_lines(one, all_beside_print(one, cells)), *world_remarks(one, cells))
 
 
 def _parts(one: DatasetSummary, results: Results, drawings: list[Drawing]) -> list[Part]:
