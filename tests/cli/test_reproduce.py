@@ -98,7 +98,9 @@ def test_the_page_has_all_of_it(made: tuple[dict[str, Any], Path]) -> None:
         assert finding["claim"] in page.replace("&#x27;", "'")
     assert len(facts["findings"]) == 5
     shift = facts["findings"][-1]
-    assert shift["holds"] and shift["shown"] == 30 and not shift["contradicted"]
+    assert (
+        shift["holds"] and shift["tied"] == 30 and not shift["shown"] and not shift["contradicted"]
+    )
 
 
 def test_the_paper_s_files_that_are_missing_are_named(made: tuple[dict[str, Any], Path]) -> None:

@@ -18,6 +18,12 @@ from takifugu.papers.composition.data.calibration import (
     search,
     world_accuracies,
 )
+from takifugu.papers.composition.data.other_worlds import (
+    SEEDS,
+    between_worlds,
+    other_world,
+    stored_worlds,
+)
 from takifugu.papers.composition.data.world_parameters import (
     CALIBRATED,
     PAPER_ROWS,
@@ -104,6 +110,23 @@ def test_counts_of_the_search_stand_in_for_walked_ones(walked: list[Floats]) -> 
 
 def test_fresh_worlds_have_about_the_printed_accuracies(walked: list[Floats]) -> None:
     assert off(np.mean(walked, axis=0)) < 2.5
+
+
+def test_the_scatter_between_worlds_is_that_of_the_stored_ones() -> None:
+    """Some of the stored worlds come out again, and fresh ones lie as far apart as they say."""
+    assert not set(SEEDS) & {simulated.SEED, *FRESH, *range(1, calibration.WORLDS + 1)}
+    stored = stored_worlds()
+    assert stored.shape == (len(SEEDS), 3, 6)
+    for place in (0, len(SEEDS) - 1):
+        assert other_world(SEEDS[place]) == pytest.approx(stored[place], abs=0.02)
+    mean = stored.sum(axis=0) / len(SEEDS)
+    by_hand = (((stored - mean) ** 2).sum(axis=0) / (len(SEEDS) - 1)) ** 0.5
+    assert between_worlds() == pytest.approx(by_hand)
+
+
+def test_fresh_worlds_lie_where_the_stored_ones_do(walked: list[Floats]) -> None:
+    away = (np.array(walked) - stored_worlds().mean(axis=0)) / between_worlds()
+    assert float(np.abs(away).max()) < 5 and float(np.sqrt(np.mean(away**2))) < 2.5
 
 
 def test_other_numbers_of_the_model_do_worse() -> None:

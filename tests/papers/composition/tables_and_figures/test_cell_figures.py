@@ -156,6 +156,37 @@ def test_lines_that_cannot_be_told_apart_are_named() -> None:
     assert drawings.coinciding(near) == (("MQM, split budget", "Group DP"),)
 
 
+def test_series_that_lie_on_each_other_from_some_epsilon_on_are_named_in_the_overview() -> None:
+    full = {"takifugu": 2.0, "Ours-Exp": 4.0, "MQM, vector Laplace": 2.0}
+    near = tuple(
+        replace(c, measured={**c.measured, "acc@1": Estimate(0.995, 0.0)})
+        if c.epsilon >= full.get(c.mechanism, 9.0)
+        else c
+        for c in CELLS
+    )
+    pair, three = (
+        ("takifugu", "MQM, vector Laplace"),
+        ("takifugu", "Ours-Exp", "MQM, vector Laplace"),
+    )
+    assert {pair: 2.0, three: 4.0}.items() <= dict(drawings.coinciding_from(near)).items()
+    assert pair not in dict(drawings.coinciding_from(CELLS))
+    made = synthetic_cells.results("world")
+    figure = drawings.overview_figure(replace(made, cells=near))
+    said = figure.axes[0].get_xlabel()
+    assert "ε = 2 on" in said and "ε = 4 on" in said and "MQM, vector Laplace" in said
+    assert "side by side" in title(figure)
+
+
+def test_every_mark_of_the_shift_is_in_its_legend() -> None:
+    plain, uncertain = (drawings.printed_points(uncertain=flag) for flag in (False, True))
+    figure = drawings.shift_figure(None, plain, uncertain)
+    drawn = {(line.get_marker(), line.get_color(), line.get_markerfacecolor())
+             for line in figure.axes[0].lines}  # fmt: skip
+    shown = {(handle.get_marker(), handle.get_color(), handle.get_markerfacecolor())  # type: ignore[union-attr]
+             for handle in figure.legends[0].legend_handles}  # fmt: skip
+    assert drawn == shown and len(legend(figure)) == 4
+
+
 def test_shifted_points_lie_where_the_uncertain_ones_are_said_to_be() -> None:
     plain, uncertain = (drawings.printed_points(uncertain=flag) for flag in (False, True))
     assert list(plain) == ["Ours-Exp", "MQM, split budget"] and plain["Ours-Exp"][0.5] == 79.0

@@ -4,15 +4,24 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from takifugu.papers.composition import reproduction_page as document
 from takifugu.papers.composition.experiments.contenders import CONTENDERS, MAJORITY
-from takifugu.papers.composition.experiments.findings import findings, shift_verdict, word
+from takifugu.papers.composition.experiments.findings import (
+    MADE_OF,
+    findings,
+    shift_verdict,
+    word,
+)
 from takifugu.papers.composition.experiments.metrics import LESS_IS_BETTER, METRICS
 from takifugu.papers.composition.experiments.verdicts import (
     AT_LEAST,
+    BETTER,
+    CLAIMS,
     ORDER,
+    SHIFT,
     ClaimVerdict,
     counted,
 )
@@ -100,9 +109,34 @@ def test_a_shift_that_does_not_hold_is_named() -> None:
     )
     made = replace(synthetic_cells.results("one"), shifted=shifted)
     verdict = shift_verdict("one", made)
-    assert not verdict.holds and (verdict.shown, verdict.contradicted) == (4, 2)
+    assert not verdict.holds and (verdict.tied, verdict.contradicted) == (4, 2)
     assert "not Ours-Exp at ε = 0.5; Ours-Exp at ε = 1" in verdict.detail
     assert verdict in findings(made)
+
+
+def test_sameness_is_equal_and_never_shown() -> None:
+    same, other = (ClaimVerdict("one", SHIFT, not n, 0, 30 - n, 0, n, "") for n in (0, 2))
+    assert counted(same) == "equal in 30 of 30" and word(same) == "equal"
+    assert re.findall(r"\d+", counted(other)) == ["28", "30", "2"] and word(other) != "equal"
+    for stored in findings(read_results(STORED)):
+        assert stored.claim != SHIFT or (counted(stored) == counted(same) and stored.shown == 0)
+
+
+def test_what_comparisons_are_made_of_is_what_they_are() -> None:
+    """Each number is the product that stands behind it, and that of the stored results."""
+    parts = re.findall(r"(\d+)(?: each)? for the [^(]*\((.*?)\)", MADE_OF)
+    products = [
+        np.prod([int(n) for n in re.findall(r"(?<![\w@])\d+\b(?! %)", factors)])
+        for _, factors in parts
+    ]
+    numbers = [int(number) for number, _ in parts]
+    assert numbers == products == [288, 12, 72, 30]
+    most = dict(zip((*CLAIMS, SHIFT), [288, 12, 72, 72, 30], strict=True))
+    for one in findings(read_results(STORED)):
+        assert one.compared == most[one.claim] or one.claim == BETTER
+        assert one.compared <= most[one.claim]
+    made = synthetic_cells.results("one")
+    assert MADE_OF in page(made, [], findings(made)).html() and MADE_OF in document.document(made)
 
 
 def test_the_numbers_of_the_differences_are_those_of_the_notes() -> None:

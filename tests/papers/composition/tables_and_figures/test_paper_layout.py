@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from takifugu.papers.composition.data.other_worlds import SEEDS, between_worlds
 from takifugu.papers.composition.experiments.measurements import Cell, Estimate, PrintedColumn
 from takifugu.papers.composition.experiments.printed import printed_number, printed_numbers
 from takifugu.papers.composition.results import DatasetSummary, Results
@@ -136,23 +137,44 @@ def test_the_better_of_two_is_bold_where_both_measure_the_same(
             assert [bool(e and e.best) for e in row.entries] == ([True] * 3 + [False] * 3) * 2
 
 
-def test_calibrated_columns_are_in_no_agreement() -> None:
+def test_calibrated_columns_and_what_follows_from_them_are_in_no_agreement() -> None:
     cells = list(printed_cells())
     spoiled = [
         replace(c, measured={**c.measured, "acc@1": Estimate(0.0, 0.0)})
-        if (c.mechanism, c.uncertain) == ("Ours-Exp", False)
+        if c.mechanism == "Ours-Exp"
         else c
         for c in cells
     ]
     for given in (cells, spoiled):
-        found = {one.kind: one for one in agreements(all_beside_print(PAPER_SIZE, given))}
-        assert [one.columns for one in found.values()] == [13, 4, 4]
-        assert sum(one.numbers for one in found.values()) == 144 - 18
+        every = all_beside_print(PAPER_SIZE, given)
+        assert sum(one.calibrated for one in every) == sum(one.follows for one in every) == 18
+        found = {one.kind: one for one in agreements(every)}
+        assert [one.columns for one in found.values()] == [10, 4, 4]
+        assert sum(one.numbers for one in found.values()) == 144 - 18 - 18
         assert all(one.largest < 1e-12 and one.inside == one.numbers for one in found.values())
     not_calibrated = synthetic_cells.about(rows=PAPER_ROWS)
     worst = agreements(all_beside_print(not_calibrated, spoiled))[0]
     assert worst.columns == 16 and worst.largest == pytest.approx(0.973)
-    assert worst.numbers - worst.inside == 6
+    assert worst.numbers - worst.inside == 12
+
+
+def test_the_fit_of_the_calibration_is_told_by_itself() -> None:
+    fit, follows, *_, another = agreement_lines(
+        PAPER_SIZE, all_beside_print(PAPER_SIZE, printed_cells(0.02))
+    )
+    for line in (fit, follows):
+        assert "18 numbers" in line and line.count("2.0 points") == 3  # mean, sign, largest
+    assert "w/o uncertainty" in fit and "w/ uncertainty" in follows
+    low, high = between_worlds().min(), between_worlds().max()
+    assert f"{low:.1f} to {high:.1f} points" in another and str(len(SEEDS)) in another
+
+
+def test_an_interval_holds_a_printed_number_only_on_the_paper_s_data() -> None:
+    """On a synthetic world it is no test: another world has other numbers."""
+    for about, said in ((PAPER_SIZE, False), (synthetic_cells.about(origin="paper"), True)):
+        lines = "\n".join(agreement_lines(about, all_beside_print(about, printed_cells())))
+        assert ("95 % interval" in lines) is said
+        assert ("noise alone" in lines) is said and ("Another world" in lines) is not said
 
 
 @pytest.mark.parametrize("off", [0.03, -0.03])
@@ -173,7 +195,7 @@ def test_a_column_is_calibrated_by_mechanism_prior_and_metric() -> None:
     assert {n.column for n in marked} == {one} and len(marked) == 6
     lines = agreement_lines(about, all_beside_print(about, synthetic_cells.cells()))
     assert len(lines) == 2 + 3  # what was calibrated, what was predicted, and each kind of number
-    assert len(agreement_lines(PAPER_SIZE, all_beside_print(PAPER_SIZE, printed_cells()))) == 6
+    assert len(agreement_lines(PAPER_SIZE, all_beside_print(PAPER_SIZE, printed_cells()))) == 7
     paper = synthetic_cells.about(origin="paper")
     assert len(agreement_lines(paper, all_beside_print(paper, synthetic_cells.cells()))) == 1 + 3
     assert agreement_lines(about, ()) == ()

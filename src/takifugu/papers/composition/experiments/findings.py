@@ -23,8 +23,8 @@ MADE_OF = (
     f" ({_OTHERS} other mechanisms × {_EPSILONS} ε × {PRIORS} priors, exact and 20 % uncertain, ×"
     f" {_METRICS} metrics), at most {_SMALL * PRIORS * K} for the second ({_SMALL} ε × {PRIORS}"
     f" priors × {K} Acc@k), {_EPSILONS * PRIORS * _METRICS} each for the third and the fourth"
-    f" ({_EPSILONS} ε × {PRIORS} priors × {_METRICS} metrics), {len(CONTENDERS) * _EPSILONS} for the"
-    f" fifth ({len(CONTENDERS)} mechanisms × {_EPSILONS} ε with uncertainty)."
+    f" ({_EPSILONS} ε × {PRIORS} priors × {_METRICS} metrics), {len(CONTENDERS) * _EPSILONS} for"
+    f" the fifth ({len(CONTENDERS)} mechanisms × {_EPSILONS} ε with uncertainty)."
 )
 JUDGED = """\
 Every comparison is the mean difference of two mechanisms, repetition by repetition on the same

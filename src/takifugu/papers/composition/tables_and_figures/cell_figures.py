@@ -315,8 +315,9 @@ def _within_a_point(cells: tuple[Cell, ...]) -> str:
     lines = ""
     for names, start in coinciding_from(cells):
         where = "everywhere" if start == first else f"from ε = {start:g} on"
-        lines += "\n" + fill(f"coincide {where}: {'; '.join(names)}", 62)
-    return lines
+        whole = "; ".join(name.replace(" ", "\u00a0") for name in names)  # a name on one line
+        lines += "\n" + fill(f"coincide {where}: {whole}", 62)
+    return lines.replace("\u00a0", " ")
 
 
 def _uncertain_in_legend(axes: "Axes") -> None:

@@ -29,10 +29,10 @@ DIFFERENCES = (
     PaperDifference(
         "MQM is run in both of its readings",
         "To have its printed Acc@k and HR on the calibrated world, MQM would need a Laplace scale"
-        " of 25 to 95 over ε_DP. That is far nearer to 78/ε_DP, the budget split over the categories,"
-        " here “split budget”, than to what its authors do: they add one Laplace of scale 2/ε_DP to"
-        " every bar of the histogram, whose L1-sensitivity is 2, here “vector Laplace”, which beats"
-        " peeling"
+        " of 25 to 95 over ε_DP. That is far nearer to 78/ε_DP, the budget split over the"
+        " categories, here “split budget”, than to what its authors do. They add one Laplace of"
+        " scale 2/ε_DP to every bar of the histogram, whose L1-sensitivity is 2: here “vector"
+        " Laplace”, which beats peeling"
         " (Gumbel scale 6/ε_DP). The paper's order holds against the first where there are many"
         " labels, is the other way round where there are few (with 5 the scale is 5/ε_DP), and is"
         " reversed against the second.",

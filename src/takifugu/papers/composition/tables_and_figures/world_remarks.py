@@ -107,8 +107,8 @@ def implied_scales(about: DatasetSummary, cells: Sequence[Cell]) -> tuple[float,
             if number.metric != metric.key or spent is None:
                 continue
             if known[0][0] <= number.value <= known[-1][0]:
-                scale = np.interp(number.value, *zip(*known, strict=True))
-                found.append(float(np.exp(scale)) * spent)
+                shares, scales = ([pair[place] for pair in known] for place in (0, 1))
+                found.append(float(np.exp(np.interp(number.value, shares, scales))) * spent)
     return tuple(found)
 
 
@@ -118,10 +118,10 @@ def scale_remark(about: DatasetSummary, cells: Sequence[Cell]) -> str:
     if not found:
         return ""
     return (
-        f"MQM's noise: to have its printed Acc@k and HR on this world, MQM would need a Laplace"
-        f" scale of {min(found):.0f} to {max(found):.0f} over ε_DP, {np.median(found):.0f} in the"
-        f" median of {len(found)} numbers. The split budget has {about.labels}, one Laplace per bar"
-        " has 2."
+        "MQM's noise: to have its printed Acc@k and HR on this world, at the ε_DP that it may spend"
+        f" here, MQM would need a Laplace scale of {min(found):.0f} to {max(found):.0f} over ε_DP,"
+        f" {np.median(found):.0f} in the median of {len(found)} numbers. The split budget has"
+        f" {about.labels}, one Laplace per bar has 2."
     )
 
 
