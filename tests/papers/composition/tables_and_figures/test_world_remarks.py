@@ -24,7 +24,7 @@ CELLS = synthetic_cells.cells()
 
 
 def laplace(factor: float) -> tuple[Cell, ...]:
-    """Cells of MQM that get right e^(-scale / 1000), and split cells that spend ``factor`` / ε."""
+    """Cells of MQM that get right 1/(1 + noise/1000), with a scale of ``factor`` or 2 over ε_DP."""
     made = []
     for epsilon in synthetic_cells.EPSILONS:
         for name, over in (("MQM, split budget", factor), ("MQM, vector Laplace", 2.0)):
@@ -66,7 +66,7 @@ def test_majority_stands_beside_the_printed_one(right: float, unlike: bool) -> N
 
 def test_the_implied_scale_is_the_one_that_gets_the_printed_shares() -> None:
     """Against the law that the cells were made by, solved for the scale."""
-    found = implied_scales(PAPER_SIZE, laplace(400.0))
+    found = implied_scales(PAPER_SIZE, laplace(800.0))
     assert len(found) == 48
     # 36.3 % at ε = 0.5: 1/(1 + √2·scale/1000) = .363, and ε_DP = .05
     assert found[0] == pytest.approx(1000 * (1 / 0.363 - 1) / 2**0.5 * 0.05, rel=0.15)
