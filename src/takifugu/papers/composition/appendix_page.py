@@ -71,7 +71,9 @@ is found there:
 - **No** is a mechanism whose runs lose more than the sum of their losses, found by
   `takifugu.papers.composition.definitions.composition_attack`. Mostly it reveals nothing in one
   run: its likelihoods have the same mean on both sides of every pair, and their squares do not.
-  Where only constants are like that, randomized response is tried. The losses are fractions, and
+  Where only constants are like that, randomized response is tried. A definition that is about
+  functions of the data without any noise is refuted by two such functions
+  (`takifugu.papers.composition.definitions.deterministic_attack`). The losses are fractions, and
   `takifugu.papers.composition.definitions.composition_recheck`, which shares nothing with
   the search, computes them again.
 
@@ -81,10 +83,14 @@ the definition alone: mechanisms that are per-entry DP as well compose under eac
 per-entry losses add up and the sum is translated once ([the translation](translation.md)).
 """
 NOISELESS = """\
-**Where this differs from the paper.** It prints that noiseless privacy composes. That is so for
-some queries, not for all: under one prior the rest of the data is the only noise, and answers use
-it up. Two answers without any randomness show it. Neither the parity of two fair bits nor that of
-three says anything about any bit; together they give the third away:
+**Where this differs from the paper.** The column "Composition" of its table says *Yes* in the row
+of noiseless privacy. That definition is about functions of the data without any noise: the prior,
+"a specific distribution … assumed to generate the data", is the only randomness. The same function
+run twice reveals nothing more than once, but two different ones do not compose: with three fair
+bits neither the parity of two nor that of all three says anything about any bit, and together they
+give the third away. (The composition that Bhaskar et al. prove needs data that are to a large part
+drawn anew between queries, as the paper itself says of it; here, as in the other rows, all queries
+are about the same data.)
 
 ```python
 >>> import numpy as np
@@ -100,8 +106,10 @@ three says anything about any bit; together they give the third away:
 ... ]
 >>> [round(leakage(world, one).epsilon, 9) for one in parities]
 [0.0, 0.0]
->>> joint_leakage(world, parities).epsilon
+>>> joint_leakage(world, parities).epsilon  # both
 inf
+>>> round(joint_leakage(world, [(parities[1], 2)]).epsilon, 9)  # the same one twice
+0.0
 
 ```
 

@@ -1,5 +1,6 @@
 """The world of the reproduction is calibrated as its module says, and to nothing else."""
 
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -7,15 +8,15 @@ import numpy as np
 import pytest
 
 from takifugu.numeric import Floats
-from takifugu.papers.composition.data import calibration, simulated
+from takifugu.papers.composition.data import calibration
 from takifugu.papers.composition.data.calibration import (
     at,
-    drawn_accuracies,
     logarithms,
     mean_accuracies,
     printed_accuracies,
     rounded,
     search,
+    walked_accuracies,
     world_accuracies,
 )
 from takifugu.papers.composition.data.other_worlds import (
@@ -26,11 +27,10 @@ from takifugu.papers.composition.data.other_worlds import (
 )
 from takifugu.papers.composition.data.world_parameters import (
     CALIBRATED,
-    PAPER_ROWS,
     PRINTED_ACCURACIES,
+    WORLD_SEED,
 )
 from takifugu.papers.composition.experiments.printed import printed_numbers
-from takifugu.synthetic.check_in_counts import draw_check_in_counts
 from takifugu.synthetic.habits import HabitParameters
 
 FRESH = (9_001, 9_002, 9_003)  # neither of the search nor of the world that is measured
@@ -67,7 +67,8 @@ def test_only_ours_exp_s_accuracies_without_uncertainty_are_met(
 
 
 def test_the_world_that_is_measured_is_none_of_the_search() -> None:
-    assert simulated.SEED not in range(1, calibration.WORLDS + 1)
+    assert WORLD_SEED in calibration.CANDIDATES
+    assert not set(calibration.CANDIDATES) & {*range(1, calibration.WORLDS + 1), *FRESH}
     assert rounded(PRINTED_ACCURACIES) == PRINTED_ACCURACIES
     again = logarithms(at(logarithms(PRINTED_ACCURACIES)))
     assert again == pytest.approx(logarithms(PRINTED_ACCURACIES), rel=1e-12)
@@ -91,14 +92,7 @@ def test_the_search_finds_the_least_squares(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture(scope="module")
 def walked() -> list[Floats]:
     """Accuracies on worlds that neither the search nor the measurement has."""
-    return [
-        drawn_accuracies(
-            draw_check_in_counts(
-                rows=PAPER_ROWS, rng=np.random.default_rng(seed), parameters=PRINTED_ACCURACIES
-            )
-        )
-        for seed in FRESH
-    ]
+    return [walked_accuracies(seed) for seed in FRESH]
 
 
 def test_counts_of_the_search_stand_in_for_walked_ones(walked: list[Floats]) -> None:
@@ -108,13 +102,20 @@ def test_counts_of_the_search_stand_in_for_walked_ones(walked: list[Floats]) -> 
     assert abs(float(apart.mean())) < 1.5 and float(np.abs(apart).max()) < 5
 
 
+def test_the_world_that_is_measured_is_the_closest() -> None:
+    """Of all candidates by ``DEEP=1``, else of some."""
+    seeds = calibration.CANDIDATES if os.environ.get("DEEP") else (101, 109, WORLD_SEED, 134)
+    found, apart = calibration.closest_world(seeds)
+    assert found == WORLD_SEED and apart == pytest.approx(0.96, abs=0.01)
+
+
 def test_fresh_worlds_have_about_the_printed_accuracies(walked: list[Floats]) -> None:
     assert off(np.mean(walked, axis=0)) < 2.5
 
 
 def test_the_scatter_between_worlds_is_that_of_the_stored_ones() -> None:
     """Some of the stored worlds come out again, and fresh ones lie as far apart as they say."""
-    assert not set(SEEDS) & {simulated.SEED, *FRESH, *range(1, calibration.WORLDS + 1)}
+    assert not set(SEEDS) & {*calibration.CANDIDATES, *FRESH, *range(1, calibration.WORLDS + 1)}
     stored = stored_worlds()
     assert stored.shape == (len(SEEDS), 3, 6)
     for place in (0, len(SEEDS) - 1):

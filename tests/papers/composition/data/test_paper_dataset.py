@@ -27,7 +27,7 @@ from takifugu.papers.composition.data import (
 )
 from takifugu.papers.composition.data.preparation import by_days, check_ins, prepare_table
 from takifugu.papers.composition.data.raw_tables import make_synthetic_table
-from takifugu.papers.composition.data.world_parameters import PRINTED_ACCURACIES
+from takifugu.papers.composition.data.world_parameters import PRINTED_ACCURACIES, WORLD_SEED
 from takifugu.papers.composition.experiments.experiment import stream
 from takifugu.papers.composition.experiments.measurements import Prepared
 from takifugu.priors.labels import foursquare_labels
@@ -394,7 +394,7 @@ def test_the_simulated_check_ins_are_prepared_and_the_same_everywhere(tmp_path: 
 
 def test_drawn_counts_are_prepared_as_rows_are(tmp_path: Path) -> None:
     """The same facts, groups and shapes as rows of the same world that go through an engine."""
-    rng = np.random.default_rng(simulated.SEED)
+    rng = np.random.default_rng(WORLD_SEED)
     made = write_check_ins(tmp_path, rows=20_000, rng=rng, parameters=PRINTED_ACCURACIES)
     recipe = 'SELECT "user" AS entity, "at", "row", place AS label, country AS "group" FROM {made}'
 
@@ -454,7 +454,7 @@ def test_identities_and_seeds_depend_on_no_computed_number(
 
 def test_another_configuration_is_another_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {simulated.check_ins_identity(rows) for rows in (20_000, 20_001)}
-    monkeypatch.setattr(simulated, "SEED", 1)
+    monkeypatch.setattr(simulated, "WORLD_SEED", 1)
     known.add(simulated.check_ins_identity(20_000))
     monkeypatch.undo()
     for changed in (

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from math import inf, log
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.errors import UnsoundRequest
+from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.finite import FiniteMechanism, World, leakage
 from takifugu.finite.joint_runs import joint_leakage
 from takifugu.papers.composition.definitions import (
@@ -25,11 +25,12 @@ from takifugu.papers.composition.definitions import (
 )
 from takifugu.papers.composition.definitions.compared_laws import ComparedLaws, compared_laws
 from takifugu.papers.composition.definitions.composition_attack import (
+    RepeatedMechanism,
     hidden_functions,
     search_composition_attack,
 )
 from takifugu.papers.composition.definitions.composition_proof import coupling, coupling_proof
-from takifugu.papers.composition.definitions.composition_recheck import odds_of_runs
+from takifugu.papers.composition.definitions.composition_recheck import odds_of_runs, odds_together
 from takifugu.papers.composition.definitions.composition_table import (
     DEFINED,
     CompositionRow,
@@ -39,6 +40,11 @@ from takifugu.papers.composition.definitions.composition_table import (
     recheck,
     shown,
 )
+from takifugu.papers.composition.definitions.deterministic_attack import (
+    FunctionPair,
+    function_name,
+    search_deterministic_attack,
+)
 from takifugu.priors import Explicit, Tables
 from takifugu.priors.universe import Name
 from tests.oracles import finite as oracle
@@ -46,6 +52,7 @@ from tests.raising import raises
 
 ROWS = {row.about.key: row for row in composition_rows()}
 NO = sorted(key for key, row in ROWS.items() if row.composes == "no")
+REPEATED = sorted(key for key in NO if key != "noiseless")
 YES = sorted(key for key, row in ROWS.items() if row.composes == "yes")
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -86,10 +93,10 @@ def test_the_paper_prints_the_same_but_for_noiseless_privacy() -> None:
     assert printed.count("no") == 6
 
 
-@pytest.mark.parametrize("key", NO)
+@pytest.mark.parametrize("key", REPEATED)
 def test_a_counterexample_leaks_more_than_the_sum(key: str) -> None:
     attack, world = ROWS[key].attack, ROWS[key].about.world()
-    assert attack is not None
+    assert isinstance(attack, RepeatedMechanism)
     rows = [list(row) for row in attack.rows]
     once, together = (oracle_odds(world, rows, runs) for runs in (1, attack.runs))
     assert once == pytest.approx(0.0 if attack.once == 1 else log(attack.once), abs=1e-15)
@@ -105,7 +112,7 @@ def test_a_counterexample_leaks_more_than_the_sum(key: str) -> None:
 
 def test_the_losses_of_the_bayesian_counterexample() -> None:
     attack = ROWS["bayesian"].attack
-    assert attack is not None
+    assert isinstance(attack, RepeatedMechanism)
     assert (attack.runs, attack.once, attack.together) == (2, 9, Fraction(441, 5))
     assert 441 / 5 > 9**2
 
@@ -194,22 +201,93 @@ def test_without_a_product_that_leaves_the_space_nothing_silent_leaks() -> None:
 
 
 def test_deterministic_answers_do_not_compose_under_noiseless_privacy() -> None:
-    """Whether a = b, and the parity of all: each says nothing of any bit, both give c away."""
-    tables = Tables.of(dict.fromkeys("abc", (0, 1)))
-    world = noiseless_privacy(Explicit.uniform(tables))
-    bits = tables.codes
+    """A ⊕ b and a ⊕ b ⊕ c: each says nothing of any bit, both give c away; by three codes."""
+    row = ROWS["noiseless"]
+    attack, world = row.attack, row.about.world()
+    assert isinstance(attack, FunctionPair)
+    assert attack.names == ("a ⊕ b", "a ⊕ b ⊕ c")
+    bits = list(product((0, 1), repeat=3))
+    assert attack.functions == (
+        tuple(a ^ b for a, b, _ in bits),
+        tuple(a ^ b ^ c for a, b, c in bits),
+    )
+    assert (attack.once, attack.together) == ((1, 1), inf)
+    for rows in attack.rows:
+        assert {value for line in rows for value in line} == {0, 1}  # no noise
+        assert oracle_odds(world, [list(line) for line in rows], 1) == 0
+        assert odds_of_runs(world, rows, 1) == 1
+    assert odds_together(world, attack.rows) == inf
     answers = [
-        FiniteMechanism(tables, np.eye(2)[bits[:, :k].sum(axis=1) % 2], (0, 1), f"parity of {k}")
-        for k in (2, 3)
+        FiniteMechanism(world.universe, np.array(rows, dtype=float), (0, 1), name)
+        for name, rows in zip(attack.names, attack.rows, strict=True)
     ]
     assert all(leakage(world, one).epsilon <= 1e-12 for one in answers)
     assert joint_leakage(world, answers).attained == inf
+    for c, other in ((0, 1), (1, 0)):  # by hand: the outputs that are seen leave one value of c
+        left = [one for one, f, g in zip(bits, *attack.functions, strict=True)
+                if (f, g) == attack.seen and one[2] == c]  # fmt: skip
+        assert bool(left) == (str(attack.pair) == f"c={c} / c={other}")
 
 
-@pytest.mark.parametrize("key", NO)
+def test_a_function_run_twice_reveals_no_more_than_once() -> None:
+    attack, world = ROWS["noiseless"].attack, ROWS["noiseless"].about.world()
+    assert isinstance(attack, FunctionPair)
+    for rows in attack.rows:
+        assert [odds_of_runs(world, rows, runs) for runs in (1, 2, 3)] == [1, 1, 1]
+
+
+def test_a_pair_of_functions_that_is_not_what_it_says_is_refused() -> None:
+    attack, world = ROWS["noiseless"].attack, ROWS["noiseless"].about.world()
+    assert isinstance(attack, FunctionPair)
+    recheck(world, attack)
+    for wrong in (
+        replace(attack, once=(Fraction(2), Fraction(1))),
+        replace(attack, together=Fraction(2)),
+        replace(attack, functions=attack.functions[:1] * 2),  # the same function twice
+        replace(attack, functions=attack.functions[:1] * 2, together=Fraction(1)),
+    ):
+        with raises(UnsoundRequest, reason="recheck"):
+            recheck(world, wrong)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=SEEDS)
+def test_functions_that_are_found_are_what_they_say_on_any_prior(seed: int) -> None:
+    """Priors of few values, so that some functions reveal nothing; the oracle agrees."""
+    rng = np.random.default_rng(seed)
+    sizes = ((0, 1), (0, 1), (0, 1)) if seed % 2 else ((0, 1, 2), (0, 1))
+    tables = Tables.of(dict(zip("abc", sizes, strict=False)))
+    shares = rng.integers(1, 3, len(tables)).astype(float)
+    world = inferential_privacy([Explicit(tables, shares / shares.sum())])
+    silent = [
+        [[Fraction(1 - value), Fraction(value)] for value in (0, *rest)]
+        for rest in product((0, 1), repeat=len(tables) - 1)
+        if any(rest)
+    ]
+    silent = [rows for rows in silent if abs(oracle_odds(world, rows, 1)) < 1e-12]
+    most = max((odds_together(world, pair) for pair in combinations(silent, 2)), default=1)
+    attack = search_deterministic_attack(world)
+    assert (1 if attack is None else attack.together) == most
+    if attack is not None:
+        recheck(world, attack)
+
+
+def test_functions_are_named_by_what_they_compute() -> None:
+    """Other than parities by the datasets on which they are 1; too many are not listed."""
+    places = Tables.of({"a": (0, 1, 2), "b": (0, 1)})
+    world = noiseless_privacy(Explicit.uniform(places))
+    assert function_name(world, (0, 1, 0, 0, 1, 0)) == "whether it is (0, 1) or (2, 0)"
+    many = noiseless_privacy(Explicit.uniform(Tables.of(dict.fromkeys("abcd", (0, 1)))))
+    with raises(TooLarge, size=16, limit=12):
+        search_deterministic_attack(many)
+    two = noiseless_privacy(Explicit.uniform(Tables.of(dict.fromkeys("ab", (0, 1)))))
+    assert search_deterministic_attack(two) is None
+
+
+@pytest.mark.parametrize("key", REPEATED)
 def test_an_attack_that_is_not_what_it_says_is_refused(key: str) -> None:
     attack, world = ROWS[key].attack, ROWS[key].about.world()
-    assert attack is not None
+    assert isinstance(attack, RepeatedMechanism)
     recheck(world, attack)
     for wrong in (
         replace(attack, once=attack.once + 1),
@@ -280,5 +358,14 @@ def test_losses_are_shown_with_their_exact_ratio() -> None:
     assert shown(inf) == "infinite"
     assert shown(Fraction(9)) == "log 9 = 2.197"
     row: CompositionRow = ROWS["bayesian"]
-    assert "one run loses log 9 = 2.197, 2 runs log 441/5 = 4.48 (00 twice)" in row.witness
+    assert "one run loses log 9 = 2.197, 2 runs log 441/5 = 4.48 (seen: 00 twice)" in row.witness
     assert ROWS["differential"].witness.startswith("theorem; 18 of 18")
+    assert ROWS["noiseless"].witness == (
+        "functions without noise: a ⊕ b loses 0 and a ⊕ b ⊕ c loses 0, both together infinite"
+        " (seen: 0 and 0, which rules out c=1)"
+    )
+
+
+def test_outputs_are_not_named_as_verdicts_are() -> None:
+    for row in ROWS.values():
+        assert not {"yes", "no"} & set(row.witness.replace("(", " ").replace(")", " ").split())

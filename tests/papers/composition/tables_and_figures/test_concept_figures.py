@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from takifugu.errors import UnsoundRequest
 from takifugu.papers.composition.tables_and_figures.concept_figures import (
     CAPTIONS,
     LikelihoodVectors,
@@ -18,7 +19,9 @@ from takifugu.papers.composition.tables_and_figures.concept_figures import (
     write_concept_figures,
 )
 from tests.oracles import baselines as oracle
+from tests.oracles import finite as finite_oracle
 from tests.oracles import nfc as nfc_oracle
+from tests.raising import raises
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -69,7 +72,40 @@ def test_the_condition_is_that_of_vertex_enumeration(vectors: LikelihoodVectors)
         for side, other in (sides, sides[::-1])
         for dataset in side
     )
-    assert vectors.needed == pytest.approx(worst, abs=1e-9)
+    assert vectors.in_the_long_run == pytest.approx(worst, abs=1e-9)
+
+
+def test_the_three_compose_at_the_largest_loss_and_at_no_less(vectors: LikelihoodVectors) -> None:
+    """Any mixture of up to four runs, listed by the oracle; one run of the third loses it all."""
+    masks = [[True, True, False, False], [False, False, True, True]]
+    pairs = [(masks[0], masks[1]), (masks[1], masks[0])]
+    tables = [one.likelihood.tolist() for one in vectors.mechanisms]
+    worst = 0.0
+    for many in product(range(5), repeat=3):
+        if 0 < sum(many) <= 4:
+            runs = [(table, n) for table, n in zip(tables, many, strict=True) if n]
+            loss = finite_oracle.worst([[3 / 8, 1 / 8, 1 / 8, 3 / 8]], pairs,
+                                       finite_oracle.sequence(runs))  # fmt: skip
+            worst = max(worst, float(loss) / sum(many))
+    assert vectors.composes_at == pytest.approx(worst, abs=1e-9)
+    assert vectors.composes_at >= max(worst, *vectors.losses)
+    assert vectors.composes_at == pytest.approx(max(vectors.losses), abs=1e-9)
+    assert vectors.in_the_long_run <= vectors.composes_at  # no more than a lower bound
+
+
+def test_the_least_epsilon_is_not_claimed_where_many_runs_lose_more_than_one(
+    vectors: LikelihoodVectors,
+) -> None:
+    counts = LikelihoodVectors(vectors.world, vectors.mechanisms[:1], ((0, 0),))
+    assert counts.in_the_long_run > max(counts.losses)
+    with raises(UnsoundRequest, reason="slope"):
+        _ = counts.composes_at
+
+
+def test_the_figure_says_which_number_is_which(vectors: LikelihoodVectors) -> None:
+    (said,) = [text for text in texts(likelihood_figure(vectors)) if "NfC" in text]
+    assert "at most k times\n1.253" in said
+    assert "only for 1.098 or more" in said
 
 
 def test_every_likelihood_stands_in_the_figure(vectors: LikelihoodVectors) -> None:
@@ -121,6 +157,9 @@ def test_the_drawn_quilt_is_on_both_sides_and_to_scale() -> None:
     assert len(shown) == 1
     assert "0.3117" in shown[0]
     assert "0.07648" in shown[0]
+    names = [one.get_text() for one in above.texts if one.get_text()]
+    assert names.count("$X_Q$, the quilt") == 2  # set with subscripts, not underscores
+    assert f"$X_{{{found.best.node}}}$, the secret" in names
 
 
 def test_a_quilt_on_one_side_and_none_at_all_are_drawn() -> None:

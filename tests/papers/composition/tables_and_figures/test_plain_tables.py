@@ -4,12 +4,15 @@ import csv
 import io
 import json
 from fractions import Fraction
+from math import inf
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from takifugu.finite import World
 from takifugu.papers.composition.appendix_page import FITTED, STORED
-from takifugu.papers.composition.definitions.composition_recheck import odds_of_runs
+from takifugu.papers.composition.definitions.composition_recheck import odds_of_runs, odds_together
 from takifugu.papers.composition.definitions.composition_table import DEFINED, composition_rows
 from takifugu.papers.composition.experiments.compared_chains import (
     METHODS,
@@ -75,11 +78,26 @@ def test_a_witness_can_be_checked_from_the_file_alone() -> None:
             assert one["compared"]
             continue
         world = row.about.world()
+        if "functions" in one:
+            _check_functions(world, one)
+            continue
         assert list(one["likelihood"]) == [str(data) for data in world.universe.datasets]
         read = [[Fraction(p) for p in chances] for chances in one["likelihood"].values()]
         for runs, said in ((1, "exp_loss_of_one_run"), (one["runs"], "exp_loss_of_the_runs")):
             odds = odds_of_runs(world, read, runs)
             assert one[said] == ("infinity" if isinstance(odds, float) else str(odds))
+
+
+def _check_functions(world: World, one: dict[str, Any]) -> None:
+    """Two functions without noise, from the outputs that are written down."""
+    read = []
+    for outputs in one["functions"].values():
+        assert list(outputs) == [str(data) for data in world.universe.datasets]
+        read.append([[Fraction(1 - y), Fraction(y)] for y in outputs.values()])
+    assert len(read) == 2
+    assert one["exp_loss_of_each"] == [str(odds_of_runs(world, rows, 1)) for rows in read]
+    assert one["exp_loss_of_both"] == "infinity"
+    assert odds_together(world, read) == inf
 
 
 def test_baselines_that_do_not_apply_have_no_number() -> None:
@@ -107,6 +125,8 @@ def test_no_line_of_the_figure_is_hidden() -> None:
     for axes in (left, right):
         assert axes.get_title()
         assert axes.get_xlabel()
+    assert "nats" in left.get_ylabel()
+    assert "logarithmic" in left.get_ylabel()
 
 
 def test_the_appendix_of_a_run_without_figures_is_its_fitted_chains(tmp_path: Path) -> None:

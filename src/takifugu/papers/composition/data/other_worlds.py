@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from takifugu.numeric import Floats
-from takifugu.papers.composition.data.world_parameters import PAPER_ROWS, PRINTED_ACCURACIES
 
 STORED = Path(__file__).with_suffix(".json")
 SEEDS = tuple(range(10_001, 10_025))
@@ -22,12 +21,9 @@ SEEDS = tuple(range(10_001, 10_025))
 
 def other_world(seed: int) -> Floats:
     """``[place, ε]``: what Ours-Exp is expected to get right on the world of a seed, in points."""
-    from takifugu.papers.composition.data.calibration import drawn_accuracies
-    from takifugu.synthetic.check_in_counts import draw_check_in_counts
+    from takifugu.papers.composition.data.calibration import walked_accuracies
 
-    rng = np.random.default_rng(seed)
-    drawn = draw_check_in_counts(rows=PAPER_ROWS, rng=rng, parameters=PRINTED_ACCURACIES)
-    return drawn_accuracies(drawn)
+    return walked_accuracies(seed)
 
 
 @cache

@@ -19,6 +19,7 @@ from takifugu.papers.composition.data.raw_tables import EntryTable, make_synthet
 from takifugu.papers.composition.data.source_files import FoundFiles, Progress
 from takifugu.papers.composition.data.world_parameters import (
     PRINTED_ACCURACIES,
+    WORLD_SEED,
 )
 from takifugu.papers.composition.experiments.measurements import Prepared
 from takifugu.priors import Transitions
@@ -44,7 +45,7 @@ def described_check_ins(about: DatasetInfo, rows: int) -> DatasetInfo:
     """What the simulated check-ins are, with their number of rows."""
     drawn = (
         f"Synthetic: {rows:,} rows of {DAYS} days, drawn as counts by the model of"
-        f" takifugu.synthetic, seed {SEED}. No person and no place is real.",
+        f" takifugu.synthetic, seed {WORLD_SEED}. No person and no place is real.",
     )
     return replace(about, notes=(*drawn, *about.notes))
 
@@ -52,7 +53,7 @@ def described_check_ins(about: DatasetInfo, rows: int) -> DatasetInfo:
 def check_ins_identity(rows: int) -> str:
     """The identity of the simulated check-ins, from their configuration."""
     model = habits.configuration(PRINTED_ACCURACIES)
-    return fingerprint(("synthetic check-ins as counts", model, SEED, rows))
+    return fingerprint(("synthetic check-ins as counts", model, WORLD_SEED, rows))
 
 
 def draw_check_ins(about: DatasetInfo, rows: int) -> Prepared:
@@ -63,7 +64,7 @@ def draw_check_ins(about: DatasetInfo, rows: int) -> Prepared:
     is left out.
     """
     drawn = draw_check_in_counts(
-        rows=rows, rng=np.random.default_rng(SEED), parameters=PRINTED_ACCURACIES
+        rows=rows, rng=np.random.default_rng(WORLD_SEED), parameters=PRINTED_ACCURACIES
     )
     return prepared_counts(about, drawn, identity=check_ins_identity(rows))
 

@@ -3,7 +3,7 @@ r"""Mechanisms whose runs leak more than the sum: searched for in fractions.
 **Mechanisms that reveal nothing.** One run of a mechanism reveals nothing if for every output the
 likelihood :math:`v(D) = P(ω|D)` has the same mean on both sides of every pair: :math:`E[v|s] =
 E[v|s']`. Those v are a linear space N, which holds the constants. For :math:`w \in N`, scaled
-to between 0 and 1, "answer yes with probability w(D)" reveals nothing; two runs reveal something
+to between 0 and 1, "B with probability w(D), else A" reveals nothing; two runs reveal something
 iff :math:`w^2 \notin N`. As :math:`(b+c)^2 - (b-c)^2 = 4bc`, it is enough to try the vectors b of
 a basis and b ± c: if none of their squares leaves N, then N is closed under products, and
 mechanisms that reveal nothing alone reveal nothing together, in any number.
@@ -27,6 +27,7 @@ from takifugu.priors.universe import Tables
 Rows = tuple[tuple[Fraction, ...], ...]  # [dataset][output]
 KEPT = (Fraction(5, 8), Fraction(3, 4), Fraction(7, 8))  # of randomized response
 MOST_RUNS = 3
+LETTERS = ("A", "B")  # outputs that mean nothing
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def hidden_functions(world: World) -> tuple[tuple[Fraction, ...], ...]:
 
 
 def _silent(world: World, laws: Sequence[ComparedLaws]) -> Iterator[RepeatedMechanism]:
-    """Two runs of "answer yes with probability w(D)", w in N, where they reveal something."""
+    """Two runs of "B with probability w(D), else A", w in N, where they reveal something."""
     basis = _null_space(_differences(laws, len(world.universe)))
     trials = list(basis)
     for b, c in combinations(basis, 2):
@@ -100,8 +101,8 @@ def _silent(world: World, laws: Sequence[ComparedLaws]) -> Iterator[RepeatedMech
         together, seen = _worst(laws, rows, 2)
         if together > 1:
             yield RepeatedMechanism(
-                "yes or no, by itself revealing nothing", rows, ("no", "yes"), 2, Fraction(1),
-                together, tuple(("no", "yes")[o] for o in seen),
+                "A or B, by itself revealing nothing", rows, LETTERS, 2, Fraction(1), together,
+                tuple(LETTERS[o] for o in seen),
             )  # fmt: skip
 
 

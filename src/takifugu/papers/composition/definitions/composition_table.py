@@ -3,7 +3,8 @@
 Each definition is put to the test on a small world of its own. *Yes*: the theorem of
 `composition_proof` applies, and its hypothesis was checked on that world; so all mechanisms compose
 linearly there. *No*: a mechanism was found whose runs lose more than the sum of their losses; both
-losses are exact and were computed a second time by code that shares nothing with the search.
+losses are exact and were computed a second time by code that shares nothing with the search. A
+definition that is about functions of the data without any noise is refuted by two such functions.
 *Open*: neither.
 """
 
@@ -22,6 +23,7 @@ from takifugu.finite.world import World
 from takifugu.papers.composition.collapse.exact_loss import Exact, log_up
 from takifugu.papers.composition.definitions.blowfish import blowfish_privacy
 from takifugu.papers.composition.definitions.composition_attack import (
+    LETTERS,
     RepeatedMechanism,
     search_composition_attack,
 )
@@ -29,7 +31,14 @@ from takifugu.papers.composition.definitions.composition_proof import (
     CouplingProof,
     coupling_proof,
 )
-from takifugu.papers.composition.definitions.composition_recheck import odds_of_runs
+from takifugu.papers.composition.definitions.composition_recheck import (
+    odds_of_runs,
+    odds_together,
+)
+from takifugu.papers.composition.definitions.deterministic_attack import (
+    FunctionPair,
+    search_deterministic_attack,
+)
 from takifugu.papers.composition.definitions.likelihood import (
     dependent_privacy,
     differential_privacy,
@@ -50,6 +59,7 @@ from takifugu.priors.universe import Tables
 from takifugu.visible import four_digits
 
 Answer = Literal["yes", "no", "open"]
+INFINITE = "infinite"
 MOST_NAMED = 3  # datasets that are listed rather than called the others
 
 
@@ -63,6 +73,7 @@ class DefinitionOnWorld:
         where: The world in words.
         printed: The paper's "composition"; None if the definition has no row in its table.
         world: Makes the world.
+        noiseless: Whether the definition is about mechanisms without randomness of their own.
     """
 
     key: str
@@ -70,6 +81,7 @@ class DefinitionOnWorld:
     where: str
     printed: Literal["yes", "no"] | None
     world: Callable[[], World]
+    noiseless: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,13 +92,13 @@ class CompositionRow:
         about: The definition and its world.
         composes: The verdict.
         proof: The theorem's hypothesis, checked; None unless the verdict is yes.
-        attack: The mechanism whose runs lose too much; None unless the verdict is no.
+        attack: What loses too much together; None unless the verdict is no.
     """
 
     about: DefinitionOnWorld
     composes: Answer
     proof: CouplingProof | None = None
-    attack: RepeatedMechanism | None = None
+    attack: RepeatedMechanism | FunctionPair | None = None
 
     @property
     def differs(self) -> bool:
@@ -95,17 +107,27 @@ class CompositionRow:
 
     @property
     def witness(self) -> str:
-        """Why, in words: the theorem with its hypothesis, or the mechanism with its losses."""
+        """Why, in words: the theorem with its hypothesis, or what leaks, with its losses."""
         if self.proof is not None:
             most, every = self.proof.one_by_one, self.proof.comparisons
             rest = "" if most == every else f", {every - most} are mixtures of these"
             return f"theorem; {most} of {every} comparisons are of single datasets{rest}"
         if self.attack is None:
             return "neither a proof nor a counterexample was found"
-        once, together = shown(self.attack.once), shown(self.attack.together)
+        together = shown(self.attack.together)
+        if isinstance(self.attack, FunctionPair):
+            alone = " and ".join(
+                f"{name} loses {shown(odds)}"
+                for name, odds in zip(self.attack.names, self.attack.once, strict=True)
+            )
+            sure = f", which rules out {self.attack.pair.right}" if together == INFINITE else ""
+            return (
+                f"functions without noise: {alone}, both together {together}"
+                f" (seen: {self.attack.seen[0]} and {self.attack.seen[1]}{sure})"
+            )
         return (
-            f"one run loses {once}, {self.attack.runs} runs {together} ({_seen(self.attack)}):"
-            f" {_described(self.about.world(), self.attack)}"
+            f"one run loses {shown(self.attack.once)}, {self.attack.runs} runs {together}"
+            f" (seen: {_seen(self.attack)}): {_described(self.about.world(), self.attack)}"
         )
 
 
@@ -122,20 +144,38 @@ def examined(about: DefinitionOnWorld) -> CompositionRow:
     proof = coupling_proof(world)
     if proof is not None:
         return CompositionRow(about, "yes", proof=proof)
-    attack = search_composition_attack(world)
+    attack: RepeatedMechanism | FunctionPair | None
+    if about.noiseless:
+        attack = search_deterministic_attack(world)
+    else:
+        attack = search_composition_attack(world)
     if attack is None:
         return CompositionRow(about, "open")
     recheck(world, attack)
     return CompositionRow(about, "no", attack=attack)
 
 
-def recheck(world: World, attack: RepeatedMechanism) -> None:
-    """Compute both losses again by other code; refuse an attack that is not what it says."""
-    again = tuple(odds_of_runs(world, attack.rows, runs) for runs in (1, attack.runs))
-    if again != (attack.once, attack.together) or not again[1] > again[0] ** attack.runs:
+def recheck(world: World, attack: RepeatedMechanism | FunctionPair) -> None:
+    """Compute all losses again by other code; refuse an attack that is not what it says."""
+    said: tuple[Exact, ...]
+    again: tuple[Exact, ...]
+    if isinstance(attack, FunctionPair):
+        name, said = " and ".join(attack.names), (*attack.once, attack.together)
+        again = (
+            *(odds_together(world, [rows]) for rows in attack.rows),
+            odds_together(world, attack.rows),
+        )
+    else:
+        name = attack.name
+        said = (*[attack.once] * attack.runs, attack.together)
+        again = (
+            *[odds_of_runs(world, attack.rows, 1)] * attack.runs,
+            odds_of_runs(world, attack.rows, attack.runs),
+        )
+    if again != said or not again[-1] > prod(again[:-1]):
         raise UnsoundRequest(
-            f"a second computation of {attack.name!r} gives {again[0]} and {again[1]} instead of"
-            f" {attack.once} and {attack.together}; no verdict is given",
+            f"a second computation of {name!r} gives {again[0]} and {again[-1]} instead of"
+            f" {said[0]} and {said[-1]}; no verdict is given",
             reason="recheck",
         )
 
@@ -143,12 +183,12 @@ def recheck(world: World, attack: RepeatedMechanism) -> None:
 def shown(odds: Exact) -> str:
     """A loss with the exact ratio that it is the logarithm of."""
     if isinstance(odds, float):
-        return "infinite"
+        return INFINITE
     return "0" if odds == 1 else f"log {odds} = {four_digits(log_up(odds))}"
 
 
 def _described(world: World, attack: RepeatedMechanism) -> str:
-    if attack.outputs != ("no", "yes"):
+    if attack.outputs != LETTERS:
         return attack.name
     alike: dict[Fraction, list[str]] = {}
     for data, row in zip(world.universe.datasets, attack.rows, strict=True):
@@ -157,7 +197,7 @@ def _described(world: World, attack: RepeatedMechanism) -> str:
     rest = len(where) > MOST_NAMED
     parts = [f"{p} for {', '.join(w)}" for p, w in sorted(alike.items(), reverse=True)
              if not rest or p != most]  # fmt: skip
-    return "yes with probability " + "; ".join(
+    return f"outputs {LETTERS[1]} rather than {LETTERS[0]} with probability " + "; ".join(
         [*parts, f"{most} for the others"] if rest else parts
     )
 
@@ -232,7 +272,7 @@ DEFINED = (
     DefinitionOnWorld(
         "noiseless", "Noiseless privacy (Bhaskar et al.)",
         "3 independent fair bits, each of them secret", "yes",
-        lambda: noiseless_privacy(_coins("abc")),
+        lambda: noiseless_privacy(_coins("abc")), noiseless=True,
     ),
     DefinitionOnWorld(
         "blowfish", "Blowfish privacy (He et al.)",

@@ -48,7 +48,8 @@ MEANING = (
 )
 CAPTION = (
     f"The per-entry ε that a Pufferfish ε of {EPSILON:g} allows on binary chains of {LENGTH}"
-    " entries, by each bound. A line ends with a cross where its theorem does not apply any more."
+    " entries, by each bound; both in nats, on a logarithmic axis. A line ends with a cross where"
+    " its theorem does not apply any more."
     " MQMExact and the paper's curve agree, and so do TPL and takifugu where p + q is at least 1."
 )
 HEADS = {  # short, so that the table is not wider than a page
@@ -128,16 +129,18 @@ def baseline_figure(made: ComparedChains) -> "Figure":
 
     drawn = Figure(figsize=(10.5, 5.0), layout="constrained")
     drawn.suptitle(
-        f"What a Pufferfish ε of {EPSILON:g} allows per entry of a binary chain of {LENGTH}",
+        f"What a Pufferfish ε of {EPSILON:g} nat allows per entry of a binary chain of {LENGTH}",
         fontsize=12,
     )
     left, right = drawn.subplots(1, 2, sharey=True)
     _lines(left, STAYS, made.equal)
     _lines(right, OTHERS, made.unequal)
     left.set(
-        title="p = q: both states stay alike", ylabel="per-entry ε (lower bound)", yscale="log",
+        title="p = q: both states stay alike",
         xlabel="p = q, probability to stay",
-    )  # fmt: skip
+        ylabel="per-entry ε in nats (lower bound; logarithmic axis)",
+        yscale="log",
+    )
     right.set(
         title=f"q = {OTHER:g}: dependence of either sign", xlabel="p, probability to stay at 0"
     )

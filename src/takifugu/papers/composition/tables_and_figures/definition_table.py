@@ -5,14 +5,16 @@ from typing import Any
 
 from takifugu.papers.composition.collapse.exact_loss import Exact
 from takifugu.papers.composition.definitions.composition_table import CompositionRow
+from takifugu.papers.composition.definitions.deterministic_attack import FunctionPair
 from takifugu.papers.composition.tables_and_figures.plain_tables import PlainTable
 
 COLUMNS = ("definition", "world", "printed", "composes", "why")
 CAPTION = (
     "Each definition on a small world. Yes: a theorem proves that all runs of all mechanisms lose"
     " at most the sum of their losses, and its hypothesis was checked on the world. No: a mechanism"
-    " whose runs lose more than the sum; its losses, in nats, are exact, and other code computed"
-    " them again. In brackets what is seen. A dash: the paper's table has no such row."
+    " whose runs lose more than the sum, or two functions without noise that do (⊕: sum modulo 2);"
+    " the losses, in nats, are exact, and other code computed them again. A and B are outputs."
+    " Datasets are written entry by entry. A dash: the paper's table has no such row."
 )
 
 
@@ -53,7 +55,16 @@ def _described(row: CompositionRow) -> dict[str, Any]:
     if row.proof is not None:
         found["compared"] = sorted([str(datasets[d]), str(datasets[e])] for d, e in row.proof.edges)
         found["comparisons"] = row.proof.comparisons
-    if row.attack is not None:
+    if isinstance(row.attack, FunctionPair):
+        found["functions"] = {
+            name: {str(data): output for data, output in zip(datasets, function, strict=True)}
+            for name, function in zip(row.attack.names, row.attack.functions, strict=True)
+        }
+        found["exp_loss_of_each"] = [_exact(odds) for odds in row.attack.once]
+        found["exp_loss_of_both"] = _exact(row.attack.together)
+        found["seen"] = list(row.attack.seen)
+        found["distinguished"] = str(row.attack.pair)
+    elif row.attack is not None:
         found["mechanism"] = row.attack.name
         found["outputs"] = [str(output) for output in row.attack.outputs]
         found["likelihood"] = {

@@ -20,8 +20,8 @@ LATEX = {
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''",
     "ε": r"$\varepsilon$", "ℓ": r"$\ell$", "±": r"$\pm$", "∞": r"$\infty$", "×": r"$\times$",
-    "↑": r"$\uparrow$", "↓": r"$\downarrow$", "→": r"$\to$", "≥": r"$\geq$", "≤": r"$\leq$",
-    "−": "$-$", "τ": r"$\tau$", "δ": r"$\delta$", "π": r"$\pi$", "λ": r"$\lambda$",
+    "⊕": r"$\oplus$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "→": r"$\to$", "≥": r"$\geq$",
+    "≤": r"$\leq$", "−": "$-$", "τ": r"$\tau$", "δ": r"$\delta$", "π": r"$\pi$", "λ": r"$\lambda$",
     "–": "--", "—": "---", "…": r"\dots{}", "’": "'", "“": "``", "”": "''", "·": r"$\cdot$",
     "†": r"\dag{}", "ß": r"\ss{}", "ø": r"\o{}", "æ": r"\ae{}",
 }  # fmt: skip
