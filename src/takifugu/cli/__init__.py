@@ -6,6 +6,7 @@ Each command is a module of its own that imports what it needs when it is called
 
 import gc
 import io
+import logging
 import re
 import sys
 import warnings
@@ -159,6 +160,7 @@ def main() -> None:
     code, failure = MISTAKE, None
     gc.set_threshold(COLLECTED)
     warnings.showwarning = _warn
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # it tries others
     _print_anything()
     try:
         completion.prepare()

@@ -242,7 +242,7 @@ def _verdict(data: str, claim: str, judged: list[Judgement]) -> ClaimVerdict:
         words += f": {_listed(str(j) for j in judged if j.outcome == 'open')}"
     doubted = sum(one.doubted and one.outcome != "contradicted" for one in judged)
     if doubted:
-        words += f"; taken alone, the 95 % intervals of {doubted} would be below 0"
+        words += f"; of {doubted} more the 95 % interval, taken alone, is below 0"
     return ClaimVerdict(data, claim, holds, shown, tied, left, against, words)
 
 

@@ -48,8 +48,8 @@ ENTRIES, BOUND, WIDTH = 21, 5.0, 0.1
 ALARM_MOST = 4
 FLOOR = 1e-3  # nats; smaller leaks are not told apart
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, RED, INK)
-MARKERS = ("o", "s", "D", "v", "^", "x")
-FORMAT = 2  # of the drawings; a new number when they may look different
+MARKERS = ("o", "s", "D", "P", "x", "*")  # no triangles: these say that a curve leaves the axes
+FORMAT = 3  # of the drawings; a new number when they may look different
 LEFT_OUT = "figure (c) is left out: install pgmpy for the file of ALARM"
 
 
