@@ -14,7 +14,8 @@ CAPTION = (
     " at most the sum of their losses, and its hypothesis was checked on the world. No: a mechanism"
     " whose runs lose more than the sum, or two functions without noise that do (⊕: sum modulo 2);"
     " the losses, in nats, are exact, and other code computed them again. A and B are outputs."
-    " Datasets are written entry by entry. A dash: the paper's table has no such row."
+    " Infinite: something secret is ruled out for sure. Datasets are written entry by entry."
+    " A dash: the paper's table has no such row."
 )
 
 
