@@ -204,7 +204,7 @@ def comparisons(cells: Iterable[Cell]) -> Iterator[Comparison]:
 
 
 def against_majority(cells: Iterable[Cell]) -> tuple[Judgement, ...]:
-    """How takifugu does against Majority of one dataset in every cell and metric, judged together."""
+    """Every comparison of takifugu with Majority on one dataset, judged together."""
     every = [
         _compared("", TAKIFUGU, cell, metric, lead)
         for cell in cells
