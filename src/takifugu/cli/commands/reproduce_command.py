@@ -164,7 +164,7 @@ def _facts(what: str, made: "Reproduction") -> dict[str, Any]:
 
 
 def _print(made: "Reproduction") -> None:
-    from takifugu.papers.composition.experiments.findings import MADE_OF, word
+    from takifugu.papers.composition.experiments.findings import MADE_OF, majority_line, word
     from takifugu.papers.composition.tables_and_figures.run_page import print_lines
 
     for one in made.results.about:
@@ -173,6 +173,9 @@ def _print(made: "Reproduction") -> None:
             if found.data == one.key:
                 echo(f"  {word(found)}: {found.claim}")
                 echo(f"    {found.detail}")
+        against = majority_line(one.key, made.results)
+        if against:
+            echo(f"  {against}")
         for line in print_lines(one, made.results):
             echo(f"  beside print: {line}")
     if made.findings:

@@ -16,6 +16,7 @@ from takifugu.papers.composition.experiments.findings import (
     JUDGED,
     MADE_OF,
     findings,
+    majority_line,
     word,
 )
 from takifugu.papers.composition.experiments.printed import printed_numbers
@@ -127,6 +128,11 @@ def _short(results: Results) -> Iterator[str]:
     if short:
         yield "Not supported:\n"
         yield from (f"- {titles[one.data]}: {one.claim}: {one.detail}." for one in short)
+        yield ""
+    against = {one.title: majority_line(one.key, results) for one in results.about}
+    if any(against.values()):
+        yield "No claim is about Majority:\n"
+        yield from (f"- {title}: {line}." for title, line in against.items() if line)
         yield ""
     for one in results.about:
         lines = print_lines(one, results)

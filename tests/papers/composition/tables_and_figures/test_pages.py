@@ -12,6 +12,7 @@ from takifugu.papers.composition.experiments.contenders import CONTENDERS, MAJOR
 from takifugu.papers.composition.experiments.findings import (
     MADE_OF,
     findings,
+    majority_line,
     shift_verdict,
     word,
 )
@@ -112,6 +113,26 @@ def test_a_shift_that_does_not_hold_is_named() -> None:
     assert not verdict.holds and (verdict.tied, verdict.contradicted) == (4, 2)
     assert "not Ours-Exp at ε = 0.5; Ours-Exp at ε = 1" in verdict.detail
     assert verdict in findings(made)
+
+
+def test_where_majority_is_better_is_told() -> None:
+    made = synthetic_cells.results("one")
+    worse = tuple(
+        replace(c, lead={**c.lead, "hit": synthetic_cells.BEHIND})
+        if c.mechanism == MAJORITY and c.epsilon < 2
+        else c
+        for c in made.cells
+    )
+    numbers = [
+        re.findall(r"\d+", majority_line("one", replace(made, cells=cells)))[:3]
+        for cells in (made.cells, worse)
+    ]
+    assert numbers == [["0", "72", "72"], ["4", "72", "68"]]
+    told = replace(made, cells=worse)
+    assert majority_line("one", told) in page(told, [], findings(told)).html()
+    assert majority_line("one", told) in document.document(told)
+    without = replace(made, cells=tuple(c for c in made.cells if c.mechanism != MAJORITY))
+    assert majority_line("one", without) == ""
 
 
 def test_sameness_is_equal_and_never_shown() -> None:

@@ -43,7 +43,7 @@ def test_rows_are_epsilons_and_columns_are_mechanisms_and_metrics(
             table.mechanisms == synthetic_cells.NAMES[:-1]
         )  # Majority has no ε: it is in the caption
         assert all(len(e or ()) == len(table.columns) for row in table.rows for e in row.entries)
-    assert "Majority, which uses no data that is protected: 20.00 %" in accuracy.caption
+    assert "Majority, which uses nothing of what is released: 20.00 %" in accuracy.caption
     assert ranking.columns == ("HR % ↑", "NDCG ↑", "ℓ1 ↓")
     assert len(spending.columns) == 2
 

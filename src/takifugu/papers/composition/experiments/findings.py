@@ -10,6 +10,7 @@ from takifugu.papers.composition.experiments.verdicts import (
     SHIFT,
     STRICT_UP_TO,
     ClaimVerdict,
+    against_majority,
     counted,
     verdicts,
 )
@@ -62,6 +63,19 @@ def shift_verdict(key: str, results: Results) -> ClaimVerdict:
         more = f"; and {len(other) - NAMED} more" if len(other) > NAMED else ""
         detail += f"; not {'; '.join(other[:NAMED])}{more}"
     return replace(verdict, detail=detail)
+
+
+def majority_line(key: str, results: Results) -> str:
+    """Where Majority, which spends nothing, is better than takifugu; empty if it was not run."""
+    judged = against_majority(results.of(key))
+    if not judged:
+        return ""
+    outcomes = [one.outcome for one in judged]
+    return (
+        "Majority, which spends nothing and names the top labels of the fitted part, is better than"
+        f" takifugu in {outcomes.count('contradicted')} of {len(judged)} comparisons, takifugu is"
+        f" better in {outcomes.count('shown')} (joint 95 % intervals)"
+    )
 
 
 def word(verdict: ClaimVerdict) -> str:

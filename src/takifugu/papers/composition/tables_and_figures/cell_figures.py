@@ -78,7 +78,7 @@ def accuracy_figure(about: DatasetSummary, cells: tuple[Cell, ...]) -> "Figure":
     panels[0].set_ylabel("label in its place is right (%)")
     _uncertain_in_legend(panels[0])
     if printed_belong(about):
-        panels[0].plot([], [], ls="", marker="+", ms=9, color=INK, label="printed")
+        panels[0].plot([], [], ls="", marker="+", ms=9, color=INK, label="printed, no uncertainty")
         if about.calibrated:
             panels[0].plot([], [], ls="", marker="+", ms=9, mew=2.6, color=INK, label=CALIBRATED)
     _finish(drawn, panels[0], f"Top 3 for each {about.group_by}", about)

@@ -29,7 +29,7 @@ DIFFERENCES = (
     PaperDifference(
         "MQM is run in both of its readings",
         "To have its printed Acc@k and HR on the calibrated world, MQM would need a Laplace scale"
-        " of 25 to 95 over ε_DP. That is far nearer to 78/ε_DP, the budget split over the"
+        " of 25 to 100 over ε_DP. That is far nearer to 78/ε_DP, the budget split over the"
         " categories, here “split budget”, than to what its authors do. They add one Laplace of"
         " scale 2/ε_DP to every bar of the histogram, whose L1-sensitivity is 2: here “vector"
         " Laplace”, which beats peeling"

@@ -220,4 +220,4 @@ def _majority(cells: tuple[Cell, ...], about: DatasetSummary) -> list[str]:
     belongs = about.origin in ("paper", "simulated")
     of = "" if printed_belong(about) else f" for {DATASET[about.family]}"
     printed = f" (printed{of}: {100 * printed_majority(about.family):.2f} %)" * belongs
-    return [f"Majority, which uses no data that is protected: {100 * mean:.2f} %{printed} Acc@k."]
+    return [f"Majority, which uses nothing of what is released: {100 * mean:.2f} %{printed} Acc@k."]

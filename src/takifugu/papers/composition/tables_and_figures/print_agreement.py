@@ -268,7 +268,7 @@ def _another_world() -> str:
     first, last = (", ".join(f"{one:.1f}" for one in deviation[:, at]) for at in (0, -1))
     return (
         "Another world: ± is of the mechanism's noise on this world alone, which was taken as the"
-        " closest of 48 in the calibrated columns. Over"
+        " closest of 48 in the calibrated columns; all columns of Ours-Exp share that choice. Over"
         f" {len(SEEDS)} worlds of other seeds the Acc@k of Ours-Exp w/o uncertainty have a standard"
         f" deviation of {deviation.min():.1f} to {deviation.max():.1f} points ({first} for Acc@1,"
         f" Acc@2, Acc@3 at ε = {EPSILONS[0]:g}; {last} at ε = {EPSILONS[-1]:g}), and predictions"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from takifugu.papers.composition.experiments.findings import JUDGED, MADE_OF, word
+from takifugu.papers.composition.experiments.findings import JUDGED, MADE_OF, majority_line, word
 from takifugu.papers.composition.experiments.verdicts import ClaimVerdict
 from takifugu.papers.composition.results import DatasetSummary, Results
 from takifugu.papers.composition.tables_and_figures import formats, paper_layout_formats
@@ -97,6 +97,9 @@ def _short(results: Results, verdicts: list[ClaimVerdict]) -> list[Part]:
         own = [[v.claim, word(v), v.detail] for v in verdicts if v.data == one.key]
         title = f"{one.title} ({one.origin})"
         parts.append(PageTable(["claim", "verdict", "comparisons"], own, caption=title))
+        against = majority_line(one.key, results)
+        if against:
+            parts.append(Paragraphs(f"{against}."))
     for one in results.about:
         lines = print_lines(one, results)
         if lines:
