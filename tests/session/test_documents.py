@@ -325,7 +325,7 @@ def test_a_new_part_of_a_plan_or_a_charge_is_written_too() -> None:
     left = {"data", "cells", "declared", "rules", "sources", "key"}  # the owner's, or new
     made = {"query", "mechanism", "window", "groups"}  # from the query and the mechanism
     sent = {"dataset", "analyst", "loss", "prior", "secrets", "translation"}
-    assert {part.name for part in fields(Charge)} - {"approval", "resumable"} == {
+    assert {part.name for part in fields(Charge)} - {"approval", "request", "resumable"} == {
         *left,
         *made,
         *sent,
