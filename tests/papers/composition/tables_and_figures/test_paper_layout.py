@@ -3,8 +3,6 @@
 import csv
 import io
 import re
-import shutil
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +30,7 @@ from takifugu.papers.composition.tables_and_figures.print_agreement import (
 )
 from takifugu.papers.composition.tables_and_figures.result_files import write_tables
 from tests.papers.composition import synthetic_cells
+from tests.papers.composition.latex import compiled
 from tests.papers.composition.synthetic_cells import CALIBRATED, PAPER_ROWS
 from tests.papers.composition.tables_and_figures.test_paper_tables import Counter
 
@@ -251,17 +250,7 @@ def test_both_layouts_are_written_and_compile(tmp_path: Path) -> None:
     for sheet in ("accuracy", "ranking"):
         assert {f"world-{sheet}-beside-print{end}" for end in (".md", ".csv", ".tex")} <= names
     assert not any("other" in name and "print" in name for name in names)
-    found = shutil.which("pdflatex")
-    if found is None:
-        pytest.skip("pdflatex is not installed")
-    done = subprocess.run(  # noqa: S603
-        [found, "-interaction=nonstopmode", "-halt-on-error", "all.tex"],
-        cwd=tmp_path, capture_output=True, check=False,
-    )  # fmt: skip
-    said = done.stdout.decode("utf-8", "replace")
-    if "not found" in said:
-        pytest.skip("pdflatex lacks a package")
-    assert done.returncode == 0, said[-2000:]
+    compiled(tmp_path / "all.tex")
 
 
 def test_latex_has_as_many_columns_as_it_says(made: tuple[PaperLayout, ...]) -> None:

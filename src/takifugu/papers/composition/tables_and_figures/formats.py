@@ -5,6 +5,7 @@ import io
 import unicodedata
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
 from takifugu.papers.composition.tables_and_figures.paper_tables import (
     DAGGER,
@@ -14,6 +15,9 @@ from takifugu.papers.composition.tables_and_figures.paper_tables import (
     Row,
 )
 from takifugu.visible import csv_cell
+
+if TYPE_CHECKING:
+    from takifugu.papers.composition.tables_and_figures.paper_layout import LayoutEntry
 
 LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
@@ -49,17 +53,30 @@ def markdown(table: ResultTable) -> str:
 
 def as_csv(table: ResultTable) -> str:
     """One line a number, for programs; a difference has a plain minus."""
+    return numbers_csv(
+        table.caption,
+        (
+            (row.epsilon, row.uncertain, mechanism, column, entry.calibrated, entry)
+            for row, mechanism, column, entry in _numbers(table)
+        ),
+    )
+
+
+def numbers_csv(
+    caption: str, numbers: Iterable[tuple[str, bool, str, str, bool, "Entry | LayoutEntry"]]
+) -> str:
+    """Lines of ε, whether the prior is uncertain, mechanism, metric, whether calibrated, number."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(
         ["epsilon", "prior", "mechanism", "metric", "mean", "half", "printed", "difference",
          "calibrated", "best", "data"]
     )  # fmt: skip
-    for row, mechanism, column, entry in _numbers(table):
+    for epsilon, uncertain, mechanism, metric, calibrated, entry in numbers:
         writer.writerow(
-            [row.epsilon, PRIORS[row.uncertain], csv_cell(mechanism), csv_cell(column), entry.mean,
-             entry.half, entry.printed, entry.difference.replace("−", "-"), int(entry.calibrated),
-             int(entry.best), csv_cell(table.caption)]
+            [epsilon, PRIORS[uncertain], csv_cell(mechanism), csv_cell(metric), entry.mean,
+             entry.half, entry.printed, entry.difference.replace("−", "-"), int(calibrated),
+             int(entry.best), csv_cell(caption)]
         )  # fmt: skip
     return out.getvalue()
 

@@ -1,19 +1,21 @@
 """A table in the paper's layout as Markdown, CSV, LaTeX (booktabs) or HTML."""
 
-import csv
-import io
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from takifugu.papers.composition.tables_and_figures.formats import boxed, latex_text, letters
+from takifugu.papers.composition.tables_and_figures.formats import (
+    boxed,
+    latex_text,
+    letters,
+    numbers_csv,
+)
 from takifugu.papers.composition.tables_and_figures.paper_layout import (
     LINES,
     LayoutEntry,
     LayoutRow,
     PaperLayout,
 )
-from takifugu.papers.composition.tables_and_figures.paper_tables import DAGGER, PRIORS
-from takifugu.visible import csv_cell
+from takifugu.papers.composition.tables_and_figures.paper_tables import DAGGER
 
 EMPTY = LayoutEntry("", "", "", "")
 
@@ -36,22 +38,18 @@ def markdown(table: PaperLayout) -> str:
 
 def as_csv(table: PaperLayout) -> str:
     """One line a number, for programs; a difference has a plain minus."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        ["epsilon", "prior", "mechanism", "metric", "mean", "half", "printed", "difference",
-         "calibrated", "best", "data"]
-    )  # fmt: skip
-    for row in table.rows:
-        for column, entry in zip(table.columns, row.entries, strict=True):
-            if entry is not None:
-                writer.writerow(
-                    [row.epsilon, PRIORS[column.uncertain], csv_cell(column.mechanism),
-                     csv_cell(column.metric.heading), entry.mean, entry.half, entry.printed,
-                     entry.difference.replace("−", "-"), int(column.calibrated), int(entry.best),
-                     csv_cell(table.caption)]
-                )  # fmt: skip
-    return out.getvalue()
+    return numbers_csv(
+        table.caption,
+        (
+            (
+                *(row.epsilon, column.uncertain, column.mechanism, column.metric.heading),
+                *(column.calibrated, entry),
+            )
+            for row in table.rows
+            for column, entry in zip(table.columns, row.entries, strict=True)
+            if entry is not None
+        ),
+    )
 
 
 def latex(table: PaperLayout) -> str:
