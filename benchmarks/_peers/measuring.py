@@ -32,17 +32,23 @@ def measured(
 ) -> dict[str, Any]:
     """What a command takes, by a process between us and it; ``out`` gets its figures."""
     own = [sys.executable, "-m", "benchmarks._peers.measuring", str(out)]
-    done = subprocess.run(  # noqa: S603 - our own interpreters and arguments
+    with subprocess.Popen(  # noqa: S603 - our own interpreters and arguments
         [*own, str(gibibytes), str(seconds), "--", *command],
-        capture_output=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
         **how,
-    )
-    if done.returncode:
-        raise RuntimeError(f"measuring failed: {done.stderr}")
+    ) as between:
+        try:
+            _, errors = between.communicate()
+        except BaseException:  # it ends what it has started, if it is not killed itself
+            between.send_signal(signal.SIGINT)
+            between.wait()
+            raise
+    if between.returncode:
+        raise RuntimeError(f"measuring failed: {errors}")
     found: dict[str, Any] = json.loads(out.read_text("utf-8"))
-    return found | {"errors": done.stderr}
+    return found | {"errors": errors}
 
 
 def _run(out: Path, gibibytes: float, seconds: float, command: list[str]) -> None:
