@@ -8,8 +8,10 @@ from takifugu.priors import Secrets
 from takifugu.project.policy_session import read_plan
 from takifugu.session.cells import cells_of, declared
 from takifugu.session.prior_checks import terms_of
+from takifugu.session.release_errors import StalePlan
 from takifugu.translation.translation import Translation
 from tests.project.studies import three_places
+from tests.raising import raises
 from tests.session import hospital
 
 # As commit 0b0c5d6 computed them.
@@ -23,7 +25,7 @@ TRANSLATION = "82fa480429c539c5ffca405547aff674c5fc8e6d7d458d3093131fd162b472bf"
 DECLARED = "c3cec4e15f70705494d6efc9b213e5d0e8fc2ed34e53c3f47b0105e7aa73891d"
 CELLS = "18411a2f30880c83082ae7e8d3d79a44942e641278eea9405aa2f834f688e6f9"
 RULES = {"about": "state", "over": [], "release_fitted_rows": False, "fits": []}
-LOSS = "4363867331576459/36028797018963968"
+LOSS = "8729443174821691/72057594037927936"
 PLAN = {
     "form": "takifugu-plan-1",
     "asked": {
@@ -35,10 +37,10 @@ PLAN = {
     "window": None,
     "groups": None,
     "mechanism": {
-        "kind": "integer-laplace", "query": "count", "scale": 8.25616231691179,
+        "kind": "integer-laplace", "query": "count", "scale": 8.254546434962021,
         "sensitivity": {"l1": 1, "linf": 1},
-        "loss": {"currency": "pure", "epsilon": LOSS, "epsilon_near": 0.12112164969814318},
-        "error": {"deviation": 11.668842612803147, "interval": 25.0},
+        "loss": {"currency": "pure", "epsilon": LOSS, "epsilon_near": 0.12114536006054959},
+        "error": {"deviation": 11.666556015280747, "interval": 25.0},
     },
     "cost": {
         "currency": "epsilon", "per_entry": LOSS, "delta": "0",
@@ -61,6 +63,19 @@ def test_terms_rules_and_cells_are_what_they_were(tmp_path: Path) -> None:
     assert (some.prior, some.secrets) == SOME
     with project.engine(found) as engine:
         assert cells_of(engine, ("state",), tmp_path).fingerprint == CELLS
+
+
+def test_a_plan_of_a_smaller_allowance_is_made_again(tmp_path: Path) -> None:
+    """A version that came less close to ε planned more noise: its plan is refused by name."""
+    project = three_places(tmp_path)
+    text = json.dumps(PLAN).replace(LOSS, "4363867331576459/36028797018963968")
+    (tmp_path / "plan.json").write_text(text.replace("8.254546434962021", "8.25616231691179"))
+    plan = read_plan(tmp_path / "plan.json")
+    with project.session("stays") as session:
+        asked = replace(plan, options=session.resolved(plan.options))
+        with raises(StalePlan):
+            session.replan(asked)
+        assert session.spent() == 0
 
 
 def test_a_plan_file_is_the_plan_that_is_made_now(tmp_path: Path) -> None:
