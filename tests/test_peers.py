@@ -136,7 +136,9 @@ def test_an_environment_is_used_again_while_its_requirements_are_the_same(
 
 
 def test_the_last_line_of_a_message_names_no_place() -> None:
-    said = environments.last_line("first\nERROR: https://example.org/simple of /root/x/y.txt\n\n")
+    said = environments.last_line(
+        "first\nERROR: https://example.org/simple of /somewhere/x/y.txt\n\n"
+    )
     assert said == "ERROR: … of …"
     assert environments.last_line("\n \n") == "no message"
 

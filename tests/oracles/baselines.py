@@ -2,14 +2,19 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from itertools import combinations, pairwise, product
 from math import exp, inf, log
+from typing import TypeVar
 
 Row = tuple[int, ...]
+Number = TypeVar("Number", float, Fraction)
 Matrix = Sequence[Sequence[float]]
 
 
-def chain_law(transition: Matrix, start: Sequence[float], length: int) -> dict[Row, float]:
+def chain_law(
+    transition: Sequence[Sequence[Number]], start: Sequence[Number], length: int
+) -> dict[Row, Number]:
     """The joint law of a Markov chain, path by path."""
     law = {}
     for path in product(range(len(start)), repeat=length):

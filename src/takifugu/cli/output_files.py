@@ -1,12 +1,11 @@
 """JSON files that commands write, found to be writable before anything is done."""
 
 import json
-from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from takifugu._atomic import PendingFile
+from takifugu._closing import Closing
 from takifugu.errors import InvalidFile, TakifuguError
 from takifugu.visible import visible
 
@@ -21,7 +20,7 @@ class Undelivered(TakifuguError):
         )
 
 
-class OutputFile(AbstractContextManager["OutputFile"]):
+class OutputFile(Closing):
     """A new JSON file in a writable folder; it appears complete, or not at all."""
 
     def __init__(self, path: Path) -> None:
@@ -36,10 +35,6 @@ class OutputFile(AbstractContextManager["OutputFile"]):
         self._pending.part.write_text(visible(text, keep="\n") + "\n", encoding="utf-8")
         self._pending.keep(fsync=True)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Leave nothing of a file that was not written."""
         self._pending.discard()

@@ -7,13 +7,13 @@ was released is free and the same, and the rest goes on.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from takifugu._atomic import read_whole, real_path
+from takifugu._closing import Closing
 from takifugu._toml import TomlSection, parse_toml
 from takifugu.engines.opening import BackendName
 from takifugu.errors import InvalidFile, Malformed, TakifuguError
@@ -164,7 +164,7 @@ def _refuse_twice(items: Sequence[BatchItem], places: Sequence[str]) -> None:
         files |= written
 
 
-class Batch(AbstractContextManager["Batch"]):
+class Batch(Closing):
     """Releases of a project, their sessions open; `plans` spends nothing, `release` does.
 
     Args:
@@ -199,16 +199,9 @@ class Batch(AbstractContextManager["Batch"]):
             self._opened.close()
             raise
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._opened.__exit__(kind, error, trace)
-
-    def __enter__(self) -> Self:
-        return self
+    def close(self) -> None:
+        """End every session."""
+        self._opened.close()
 
     def session(self, item: BatchItem) -> PolicySession:
         """The session that a release is made in."""

@@ -10,14 +10,14 @@ import csv
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from takifugu._atomic import PendingFile, unwritable
+from takifugu._closing import Closing
 from takifugu.engines.engine_errors import driver
 from takifugu.errors import InvalidFile
 from takifugu.visible import FORMULA, csv_cell, visible
@@ -36,7 +36,7 @@ FORMULAS = (
 )
 
 
-class ResultFile(AbstractContextManager["ResultFile"]):
+class ResultFile(Closing):
     """A new file for a result, whose suffix says how it is written.
 
     Attributes:
@@ -85,12 +85,8 @@ class ResultFile(AbstractContextManager["ResultFile"]):
                 self._second.path.unlink()
             raise
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Leave nothing of files that were not written."""
         self._pending.discard()
         if self._second is not None:
             self._second.discard()

@@ -1,6 +1,8 @@
 """A release that a worker has drawn ends, for everybody, when its step of time does."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,18 +39,27 @@ async def _drawn(job: Job, folder: Path) -> None:
         await asyncio.sleep(0.005)
 
 
-def test_whoever_looks_learns_of_the_end_at_the_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project = small_project(tmp_path / "study")
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(FOLDER, str(tmp_path))
+    return small_project(tmp_path / "study")
 
+
+@asynccontextmanager
+async def _one_worker(project: Path) -> AsyncIterator[tuple[WorkPool, JobBoard]]:
+    """A pool of one worker that holds what it has drawn until a file is there."""
+    settings = ServerSettings(workers=1, time_step=0.05)
+    modules = (*TASK_MODULES, "tests.server.work.held_steps")
+    pool = WorkPool(project, settings, modules=modules)
+    try:
+        yield pool, JobBoard(pool)
+    finally:
+        await pool.close()
+
+
+def test_whoever_looks_learns_of_the_end_at_the_step(tmp_path: Path, project: Path) -> None:
     async def test() -> None:
-        settings = ServerSettings(workers=1, time_step=0.05)
-        modules = (*TASK_MODULES, "tests.server.work.held_steps")
-        pool = WorkPool(project, settings, modules=modules)
-        board = JobBoard(pool)
-        try:
+        async with _one_worker(project) as (pool, board):
             job = board.start(ANA, _release())
             await _drawn(job, tmp_path)
             behind = board.start(BO, asked("plan", BO, "stays", query=HISTOGRAM))
@@ -61,24 +72,13 @@ def test_whoever_looks_learns_of_the_end_at_the_step(
             assert await job.wait(PATIENCE) and await behind.wait(PATIENCE)
             assert (job.state, behind.state) == ("done", "done")
             assert _kinds(project) == ["charge", "answer"]
-        finally:
-            await pool.close()
 
     asyncio.run(test())
 
 
-def test_cancelling_does_not_tell_whether_it_was_drawn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project = small_project(tmp_path / "study")
-    monkeypatch.setenv(FOLDER, str(tmp_path))
-
+def test_cancelling_does_not_tell_whether_it_was_drawn(tmp_path: Path, project: Path) -> None:
     async def test() -> None:
-        settings = ServerSettings(workers=1, time_step=0.05)
-        modules = (*TASK_MODULES, "tests.server.work.held_steps")
-        pool = WorkPool(project, settings, modules=modules)
-        board = JobBoard(pool)
-        try:
+        async with _one_worker(project) as (_, board):
             job = board.start(ANA, _release())
             await _drawn(job, tmp_path)
             job.cancel()
@@ -88,7 +88,5 @@ def test_cancelling_does_not_tell_whether_it_was_drawn(
             (tmp_path / "over").touch()
             assert await again.wait(PATIENCE) and again.state == "done"
             assert _kinds(project) == ["charge", "answer"]
-        finally:
-            await pool.close()
 
     asyncio.run(test())

@@ -1,7 +1,7 @@
 """GK16: the influences are what enumeration finds, and no mechanism leaks more than the bound."""
 
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import product
 from math import inf, log
 
 import numpy as np
@@ -19,6 +19,7 @@ from takifugu.papers.composition.baselines.gk16 import (
     gk16_to_dp,
 )
 from tests.oracles import local_influences as oracle
+from tests.oracles.baselines import chain_law
 from tests.oracles.binary_chains import counting_losses
 from tests.oracles.translation import worst_loss_by_transport, worst_loss_by_vertices
 from tests.raising import raises
@@ -60,23 +61,11 @@ def floats(rows: list[list[Fraction]]) -> list[list[float]]:
     return [[float(p) for p in row] for row in rows]
 
 
-def joint(chain: Chain, length: int) -> dict[tuple[int, ...], Fraction]:
-    rows, start = chain
-    law = {}
-    for path in product(range(len(start)), repeat=length):
-        p = start[path[0]]
-        for u, v in pairwise(path):
-            p *= rows[u][v]
-        if p > 0:
-            law[path] = p
-    return law
-
-
 @settings(max_examples=40, deadline=None)
 @given(chain=chains(), length=st.integers(1, 4))
 def test_the_influences_are_what_enumeration_finds(chain: Chain, length: int) -> None:
     rows, start = floats(chain[0]), [float(p) for p in chain[1]]
-    law = joint(chain, length)
+    law = chain_law(*chain, length)
     full = len(law) == np.prod([len({path[j] for path in law}) for j in range(length)])
     published = gk16_matrix(rows, length, start=start)
     sharp = gk16_matrix(rows, length, start=start, sharpened=True)
@@ -128,7 +117,7 @@ def test_no_mechanism_leaks_more_than_the_bound(chain: Chain, length: int, epsil
         length = 2
     rows, start = floats(chain[0]), [float(p) for p in chain[1]]
     cells = list(product(range(states), repeat=length))
-    law = joint(chain, length)
+    law = chain_law(*chain, length)
     probability = np.array([float(law.get(cell, 0)) for cell in cells])
     bounds = [
         gk16_loss(rows, length, epsilon, start=start, sharpened=sharp) for sharp in (True, False)
@@ -233,7 +222,7 @@ def test_the_tiniest_probabilities_are_not_taken_for_zero() -> None:
     tiny = 2.0**-490
     rows = [[1 - tiny, tiny, tiny], [tiny, 1 - tiny, tiny], [tiny, tiny, 1 - tiny]]
     exact = [[Fraction(p) / sum(map(Fraction, row)) for p in row] for row in rows]
-    law = joint((exact, [Fraction(1, 3)] * 3), 3)
+    law = chain_law(exact, [Fraction(1, 3)] * 3, 3)
     found = gk16_matrix(rows, 3, start=[1 / 3] * 3)
     for i, j in ((0, 1), (1, 0)):
         assert found[i, j] == pytest.approx(oracle.influence(law, on=j, by=i)[0], rel=1e-12)
@@ -247,7 +236,7 @@ def test_rows_stand_for_themselves_over_their_exact_sums(chain: Chain, off: list
     for k, row in enumerate(rows):
         row[k % len(row)] += off[k]
     exact = [[Fraction(p) / sum(map(Fraction, row)) for p in row] for row in rows]
-    law = joint((exact, chain[1]), 3)
+    law = chain_law(exact, chain[1], 3)
     start = [float(p) for p in chain[1]]
     for sharpened in (False, True):
         found = gk16_matrix(rows, 3, start=start, sharpened=sharpened)

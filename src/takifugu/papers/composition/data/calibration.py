@@ -3,7 +3,7 @@ r"""Calibrates the synthetic check-ins to the printed accuracies of Ours-Exp, fr
 ``python -m takifugu.papers.composition.data.calibration`` searches again and prints what it finds.
 
 **What is met.** The 18 printed numbers Acc@1, Acc@2 and Acc@3 of Ours-Exp without uncertainty at
-six ε (Table 1). Nothing else that is printed is looked at: the columns of MQM, the hit
+six ε (Table 1). Nothing else that is printed is used: the columns of MQM, the hit
 rate, NDCG, ℓ1 and Majority are predictions of the world that comes out; the Acc@k of Ours-Exp with
 uncertainty follow from those that are met, as uncertainty is a shift of ε. The
 worlds of the search have the seeds 1 to `WORLDS`. One world scatters around their average: the
