@@ -10,6 +10,7 @@ SPARK ?=
 EXTRAS := tables$(if $(SPARK),$(shell echo ,)spark)
 TESTABLE := .venv/.testable-$(EXTRAS)
 NIGHTLY := .venv/.nightly-$(EXTRAS)
+TORTURABLE := .venv/.torturable-$(EXTRAS)
 # `make nightly ONLY=nightly` runs the tests of one marker.
 ONLY ?=
 
@@ -18,7 +19,7 @@ DATA ?=
 # Every command is a process of its own: compiled modules are kept, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo serve-demo test nightly check format lint types imports bench docs wheel reproduction clean
+.PHONY: demo serve-demo test nightly torture sbom check format lint types imports bench docs wheel reproduction clean
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -32,6 +33,18 @@ test: $(TESTABLE)
 
 nightly: $(NIGHTLY)
 	DEEP=1 $(BIN)/python -m pytest -q -n auto -rs $(if $(ONLY),-m "$(ONLY)")
+
+# `make torture MINUTES=30 PARTS="oracles kills"`; without PARTS all of them.
+MINUTES ?= 120
+PARTS ?=
+torture: $(TORTURABLE)
+	$(BIN)/python -m torture $(PARTS) --minutes $(MINUTES)
+
+# `make sbom SBOM=file`: what is installed here, with versions and licences, as CycloneDX.
+SBOM ?= out/sbom.json
+sbom: $(READY)
+	mkdir -p "$(dir $(SBOM))"
+	$(BIN)/python -m torture.dependencies --sbom "$(SBOM)"
 
 check: lint types imports test
 
@@ -96,4 +109,9 @@ $(TESTABLE): $(NEEDS)
 
 $(NIGHTLY): $(NEEDS)
 	$(PIP) -e '.[nightly,$(EXTRAS)]'
+	touch $@ $(TESTABLE) $(READY) $(INSTALLED) $(SERVING)
+
+$(TORTURABLE): $(NEEDS)
+	$(PIP) -e '.[torture,$(EXTRAS)]'
+	$(PIP) --no-deps pgmpy
 	touch $@ $(TESTABLE) $(READY) $(INSTALLED) $(SERVING)

@@ -1,5 +1,6 @@
 """A file is written whole or not at all."""
 
+import gzip
 import os
 import stat
 from errno import EPERM
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from takifugu import _atomic
-from takifugu._atomic import read_whole, real_path, whole_file, write_whole
+from takifugu._atomic import read_unpacked, read_whole, real_path, whole_file, write_whole
 from takifugu.errors import InvalidFile, TakifuguError
 from takifugu.ledger import open_ledger, restore_ledger
 from takifugu.priors import MarkovChain, read_prior, write_prior
@@ -151,3 +152,24 @@ def test_a_link_to_itself_leads_to_itself(tmp_path: Path) -> None:
     assert real_path(loop) == real_path(tmp_path) / "loop"
     (tmp_path / "link").symlink_to(tmp_path)
     assert real_path(tmp_path / "link" / "x") == real_path(tmp_path) / "x"
+
+
+def test_a_packed_file_is_unpacked_up_to_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"plain")
+    assert read_unpacked(path) == b"plain"
+    whole = gzip.compress(b"a" * 1000)
+    path.write_bytes(whole)
+    assert read_unpacked(path) == b"a" * 1000
+    for damaged in (whole[:-9], whole[:12] + b"\xff\xff" + whole[14:], whole[:3]):
+        path.write_bytes(damaged)
+        with raises(InvalidFile, field="list", reason="damaged"):
+            read_unpacked(path, field="list")
+    path.write_bytes(whole)
+    monkeypatch.setattr(_atomic, "MOST_UNPACKED", 999)
+    with raises(InvalidFile, field="list", reason="too large"):
+        read_unpacked(path, field="list")
+    with raises(InvalidFile, reason="unreadable"):
+        read_unpacked(device(tmp_path))

@@ -172,10 +172,12 @@ def test_a_backup_a_restore_and_a_loss(path: Path) -> None:
         ledger.charge(charge("0.1", analyst="ana"), DOUBLING)
     older = CliRunner().invoke(app, ["restore", str(path), str(copy)])
     assert isinstance(older.exception, LedgerSetBack)
+    kept = path.read_bytes()
     needs = CliRunner().invoke(app, ["restore", str(path), str(copy), "--accept-loss"])
-    assert isinstance(needs.exception, UnsoundRequest)  # put back, and of no use until then
+    assert isinstance(needs.exception, UnsoundRequest)  # the loss cannot be counted
+    assert path.read_bytes() == kept  # and so nothing was lost
     found = CliRunner().invoke(app, ["verify", str(path)])
-    assert found.exit_code == 1 and "older copy" in found.stdout
+    assert found.exit_code == 0 and "sound" in found.stdout
 
 
 def test_a_loss_is_accepted_once_and_shown(tmp_path: Path) -> None:
@@ -241,6 +243,13 @@ def test_what_is_counted_for_a_loss_goes_with_it(path: Path, option: str) -> Non
     done = CliRunner().invoke(app, ["restore", str(path), str(copy), option])
     assert isinstance(done.exception, InvalidOption)
     assert done.exception.field == option.split("=")[0]
+
+
+@pytest.mark.parametrize("name", ["show", "verify", "export", "backup", "restore", "accept-loss"])
+def test_a_project_beside_a_ledger_is_refused(path: Path, name: str) -> None:
+    file = [] if name in ("show", "verify", "accept-loss") else [str(path.parent / "new")]
+    done = CliRunner().invoke(app, [name, str(path), *file, "--project", "nowhere"])
+    assert isinstance(done.exception, InvalidOption) and done.exception.field == "--project"
 
 
 def test_priors_are_known_to_the_project_alone(path: Path) -> None:

@@ -33,6 +33,13 @@ def test_events_are_in_order_whatever_the_clock_says(url: str, opened: Opener) -
     assert ledger.verify().sound
 
 
+@pytest.mark.parametrize("name", ["\0", "a\0b", "\udcff"])
+def test_no_event_has_a_name_that_a_database_cannot_look_for(ledger: Ledger, name: str) -> None:
+    for given in ("dataset", "analyst", "kind"):
+        assert list(ledger.history(**{given: name})) == []  # type: ignore[arg-type]
+        assert ledger.events(**{given: name}) == ()  # type: ignore[arg-type]
+
+
 def test_history_is_filtered_and_limited(ledger: Ledger) -> None:
     ledger.charge(charge("0.25", analyst="ana"), DOUBLING)
     ledger.charge(charge("0.25"), DOUBLING)

@@ -22,6 +22,7 @@ from takifugu.engines import (
     open_engine,
 )
 from takifugu.engines.backends.duckdb_backend import FileBackend
+from takifugu.engines.backends.opened_files import source_files
 from tests.raising import raises
 
 ODD = (
@@ -139,6 +140,37 @@ def test_what_is_read_is_what_is_fingerprinted(odd: str, root: Path, made: Path)
     database = Source("duckdb", path="stays.duckdb", table="stays")
     for source in (parquet, database):
         assert read(declared(folder, source)) == {"home": 4}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("*.csv", {"a.csv"}),
+        ("**/*.csv", {"a.csv", "b.csv", "c.csv"}),
+        ("one/**/*.csv", {"b.csv", "c.csv"}),
+        ("**", None),
+        ("one/**", None),
+        ("**.csv", None),
+        ("one/**.csv", None),
+        ("**one/*.csv", None),
+    ],
+)
+def test_two_stars_are_a_whole_part_of_a_path_and_stand_for_folders(
+    root: Path, pattern: str, names: set[str] | None
+) -> None:
+    """Whatever the version of Python: some read them as one star, or as files of any depth."""
+    (root / "one" / "two").mkdir(parents=True)
+    for path in ("a.csv", "one/b.csv", "one/two/c.csv"):
+        (root / path).write_text(text("home", 3))
+    declaration = declared(root, Source("csv", path=pattern))
+    rooted = declared(root, Source("csv", path=str(root / pattern)))
+    if names is None:
+        for one in (declaration, rooted):
+            with raises(InvalidDeclaration, reason="name" if pattern[-2:] != "**" else "missing"):
+                source_files(one)
+    else:
+        for one in (declaration, rooted):
+            assert {path.name for path in source_files(one)} == names
 
 
 def test_a_name_that_duckdb_cannot_be_told_is_refused(root: Path) -> None:

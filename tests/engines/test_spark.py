@@ -1,8 +1,8 @@
-"""The contract on Spark in local mode: a table of its catalogue, and a Parquet file."""
+"""The contract on Spark: a table of its catalogue, and a Parquet file.
 
-import os
-import shutil
-import warnings
+In one process, unless ``SPARK_MASTER`` names another place: see `torture.distributed`.
+"""
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -47,33 +47,23 @@ from tests.contracts.fits import *  # noqa: F403
 from tests.contracts.household_facts import *  # noqa: F403
 from tests.contracts.lag_moments import *  # noqa: F403
 from tests.contracts.written_sql import compare_with_ibis
+from tests.engines.spark_sessions import small_spark, why_no_spark
 from tests.engines.storing import store_duckdb
 from tests.raising import raises
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:PySpark does not yet fully support pandas:FutureWarning"
+    "ignore:PySpark does not yet fully support pandas:FutureWarning",
+    # PySpark 4.0 and 4.1 leave the sockets that they read rows from to be collected.
+    "ignore:unclosed <socket:ResourceWarning",
 )
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # halves what Java takes for so little
 
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A small Spark, whose clocks are not in UTC: engines must not depend on that."""
-    if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
-        pytest.skip("needs Java: there is none on the path")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        sql = pytest.importorskip("pyspark.sql", reason="needs the package pyspark")
-    found = (
-        sql.SparkSession.builder.master("local[1]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.extraJavaOptions", SHORT_LIVED)
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "America/New_York")
-        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
-        .config("spark.log.level", "OFF")
-        .getOrCreate()
-    )
+    missing = why_no_spark()
+    if missing is not None:
+        pytest.skip(missing)
+    found = small_spark(tmp_path_factory.mktemp("warehouse"))
     yield found
     found.stop()
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from takifugu.numeric import LEAST, Floats
 from takifugu.priors.bayesian_network import BayesianNetwork
+from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.random_field import MarkovRandomField
 
 TINY = (1e-16, 3e-16, 1e-30, 1e-100, 1e-150, float(LEAST))
@@ -103,3 +104,12 @@ def tables(model: Any) -> tuple[list[int], list[tuple[tuple[int, ...], Floats]]]
     """How many values each entry of a model has, and its tables."""
     sizes = [len(states) for states in model.states]
     return sizes, [(factor.scope, factor.table) for factor in model.factors()]
+
+
+def interval_chain(rng: np.random.Generator) -> tuple[IntervalMarkovChain, Floats]:
+    """Intervals, and a member of the set."""
+    member = matrix(int(rng.integers(2, 4)), rng)
+    loose = float(rng.choice([0.0, 0.1, 0.5]))
+    lower = np.where(rng.random(member.shape) < 0.2, 0.0, member * (1 - loose))
+    upper = np.minimum(member * (1 + loose) + 1e-15 * (member > 0), 1.0)
+    return IntervalMarkovChain(lower, upper), member

@@ -20,7 +20,6 @@ from takifugu.influence.chain.interval_curves import interval_chain_curve
 from takifugu.influence.network.attractive_curves import attractive_curve
 from takifugu.influence.network.network_curves import network_curve
 from takifugu.priors import Explicit, MarkovChain, Secrets
-from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.secrets import EntryIs, SecretPair, entry_pairs
 from takifugu.priors.universe import Tables
 from takifugu.translation.network.attractive_losses import attractive_losses
@@ -144,35 +143,18 @@ def check_chain(chain: MarkovChain, entries: Any, sides: Any, *, most: int) -> b
             curve = chain_curve(chain, secrets, max_exposed=most)
             rows = dict(zip(curve.pairs, curve.leak, strict=True))
             row = rows["|".join(map(str, left)) + " / " + "|".join(map(str, right))]
-            best = oracle.mp.inf
-            for b in range(1, min(most, length - 1) + 1):
-                best = min(best, _least(steps, laws, entry, left, right, b, length))
-                at_least(row[b - 1], best)
+            most_seen = min(most, length - 1)
+            truths = oracle.interval_leaks(steps, laws, entry, (left, right), most_seen, length)
+            for bound, truth in zip(row, truths, strict=False):
+                at_least(bound, truth)
     return True
-
-
-def _least(steps: Any, laws: Any, entry: int, left: Any, right: Any, b: int, length: int) -> Any:
-    found = [oracle.mp.inf]
-    for before in range(1, b + 1):
-        after = b + 1 - before
-        ends = (
-            before if before <= entry else None,
-            after if after <= length - 1 - entry else None,
-        )
-        value = oracle.chain_leak(steps, laws, entry, left, right, *ends)
-        if value is None:
-            return oracle.NEVER
-        found.append(value)
-    return min(found)
 
 
 def interval_chains(rng: np.random.Generator) -> bool:
     """A member of the set, started anywhere, leaks no more than the bound for all of them."""
-    size, most = int(rng.integers(2, 4)), 5
-    member = instances.matrix(size, rng)
-    loose = float(rng.choice([0.0, 0.1, 0.5]))
-    lower = np.where(rng.random(member.shape) < 0.2, 0.0, member * (1 - loose))
-    box = IntervalMarkovChain(lower, np.minimum(member * (1 + loose) + 1e-15 * (member > 0), 1.0))
+    most = 5
+    box, member = instances.interval_chain(rng)
+    size = len(member)
     curve = interval_chain_curve(box, max_exposed=most)
     length = 12
     steps = oracle.powers(member, most + 1)
@@ -180,10 +162,9 @@ def interval_chains(rng: np.random.Generator) -> bool:
     rows = dict(zip(curve.pairs, curve.leak, strict=True))
     for x, y in permutations(range(size), 2):
         for entry in (0, 1, 6, 7):
-            best = oracle.mp.inf
-            for b in range(1, most + 1):
-                best = min(best, _least(steps, laws, entry, (x,), (y,), b, 100))
-                at_least(rows[f"{x} / {y}"][b - 1], best)
+            truths = oracle.interval_leaks(steps, laws, entry, ((x,), (y,)), most, 100)
+            for bound, truth in zip(rows[f"{x} / {y}"], truths, strict=True):
+                at_least(bound, truth)
     return True
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.influence import InfluenceCurve
-from takifugu.influence.network import ratios
+from takifugu.influence.network import network_curves, ratios
 from takifugu.influence.network.elimination import Elimination
 from takifugu.influence.network.network_curves import (
     Progress,
@@ -289,3 +289,19 @@ def test_alarm_leaks_everything_at_one_entry_because_of_its_zeros() -> None:
         if a == np.inf
     }
     assert infinite == {"FIO2", "VENTALV", "PVSAT"}
+
+
+def test_too_many_sets_of_one_size_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    names = tuple("abcde")
+    pairs = tuple(zip(names, (*names[1:], "a"), strict=True))
+    weights = tuple(np.exp(rng.normal(size=(2, 2))) for _ in pairs)
+    ring = MarkovRandomField(names, (("0", "1"),) * 5, (np.ones(2),) * 5, pairs, weights)
+    whole = network_curve(ring, largest=4)
+    monkeypatch.setattr(network_curves, "LAYER", 5)  # as many as single entries, and as pairs
+    assert network_curve(ring, largest=4).fingerprint == whole.fingerprint
+    monkeypatch.setattr(network_curves, "LAYER", 4)
+    ended = network_curve(ring, largest=4)
+    assert whole.exact.all()
+    assert not ended.exact[:, ended.exposed < 5].any()
+    assert (ended.leak >= whole.leak[:, : ended.leak.shape[1]]).all()

@@ -8,6 +8,7 @@ from typing import Any
 
 from takifugu._rounding import float_down, float_up
 from takifugu.costs import NOTHING, Cost, Membership
+from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import fingerprint
 from takifugu.ledger import Cells, Charge, Groups, Window
 from takifugu.losses import Loss, Metric, Pure, Total
@@ -130,3 +131,24 @@ def charge(
         else groups,
     }
     return Charge(**(given | others))
+
+
+class Blind(Places):
+    """It can read no cost."""
+
+    def cost_to_pufferfish(self, *costs: Cost) -> float:
+        """Refused."""
+        del costs
+        raise UnsoundRequest("no such label", reason="label")
+
+    def to_cost(
+        self,
+        unit: Cost,
+        pufferfish: float,
+        *,
+        spent: Sequence[Cost] = (NOTHING,),
+        beside: Sequence[Cost] = (),
+    ) -> Fraction:
+        """Refused."""
+        del unit, pufferfish, spent, beside
+        raise UnsoundRequest("no such label", reason="label")

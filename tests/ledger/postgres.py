@@ -32,7 +32,7 @@ def missing() -> str | None:
     return None
 
 
-def _children(process: int) -> list[int]:
+def children(process: int) -> list[int]:
     """The processes that a process has started, and that have not ended."""
     found = []
     for entry in Path("/proc").glob("[0-9]*/stat"):
@@ -98,11 +98,16 @@ class Cluster:
         """Stop it at once."""
         self._run("pg_ctl", "-D", str(self._folder / "data"), "-m", "immediate", "stop")
 
+    @property
+    def postmaster(self) -> int:
+        """The first of its processes."""
+        return int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
+
     def kill(self) -> None:
         """End it as a power cut would: every process of it, without a word."""
-        first = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
+        first = self.postmaster
         os.kill(first, signal.SIGSTOP)  # so that it makes no more
-        for process in [*_children(first), first]:
+        for process in [*children(first), first]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
         until = time.monotonic() + 60
@@ -112,10 +117,10 @@ class Cluster:
     @contextlib.contextmanager
     def frozen(self) -> Iterator[None]:
         """Every process of it is stopped until the block is left: it is there, and silent."""
-        first = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
+        first = self.postmaster
         stopped = [first]
         os.kill(first, signal.SIGSTOP)  # so that it makes no more
-        for child in _children(first):
+        for child in children(first):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGSTOP)
                 stopped.append(child)
@@ -138,9 +143,9 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster() -> Iterator[Cluster]:
+def cluster(where: str = "/tmp") -> Iterator[Cluster]:  # noqa: S108 - a short path, for a socket
     """A server that runs until the block is left."""
-    with tempfile.TemporaryDirectory(prefix="pg", dir="/tmp") as folder:
+    with tempfile.TemporaryDirectory(prefix="pg", dir=where) as folder:
         server = Cluster(Path(folder))
         server.start()
         try:

@@ -20,8 +20,10 @@ from takifugu.errors import (
     LedgerUnavailable,
     LedgerUnwritable,
     NotALedger,
+    UnsoundRequest,
 )
 from takifugu.ledger import Ledger, LostWitness, accept_loss, open_ledger, restore_ledger
+from takifugu.ledger.witnesses.lost_history import LossTerms
 from tests.contracts.ledger import paid, worker
 from tests.ledger import postgres
 from tests.ledger.charges import CELLS, DOUBLING, RICH, charge, count
@@ -161,6 +163,31 @@ def test_a_backup_that_is_older_is_put_back_only_with_a_loss(
     accept_loss(path, translations={"ward": DOUBLING})
     with open_ledger(path) as ledger:
         assert ledger.remaining("ward", DOUBLING) == 0 and ledger.verify().sound
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_loss_that_cannot_be_counted_changes_nothing(
+    path: Path, folder: Path, gone: bool
+) -> None:
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 4, delta="1e-6")
+        ledger.backup(folder / "backup")
+        ledger.charge(charge("0.5"), DOUBLING)
+    if gone:
+        path.unlink()
+    before = names(folder)
+    with raises(UnsoundRequest, field="delta", reason="translation unknown"):
+        restore_ledger(folder / "backup", path, lossy=True, terms=LossTerms())
+    assert names(folder) == before
+    restore_ledger(folder / "backup", path, lossy=True, terms=LossTerms({"ward": DOUBLING}))
+    accept_loss(path, translations={"ward": DOUBLING})
+
+
+def test_terms_of_a_loss_are_not_looked_at_where_nothing_is_lost(path: Path, folder: Path) -> None:
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 4, delta="1e-6")
+        ledger.backup(folder / "backup")
+    restore_ledger(folder / "backup", path, lossy=True, terms=LossTerms())
 
 
 def test_nothing_is_put_back_while_others_have_the_ledger_open(

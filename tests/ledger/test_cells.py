@@ -15,6 +15,7 @@ from takifugu.errors import (
     BudgetExceeded,
     CellsChanged,
     InvalidCharge,
+    LedgerConflict,
     NoBudget,
     SameRows,
     UnsoundRequest,
@@ -120,6 +121,20 @@ def test_groups_and_windows_may_be_chosen_anew_after_that(ledger: Ledger) -> Non
     ledger.accept_cells("ward", OTHER)
     assert ledger.set_partition("ward", ("floor",)).body["columns"] == ["floor"]
     assert ledger.verify().sound
+
+
+def test_an_answer_that_is_reused_after_that_fixes_groups_and_windows(ledger: Ledger) -> None:
+    first = charge("0.25", (0, 5), ["north"], cells=NORTH, analyst="ana")
+    ledger.record_answer(ledger.charge(first, DOUBLING), [1])
+    ledger.accept_cells("ward", NORTH)
+    again = charge("0.25", (0, 5), ["north"], cells=NORTH, analyst="bob")
+    assert ledger.reuse(again, DOUBLING) is not None
+    assert ledger.verify().sound
+    with raises(LedgerConflict, reason="partition"):  # bob's cells have names already
+        ledger.set_partition("ward", ("floor",))
+    ledger.charge(charge("0.25", (3, 9), ["south"], cells=NORTH), DOUBLING)
+    ledger.rebuild()
+    assert ledger.verify().sound and ledger.spent("ward", DOUBLING, analyst="bob") == 0.5
 
 
 def test_unchanged_is_believed_only_where_nothing_can_be_seen_to_differ(ledger: Ledger) -> None:

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from threading import Timer
 from urllib.parse import quote
 
 import pytest
@@ -79,6 +80,21 @@ def test_no_room_on_the_disk_gives_no_receipt_and_loses_none(
     disk: Path, opened: Callable[..., Ledger]
 ) -> None:
     until_it_is_full(opened(disk / "ward.ledger"), disk)
+
+
+def test_a_disk_that_becomes_read_only_gives_no_receipt_and_loses_none(disk: Path) -> None:
+    path, planned = disk / "ward.ledger", charge("0.25")
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 2)
+        ledger.charge(planned, DOUBLING)
+    remount = (str(shutil.which("mount")), "-o", "remount,ro", str(disk))
+    subprocess.run(remount, check=True)  # noqa: S603
+    with raises(LedgerUnwritable, reason="read-only"):
+        open_ledger(path)
+    subprocess.run((*remount[:2], "remount,rw", str(disk)), check=True)  # noqa: S603
+    with open_ledger(path) as ledger:
+        assert paid(ledger) == {planned.key} and ledger.verify().sound
+        ledger.charge(charge("0.25"), DOUBLING)
 
 
 def test_no_room_for_the_tables_of_a_server_gives_no_receipt_and_loses_none(
@@ -199,7 +215,9 @@ def test_a_folder_that_cannot_be_looked_into_is_said_to_be_so(path: Path) -> Non
         path.parent.chmod(0o700)
 
 
-@pytest.mark.parametrize("content", [b"not a database at all, but long enough" * 40, None])
+@pytest.mark.parametrize(
+    "content", [b"not a database at all, but long enough" * 40, b"x", b"x" * 511, None]
+)
 def test_something_else_is_refused_and_left_alone(folder: Path, content: bytes | None) -> None:
     path = folder / "other"
     if content is None:
@@ -281,6 +299,20 @@ def test_a_database_of_another_encoding_keeps_every_letter_or_says_that_it_canno
             with raises(LedgerUnwritable, reason="encoding"):
                 ledger.set_budget("東京", 2)
             assert ledger.verify().sound
+
+
+def test_a_file_that_others_begin_to_write_without_a_log_is_waited_for(folder: Path) -> None:
+    raw = sqlite3.connect(folder / "ward.ledger", isolation_level=None, check_same_thread=False)
+    raw.execute("PRAGMA user_version=1")  # a file without a write-ahead log
+    raw.execute("BEGIN IMMEDIATE")
+    with raises(LedgerUnavailable, reason="locked"):
+        open_ledger(folder / "ward.ledger", wait=0.1)
+    later = Timer(0.2, raw.execute, ["ROLLBACK"])
+    later.start()
+    with open_ledger(folder / "ward.ledger", wait=60) as ledger:
+        assert ledger.verify().sound
+    later.join()
+    raw.close()
 
 
 def test_a_child_that_closes_a_ledger_leaves_it_open_for_its_parent(ledger: Ledger) -> None:

@@ -220,3 +220,10 @@ def test_a_token_is_sent_nowhere_in_the_clear(
     monkeypatch.setenv(TOKEN, SECRET)
     with raises(InvalidFile, field="witness", reason=reason):
         HttpWitness(address, wait=1)
+
+
+def test_a_file_without_a_token_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(TOKEN, raising=False)
+    monkeypatch.setenv(TOKEN_FILE, str(tmp_path / "none"))
+    with raises(InvalidFile, field=TOKEN_FILE):
+        HttpWitness("https://example.org/api/v1/witness", wait=1)

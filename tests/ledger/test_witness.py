@@ -1,5 +1,6 @@
 """An older copy put back is refused; what was lost for good counts as spent."""
 
+import fcntl
 import os
 import shutil
 import signal
@@ -22,7 +23,17 @@ from takifugu.errors import (
     LedgerUnwritable,
     UnsoundRequest,
 )
-from takifugu.ledger import Anchor, Groups, Ledger, LostWitness, Window, accept_loss, open_ledger
+from takifugu.ledger import (
+    Anchor,
+    Answer,
+    Charge,
+    Groups,
+    Ledger,
+    LostWitness,
+    Window,
+    accept_loss,
+    open_ledger,
+)
 from takifugu.ledger.witnesses.file_witness import SLOT, FileWitness, heads_folder
 from takifugu.losses import Concentrated, Total
 from takifugu.translation.protocol import LossTranslation
@@ -176,6 +187,109 @@ def test_a_repeat_is_acknowledged_only_once_its_event_is_noted(
     assert ledger.verify().witness == ledger.head()
 
 
+READS: dict[str, Callable[[Ledger, Charge], Answer | None]] = {
+    "quote": lambda ledger, asked: ledger.quote(asked, DOUBLING).answer,
+    "lookup": lambda ledger, asked: ledger.lookup(asked),
+    "reuse": lambda ledger, asked: ledger.reuse(asked, DOUBLING),
+    "earlier": lambda ledger, asked: getattr(ledger.earlier(asked), "answer", None),
+}
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("how", READS)
+def test_an_answer_is_shown_only_once_its_event_is_noted(
+    path: Path, opened: Opener, monkeypatch: pytest.MonkeyPatch, how: str, read_only: bool
+) -> None:
+    """Its writer died before the note: lost with an older copy, it would be drawn again."""
+    one, other, asked = opened(path), opened(path, read_only=read_only), charge("0.25")
+    receipt = one.charge(asked, DOUBLING, resume=True)
+    one.backup(path.with_name("without"))
+
+    def dies(*_: object) -> None:
+        raise LedgerUnwritable("no room for the note")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FileWitness, "record", dies)
+        with pytest.raises(LedgerUnwritable):
+            one.record_answer(receipt, 1)
+        assert other.spent("ward", DOUBLING) == 1 and other.verify().witness == receipt.anchor
+        with pytest.raises(LedgerUnwritable):
+            READS[how](other, asked)
+    shown = READS[how](other, asked)
+    assert shown is not None and shown.value == 1
+    assert other.verify().witness == other.head() == shown.event
+    one.close()
+    other.close()
+    shutil.copy(path.with_name("without"), path)
+    with raises(LedgerSetBack, reason="older", event=5):
+        open_ledger(path)
+
+
+@pytest.mark.parametrize("left", ["charge", "abandoned"])
+def test_what_a_repeat_is_told_of_is_noted(
+    path: Path, opened: Opener, monkeypatch: pytest.MonkeyPatch, left: str
+) -> None:
+    one, other, asked = opened(path), opened(path), charge("0.25")
+
+    def dies(*_: object) -> None:
+        raise LedgerUnwritable("no room for the note")
+
+    receipt = one.charge(asked, DOUBLING, resume=True) if left == "abandoned" else None
+    with monkeypatch.context() as patch:
+        patch.setattr(FileWitness, "record", dies)
+        with pytest.raises(LedgerUnwritable):
+            one.abandon(receipt) if receipt else one.charge(asked, DOUBLING, resume=True)
+        with pytest.raises(LedgerUnwritable):
+            other.earlier(asked)
+    assert other.verify().witness != other.head()
+    earlier = other.earlier(asked)
+    assert earlier is not None and earlier.receipt.may_release == (left == "charge")
+    assert other.verify().witness == other.head()
+
+
+def test_an_answer_that_is_noted_is_shown_without_a_note(
+    path: Path, opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, asked = opened(path), charge("0.25")
+    one.record_answer(one.charge(asked, DOUBLING), 1)
+
+    def dies(*_: object) -> None:
+        raise LedgerUnwritable("no room for the note")
+
+    monkeypatch.setattr(FileWitness, "record", dies)
+    with pytest.raises(LedgerUnwritable):
+        one.charge(charge("0.125"), DOUBLING)  # a later event that is not noted
+    known = opened(path, read_only=True).lookup(asked)
+    assert known is not None and known.value == 1
+    with open_ledger(path, inspect=True) as ledger:
+        assert ledger.lookup(asked) == known
+
+
+def test_a_note_of_a_history_that_was_given_up_does_not_vouch_for_an_answer(
+    path: Path, opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_ledger(path) as ledger:
+        for _ in range(9):
+            ledger.charge(charge("1/64"), DOUBLING)
+        lost = ledger.head()
+    shutil.copy(path.with_name("copy"), path)
+    asked = charge("0.25", dataset="annex", data="other data")
+
+    def forgets(_: FileWitness, _ledger: str, event: Anchor, _seen: Anchor | None) -> Anchor:
+        return event
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FileWitness, "record", forgets)
+        accept_loss(path, actor="owner", costs=False)
+        with open_ledger(path) as ledger:
+            ledger.set_budget("annex", 2)
+            answer = ledger.record_answer(ledger.charge(asked, DOUBLING), 1)
+    reader = opened(path, read_only=True)
+    assert reader.verify().witness == lost and lost.seq > answer.event.seq
+    assert reader.lookup(asked) == answer
+    assert reader.verify().witness == answer.event
+
+
 @pytest.mark.parametrize("moment", ["before", "half", "written", "noted"])
 def test_kill_minus_9_around_the_note_costs_budget_and_refuses_nothing(
     path: Path, moment: str
@@ -312,6 +426,20 @@ def test_a_note_that_was_half_written_leaves_the_one_before(path: Path) -> None:
     note.write_bytes(content[:100])
     with pytest.warns(LostWitness), open_ledger(path) as ledger:  # too little is left of it
         assert ledger.verify().witness == ledger.head()
+
+
+def test_a_witness_that_others_keep_locked_is_waited_for_and_then_given_up(path: Path) -> None:
+    (note,) = [n for n in heads_folder().iterdir() if str(identity(path)) == n.name]
+    wanted = charge("1/64")
+    with open_ledger(path, wait=0.1) as ledger:
+        handle = os.open(note, os.O_RDWR)
+        fcntl.flock(handle, fcntl.LOCK_EX)  # as a process that is stopped while it records
+        with raises(LedgerUnavailable, reason="locked"):
+            ledger.charge(wanted, DOUBLING)
+        assert ledger.spent("ward", DOUBLING) == 0.53125  # written, and not acknowledged
+        os.close(handle)
+        assert ledger.charge(wanted, DOUBLING).may_release  # paid once
+        assert ledger.spent("ward", DOUBLING) == 0.53125 and ledger.verify().sound
 
 
 def identity(path: Path) -> str:

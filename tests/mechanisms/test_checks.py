@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.errors import TakifuguError
+from takifugu.errors import InvalidMechanism, TakifuguError
 from takifugu.fingerprint import fingerprint
 from takifugu.finite import FiniteMechanism
 from takifugu.mechanisms import (
@@ -28,6 +28,7 @@ from takifugu.mechanisms import (
     RandomisedResponse,
     ThresholdedHistogram,
 )
+from takifugu.mechanisms.checks import counts
 from takifugu.papers.composition.baselines.algorithms import (
     PufferfishExponential,
     PufferfishLaplace,
@@ -235,3 +236,10 @@ def test_importing_mechanisms_imports_neither_opendp_nor_scipy() -> None:
         env={**os.environ, "PYTHONPATH": path},
     )
     assert run.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_counts_leave_room_for_noise_within_int64(sign: int) -> None:
+    assert counts([sign * 2**62, 0]).tolist() == [sign * 2**62, 0]
+    with raises(InvalidMechanism, field="values"):
+        counts([sign * (2**62 + 1), 0])

@@ -11,8 +11,10 @@ from opendp.measurements import make_gaussian, make_laplace
 from opendp.metrics import absolute_distance, l2_distance
 from opendp.mod import enable_features
 
+from takifugu.costs import Cost, Membership
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.losses import Approximate, Concentrated, Pure
+from takifugu.fingerprint import fingerprint
+from takifugu.losses import Approximate, Concentrated, Metric, Pure
 from takifugu.mechanisms import ExternalMeasurement
 from tests.raising import raises
 
@@ -72,9 +74,25 @@ def test_it_releases_and_simulates_only_with_a_law() -> None:
     )
     assert known.simulate(3, 5, rng=np.random.default_rng(1)).shape == (5,)
     assert known.error() == 2.8
-    assert known == ExternalMeasurement(LAPLACE, 1, "count", deviation=2.8)
+    plain = ExternalMeasurement(LAPLACE, 1, "count", deviation=2.8)
+    assert known == plain
+    assert fingerprint(known) == fingerprint(plain)  # what is charged is the measurement
+    other = make_laplace(atom_domain(T="i64"), absolute_distance(T="i64"), scale=2.0)
+    assert fingerprint(ExternalMeasurement(other, 1, "count", deviation=2.8)) == fingerprint(plain)
+    assert fingerprint(ExternalMeasurement(LAPLACE, 2, "count")) != fingerprint(plain)
     assert known.describe()["loss"]["epsilon"] == "1/2"
     with raises(UnsoundRequest, field="values", reason="opendp") as caught:
         mine.release("a secret")
     assert "a secret" not in str(caught.value)
     assert caught.value.__cause__ is None is caught.value.__context__
+
+
+def test_a_stated_cost_stands_for_a_pure_loss_and_for_no_other() -> None:
+    cost = Cost.of({Membership(["ill"]): "0.25"})
+    assert ExternalMeasurement(LAPLACE, 1, "count", cost=cost).loss == Metric(cost)
+    for measurement, d_in, delta in ((GAUSSIAN, 1.0, None), (GAUSSIAN, 1.0, 1e-6)):
+        with raises(InvalidMechanism, field="cost"):
+            ExternalMeasurement(measurement, d_in, "sum", delta=delta, cost=cost)
+    nothing: Any = {"ill": 0.25}
+    with raises(InvalidMechanism, field="cost"):
+        ExternalMeasurement(LAPLACE, 1, "count", cost=nothing)

@@ -235,3 +235,17 @@ def test_sensitivities_are_rounded_up_and_hang_together() -> None:
         assert Fraction(Sensitivity("x", squared, squared, 1).l2) ** 2 >= squared
     with raises(UnsoundRequest, field="sensitivity"):
         Sensitivity("x", l1=1, l2_squared=4, linf=1)
+
+
+@pytest.mark.parametrize(
+    ("l1", "l2_squared", "linf", "fine"),
+    [(3, 9, 3, True), (3, 3, 1, True), (3, 8, 3, False), (3, 10, 1, False), (3, 10, 4, False)],
+)
+def test_norms_of_a_sensitivity_do_not_contradict_each_other(
+    l1: int, l2_squared: int, linf: int, fine: bool
+) -> None:
+    if fine:
+        assert Sensitivity("x", l1, l2_squared, linf).l1 == l1
+    else:
+        with raises(UnsoundRequest, field="sensitivity"):
+            Sensitivity("x", l1, l2_squared, linf)

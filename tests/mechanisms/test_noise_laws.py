@@ -1,6 +1,6 @@
 """Predicted errors are the exact ones: formulas against enumeration."""
 
-from math import sqrt
+from math import erfc, exp, sqrt
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from takifugu.mechanisms import (
     PermuteAndFlip,
     RandomisedResponse,
 )
-from takifugu.mechanisms.noise_laws import laplace_above
+from takifugu.mechanisms.noise_laws import gaussian_reach, laplace_above, softmax
 from tests.oracles import noise as oracle
 from tests.raising import raises
 
@@ -148,3 +148,27 @@ def test_an_estimate_inverts_the_channel() -> None:
     response = RandomisedResponse(("a", "b"), 0.75)
     assert response.estimate([75, 25]) == pytest.approx([100, 0])
     assert response.estimate([[75, 25], [50, 50]]) == pytest.approx(np.array([[100, 0], [50, 50]]))
+
+
+def test_scores_of_any_size_have_probabilities() -> None:
+    near = softmax(np.array([[0.0, -1.0], [3.0, 3.0]]), 0.5)
+    for far in (1e9, -1e9, 2.0**52):
+        shifted = softmax(np.array([[far, far - 1.0], [far, far]]), 0.5)
+        assert shifted == pytest.approx(near, rel=1e-12)
+    assert softmax(np.array([1e9, 0.0]), 0.5).tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("miss", [0.3, 0.05, 0.01, 1e-6])
+@pytest.mark.parametrize("scale", [0.4, 3.0, 6_000.0, 1e6])
+def test_gaussian_noise_is_within_its_reach_but_for_the_stated_probability(
+    scale: float, miss: float
+) -> None:
+    reach = gaussian_reach(scale, miss)
+    if scale < 100:
+        weights = {z: exp(-0.5 * (z / scale) ** 2) for z in range(-100, 101)}
+        whole = sum(weights.values())
+        beyond = [sum(weights[z] for z in weights if abs(z) > h) / whole for h in range(100)]
+        assert reach == next(h for h, missed in enumerate(beyond) if missed <= miss)
+    else:  # so wide that it is its density, up to 1 in 24 scale²
+        assert erfc(reach / scale / sqrt(2)) <= miss * (1 + 1e-7)
+        assert erfc(0.9995 * reach / scale / sqrt(2)) > miss

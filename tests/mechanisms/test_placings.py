@@ -75,3 +75,8 @@ def test_too_many_rivals_have_no_probability() -> None:
     many = int(MOST_TERMS**0.5)
     noise = IntegerLaplace(1e6)
     assert right_places(np.zeros((1, many), np.int64), 100, np.array([10]), noise) is None
+
+
+def test_no_groups_have_no_places() -> None:
+    found = right_places(np.zeros((0, 4), np.int64), 2, np.zeros(0, np.int64), IntegerLaplace(1.0))
+    assert found is not None and found.shape == (0, 2)

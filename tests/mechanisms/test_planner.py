@@ -26,6 +26,8 @@ from takifugu.mechanisms import (
     plan_histogram,
     plan_top_k,
 )
+from takifugu.mechanisms.candidates import allowed_loss
+from takifugu.mechanisms.mechanism_plan import name
 from takifugu.mechanisms.planner import noise_of
 from takifugu.mechanisms.prediction import (
     Shape,
@@ -236,7 +238,14 @@ def test_large_rounds_of_permute_and_flip_are_predicted_by_their_bound() -> None
 def test_leads_that_are_told_apart_are_and_smaller_ones_are_not(shape: Shape) -> None:
     step = resolution(30, 2, shape)
     assert predicted(staircase(30, 2) * step, 2, shape, 1.0).places.min() >= 0.95
-    assert predicted(staircase(30, 2) * step * 0.99, 2, shape, 1.0).places.min() < 0.95
+    assert predicted(staircase(30, 2) * step * 0.998, 2, shape, 1.0).places.min() < 0.95
+    assert resolution(1, 1, shape) == 0.0  # there is nothing to be told apart
+    assert 0 < resolution(2, 1, shape) < step
+
+
+def test_large_rounds_of_permute_and_flip_are_resolved_by_their_bound() -> None:
+    assert resolution(78, 3, "flips") == resolution(78, 3, "gumbel")
+    assert resolution(78, 1, "flips") < resolution(78, 1, "gumbel")
 
 
 @pytest.mark.statistical
@@ -417,3 +426,16 @@ def test_other_bad_requests_are_one_clear_line() -> None:
     stuck = CurveTranslation(chain_curve(MarkovChain(frozen([[0, 1], [1, 0]]))))
     with raises(UnsoundRequest, reason="no allowance"):
         plan_histogram(3, translation=stuck, epsilon=1)
+
+
+@pytest.mark.parametrize("besides", [{"translation": CURVE}, {"epsilon": 1}, {"delta": 1e-6}])
+def test_a_loss_says_all_and_stands_alone(besides: dict[str, Any]) -> None:
+    given: dict[str, Any] = {"translation": None, "epsilon": None, "delta": None}
+    assert allowed_loss(Pure(1), **given) == Pure(1)
+    with raises(UnsoundRequest, field="loss", reason="both"):
+        allowed_loss(Pure(1), **{**given, **besides})
+
+
+def test_a_mechanism_of_one_round_is_named_without_it() -> None:
+    assert name(Exponential(1.0)) == "the exponential mechanism"
+    assert name(Exponential(1.0, 2)) == "the exponential mechanism in 2 rounds"

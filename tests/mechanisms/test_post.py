@@ -1,6 +1,7 @@
 """Free post-processing: exact where it is exact, least squares where it is least squares."""
 
 from itertools import pairwise
+from math import exp
 
 import numpy as np
 import pytest
@@ -124,6 +125,20 @@ def test_claims_of_a_leader_are_wrong_no_more_often_than_stated(truth: list[int]
     wrong = claimed & (np.array(truth)[leader] < max(truth))
     tie = claimed & (truth.count(max(truth)) > 1)
     assert int((wrong | tie).sum()) <= (1 - level) * draws  # far inside: the bound is conservative
+
+
+@pytest.mark.parametrize(
+    "noisy",
+    [[9, 2], [2, 9], [7, 7], [8, 7], [9, 7], [10, 7], [5], [12, 1, 3], [3, 12, 11], [0, -9]],
+)
+def test_confidence_is_that_all_noise_is_small_beside_the_lead(noisy: list[int]) -> None:
+    scale = 1.7
+    first, second, *_ = (*sorted(noisy, reverse=True), -1000)
+    small = [h for h in range(1001) if first - second > 2 * h]  # noise up to h keeps the order
+    weights = {z: exp(-abs(z) / scale) for z in range(-600, 601)}
+    within = sum(weights[z] for z in weights if small and abs(z) <= max(small))
+    expected = (within / sum(weights.values())) ** len(noisy)
+    assert post.ranks(noisy, scale=scale).confidence == pytest.approx(expected, rel=1e-9)
 
 
 def test_confidence_grows_with_the_lead_and_a_tie_has_none() -> None:

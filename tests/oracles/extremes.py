@@ -183,6 +183,32 @@ def chain_leak(
     return worst
 
 
+def interval_leaks(
+    steps: Sequence[Any],
+    laws: Sequence[Sequence[Any]],
+    entry: int,
+    sides: tuple[Side, Side],
+    most: int,
+    length: int,
+) -> list[Any]:
+    """a*(1), … a*(most) of a chain: the least leak over intervals around an entry.
+
+    `NEVER` from where on nothing is seen.
+    """
+    best, found = mp.inf, []
+    for b in range(1, most + 1):
+        for before in range(1, b + 1):
+            after = b + 1 - before
+            ends = (
+                before if before <= entry else None,
+                after if after <= length - 1 - entry else None,
+            )
+            value = chain_leak(steps, laws, entry, *sides, *ends)
+            best = min(best, NEVER if value is None else value)
+        found.append(best)
+    return found
+
+
 def mixture_loss(
     prior: Any, probabilities: Any, counts: Any, left: Iterable[Any], right: Iterable[Any]
 ) -> Any:

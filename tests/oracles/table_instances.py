@@ -4,7 +4,7 @@ Both sides are made from the same draws and share nothing else: what a translati
 says of costs as a ledger names them, and linear programs over all values of a small table.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from unittest.mock import patch
@@ -60,15 +60,15 @@ class ColumnCompared:
 
 def table_instance(seed: int, family: str | None = None) -> list[ColumnCompared]:
     """The instance of this number, translated and solved; of one family, or of any."""
+    name, found = drawn_table(seed, family)
+    return [ColumnCompared(seed, name, *column) for column in found.solved()]
+
+
+def drawn_table(seed: int, family: str | None = None) -> tuple[str, "Drawn"]:
+    """The instance of this number, translated only, and its family."""
     rng = np.random.default_rng([14, seed])
     name = str(rng.choice(list(FAMILIES))) if family is None else family
-    return [
-        ColumnCompared(seed, name, column, *numbers)
-        for column, numbers in FAMILIES[name](rng).items()
-    ]
-
-
-Found = dict[str, tuple[float, float, float, bool]]
+    return name, FAMILIES[name](rng)
 
 
 def law(rng: Rng, size: int) -> Array:
@@ -130,23 +130,29 @@ def secrets_of(rng: Rng, sizes: Sequence[int]) -> tuple[dict[str, Secrets], list
     return kept, pairs
 
 
-def solved(
-    table: Array,
-    sizes: Sequence[int],
-    matrices: Sequence[Array],
-    pairs: Sequence[list[Pair]],
-    upper: dict[str, float],
-    *,
-    complete: bool = True,
-) -> Found:
-    """Each column's bound beside the programs of all its secrets."""
-    found: Found = {}
-    for column in range(len(sizes)):
-        losses = list(column_losses(table, sizes, matrices, column, pairs[column]))
-        least = max((one.lower for one in losses), default=0.0)
-        most = max((one.upper for one in losses), default=0.0)
-        found[COLUMNS[column]] = upper[COLUMNS[column]], least, most, complete
-    return found
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """The bound of each column, and the table that the programs are about.
+
+    If not ``complete``, rows have lost one of two costs, and only one assignment is written out.
+    """
+
+    table: Array
+    sizes: Sequence[int]
+    matrices: Sequence[Array]
+    pairs: Sequence[list[Pair]]
+    upper: dict[str, float]
+    complete: bool = True
+
+    def solved(self) -> Iterator[tuple[str, float, float, float, bool]]:
+        """Each column's bound beside the programs of all its secrets."""
+        for column in range(len(self.sizes)):
+            asked = self.table, self.sizes, self.matrices, column, self.pairs[column]
+            losses = list(column_losses(*asked))
+            least = max((one.lower for one in losses), default=0.0)
+            most = max((one.upper for one in losses), default=0.0)
+            name = COLUMNS[column]
+            yield name, self.upper[name], least, most, self.complete
 
 
 def network(rng: Rng, sizes: Sequence[int]) -> tuple[BayesianNetwork, Array]:
@@ -169,7 +175,7 @@ def network(rng: Rng, sizes: Sequence[int]) -> tuple[BayesianNetwork, Array]:
     return prior, factor_table(sizes, factors)
 
 
-def row(rng: Rng, most: int = charged_columns.MOST_STATES) -> Found:
+def row(rng: Rng, most: int = charged_columns.MOST_STATES) -> Drawn:
     """``over = "row"``: two rows, each with a cost of its own."""
     sizes = [(2, 2), (2, 3), (3, 2), (2, 2, 2), (3, 3), (2, 4), (2, 3, 2)][int(rng.integers(7))]
     prior, row_law = network(rng, sizes)
@@ -179,15 +185,15 @@ def row(rng: Rng, most: int = charged_columns.MOST_STATES) -> Found:
     with patch.object(charged_columns, "MOST_STATES", most):
         upper = ColumnsOfRow({"prior": prior}, kept).losses(*(cost for cost, _ in drawn))
     table = independent_rows([row_law] * count)
-    return solved(table, sizes, [matrix for _, matrix in drawn], pairs, dict(upper))
+    return Drawn(table, sizes, [matrix for _, matrix in drawn], pairs, dict(upper))
 
 
-def row_by_network(rng: Rng) -> Found:
+def row_by_network(rng: Rng) -> Drawn:
     """The same without the exact route: as if the columns that were read had too many states."""
     return row(rng, 0)
 
 
-def sequence(rng: Rng) -> Found:
+def sequence(rng: Rng) -> Drawn:
     """``over = "sequence"`` of two columns: three or four rows, each with one of two costs."""
     sizes, length = ((2, 2), 4) if rng.random() < 0.6 else ((2, 3), 3)
     count = len(row_values(sizes))
@@ -201,10 +207,10 @@ def sequence(rng: Rng) -> Found:
     whose = rng.integers(len(drawn), size=length).tolist()
     table = chain_table(start, [rows] * (length - 1))
     matrices = [drawn[k][1] for k in whose]
-    return solved(table, sizes, matrices, pairs, dict(upper), complete=len(drawn) == 1)
+    return Drawn(table, sizes, matrices, pairs, dict(upper), complete=len(drawn) == 1)
 
 
-def household(rng: Rng) -> Found:
+def household(rng: Rng) -> Drawn:
     """``over = "household"``: two people, three or four steps, each row with one of two costs."""
     length = int(rng.integers(2, 5))
     start, rows = law(rng, 4), np.array([law(rng, 4) for _ in range(4)])
@@ -219,10 +225,10 @@ def household(rng: Rng) -> Found:
     table = cells_of_steps(chain_table(start, [rows] * (length - 1)), (2, 2))
     matrices = [drawn[int(rng.integers(len(drawn)))][1][0] for _ in range(2 * length)]
     complete = len(drawn) == 1
-    return solved(table, (2,), matrices, [all_pairs(2)], dict(upper), complete=complete)
+    return Drawn(table, (2,), matrices, [all_pairs(2)], dict(upper), complete=complete)
 
 
-def people(rng: Rng, names: Sequence[str], edges: Sequence[tuple[int, int]]) -> Found:
+def people(rng: Rng, names: Sequence[str], edges: Sequence[tuple[int, int]]) -> Drawn:
     """A field over people, or people and times: one column, a row a node."""
     size = int(rng.integers(2, 4)) if len(names) < 5 else 2
     nodes = [law(rng, size) + 1e-9 for _ in names]
@@ -247,16 +253,16 @@ def people(rng: Rng, names: Sequence[str], edges: Sequence[tuple[int, int]]) -> 
         + list(zip(edges, couplings, strict=True)),
     )
     matrices = [drawn[k][1][0] for k in whose]
-    return solved(table, (size,), matrices, [all_pairs(size)], {"a": bound.value})
+    return Drawn(table, (size,), matrices, [all_pairs(size)], {"a": bound.value})
 
 
-def entities(rng: Rng) -> Found:
+def entities(rng: Rng) -> Drawn:
     """``over = "entities"``: four people, some of them in contact."""
     edges = [(i, j) for i in range(4) for j in range(i + 1, 4) if rng.random() < 0.6]
     return people(rng, ("ann", "bob", "cyd", "dan"), edges or [(0, 1)])
 
 
-def entities_and_sequence(rng: Rng) -> Found:
+def entities_and_sequence(rng: Rng) -> Drawn:
     """``over = "entities × sequence"``: two or three people at two or three times."""
     shape = [(2, 3), (3, 2), (2, 2)][int(rng.integers(3))]
     cells = list(product(range(shape[0]), range(shape[1])))
@@ -266,7 +272,7 @@ def entities_and_sequence(rng: Rng) -> Found:
     return people(rng, [f"{'abc'[p]}: {t}" for p, t in cells], edges)
 
 
-FAMILIES: dict[str, Callable[[Rng], Found]] = {
+FAMILIES: dict[str, Callable[[Rng], Drawn]] = {
     "row": row,
     "row by network": row_by_network,
     "sequence": sequence,

@@ -12,7 +12,7 @@ from nbclient import NotebookClient
 
 from takifugu.errors import UnsoundRequest
 from takifugu.session import Session, activity
-from takifugu.session.activity import Activity, TerminalSpinner, in_notebook, screen
+from takifugu.session.activity import Activity, NotebookBar, TerminalSpinner, in_notebook, screen
 from tests.notebooks import kernel_settings
 from tests.raising import raises
 from tests.session.world import opened
@@ -84,6 +84,34 @@ def test_a_spinner_writes_markup_as_text(capsys: Any) -> None:
     spinner.clear()
     TerminalSpinner().clear()  # never shown
     assert "\x1b[2J" not in capsys.readouterr().err
+
+
+def test_a_bar_is_displayed_once_then_replaced_and_left_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By IPython itself, in this process: what its shell publishes."""
+    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.utils.capture import capture_output
+    from traitlets.config import Config
+
+    kernel_settings(tmp_path, monkeypatch)
+    shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
+    try:
+        bar = NotebookBar()
+        with capture_output() as seen:
+            bar.clear()  # nothing was shown yet
+            bar.show("planning <b>")
+            bar.show("again")
+            bar.clear()
+        assert not in_notebook()  # a shell, and no kernel
+    finally:
+        InteractiveShell.clear_instance()
+        del shell
+    said = [output.data["text/html"] for output in seen.outputs]
+    assert ["progress" in text for text in said] == [True, True, False] and said[2] == ""
+    assert "planning &lt;b&gt;" in said[0] and "again" in said[1]
+    assert [output.update for output in seen.outputs] == [False, True, True]
+    assert len({output.transient["display_id"] for output in seen.outputs}) == 1
 
 
 def test_progress_is_true_or_false(tmp_path: Path) -> None:

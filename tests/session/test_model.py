@@ -10,7 +10,7 @@ import os
 import shutil
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
@@ -33,6 +33,7 @@ from takifugu.session.prior_checks import terms_of
 from takifugu.session.release_plan import Plan
 from takifugu.translation.translation import Translation
 from tests.ledger.folders import in_memory
+from tests.session.zone_namings import ZONE_NAMINGS
 
 DEEP = bool(os.environ.get("DEEP"))
 STATES = ("home", "ward")
@@ -47,15 +48,6 @@ PRIORS = tuple(
         MarkovChain(np.array([[stay, 1 - stay], [1 - stay, stay]]), states=STATES, length=4)
     )
     for stay in (0.6, 0.9)
-)
-ZONES: tuple[tuple[Category, Callable[[str], str]], ...] = (
-    (Category("zone", ("a", "b"), "refuse"), lambda zone: zone),
-    (Category("zone", ("b",), "other", "rest"), lambda zone: zone if zone == "b" else "rest"),
-    (Category("zone", ("a",), "other", "rest"), lambda zone: zone if zone == "a" else "rest"),
-    (
-        Category("zone", ("a", "b"), "refuse", labels=(("a", "b"), ("b", "a"))),
-        lambda zone: "ab"["ba".index(zone)],
-    ),
 )
 ORDERS = ("step", "slot")
 ANALYSTS = (None, "ana", "Ana", "bob")
@@ -102,17 +94,17 @@ class World:
             entity="person",
             order=Order(ORDERS[self.order], "number"),
             protected=(Category("state", STATES, "refuse"),),
-            public=(ZONES[self.zone][0],),
+            public=(ZONE_NAMINGS[self.zone][0],),
         )
 
     def read(self, window: tuple[int, int] | None, keys: list[Any] | None) -> frozenset[Any]:
         """The rows that a query reads, by a loop: each by its person and its true step."""
-        place, named = 1 + self.order, ZONES[self.zone][1]
+        place, named = 1 + self.order, ZONE_NAMINGS[self.zone][1]
         return frozenset(
             row[:2]
             for row in self.rows()
             if (window is None or window[0] <= row[place] < window[1])
-            and (keys is None or named(row[3]) in keys)
+            and (keys is None or named[row[3]] in keys)
         )
 
     # --- releasing ---
@@ -120,7 +112,7 @@ class World:
     def release(self, number: int, *, dataset: str = "visits", file: str | None = None) -> bool:
         """Ask something; whether anything new was released."""
         window = (None, (0, 2), (2, 4), (1, 3))[number % 4]
-        zone = ZONES[self.zone][0]
+        zone = ZONE_NAMINGS[self.zone][0]
         names: list[Any] = [
             *(zone.values or ()),
             *([zone.other] if zone.outside == "other" else []),
@@ -314,12 +306,12 @@ class World:
             for (dataset, analyst), rows in self.lost.items():
                 counted = max(map(_between, ledger.lost(dataset, analyst=analyst)))
                 assert max(rows.values(), default=Fraction(0)) <= counted
-            named = ZONES[self.zone][1]
+            named = ZONE_NAMINGS[self.zone][1]
             if by_cell and ledger.snapshot("visits", cells=self.cells()).changes is None:
                 for row in self.rows():
                     place = row[1 + self.order]
                     window = Window(place, place + 1)
-                    groups = Groups(["zone"], [(named(row[3]),)])
+                    groups = Groups(["zone"], [(named[row[3]],)])
                     (cell,) = ledger.lost("visits", window=window, groups=groups)
                     mine = self.lost.get(("visits", None), {})
                     assert mine.get(row[:2], 0) <= _between(cell)

@@ -16,7 +16,16 @@ from takifugu.errors import InvalidFile
 from takifugu.ledger import Anchor
 from takifugu.session import Result
 from takifugu.session.provenance import PriorUsed, Provenance
-from takifugu.session.result_files import ResultFile, column_kind, typed_columns
+from takifugu.session.result_files import (
+    FORMULAS,
+    LONGEST_CELL,
+    ResultFile,
+    arrow_stream,
+    column_kind,
+    csv_metadata,
+    files_of,
+    typed_columns,
+)
 from tests.raising import raises
 from tests.session.test_results import result
 from tests.session.world import opened
@@ -218,3 +227,114 @@ def test_a_released_result_says_where_it_came_from(tmp_path: Path) -> None:
     assert str(tmp_path) not in first.to_json() + first.to_html()
     assert came.line in str(first)
     assert json.loads(first.to_json())["provenance"]["priors"][0]["fingerprint"]
+
+
+def test_json_is_readable_by_people_and_programs(tmp_path: Path) -> None:
+    made = some()
+    with ResultFile(tmp_path / "a.JSON") as target:
+        target.write(made)
+    text = (tmp_path / "a.JSON").read_text(encoding="utf-8")
+    assert json.loads(text) == json.loads(made.to_json())
+    assert text.startswith('{\n  "') and text.endswith("}\n")  # a key a line, two blanks in
+    assert "東京 🐡" in text and "\x1b" not in text
+
+
+def test_a_number_that_json_has_not_is_not_written(tmp_path: Path) -> None:
+    with ResultFile(tmp_path / "a.json") as target, pytest.raises(ValueError, match="JSON"):
+        target.write(some([("home", 3, 1, float("nan"))]))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_stream_of_arrow_holds_what_a_parquet_file_does() -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="an extra: install takifugu[tables]")
+    with pyarrow.ipc.open_stream(arrow_stream(some())) as stream:
+        found = stream.read_all()
+    assert found.to_pydict()["state"] == list(LABELS) and found.num_columns == 4
+    assert json.loads(found.schema.metadata[b"takifugu"])["cost"]["alone"] == 0.25
+
+
+def test_a_file_that_cannot_be_written_is_refused_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    for name in ("a.csv", "a.html"):
+        with raises(InvalidFile, field="path"):
+            some().to_csv(tmp_path / name) if name == "a.csv" else some().to_html(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_metadata_that_others_wrote_are_kept(tmp_path: Path) -> None:
+    """Only what this program left behind for this very table is replaced."""
+    path, beside = tmp_path / "a.csv", tmp_path / "a.csv-metadata.json"
+    some().to_csv(path)
+    about = json.loads(beside.read_text(encoding="utf-8"))
+    path.unlink()
+    others: tuple[Any, ...] = (
+        {**about, "url": "b.csv"},
+        {**about, "@context": ["http://example.org"]},
+        {**about, "@context": []},
+        {"url": "a.csv"},
+        [],
+        3,
+    )
+    for wrong in others:
+        beside.write_text(json.dumps(wrong), encoding="utf-8")
+        with raises(InvalidFile, field="path", reason="exists"):
+            some().to_csv(path)
+        assert json.loads(beside.read_text(encoding="utf-8")) == wrong and not path.exists()
+    beside.write_text("no JSON", encoding="utf-8")
+    with raises(InvalidFile, field="path", reason="exists"):
+        some().to_csv(path)
+
+
+def test_columns_of_text_say_that_formulas_are_marked(tmp_path: Path) -> None:
+    made = some([("=1", 3, 1, 5.5)], columns=("=state", "estimate", "low", "high"))
+    found = csv_metadata(made, "a.csv")["tableSchema"]["columns"]
+    assert [FORMULAS in column["dc:description"] for column in found] == [True, False, False, False]
+    assert found[0]["titles"] == "'=state" and all(one["dc:description"] for one in found)
+    assert files_of(tmp_path / "A.CSV") == (
+        tmp_path / "A.CSV",
+        tmp_path / "A.CSV-metadata.json",
+    )
+    assert files_of(tmp_path / "a.json") == (tmp_path / "a.json",)
+
+
+def test_a_sheet_is_as_wide_as_its_text_and_bold_where_it_names(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl", reason="an extra: install takifugu[tables]")
+    rows = [("x" * 10, 3, None, "y" * 100), *[("z", 1, None, "")] * 198, ("w" * 11, 1, None, "")]
+    late = [*rows, ("v" * 30, 1, None, "")]  # of a long table the first two hundred rows decide
+    some(late).to_excel(tmp_path / "a.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "a.xlsx")
+    sheet, about = book["result"], book["about"]
+    widths = [sheet.column_dimensions[letter].width for letter in "ABCD"]
+    assert widths == [13, len("estimate") + 2, len("low") + 2, 48]
+    assert all(cell.font.bold for cell in sheet[1])
+    assert not any(cell.font.bold for cell in sheet[2]) and sheet.freeze_panes == "A2"
+    assert sheet.max_row == 202 and sheet["A202"].value == "v" * 30
+    assert about["A1"].font.bold and not about["B1"].font.bold
+    assert about["B1"].alignment.wrap_text and about["B1"].alignment.vertical == "top"
+    assert about.column_dimensions["A"].width < about.column_dimensions["B"].width
+    assert book.properties.created == datetime(2020, 1, 1)  # when it was released
+    assert book.properties.creator == "takifugu"
+
+
+def test_a_cell_holds_as_much_as_a_spreadsheet_takes(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl", reason="an extra: install takifugu[tables]")
+    whole, long = "x" * LONGEST_CELL, "y" * (LONGEST_CELL + 1)
+    some([(whole, 1, 2, 3), (long, 1, 2, 3)]).to_excel(tmp_path / "a.xlsx")
+    sheet = openpyxl.load_workbook(tmp_path / "a.xlsx")["result"]
+    assert sheet["A2"].value == whole
+    assert sheet["A3"].value == "y" * (LONGEST_CELL - 1) + "…"
+    assert not sheet["A2"].quotePrefix
+
+
+def test_a_sheet_may_be_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("openpyxl", reason="an extra: install takifugu[tables]")
+    monkeypatch.setattr("takifugu.session.result_files.MOST_SHEET_ROWS", len(LABELS))
+    some().to_excel(tmp_path / "a.xlsx")
+    monkeypatch.setattr("takifugu.session.result_files.MOST_SHEET_ROWS", len(LABELS) - 1)
+    with raises(InvalidFile, field="path", reason="rows"):
+        some().to_excel(tmp_path / "b.xlsx")

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -324,6 +325,14 @@ def test_what_exceeds_all_decimals_is_bounded_all_the_same() -> None:
         bound = transport.uniform(1e300)
         assert 1e300 * (1 - 1e-12) <= transport.witness(1e300, bound).leak <= bound.value
     assert Translation(MarkovChain(np.array(sticky(0.9, 0.8)), length=4)).to_dp(1e300) > 0
+
+
+def test_a_total_that_is_not_exponentiated_is_group_privacy_rounded_up() -> None:
+    chain = MarkovChain(np.array([[0.9, 0.1], [0.2, 0.8]]), length=100_003)
+    transport = BinaryTransport(chain, Secrets())
+    for epsilon in np.random.default_rng(5).uniform(1e11, 1e12, 20).tolist():
+        found, group = transport.uniform(epsilon).value, 100_003 * Fraction(epsilon)
+        assert group <= Fraction(found) <= group * (1 + Fraction(1, 2**48))
 
 
 def test_chains_that_are_not_covered_say_so() -> None:

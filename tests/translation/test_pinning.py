@@ -82,6 +82,22 @@ def test_small_losses_keep_their_digits(epsilon: float) -> None:
     assert 1.2 < truth / epsilon < 6
 
 
+@pytest.mark.parametrize(
+    ("background", "pull", "epsilon"),
+    [(-200.0, 299.0, 1e-270), (-149.0, 299.0, 1e-290), (-60.0, 150.0, 1e-300)],
+)
+def test_small_losses_are_not_lost_beside_strong_couplings(
+    background: float, pull: float, epsilon: float
+) -> None:
+    """A contact that is all but certain to follow passes on its whole ε, however small."""
+    model = MarkovRandomField.ising({0: 0.0, 1: background}, {(0, 1): pull})
+    spent = np.full(2, epsilon)
+    for entry in range(2):
+        lower, upper = log_odds_rise(pairwise_field(model), spent, [entry], visits=10, close=0.0)
+        assert lower[0] <= exactly(model, spent, entry, 1) * (1 + 1e-14)
+        assert exactly(model, spent, entry, 1) * (1 - 1e-14) <= upper[0]
+
+
 def test_without_couplings_everybody_loses_their_own() -> None:
     for pull in (0.0, 1e-300):
         model = MarkovRandomField.ising(dict.fromkeys(range(40), -3.0), {(0, 1): pull, (1, 2): 0.0})

@@ -13,6 +13,7 @@ from takifugu.auditing.draws import (
 )
 from takifugu.auditing.epsilon_bounds import Claim, epsilon_below, largest_finding, power
 from takifugu.auditing.events import OutputEvent
+from takifugu.auditing.rho_bounds import rho_below
 
 __all__ = [
     "Audit",
@@ -30,6 +31,7 @@ __all__ = [
     "paths_given",
     "power",
     "released",
+    "rho_below",
     "simulated",
     "world_comparisons",
 ]

@@ -173,15 +173,16 @@ def main() -> None:
         interrupted = isinstance(error.__context__, KeyboardInterrupt)
         message, code = ("stopped", STOPPED) if interrupted else ("nothing was changed", MISTAKE)
     except TakifuguError as error:
-        message, code, failure = str(error), status_of(error), error
+        message = "; ".join((str(error), *getattr(error, "__notes__", ())))
+        code, failure = status_of(error), error
     except typer.TyperException as error:
         if not hasattr(error, "format_message"):
             raise
         message = error.format_message().rstrip(".")
-        if "\n" in message:  # a command without arguments prints its help
+        if type(error).__name__ == "NoArgsIsHelpError":  # a command without arguments: its help
             echo(message, err=True)
             raise SystemExit(MISTAKE) from None
-        message += "; see --help"
+        message = f"{' '.join(message.split())}; see --help"  # choices come one a line
     except OSError as error:  # a path that is too long, a folder, not readable, not there
         message = _of_a_path(error)
     else:

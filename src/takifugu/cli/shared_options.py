@@ -110,6 +110,17 @@ def the_project(given: Path | None) -> "Project":
     return open_project(found)
 
 
+def without_project(given: Path | None, argument: str) -> None:
+    """Raise if a project is named beside a file that is read without one.
+
+    ``argument`` is what the help calls the file.
+    """
+    if given is not None:
+        raise InvalidOption(
+            "--project", given="is given", needed=f"be left out where {argument} is a file"
+        )
+
+
 def print_json(document: Any) -> None:
     """Print one JSON object; an infinite number is the string "infinity"."""
     echo(json.dumps(plain(document), ensure_ascii=False, allow_nan=False, indent=2))
@@ -148,7 +159,7 @@ def read_secrets(pairs: str | None, entries: str | None, within: str | None = No
     chosen = None
     if entries is not None:
         words = [word.strip() for word in entries.split(",")]
-        chosen = tuple(int(word) if word.isdigit() else word for word in words)
+        chosen = tuple(int(word) if word.isdecimal() else word for word in words)
     return Secrets(entries=chosen, pairs=None if pairs is None else _pairs(pairs), within=within)
 
 

@@ -9,6 +9,7 @@ import codecs
 import csv
 import gzip
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -53,7 +54,7 @@ def csv_structure(
     try:
         with _text(path, encoding) as stream:
             lines = list(islice(_lines(stream), LINES))
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise _unreadable(path, error) from None
     if not lines:
         raise _refused(path, "is empty", "have a line of column names and rows", "empty")
@@ -76,7 +77,7 @@ def header_of(path: Path, encoding: str, separator: str) -> tuple[str, ...]:
     try:
         with _text(path, encoding) as stream:
             return tuple(next(_reader(_lines(stream), separator), ()))
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
         raise _unreadable(path, error) from None
 
 
@@ -94,7 +95,7 @@ def has_utf8_letters(path: Path) -> bool:
             while chunk := stream.read(CHUNK):
                 if not chunk.isascii():
                     return True
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise _unreadable(path, error) from None
     return False
 
@@ -112,7 +113,7 @@ def found_encoding(path: Path) -> str:
                 control = control or len(chunk.translate(None, _CONTROL)) < len(chunk)
                 utf8 = utf8 and _decodes(decoder, chunk)
         utf8 = utf8 and _decodes(decoder, b"", final=True)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise _unreadable(path, error) from None
     if utf8:
         return "utf-8"

@@ -13,7 +13,9 @@ from takifugu.fingerprint import ByContent
 from takifugu.numeric import Booleans, Floats, Integers, frozen
 from takifugu.priors.universe import Name
 
-LEAST_EXACT = 1e-5  # rounding adds up to 1e-11: a smaller leak is not known to a share of 1e-6
+# Sets of a network whose leaks are within 1e-10 count as equal, and rounding adds less: a smaller
+# leak is not known to a share of 1e-6.
+LEAST_EXACT = 2e-4
 MOST = 2.0**1000  # a loss beyond this counts as infinite
 
 

@@ -9,6 +9,7 @@ processes translate well is the distance between values, which a curve does not 
 
 import numpy as np
 
+from takifugu.influence.chain.curve_request import entry_time
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.numeric import distinct
 from takifugu.priors.gaussian import Gaussian
@@ -19,9 +20,12 @@ from takifugu.priors.secrets import Secrets
 def gaussian_process_curve(prior: Gaussian, secrets: Secrets) -> InfluenceCurve:
     """The curve of a Gaussian process: exact, and infinite where anything correlated is left."""
     kernel, size = prior.kernel, prior.length
+    last = len(kernel.rows) if isinstance(kernel, Covariance) else size
+    named = None
+    if secrets.entries is not None:
+        named = [entry_time(entry, last) for entry in secrets.entries]
     if isinstance(kernel, Covariance):
-        chosen = range(len(kernel.rows)) if secrets.entries is None else secrets.entries
-        entries = [int(entry) for entry in chosen]
+        entries = list(range(len(kernel.rows))) if named is None else named
         together = (kernel.rows[entries] != 0).sum(axis=1)
         exposed = distinct([*together, len(kernel.rows)])
         leak = np.where(exposed >= together[:, None], 0.0, np.inf)

@@ -163,7 +163,7 @@ def enter_charge(
             tables.open_book(connection, book)
         elif changed:
             tables.save_segments(connection, book, changed, touch, known)
-    tables.save(connection, books)
+    tables.save(connection, dict.fromkeys((whole, *books)))  # a reuse may be what fixes its shape
     named = {**body, "naming": charge.cells.parts} if snapshot.first else body
     return chain.append(connection, last, kind, named, now)
 
@@ -273,6 +273,7 @@ class Ledger(OwnerDecisions, LedgerViews):
                 return None
             event = chain.one(connection, known.seq)
             refuse_other(event, None, body)
+            chain.show(connection, event.seq)  # a receipt acknowledges it
             paid = event.body["charge"] if event.kind == "reuse" else event.seq
             answer = stored_answers.answer_of(connection, paid)
             again = self._may_resume(connection, event)

@@ -18,7 +18,7 @@ from takifugu.ledger.witnesses.backup import put_back
 from takifugu.ledger.witnesses.database_witness import DatabaseWitness
 from takifugu.ledger.witnesses.file_witness import FileWitness, heads_folder
 from takifugu.ledger.witnesses.head_witness import Guard, HeadWitness
-from takifugu.ledger.witnesses.lost_history import Budgets
+from takifugu.ledger.witnesses.lost_history import Budgets, LossTerms
 from takifugu.translation.protocol import LossTranslation
 
 
@@ -149,15 +149,17 @@ def restore_ledger(
     witness: str | Path | bool = True,
     wait: float = WAIT,
     lossy: bool = False,
+    terms: LossTerms | None = None,
 ) -> Report:
     """Put a backup in the place of a ledger, whole or not at all, while nobody has it open.
 
     A backup that lacks an event of the ledger, or one that the witness has seen, is refused. With
-    ``lossy`` it is put there all the same; nothing can be done with it before `accept_loss`.
+    ``lossy`` it is put there all the same; nothing can be done with it before `accept_loss`. With
+    ``terms`` nothing is changed unless `accept_loss` will count the loss under them.
     """
     noting = open_witness(witness, wait)
     try:
-        return put_back(Path(backup), where, noting, wait=wait, lossy=lossy)
+        return put_back(Path(backup), where, noting, wait=wait, lossy=lossy, terms=terms)
     finally:
         if noting is not None:
             noting.close()
@@ -168,11 +170,11 @@ def open_witness(where: str | Path | bool, wait: float = WAIT) -> HeadWitness | 
     if where is False:
         return None
     if where is True:
-        return FileWitness(heads_folder(), folder=True)
+        return FileWitness(heads_folder(), folder=True, wait=wait)
     if isinstance(where, str) and where.lower().startswith(("http://", "https://")):
         from takifugu.ledger.witnesses.http_witness import HttpWitness
 
         return HttpWitness(where, wait=wait)
     if isinstance(where, str) and "://" in where:
         return DatabaseWitness(Store(where, read_only=False, wait=wait))
-    return FileWitness(Path(where), folder=False)
+    return FileWitness(Path(where), folder=False, wait=wait)

@@ -25,7 +25,7 @@ from takifugu.ledger.events.replay import Problem, Report
 from takifugu.ledger.open_store import OpenStore
 from takifugu.ledger.snapshot import Position, Snapshot, read_snapshot
 from takifugu.ledger.storage import account_tables as tables
-from takifugu.ledger.storage.statement import Connection
+from takifugu.ledger.storage.statement import Connection, askable
 from takifugu.ledger.witnesses.backup import back_up
 from takifugu.ledger.witnesses.head_witness import holds
 from takifugu.losses import Loss, Pure
@@ -208,6 +208,8 @@ class LedgerViews(OpenStore):
         """Events in order; those of a dataset, analyst or kind; only the ``last`` few."""
         given = {"dataset": dataset, "analyst": analyst, "kind": kind}
         values = {column: value for column, value in given.items() if value is not None}
+        if not all(map(askable, values.values())):
+            return  # no event has such a name
         chosen = " AND ".join(["seq > 0", *(f"{column} = :{column}" for column in values)])
         with self._store.unguarded() as connection:
             if last is not None:
@@ -249,6 +251,8 @@ class LedgerViews(OpenStore):
                 needed=MOST_EVENTS,
             )
         kinds = (kind,) if isinstance(kind, str) else tuple(kind or ())
+        if not all(askable(name) for name in (*kinds, dataset or "", analyst or "")):
+            return ()  # no event has such a name
         values: dict[str, Any] = {"after": after, "most": limit}
         chosen = ["seq > :after"]
         for column, value in (("dataset", dataset), ("analyst", analyst)):

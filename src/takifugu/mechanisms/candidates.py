@@ -159,5 +159,5 @@ def _for_delta(
 ) -> float:
     """The least scale whose ρ converts to at most ε at δ = ``room``."""
     most = float_down(allowed.epsilon)
-    root = sqrt(log(1 / room) + most) - sqrt(log(1 / room))  # √ρ: ε = ρ + 2√(ρ log(1/δ))
+    root = most / (sqrt(log(1 / room) + most) + sqrt(log(1 / room)))  # √ρ: ε = ρ + 2√(ρ log(1/δ))
     return searched_scale(min(distance / (sqrt(2) * root), WIDEST / 2), loss_at, most)

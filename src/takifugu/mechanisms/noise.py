@@ -190,7 +190,7 @@ class IntegerGaussian(_IntegerNoise):
         """The least noise whose Pufferfish loss is at most (``epsilon``, ``delta``)."""
         allowed, room = approximate_allowance(epsilon, delta, translation)
         moves = Sensitivity.of(sensitivity)
-        root = sqrt(log(1 / room) + allowed) - sqrt(log(1 / room))  # √ρ: ε = ρ + 2√(ρ log(1/δ))
+        root = allowed / (sqrt(log(1 / room) + allowed) + sqrt(log(1 / room)))  # √ρ of that (ε, δ)
         guess = min(moves.l2 / (sqrt(2) * root), WIDEST / 2)
         scale = searched_scale(guess, lambda s: cls(s, moves).approximate(room).epsilon, allowed)
         made = cls(scale, moves)

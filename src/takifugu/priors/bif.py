@@ -6,9 +6,7 @@ lines and comments are skipped. A ``table`` for an entry that has parents is ref
 disagree about its order.
 """
 
-import gzip
 import re
-import zlib
 from itertools import product
 from math import fsum, isfinite
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Never
 
 import numpy as np
 
+from takifugu._atomic import read_unpacked
 from takifugu.errors import InvalidFile, InvalidPrior
 from takifugu.numeric import LEAST, SUMS_TO_ONE
 from takifugu.priors.bayesian_network import BayesianNetwork
@@ -38,15 +37,9 @@ def read_bif(path: str | Path, *, renormalise: bool = True) -> BayesianNetwork:
     """
     place = Path(path)
     try:
-        raw = place.read_bytes()
-        if raw[:2] == b"\x1f\x8b":
-            raw = gzip.decompress(raw)
-        text = raw.decode("utf-8")
-    except OSError as error:
-        reason = error.strerror or "is damaged"
-        raise InvalidFile(place.name, given=f"cannot be read: {reason}", needed=_BIF) from error
-    except (EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise InvalidFile(place.name, given="is damaged, or not text", needed=_BIF) from error
+        text = read_unpacked(place, field=place.name, needed=_BIF).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidFile(place.name, given="is not text", needed=_BIF) from error
     return parse_bif(text, source=place.name, renormalise=renormalise)
 
 

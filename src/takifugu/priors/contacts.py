@@ -1,13 +1,12 @@
 """Contact lists, and an infection that spreads along the contacts as a prior."""
 
-import gzip
-import zlib
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import floor, log
 from pathlib import Path
 
+from takifugu._atomic import read_unpacked
 from takifugu.errors import InvalidFile, InvalidPrior
 from takifugu.fingerprint import ByContent
 from takifugu.priors.random_field import MarkovRandomField
@@ -118,15 +117,9 @@ def _read(
         raise InvalidPrior("seconds", given=f"is {seconds:g}", needed="be a positive time")
     needed = "be a readable list of contacts, plain or gzipped"
     try:
-        raw = place.read_bytes()
-        if raw[:2] == b"\x1f\x8b":
-            raw = gzip.decompress(raw)
-        lines = raw.decode("utf-8").splitlines()
-    except OSError as error:
-        reason = error.strerror or "is damaged"
-        raise InvalidFile(place.name, given=f"cannot be read: {reason}", needed=needed) from error
-    except (EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise InvalidFile(place.name, given="is damaged, or not text", needed=needed) from error
+        lines = read_unpacked(place, field=place.name, needed=needed).decode("utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise InvalidFile(place.name, given="is not text", needed=needed) from error
     met: dict[tuple[str, str], set[str]] = defaultdict(set)
     roles: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):

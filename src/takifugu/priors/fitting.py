@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any, Literal
 
 import numpy as np
@@ -207,8 +208,8 @@ def smooth(table: Floats, *, tau: float = TAU) -> Floats:
     and Stability"). This makes another prior, by choice: with zeros the curve may be infinite.
     """
     zeros = table == 0
-    taken = zeros.sum(axis=1) * tau
-    if not (tau > 0 and (taken < 1).all()):  # also false for NaN
+    taken = zeros.sum(axis=1) * min(tau, 1.0)  # an infinite one would be no number times 0
+    if not (0 < tau < inf and (taken < 1).all()):  # also false for NaN
         raise InvalidPrior(
             "tau",
             given=f"is {tau} for rows with up to {int(zeros.sum(axis=1).max())} zeros",

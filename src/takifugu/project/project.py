@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from os.path import relpath
+from os.path import lexists, relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -80,10 +80,11 @@ def init_project(folder: str | Path = ".", *, ledger: str = LEDGER) -> "Project"
         raise InvalidProject(str(file), given="exists", needed="not exist yet", reason="exists")
     refuse_password(ledger, "ledger")
     parse_policy(write.head(ledger, "0" * 64))  # refuse first what cannot be written
-    made = not folder.exists()
+    made = [one for one in (folder, *folder.parents) if not lexists(one)]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
+        _take_away(made)
         reason = (error.strerror or "cannot be made").lower()
         raise InvalidProject(
             str(folder), given=f"is not a folder ({reason})", needed="be one, or a new one"
@@ -96,11 +97,16 @@ def init_project(folder: str | Path = ".", *, ledger: str = LEDGER) -> "Project"
             part.write_text(write.head(ledger, identity), encoding="utf-8")
             read_policy(part)
     except BaseException:
-        if made:
-            with suppress(OSError):  # a new ledger stays, and so does its folder
-                folder.rmdir()
+        _take_away(made)
         raise
     return open_project(file)
+
+
+def _take_away(folders: Sequence[Path]) -> None:
+    """Remove new folders, the innermost first, that nothing is in: a new ledger stays."""
+    for folder in folders:
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def _ledger_place(folder: Path, place: str) -> str | Path:

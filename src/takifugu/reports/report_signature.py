@@ -226,6 +226,8 @@ def make_key(path: Path, *, passphrase: bytes | None = None) -> "Ed25519PublicKe
 
 def public_file(path: Path) -> Path:
     """Where the public half of a new key is written."""
+    if not path.name:
+        raise InvalidFile("key", given=f"{str(path)!r} is a folder", needed="be a new file")
     return path.with_name(f"{path.name}.pub")
 
 

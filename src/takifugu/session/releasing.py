@@ -33,6 +33,7 @@ from takifugu.session.release_plan import Plan, UnpricedPlan, query_body
 from takifugu.session.release_result import Result
 from takifugu.session.time_steps import whole_steps
 
+CHARGED = "the release was charged before its rows were read, and the charge stays"
 FROM_OUTSIDE = (DatabaseFailed, LedgerUnavailable)  # trouble that no draw can be the cause of
 
 
@@ -164,9 +165,10 @@ class Releasing(QueryPlanning):
             stored = self._ledger.record_answer(receipt, record)
         except FROM_OUTSIDE:
             raise
-        except Exception:
+        except Exception as error:
             with suppress(LedgerError):  # the trouble itself is what to show
                 self._ledger.abandon(receipt)
+            error.add_note(CHARGED)
             raise
         return self._result(made, cost, stored, free=False)
 

@@ -233,7 +233,7 @@ def _excel(result: "Result") -> bytes:
     (openpyxl,) = _modules(".xlsx")
     book = openpyxl.Workbook()
     book.properties.title, book.properties.creator = visible(result.title), "takifugu"
-    book.properties.created = book.properties.modified = _naive(result.at)
+    book.properties.created = _naive(result.at)  # when it was changed is written as it is saved
     sheet = book.active
     sheet.title = "result"
     table = typed_columns(result.columns, result.rows)

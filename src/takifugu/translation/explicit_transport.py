@@ -177,7 +177,7 @@ class _MergedDatasets:
         costs = [attainable_cost(cost) for cost in self._costs]
         total = sum(float(cost.max(initial=0.0)) for cost in costs)
         one, other = (self._law(mask) for mask in (left, right))
-        if count > MOST_SOLVED or total > STEEPEST:
+        if count > MOST_SOLVED or total > STEEPEST or not (one.any() and other.any()):
             return 0.0
         numbers = np.arange(count).reshape(self._sizes)
         rows, columns, values, made = [], [], [], 0

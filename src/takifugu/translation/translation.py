@@ -12,10 +12,9 @@ the entries of all people: those of others may depend on the secret as well.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import fsum
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -41,8 +40,10 @@ from takifugu.translation.accounting.largest_epsilon import UNUSED, largest_with
 from takifugu.translation.accounting.totals import total_to_pufferfish
 from takifugu.translation.bounds import EXACT, Binding, Bound, TransportBound, Witness
 from takifugu.translation.entry_costs import EntryCosts, check_labels, labels_of
+from takifugu.translation.network.spending import group_loss
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.transport_bound import transport_bound, transport_bound_of_any
+from takifugu.translation.witness_of_costs import leaking_with
 
 Method = Literal["best", "transport", "curve", "group"]
 ALL = Secrets()  # every entry, every pair of values
@@ -51,6 +52,7 @@ LARGEST = 1e300  # a larger loss is refused: sums of them must be floats
 KEPT = 1024  # translated totals that are cached
 MOST_GAINED = 64.0  # times the target: the largest factor that is tried
 MOST_SEARCHED = 24  # entries of a network whose curve is computed beside other bounds
+ROUNDED = 1e-12  # relative: what rounding may add to a bound
 KEPT_BOUNDS = 64  # bounds, which may have an array for all entries
 
 
@@ -297,8 +299,9 @@ class Translation(ByContent, LossTranslation):
             transport = self.bound(dp, "transport")
             useless = transport.solved or (self.curve_waits and transport.value < np.inf)
             others: tuple[Method, ...] = ("group",) if useless else ("curve", "group")
-            bounds = [transport, *(self.bound(dp, other) for other in others)]
-            return min(bounds, key=lambda bound: bound.value)
+            bounds: dict[Method, Bound] = {"transport": transport}
+            bounds |= {other: self.bound(dp, other) for other in others}
+            return _least(bounds)[1]
         found = self._all(dp, only=method)
         return found.get(method, Bound(np.inf))
 
@@ -379,9 +382,7 @@ class Translation(ByContent, LossTranslation):
             if len(self._cost_bounds) >= KEPT_BOUNDS:
                 self._cost_bounds.clear()
             found = self._all_costs(given, None if method == "best" else method)
-            self._cost_bounds[key] = (
-                min(found.values(), key=lambda bound: bound.value) if found else Bound(np.inf)
-            )
+            self._cost_bounds[key] = _least(found)[1] if found else Bound(np.inf)
         return self._cost_bounds[key]
 
     @cached_property
@@ -395,15 +396,16 @@ class Translation(ByContent, LossTranslation):
         """The loss of a cost on every entry, or of one each: as `explain`."""
         given = EntryCosts.of(costs)
         found = self._all_costs(given)
-        name = method if method != "best" else min(found, key=lambda key: found[key].value)
-        chosen = found.get(name, Bound(np.inf))
+        name, chosen = method, found.get(method, Bound(np.inf))
+        if method == "best":
+            name, chosen = _least(found)
         values: dict[str, float | None] = {
             key: found[key].value if key in found else None for key in METHODS[1:]
         }
         witness = Witness(0.0, chosen.binding)
         by_entry = None
         if self.transport is not None:
-            witness = self.transport.valued_witness(given, found["transport"])
+            witness = leaking_with(self.transport, given, found["transport"])
             by_entry = found["transport"].by_entry
         return TranslatedLoss(
             *(given.scalars(), chosen.value, name, values, chosen.binding, witness),
@@ -447,8 +449,9 @@ class Translation(ByContent, LossTranslation):
         spent = self._losses(dp, "dp")
         one: float | Floats = float(spent) if spent.ndim == 0 else spent
         found = self._all(one, without_curve=method != "curve" and self.curve_waits)
-        name = method if method != "best" else min(found, key=lambda key: found[key].value)
-        chosen = found.get(name, Bound(np.inf))
+        name, chosen = method, found.get(method, Bound(np.inf))
+        if method == "best":
+            name, chosen = _least(found)
         values: dict[str, float | None] = {
             key: found[key].value if key in found else None for key in METHODS[1:]
         }
@@ -494,9 +497,10 @@ class Translation(ByContent, LossTranslation):
 
     def _witness(self, dp: float | Floats, found: Mapping[Method, Bound]) -> Witness:
         if self.transport is None:  # randomised response on the secret's own entry
-            least = float(np.min(dp))
             binding = found["curve"].binding if "curve" in found else None
-            return Witness(max(float(down(least)), 0.0), binding)
+            if binding is None:  # whether there is a pair that can happen is not known
+                return Witness(0.0, None)
+            return Witness(max(float(down(float(np.min(dp)))), 0.0), binding)
         return self.transport.witness(dp, found["transport"])
 
     def _largest(self, target: float, method: Method) -> float:
@@ -516,8 +520,7 @@ class Translation(ByContent, LossTranslation):
             allowed.append(float(self.curve.to_dp(target)))
         if method in ("best", "group"):
             most = max_size([self._together(prior) for prior in self.priors.values()])
-            room = target - (target + 1) * 32 * UNIT
-            allowed.append(max(room, 0.0) / most if most else 0.0)
+            allowed.append(float_down(Fraction(target) / most) if most else 0.0)
         return max(allowed, default=0.0)
 
     @cached_property
@@ -536,7 +539,7 @@ class Translation(ByContent, LossTranslation):
         """All entries of a person counted at once; of all people under uncertainty."""
         if np.ndim(dp) == 0:
             size = self._together(prior)
-            return np.inf if size is None else float(up(size * float(dp)))
+            return np.inf if size is None else float_up(size * Fraction(float(dp)))
         spent = np.asarray(dp, dtype=np.float64)
         parts = [spent]
         sizes = [p.size for p in prior.parts.values()] if isinstance(prior, Product) else []
@@ -545,7 +548,7 @@ class Translation(ByContent, LossTranslation):
                 return np.inf
             ends = np.cumsum([size for size in sizes if size is not None])
             parts = np.split(spent, ends[:-1])
-        return max(float(up(fsum(part.tolist()))) for part in parts)  # numpy's sum rounds too often
+        return max(group_loss(part.tolist()) for part in parts)
 
     def _losses(self, given: ArrayLike, name: str) -> Floats:
         try:
@@ -587,6 +590,21 @@ class Translation(ByContent, LossTranslation):
 def uncertainty_shift(r: float) -> float:
     """log((1+r)/(1−r)), rounded up: what a bound rises by if every P(D|s) may be off by r."""
     return float(up(np.log1p(r) - np.log1p(-r))) if r else 0.0
+
+
+def _least(bounds: Mapping[Method, Bound]) -> tuple[Method, Bound]:
+    """The method with the least bound, and that bound; of equal ones the first.
+
+    The other methods end in group privacy too, and say which pair binds there: they are named
+    where they differ from it by rounding alone.
+    """
+    name = min(bounds, key=lambda key: bounds[key].value)
+    least = bounds[name]
+    if name == "group":
+        for other, bound in bounds.items():
+            if bound.value <= least.value * (1 + ROUNDED):
+                return other, replace(bound, value=least.value)
+    return name, least
 
 
 def _check_method(method: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from takifugu.errors import InvalidFile
 from takifugu.papers.composition.data import read_prepared, write_prepared
+from takifugu.papers.composition.experiments.finished_cells import FinishedCells
 from takifugu.papers.composition.experiments.measurements import PrintedColumn
 from takifugu.papers.composition.results import (
     FORMAT,
@@ -69,6 +70,28 @@ def test_another_file_is_refused(content: str, tmp_path: Path) -> None:
     path.write_text(content)
     with raises(InvalidFile, field="results"):
         read_results(path)
+
+
+@pytest.mark.parametrize(("part", "other"), [("measured", "text"), ("lead", [1]), ("noise", [])])
+def test_a_cell_of_another_shape_is_refused_or_passed_over(
+    part: str, other: object, tmp_path: Path
+) -> None:
+    path, lines = tmp_path / "results.json", tmp_path / "cells.jsonl"
+    write_results(synthetic_cells.results("one"), path)
+    document = json.loads(path.read_text())
+    document["cells"][0] |= {"identity": "a", part: other}
+    path.write_text(json.dumps(document))
+    with raises(InvalidFile, field="results"):
+        read_results(path)
+    lines.write_text(json.dumps(document["cells"][0]) + "\n")
+    assert FinishedCells(lines).get("a") is None
+
+
+def test_a_device_is_no_file_of_results(tmp_path: Path) -> None:
+    for path, read in ((tmp_path / "results.json", read_results), (tmp_path / "c", FinishedCells)):
+        path.symlink_to("/dev/zero")
+        with pytest.raises(InvalidFile, match="ordinary file"):
+            read(path)
 
 
 @pytest.mark.parametrize("other", [1, 2, FORMAT + 1])

@@ -124,6 +124,19 @@ def test_an_error_that_nobody_caught_is_its_kind_and_place(
     assert "Annabel" not in caplog.text and "printed" not in caplog.text
 
 
+def test_a_worker_that_ends_while_it_is_idle_is_given_no_task(study: Path) -> None:
+    async def test(pool: WorkPool) -> None:
+        first = (await pool.run(asked("who")))["process"]
+        os.kill(first, signal.SIGKILL)
+        ended = os.WEXITED | os.WNOWAIT | os.WNOHANG  # with all its threads, and not reaped yet
+        while os.waitid(os.P_PID, first, ended) is None:
+            await asyncio.sleep(0.01)
+        assert (await pool.run(asked("who")))["process"] != first
+        assert first not in pool.processes
+
+    with_pool(study, test, workers=1)
+
+
 def test_a_worker_that_dies_is_replaced_and_its_task_is_lost(study: Path, tmp_path: Path) -> None:
     async def test(pool: WorkPool) -> None:
         for _ in range(2):

@@ -24,6 +24,7 @@ from takifugu.cli.shared_options import (
     read_column_pairs,
     read_secrets,
     the_project,
+    without_project,
 )
 from takifugu.cli.shell_completion import complete_dataset
 from takifugu.visible import four_digits
@@ -149,7 +150,7 @@ def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -
     from takifugu.project.policy_facts import declaration_facts, policy_facts
 
     refuse_data_file(dataset)
-    project = None if _is_file(dataset) else the_project(folder)
+    project = _project_of(dataset, folder)
     found = read_declaration(dataset) if project is None else project.load(dataset).declaration
     policy = {} if project is None else policy_facts(project, dataset)
     if as_json:
@@ -206,7 +207,7 @@ def check(
     from takifugu.engines import open_engine
 
     refuse_data_file(dataset)
-    project = None if _is_file(dataset) else the_project(folder)
+    project = _project_of(dataset, folder)
     declared = Path(dataset) if project is None else project.load(dataset).declaration
     with Spinner(f"checking {dataset}"), open_engine(declared, backend=backend) as engine:
         facts, note = _facts(check_engine(engine)), tie_note(engine.declaration)
@@ -333,6 +334,14 @@ def _confirm(question: str, *, yes: bool) -> None:
             "--yes", given="is missing", needed="be given where there is no terminal"
         )
     typer.confirm(question, abort=True, err=True)
+
+
+def _project_of(dataset: str, folder: Path | None) -> "Project | None":
+    """The project that a dataset is of; None for a declaration, which is read without one."""
+    if _is_file(dataset):
+        without_project(folder, "DATASET")
+        return None
+    return the_project(folder)
 
 
 def _is_file(dataset: str) -> bool:

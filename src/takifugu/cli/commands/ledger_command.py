@@ -25,6 +25,7 @@ from takifugu.cli.shared_options import (
     echo,
     print_json,
     the_project,
+    without_project,
 )
 from takifugu.errors import Malformed
 from takifugu.visible import four_digits
@@ -144,6 +145,7 @@ def _opened(where: str | None, folder: Path | None) -> "Iterator[Ledger]":
         with the_project(folder).ledger(inspect=True) as ledger:
             yield ledger
     else:
+        without_project(folder, "LEDGER")
         with open_ledger(where, create=False, inspect=True) as ledger:
             yield ledger
 

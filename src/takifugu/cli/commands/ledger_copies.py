@@ -13,6 +13,7 @@ from takifugu.cli.shared_options import (
     echo,
     print_json,
     the_project,
+    without_project,
 )
 from takifugu.visible import four_digits
 
@@ -103,6 +104,7 @@ def run_restore(
     """
     from takifugu.errors import LedgerConflict
     from takifugu.ledger import restore_ledger
+    from takifugu.ledger.witnesses.lost_history import LossTerms
 
     where, path = split_places(places)
     if not accept_loss and (budget or same_prior or not costs):
@@ -113,7 +115,8 @@ def run_restore(
         )
     (place, witness), raised = _place(where, folder), _raised(budget)
     priors, columns = _priors(where, folder, same_prior=same_prior), _columns(where, folder)
-    report = restore_ledger(path, place, lossy=accept_loss, witness=witness)
+    terms = LossTerms(priors, raised, columns, costs) if accept_loss else None
+    report = restore_ledger(path, place, lossy=accept_loss, witness=witness, terms=terms)
     counted = None
     if accept_loss:
         try:
@@ -180,6 +183,7 @@ def _print_loss(event: "Event") -> None:
 def _place(where: str | None, folder: Path | None) -> tuple[str | Path, str | Path | bool]:
     """The ledger and its witness."""
     if where is not None:
+        without_project(folder, "LEDGER")
         return where, True
     project = the_project(folder)
     return project.ledger_place, project.witness

@@ -21,6 +21,7 @@ from takifugu.cli.shared_options import (
     echo,
     print_json,
     the_project,
+    without_project,
 )
 from takifugu.cli.shell_completion import complete_dataset
 
@@ -61,6 +62,7 @@ def show(
     if "." not in prior and not Path(prior).exists():
         _show_dataset(prior, folder, as_json)
         return
+    without_project(folder, "PRIOR")
     found = read_prior(prior)
     facts = prior_facts(found)
     if as_json:

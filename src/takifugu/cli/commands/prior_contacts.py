@@ -120,7 +120,8 @@ def contacts(
             needed="come with either --times or --by-day",
         )
     if name is None:
-        for option, given in (("--replace", replace), ("--add", add)):
+        beside = {"--replace": replace, "--add": add, "--project": folder, "--backend": backend}
+        for option, given in beside.items():
             if given:
                 raise InvalidOption(option, given="is given", needed="come with a dataset NAME")
     asked = _Asked(background, per_hour, most, again)

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,7 +82,7 @@ def _rows(data: Path, columns: list[str]) -> Iterator[dict[str, str]]:
                         str(data), given="has a row that is too short", needed="be complete"
                     )
                 yield row
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
         raise InvalidFile(
             str(data), given="cannot be read", needed="be a CSV file in UTF-8, plain or gzipped"
         ) from error

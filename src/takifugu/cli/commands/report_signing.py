@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from takifugu.cli.shared_options import AsJson, echo, print_json
+from takifugu.cli.shared_options import AsJson, InvalidOption, echo, print_json
 from takifugu.errors import InvalidFile
 
 ReportFile = Annotated[
@@ -106,6 +106,10 @@ def run_key(
     from takifugu.reports.report_signature import key_name, make_key, public_file
 
     locked = None
+    if passphrase and not sys.stdin.isatty():
+        raise InvalidOption(
+            "--passphrase", given="is given without a terminal", needed="be used where one can type"
+        )
     if passphrase:
         locked = typer.prompt("Passphrase", hide_input=True, confirmation_prompt=True, err=True)
     made = make_key(file, passphrase=None if locked is None else locked.encode())

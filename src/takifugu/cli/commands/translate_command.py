@@ -1,5 +1,6 @@
 """``takifugu translate``: per-entry DP loss to Pufferfish loss and back."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,6 +31,7 @@ from takifugu.cli.shared_options import (
     read_secrets,
     show_warnings,
     the_project,
+    without_project,
 )
 from takifugu.cli.shell_completion import complete_dataset
 from takifugu.visible import four_digits
@@ -139,10 +141,7 @@ def run_translate(
         }  # fmt: skip
         translation = _of_dataset(str(prior), folder, stated)
     else:
-        if folder is not None:
-            raise InvalidOption(
-                "--project", given="is given", needed="be left out where PRIOR is a file"
-            )
+        without_project(folder, "PRIOR")
         assumed = against(read_prior(prior), start=start, known=known)
         secrets = read_secrets(pairs, entries, secrets_within)
         translation = Translation(assumed, secrets, uncertainty=uncertainty)
@@ -378,16 +377,16 @@ def _from_table(
         tabulate,
     )
 
+    if dp is None and pufferfish is None:
+        raise InvalidOption("--table", given="is beside --profile", needed="be with one ε for all")
+    spent = _numbers(dp, "--dp") if dp is not None else []
+    targets = _numbers(pufferfish, "--pufferfish") if pufferfish is not None else []
     path = table_beside(prior, translation)
     if path.exists():
         known = TranslationTable.load(path, translation)
     else:
         known = tabulate(translation, progress=lambda k, n: spinner(f"table, {k} of {n}"))
         known.save(path)
-    if dp is None and pufferfish is None:
-        raise InvalidOption("--table", given="is beside --profile", needed="be with one ε for all")
-    spent = _numbers(dp, "--dp") if dp is not None else []
-    targets = _numbers(pufferfish, "--pufferfish") if pufferfish is not None else []
     found = spent or [float(known.to_dp(t)) for t in targets]
     losses = targets or [float(known.to_pufferfish(e)) for e in spent]
     one = len(found) == 1
@@ -420,7 +419,7 @@ def _marks(result: dict[str, Any]) -> list[tuple[float, float]]:
 def _listed(path: Path) -> list[float]:
     listed = read_json_option("--profile", path, "be a JSON list of ε")
     if not isinstance(listed, list) or not all(
-        isinstance(e, int | float) and not isinstance(e, bool) and 0 <= e < float("inf")
+        isinstance(e, int | float) and not isinstance(e, bool) and 0 <= e <= sys.float_info.max
         for e in listed
     ):
         raise InvalidOption(

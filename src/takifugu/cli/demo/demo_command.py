@@ -102,6 +102,7 @@ class NewFolder(AbstractContextManager["NewFolder"]):
         self._target, self._numbered = (DEFAULT_FOLDER, True) if out is None else (out, False)
         if not self._numbered:
             _refuse_used(self._target)
+            _refuse_bytes(self._target)
         try:
             self._target.parent.mkdir(parents=True, exist_ok=True)
             prefix = f".{self._target.name}-"
@@ -132,6 +133,15 @@ class NewFolder(AbstractContextManager["NewFolder"]):
 def _not_made(target: Path, error: OSError) -> InvalidFile:
     given = f"{target} cannot be made ({error.strerror})"
     return InvalidFile("--out", given=given, needed="be a new folder")
+
+
+def _refuse_bytes(target: Path) -> None:
+    try:
+        str(target).encode()
+    except UnicodeEncodeError:
+        raise InvalidFile(
+            "--out", given=f"{target} is not text in UTF-8", needed="be the name of a new folder"
+        ) from None
 
 
 def _refuse_used(target: Path) -> None:

@@ -74,7 +74,17 @@ def _found(folder: Path, given: str) -> tuple[Path, ...]:
 
 
 def _matched(folder: Path, pattern: Path, *, sure: bool) -> list[Path]:
-    """The files that a pattern matches; if not ``sure`` that it is one, maybe none."""
+    """The files that a pattern matches; if not ``sure`` that it is one, maybe none.
+
+    What ``**`` means is the same for every Python: a whole part of the path, for folders at any
+    depth. From 3.13 on it also stands for files where it comes last, and for ``*`` within a name.
+    """
+    if any("**" in part and part != "**" for part in pattern.parts):
+        if sure:
+            raise ValueError("** must be a whole part of a path")
+        return []
+    if pattern.name == "**":
+        return []  # folders, and no file
     rooted = pattern.is_absolute()
     start = Path(pattern.anchor) if rooted else folder
     try:

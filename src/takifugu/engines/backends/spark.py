@@ -3,7 +3,7 @@
 import logging
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -143,8 +143,12 @@ class SparkBackend(Backend):
         return None if self._files is None else self._files.note(*what)
 
     def close(self) -> None:
-        """Drop the view; the session's cluster belongs to the caller, and stays."""
-        self._session.catalog.dropTempView(DATA)
+        """Drop the view; the session's cluster belongs to the caller, and stays.
+
+        A driver that is gone has taken the view along: the error that told so is the one to show.
+        """
+        with _unlogged(), suppress(Exception):
+            self._session.catalog.dropTempView(DATA)
 
 
 @contextmanager

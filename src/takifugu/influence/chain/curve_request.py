@@ -116,7 +116,9 @@ def curve_request(
             size=len(sides) * most,
             limit=2 * ROOM,
         )
-    chosen = None if secrets.entries is None else tuple(_time(e, length) for e in secrets.entries)
+    chosen = (
+        None if secrets.entries is None else tuple(entry_time(e, length) for e in secrets.entries)
+    )
     return CurveRequest(
         states,
         length,
@@ -129,7 +131,8 @@ def curve_request(
     )
 
 
-def _time(entry: Name, length: int | None) -> int:
+def entry_time(entry: Name, length: int | None) -> int:
+    """An entry of a sequence that secrets name; raise if the sequence does not have it."""
     if isinstance(entry, int) and entry >= 0 and (length is None or entry < length):
         return entry
     last = "" if length is None else f" up to {length - 1}"

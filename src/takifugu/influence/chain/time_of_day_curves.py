@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from takifugu.influence.chain.chain_curves import chain_curve
+from takifugu.influence.chain.curve_request import entry_time
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.time_of_day import TimeOfDayChain
@@ -23,7 +24,8 @@ def time_of_day_curve(
     """The curve for entities that begin at any hour: an upper bound at every point."""
     length, hours = prior.entries, prior.hours
     if secrets.entries is not None:
-        later = {int(i) + h for i in secrets.entries for h in range(hours)}
+        named = [entry_time(entry, length) for entry in secrets.entries]
+        later = {i + h for i in named for h in range(hours)}
         secrets = replace(secrets, entries=tuple(sorted(later)))
     found = chain_curve(prior.days_of(length + hours - 1), secrets, max_exposed=max_exposed)
     kept = np.flatnonzero(found.exposed < length)

@@ -179,7 +179,7 @@ def attractive_curve(
         if not sides:
             continue
         whole = wholes[entry]
-        best, sets, known = _grow(field, entry, whole, largest)
+        best, sets, known, tried = _grow(field, entry, whole, largest)
         sure = whole.bit_count() <= LARGEST
         known = [*known, field.evaluate(_ball(field, entry, BALL), entry)]
         if sure:
@@ -192,7 +192,7 @@ def attractive_curve(
                 at = min(b, len(best)) - 1
                 done = b >= whole.bit_count()
                 row.append(0.0 if done else max(0.0, float(up(best[at][way] + bounds[1 - way]))))
-                flags.append(done or (sure and b <= min(2, len(best))))
+                flags.append(done or (sure and b <= min(tried, len(best))))
                 shown.append(whole if done else sets[at][way])
             leak.append(row)
             exact.append(flags)
@@ -210,7 +210,7 @@ def attractive_curve(
 
 def _stays(*reaches: ArrayLike) -> None:
     """Refuse products whose logarithms, all falls or all rises added up, may leave float64."""
-    if not max(float(np.max(reach)) for reach in reaches) < WITHIN:
+    if not all(float(np.max(reach)) < WITHIN for reach in reaches):  # also false for NaN
         raise TooLarge("the weights of this field span more than float64 can hold")
 
 
@@ -236,11 +236,16 @@ def _ball(field: AttractiveField, entry: int, size: int) -> int:
 
 def _grow(
     field: AttractiveField, entry: int, whole: int, largest: int
-) -> tuple[list[list[float]], list[list[int]], list[tuple[float, float]]]:
-    """``[b − 1][way]``: the least upper bounds found and their sets; and all values seen."""
+) -> tuple[list[list[float]], list[list[int]], list[tuple[float, float]], int]:
+    """``[b − 1][way]``: the least upper bounds found and their sets; and all values seen.
+
+    The last number is the b up to which all sets were evaluated: a set whose weights leave
+    float64 is not, and may have been the best.
+    """
     best: list[list[float]] = []
     sets: list[list[int]] = []
     seen: list[tuple[float, float]] = []
+    tried = 2
     lines = [1 << entry, 1 << entry]  # by contact with the secret; by contact with the whole set
     for b in range(1, max(2, min(largest, whole.bit_count() - 1) + 1)):
         best.append(list(best[-1]) if best else [np.inf, np.inf])
@@ -259,12 +264,13 @@ def _grow(
             except TooLarge:
                 if b == 1:
                     raise
+                tried = min(tried, b - 1)
                 continue
             seen.append(found)
             for way in (0, 1):
                 if found[way] < best[-1][way]:
                     best[-1][way], sets[-1][way] = found[way], inside
-    return best, sets, seen
+    return best, sets, seen, tried
 
 
 def _edge(field: AttractiveField, inside: int) -> int:

@@ -231,9 +231,9 @@ class Limit:
         """
         if isinstance(loss, Metric):
             return self._factor(spent, loss.cost, beside)
-        if not isinstance(loss, Pure) and not all(map(self._filter.admits, beside)):
-            return Fraction(0)  # beside a δ or ρ costs count as ε
-        plain = min(self._filter.room(total, loss) for total in spent)
+        plain = Fraction(0)  # if others have lost what only their costs, read together, admit
+        if all(map(self._filter.admits, beside)):
+            plain = min(self._filter.room(total, loss) for total in spent)
         if isinstance(loss, Pure) and costs_of((*spent, *beside)) is not None:
             return max(plain, self._factor(spent, Cost.any(1), beside))
         return plain

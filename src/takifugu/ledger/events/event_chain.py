@@ -198,6 +198,12 @@ def one(connection: Connection, seq: int) -> Event:
     return event
 
 
+def show(connection: Connection, seq: int) -> None:
+    """Somebody is told of an event once the transaction ends: its witness must know it by then."""
+    work = transaction_state(connection)
+    work.shown = max(work.shown, seq)
+
+
 def read(row: Any) -> Event:
     """An event from its row."""
     try:

@@ -84,7 +84,8 @@ def charges_for(connection: Connection, body: Mapping[str, Any]) -> list[Event]:
 
 
 def read(connection: Connection, event: Event) -> Answer:
-    """The answer in an event, with the charge that paid for it."""
+    """The answer in an event, to be shown, with the charge that paid for it."""
+    chain.show(connection, event.seq)
     charge = chain.one(connection, event.body["charge"])
     paid, own = Anchor(charge.seq, charge.hash), Anchor(event.seq, event.hash)
     return Answer(event.body["answer"], paid, own, charge.at)
@@ -103,7 +104,10 @@ def is_answered(connection: Connection, charge: int) -> bool:
 
 def is_abandoned(connection: Connection, charge: int) -> bool:
     """Whether the answer under a charge was lost in a way that may depend on it."""
-    return _ABANDONED.one(connection, {"paid": charge}) is not None
+    known = _ABANDONED.one(connection, {"paid": charge})
+    if known is not None:
+        chain.show(connection, known.seq)
+    return known is not None
 
 
 def abandon(connection: Connection, last: Head, receipt: Receipt, actor: str) -> None:

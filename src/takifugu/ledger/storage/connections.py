@@ -20,7 +20,7 @@ class Connections:
     """The connections to one database, for any number of threads.
 
     Attributes:
-        errors: The class of the errors of its driver.
+        errors: The classes of the errors of its driver.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class Connections:
         connect: Callable[[], Any],
         *,
         sqlite: bool,
-        errors: type[Exception],
+        errors: tuple[type[Exception], ...],
         begin: tuple[str, str],
         wait: float,
     ) -> None:
@@ -52,7 +52,7 @@ class Connections:
                     yield Connection(raw, self._sqlite)
                     raw.execute("COMMIT")
                 except BaseException:
-                    with contextlib.suppress(self.errors):
+                    with contextlib.suppress(*self.errors):
                         raw.execute("ROLLBACK")
                         sound = True
                     raise

@@ -52,7 +52,7 @@ def open_postgresql(address: str, *, read_only: bool, wait: float) -> Connection
         )  # in that of the server, text could be bytes, or not be written at all
 
     begin = ("BEGIN ISOLATION LEVEL REPEATABLE READ", "BEGIN ISOLATION LEVEL READ COMMITTED")
-    return Connections(connect, sqlite=False, errors=psycopg.Error, begin=begin, wait=most)
+    return Connections(connect, sqlite=False, errors=(psycopg.Error,), begin=begin, wait=most)
 
 
 def _timed(seconds: float) -> type[psycopg.Connection[Any]]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Values = Mapping[str, Any]
 FEW = 1000  # rows that a server sends at a time
 _NUMBERS = itertools.count(1)
+_HALF = re.compile("[\ud800-\udfff]")
 _VALUE = re.compile(r"(?<![:\w]):([a-z_]\w*)")
 
 
@@ -32,6 +33,7 @@ class TransactionState:
         appended: Whether an event was written.
         seen: What the witness had recorded when the transaction began.
         unwitnessed: Whether there is no witness: events then record that.
+        shown: The latest event that was read to be shown to somebody; 0 if none was.
         events: The events that were read and checked, by number.
     """
 
@@ -41,6 +43,7 @@ class TransactionState:
     appended: bool = False
     seen: Any = None
     unwitnessed: bool = False
+    shown: int = 0
     events: dict[int, Any] = field(default_factory=dict)
 
 
@@ -57,6 +60,11 @@ class Connection:
     raw: Any
     sqlite: bool
     state: TransactionState = field(default_factory=TransactionState, repr=False)
+
+
+def askable(text: str) -> bool:
+    """Whether a database can look for a text: none takes zero bytes, or half a character."""
+    return "\0" not in text and not _HALF.search(text)
 
 
 class Statement:

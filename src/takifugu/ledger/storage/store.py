@@ -76,12 +76,20 @@ class Store:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that sees one moment of the ledger and blocks nobody."""
-        noted = None if self.guard is None else self.guard.noted()  # before what is seen
+        """A transaction that sees one moment of the ledger and blocks nobody.
+
+        Whoever wrote an event may have died before its witness knew it. One that is to be shown
+        (`event_chain.show`) is recorded before this is left.
+        """
+        guard = self.guard
+        noted = None if guard is None else guard.noted()  # before what is seen
         with self.unguarded() as connection:
-            if self.guard is not None:
-                self.guard.compare(connection, noted)
+            if guard is not None:
+                guard.compare(connection, noted)
             yield connection
+            event = None if guard is None else guard.unknown(connection, noted)
+        if guard is not None and event is not None:
+            guard.advance(event, noted, self.unguarded)
 
     @contextlib.contextmanager
     def unguarded(self) -> Iterator[Connection]:
@@ -229,12 +237,21 @@ _POSTGRESQL = {
 
 
 def _named(ledger: str, cause: BaseException) -> LedgerError:
-    kind, reason, advice = _kind(cause)
+    kind, reason, advice = _READ_ONLY if _no_log_beside(ledger, cause) else _kind(cause)
     message = f"ledger {ledger!r}: {_line(cause)}; nothing was released. {advice}"
     return kind(message, reason=reason)
 
 
+def _no_log_beside(ledger: str, cause: BaseException) -> bool:
+    """Whether SQLite cannot make its log, because the folder or the whole disk is read-only."""
+    code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+    path = Path(ledger)
+    return code == sqlite3.SQLITE_CANTOPEN and path.exists() and not os.access(path.parent, os.W_OK)
+
+
 def _kind(cause: BaseException) -> tuple[type[LedgerError], str, str]:
+    if isinstance(cause, UnicodeDecodeError):
+        return _BROKEN
     code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
     if code in _SQLITE:
         return _SQLITE[code]
@@ -246,4 +263,6 @@ def _kind(cause: BaseException) -> tuple[type[LedgerError], str, str]:
 
 
 def _line(cause: BaseException) -> str:
+    if isinstance(cause, UnicodeDecodeError):
+        return "what should be text is not"
     return (str(cause).strip() or type(cause).__name__).splitlines()[0]

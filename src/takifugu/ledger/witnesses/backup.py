@@ -32,6 +32,7 @@ from takifugu.ledger.storage.migrations import prepare
 from takifugu.ledger.storage.store import Store
 from takifugu.ledger.witnesses.file_witness import sync_folder
 from takifugu.ledger.witnesses.head_witness import Guard, HeadWitness, holds, identity
+from takifugu.ledger.witnesses.lost_history import LossTerms
 
 
 def _on_a_server(what: str) -> InvalidFile:
@@ -57,9 +58,19 @@ def back_up(store: Store, path: Path) -> Report:
 
 
 def put_back(
-    source: Path, where: str | Path, witness: HeadWitness | None, *, wait: float, lossy: bool
+    source: Path,
+    where: str | Path,
+    witness: HeadWitness | None,
+    *,
+    wait: float,
+    lossy: bool,
+    terms: LossTerms | None = None,
 ) -> Report:
-    """Put a backup in the place of a ledger. ``lossy``: even if events are lost by it."""
+    """Put a backup in the place of a ledger. ``lossy``: even if events are lost by it.
+
+    With ``terms`` only if the loss can be counted under them: an owner who cannot accept it then
+    still has the ledger as it was.
+    """
     target = Store(where, read_only=True, wait=wait)
     target.close()
     if not target.sqlite:
@@ -74,9 +85,9 @@ def put_back(
     with _part(path, "ledger") as part:
         _copy(source, part)
         report = _checked(part)
-        whose = _compare(part, witness, lossy=lossy)
+        whose = _compare(part, witness, lossy=lossy, terms=terms)
         if path.exists() and path.stat().st_size:
-            _replace(part, path, whose, witness, wait, lossy=lossy)
+            _replace(part, path, whose, witness, wait, lossy=lossy, terms=terms)
         else:
             _refuse_logs(path)
             path.unlink(missing_ok=True)
@@ -108,7 +119,7 @@ def _part(path: Path, what: str) -> Iterator[Path]:
         raise InvalidFile(
             what, given=f"{path}: {reason}", needed="be writable", reason="unwritable"
         ) from error
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise _failed(error, path) from error
     finally:
         for name in (part, *(part.with_name(part.name + end) for end in ("-wal", "-shm"))):
@@ -116,7 +127,7 @@ def _part(path: Path, what: str) -> Iterator[Path]:
                 name.unlink(missing_ok=True)
 
 
-def _failed(error: sqlite3.Error, path: Path) -> Exception:
+def _failed(error: Exception, path: Path) -> Exception:
     code = (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return LedgerUnavailable(
@@ -154,7 +165,7 @@ def _copy(source: Path, part: Path) -> None:
         with _connected(source, "ro", 10.0) as from_, _connected(part, "rw") as to:
             from_.backup(to)
             to.execute("PRAGMA journal_mode=DELETE")
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise _failed(error, source) from error
     handle = os.open(part, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -192,13 +203,17 @@ def _checked(part: Path) -> Report:
     return report
 
 
-def _compare(part: Path, witness: HeadWitness | None, *, lossy: bool) -> str:
+def _compare(
+    part: Path, witness: HeadWitness | None, *, lossy: bool, terms: LossTerms | None
+) -> str:
     """Refuse a copy that lacks what the witness has seen; the identity of its ledger."""
     with _opened(part) as store, store.reading() as connection:
         whose = identity(connection)
         noted = None if witness is None else witness.read(whose)
         if noted is not None and not lossy and not holds(connection, noted):
             raise _older(f"its witness has seen event {noted.seq}", noted.seq)
+        if noted is not None and terms is not None and not holds(connection, noted):
+            terms.check(connection)
     return whose
 
 
@@ -224,7 +239,14 @@ def _refuse_logs(path: Path) -> None:
 
 
 def _replace(
-    part: Path, path: Path, whose: str, witness: HeadWitness | None, wait: float, *, lossy: bool
+    part: Path,
+    path: Path,
+    whose: str,
+    witness: HeadWitness | None,
+    wait: float,
+    *,
+    lossy: bool,
+    terms: LossTerms | None,
 ) -> None:
     """Write the copy over the ledger, in one transaction, while nobody else has it open.
 
@@ -254,6 +276,8 @@ def _replace(
             )
         with _opened(part) as store, store.reading() as connection:
             lacking = not holds(connection, ends)
+            if lacking and lossy and terms is not None:
+                terms.check(connection)
         if lacking and not lossy:
             raise _older(f"the ledger ends at event {seq}", seq)
         if lacking and witness is None:

@@ -7,12 +7,14 @@ import stat
 from dataclasses import dataclass
 from errno import EINVAL, ENOSPC
 from pathlib import Path
+from time import monotonic, sleep
 
 from takifugu._atomic import refuse_special
-from takifugu.errors import LedgerSetBack, LedgerUnwritable
+from takifugu.errors import LedgerSetBack, LedgerUnavailable, LedgerUnwritable
 from takifugu.keys import state_folder
 from takifugu.ledger.events.event_chain import Anchor
 
+AGAIN = 0.001  # seconds until a lock that others hold is tried again
 SLOT = 4096  # bytes: a block of a disk is written in full or left alone
 
 
@@ -39,8 +41,9 @@ class _Slot:
 class FileWitness:
     """One file for a ledger, or a folder with a file for each."""
 
-    def __init__(self, place: Path, *, folder: bool) -> None:
-        self._folder, self.name = folder, str(place)
+    def __init__(self, place: Path, *, folder: bool, wait: float = 10.0) -> None:
+        """``wait``: seconds for others who record, and may be stopped while they do."""
+        self._folder, self.name, self._wait = folder, str(place), wait
 
     def path(self, ledger: str) -> str:
         """The file of one ledger."""
@@ -68,12 +71,27 @@ class FileWitness:
         try:
             handle = self._open(ledger)
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX)  # of this opening alone: threads wait for it too
+                self._lock(handle)
                 return self._record(handle, ledger, event, seen)
             finally:
                 os.close(handle)
         except OSError as error:
             raise self._failed(error, "written") from error
+
+    def _lock(self, handle: int) -> None:
+        """Keep others out until the file is closed: it is of this opening, so threads wait too."""
+        until = monotonic() + self._wait
+        while True:
+            try:
+                return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if monotonic() > until:
+                    raise LedgerUnavailable(
+                        f"others hold the witness {self.name!r} locked; nothing was released. See"
+                        " whether a process of theirs is stopped, then try again",
+                        reason="locked",
+                    ) from None
+                sleep(AGAIN)
 
     def _open(self, ledger: str) -> int:
         path, flags = self.path(ledger), os.O_RDWR | os.O_CLOEXEC

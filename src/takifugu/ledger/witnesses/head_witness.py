@@ -6,9 +6,11 @@ are kept elsewhere: by default in a file in the user's state folder, or in a fil
 the owner names. They are compared when a ledger is opened, whenever it is read for a plan, and
 before anything is written; a charge is acknowledged only when its event is recorded. The order is
 always: commit, record, acknowledge. A crash in between leaves the witness behind the ledger, which
-does no harm: the recorded event is still there, and the record is brought forward. Of several
-processes that record, one that comes late finds a later event, checks that its own ledger has it,
-and leaves it.
+does no harm: the recorded event is still there, and the record is brought forward, at the latest
+before anybody is shown an answer, or given a receipt, that others wrote and did not record. (Else
+the answer could be lost with an older copy that nobody notices, and drawn again under its charge.)
+Of several processes that record, one that comes late finds a later event, checks that its own
+ledger has it, and leaves it.
 
 Whoever can write both places can set both back; keep the witness where the ledger's backups do not
 reach, and on a server where those who write the ledger cannot set it back.
@@ -97,6 +99,16 @@ class Guard:
         elif not holds(connection, noted):
             raise self.refusal(connection, noted)
 
+    def unknown(self, connection: Connection, noted: Anchor | None) -> Anchor | None:
+        """The head, if an event is to be shown that could be lost unnoticed; None otherwise."""
+        shown = transaction_state(connection).shown
+        if not shown or self.lenient or self.witness is None:
+            return None
+        if noted is not None and noted.seq >= shown and _has(connection, noted):
+            return None
+        last = chain.head(connection)
+        return Anchor(last.seq, last.hash)
+
     def refusal(self, connection: Connection, noted: Anchor) -> LedgerSetBack:
         """The error for a ledger that lacks the event that was ``noted``."""
         last = chain.head(connection)
@@ -153,6 +165,11 @@ class Guard:
 
 def holds(connection: Connection, noted: Anchor) -> bool:
     """Whether the chain has the event that was ``noted``, or accepted its loss."""
+    return _has(connection, noted) or _accepted(connection, noted)
+
+
+def _has(connection: Connection, noted: Anchor) -> bool:
+    """Whether the chain has the event that was ``noted``."""
     last = chain.head(connection)
     if (last.seq, last.hash) == (noted.seq, noted.hash):
         return True
@@ -160,7 +177,7 @@ def holds(connection: Connection, noted: Anchor) -> bool:
         row = _HASH_AT.one(connection, {"which": noted.seq})
         if row is not None and row.hash == noted.hash:
             return chain.one(connection, noted.seq).hash == noted.hash
-    return _accepted(connection, noted)
+    return False
 
 
 def _accepted(connection: Connection, noted: Anchor) -> bool:

@@ -97,6 +97,43 @@ def counted(
             f"the copy is not sound ({found.problems[0]}); restore another one",
             reason="unsound copy",
         )
+    accounts, books = _accounts(connection, translations, budgets, columns=columns, costs=costs)
+    content = {"lost": {"seq": lost.seq, "hash": lost.hash}, "accounts": accounts}
+    books.apply({"kind": "loss", **content})
+    return content, books
+
+
+@dataclass(frozen=True)
+class LossTerms:
+    """What the owner states about a part that is lost; the fields are those of `counted`.
+
+    Attributes:
+        translations: For each dataset the translation that was in use.
+        budgets: For each dataset whose budget was raised there, the largest.
+        columns: The protected columns of each dataset.
+        costs: Whether queries may have been charged by value.
+    """
+
+    translations: Mapping[str, LossTranslation] = field(default_factory=dict)
+    budgets: Budgets = field(default_factory=dict)
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    costs: bool = True
+
+    def check(self, connection: Connection) -> None:
+        """Raise what `counted` would, before a copy takes the place of what it lacks."""
+        how: dict[str, Any] = {"columns": self.columns, "costs": self.costs}
+        _accounts(connection, self.translations, self.budgets, **how)
+
+
+def _accounts(
+    connection: Connection,
+    translations: Mapping[str, LossTranslation],
+    budgets: Budgets,
+    *,
+    columns: Mapping[str, Sequence[str]],
+    costs: bool,
+) -> tuple[list[dict[str, Any]], Books]:
+    """What is counted for each account, and the accounts without it."""
     books = replay.replayed(connection)
     known = used_in(connection)
     named = {name: _budget(given) for name, given in budgets.items()}
@@ -117,9 +154,7 @@ def counted(
                 "rho": str(total.rho),
             }
             accounts.append(account | ({"costs": total.costs.document()} if total.costs else {}))
-    content = {"lost": {"seq": lost.seq, "hash": lost.hash}, "accounts": accounts}
-    books.apply({"kind": "loss", **content})
-    return content, books
+    return accounts, books
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
+from takifugu._atomic import read_whole
 from takifugu.errors import InvalidFile
 from takifugu.papers.composition.experiments.finished_cells import from_document, to_document
 from takifugu.papers.composition.experiments.measurements import (
@@ -145,11 +146,13 @@ def write_results(results: Results, path: Path) -> None:
 
 def read_results(path: Path) -> Results:
     """Read what `write_results` wrote."""
+    needed = "be a results.json of a run"
+    content = read_whole(path, field="results", needed=needed)
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        document = json.loads(content)
+    except (ValueError, RecursionError) as error:
         raise InvalidFile(
-            "results", given=f"{str(path)!r} cannot be read", needed="be a results.json of a run"
+            "results", given=f"{str(path)!r} cannot be read", needed=needed
         ) from error
     have = document.get("format") if isinstance(document, dict) else None
     if isinstance(have, int) and have != FORMAT:
@@ -166,11 +169,11 @@ def read_results(path: Path) -> Results:
         shifted = tuple(
             ShiftedCell(**{**one, "plain": _estimates(one["plain"])}) for one in document["shifted"]
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise InvalidFile(
             "results",
             given=f"{str(path)!r} holds something else",
-            needed=f"be a results.json of a run, format {FORMAT}",
+            needed=f"{needed}, format {FORMAT}",
         ) from error
     return Results(summaries, cells, shifted)
 

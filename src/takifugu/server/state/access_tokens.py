@@ -17,7 +17,7 @@ from typing import Any
 
 from takifugu.errors import one_of
 from takifugu.ledger.canonical_text import check_name, folded, sha256
-from takifugu.ledger.storage.statement import Connection, Statement, insert
+from takifugu.ledger.storage.statement import Connection, Statement, askable, insert
 from takifugu.server.roles import ROLES, Role
 from takifugu.server.state.state_errors import InvalidToken, StateConflict
 from takifugu.server.state.state_store import (
@@ -176,7 +176,7 @@ class TokenTable(StateStore):
     def token(self, identity: str) -> TokenRecord | None:
         """The token of this public identity, whether it can be used or not."""
         with self._store.unguarded() as connection:
-            row = _BY_ID.one(connection, {"id": identity})
+            row = _BY_ID.one(connection, {"id": identity}) if askable(identity) else None
         return None if row is None else token_record(row)
 
     def _live(self, connection: Connection, identity: str) -> TokenRecord | None:
@@ -202,10 +202,12 @@ class TokenTable(StateStore):
         """
         check_name(by, "by")
         with self._store.writing() as connection:
-            values = {"id": identity, "at": stamp(at or self.now()), "who": by}
-            _REVOKE.run(connection, values)
-            _END_SESSIONS.run(connection, {"id": identity})
-            row = _BY_ID.one(connection, {"id": identity})
+            row = None
+            if askable(identity):
+                values = {"id": identity, "at": stamp(at or self.now()), "who": by}
+                _REVOKE.run(connection, values)
+                _END_SESSIONS.run(connection, {"id": identity})
+                row = _BY_ID.one(connection, {"id": identity})
             if row is None:
                 raise StateConflict(
                     f"there is no token {identity!r:.80}; `takifugu token list` has them",

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from takifugu.ledger.events.event_chain import Anchor
-from takifugu.ledger.storage.statement import Statement, insert, update
+from takifugu.ledger.storage.statement import Statement, askable, insert, update
 from takifugu.server.state.state_errors import StateConflict
 from takifugu.server.state.state_store import StateStore, moment_of, stamp
 from takifugu.server.state.state_tables import FORGOTTEN, HEADS
@@ -118,7 +118,7 @@ class WitnessTable(StateStore):
             StateConflict: None is recorded.
         """
         with self._alone() as connection:
-            row = _LOCKED.one(connection, {"whose": ledger})
+            row = _LOCKED.one(connection, {"whose": ledger}) if askable(ledger) else None
             if row is None:
                 raise StateConflict(
                     f"no head of ledger {ledger!r:.80} is recorded here; `takifugu witness list`"

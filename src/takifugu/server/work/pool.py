@@ -18,7 +18,7 @@ it `GRACE` to end by itself, because most do and a worker that is killed must op
 again, then kills the worker; the one who waits is answered at once. A release ends at a step of
 time, in its worker (`query_tasks`): so does whatever depends on that here, for whoever waits for
 the worker, for who cancels, and for who counts what is running. A worker that is lost in the middle
-of a task is missed at a step, too.
+of a task is missed at a step, too. One that ended while it was idle is given no task.
 """
 
 import asyncio
@@ -262,6 +262,10 @@ class WorkPool:
         """Give free workers what waits; start one more if that is not enough."""
         if self._closed:
             return
+        for worker in [one for one in self._workers if one.idle and one.gone]:
+            log.error("worker %d ended while it was idle", worker.pid)
+            worker.kill()
+            self._remove(worker)
         while self._queue and (idle := [one for one in self._workers if one.idle]):
             found = self._next(idle)
             if found is None:

@@ -93,6 +93,11 @@ class WorkerProcess:
         """Whether it waits for a task."""
         return self.ready and not self.lost and self.task is None
 
+    @property
+    def gone(self) -> bool:
+        """Whether the process has ended, as far as the kernel knows."""
+        return self._process.poll() is not None
+
     async def begin(self, project_file: Path, modules: Sequence[str], time_step: float) -> None:
         """Tell it what it is about, and wait until it is ready; `WorkerGone` if it cannot be."""
         try:

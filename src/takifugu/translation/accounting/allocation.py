@@ -167,11 +167,10 @@ def _model(translation: Translation, losses: Losses, length: int) -> Model | Non
 
 
 def _fitted(translation: Translation, target: float, spent: Floats) -> tuple[Floats, float]:
-    """The profile scaled until its loss just fits, and that loss; as it is if none does."""
+    """The profile scaled until its loss just fits, and that loss; infinite if none does."""
     factor, slope = 1.0, 1.0
     before: tuple[float, float] | None = None
     best: tuple[Floats, float] | None = None
-    loss = np.inf
     for _ in range(SCALED):
         profile = np.minimum(spent * factor, target)
         loss = translation.bound(profile, "transport").value
@@ -186,4 +185,4 @@ def _fitted(translation: Translation, target: float, spent: Floats) -> tuple[Flo
         before = factor, loss
         aim = target * (1 - JUST / 2)
         factor *= float(np.clip((aim / loss) ** (1 / np.clip(slope, 0.3, 3.0)), 0.5, 1.5))
-    return best or (spent, loss)
+    return best or (spent, np.inf)

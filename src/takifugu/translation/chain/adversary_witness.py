@@ -21,7 +21,7 @@ import numpy as np
 from takifugu._rounding import UNIT
 from takifugu.costs import NOTHING
 from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
-from takifugu.numeric import Floats
+from takifugu.numeric import Booleans, Floats
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.stationary import stationary_law
@@ -247,7 +247,7 @@ def _bridges(
     lefts: Sequence[int | None] = [None]
     rights: Sequence[int | None] = [None]
     if lo is not None:
-        there = _product(chain, lo, centre)
+        there = np.where(_possible(plain, lo - first)[:, None], _product(chain, lo, centre), 0.0)
         lefts = _telling(there[:, x], there[:, y])
     if hi is not None:
         there = _product(chain, centre, hi)
@@ -272,6 +272,14 @@ def _bridges(
             table = np.stack(kernels)
             bridge = replace(chain, transition=table, start=law, length=None, known="none")
             yield _Candidate(bridge, begin, centre, known, " and ".join(parts))
+
+
+def _possible(chain: MarkovChain, entry: int) -> Booleans:
+    """``[state]``: whether the chain can be there: nobody knows what never happens."""
+    found: Booleans = np.asarray(chain.start_law) > 0
+    for time in range(entry):
+        found = np.asarray((chain.kernel(time) > 0)[found].any(axis=0))
+    return found
 
 
 def _product(chain: MarkovChain, first: int, end: int) -> Floats:

@@ -78,9 +78,12 @@ class BestResponse:
         from takifugu.translation.chain import tree_simplex as kernel
 
         potentials = np.ones_like(a)
-        kernel.respond(a, b, *self._gains, fresh, *trees, potentials)
-        scaled: Floats = potentials / potentials.min(axis=1, keepdims=True)
-        return scaled[:, self._class_of]
+        # a factor of a row changes nothing, and tiny weights times tiny potentials would vanish
+        kernel.respond(_scaled(a), _scaled(b), *self._gains, fresh, *trees, potentials)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            scaled: Floats = potentials / potentials.min(axis=1, keepdims=True)
+        most = float(self._gains[0].max())  # a chain of gains may leave float64
+        return np.nan_to_num(scaled, nan=1.0, posinf=most)[:, self._class_of]
 
     def admissible(self, g: Floats) -> Floats:
         """``[row, u]``: the same or less, proven to obey the cost; 1 where that does not settle."""
@@ -90,7 +93,8 @@ class BestResponse:
         gain = np.exp(self._cost) * (1 - 4 * UNIT)
         np.fill_diagonal(gain, np.inf)
         for _ in range(self.classes + 2):
-            allowed = (gain[None] * level[:, None, :]).min(axis=2) * (1 - 2 * UNIT)
+            with np.errstate(over="ignore"):  # to infinity, which forbids nothing
+                allowed = (gain[None] * level[:, None, :]).min(axis=2) * (1 - 2 * UNIT)
             broken = level > allowed
             if not broken.any():
                 break
@@ -98,6 +102,12 @@ class BestResponse:
         else:
             level = np.where(broken.any(axis=1, keepdims=True), 1.0, level)
         return level[:, self._class_of]
+
+
+def _scaled(weights: Floats) -> Floats:
+    """Each row divided by its largest number."""
+    largest = weights.max(axis=1, keepdims=True)
+    return weights / np.where(largest > 0, largest, 1.0)
 
 
 def two_levels(a: Floats, b: Floats, high: float) -> Floats:

@@ -11,7 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from takifugu._rounding import UNIT, up
+from takifugu._rounding import UNIT, float_down, up
+from takifugu.costs import Cost
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.numeric import Booleans, Floats, Integers, frozen
 from takifugu.priors.markov import MarkovChain
@@ -138,7 +139,25 @@ class BinaryTransport(TransportBound):
 
     def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:  # noqa: ARG002
         """The mechanism that counts, as far as each entry's cost allows."""
-        return self._counting(_attainable(self._charged(costs)))
+        return self._counting(self._attainable(costs))
+
+    def _attainable(self, costs: EntryCosts) -> Floats:
+        """``[pair]`` or ``[pair, entry]``: what a mechanism with these costs tells, rounded down.
+
+        What costs nothing one way costs nothing the other way: if no output is likelier under one
+        value than under the other, both have the same law.
+        """
+        states, columns = self._chain.states, self._chain.columns
+
+        def told(cost: Cost) -> list[float]:
+            both = [cost.between(states[u], states[v], columns) for u, v in PAIRS]
+            return [float_down(value) for value in both] if all(both) else [0.0, 0.0]
+
+        known = {cost: told(cost) for cost in costs.listed}
+        if costs.by_entry is None:
+            each = np.array([[0.0, 0.0], *(known[cost] for cost in costs.anywhere)])
+            return np.asarray(each.max(axis=0))
+        return np.array([known[cost] for cost in costs.by_entry]).T
 
     def _counting(self, spent: Floats) -> Witness:
         """The witness of a cost ``[pair]`` everywhere, or ``[pair, entry]``."""
@@ -286,14 +305,6 @@ def _twice(epsilon: Floats) -> Floats:
     """``[pair, ...]``: a scalar loss, which both orders of the values cost."""
     spent = np.asarray(epsilon, dtype=np.float64)
     return np.array([spent, spent])
-
-
-def _attainable(charged: Floats) -> Floats:
-    """The costs of complete mechanisms: what costs nothing one way costs nothing the other way.
-
-    If no output is likelier under one value than under the other, both have the same law.
-    """
-    return np.where(charged.min(axis=0) > 0, charged, 0.0)
 
 
 def _larger(upper: Floats) -> int:

@@ -139,7 +139,7 @@ def fixed_point(
         solved += 1
         best, couplings = improve(*rows(cost), cost, guess=value, known=couplings)
         shown = step.proven(value, couplings)
-        if (shown <= value).all():
+        if (np.maximum(shown, least) <= value).all():
             if value.max() <= upper.max():
                 upper, proof = value, couplings
             if float((value - noise - np.maximum(best, least)).max()) <= 2 * room:

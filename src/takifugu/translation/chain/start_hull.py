@@ -367,13 +367,11 @@ class _Search:
         """Two halves: for the pair that is worst, λ changes by as much in both."""
         x, y = np.unravel_index(int(np.argmax(cell.upper - best)), best.shape)
         (a, c), (b, d) = [(float(t[x]), float(t[y])) for t in cell.totals]
-        share = 0.5
+        share = 0.5  # where one end is a limit
         if min(a, b, c, d) > 0:
             middle = np.sqrt(c / a) * np.sqrt(d / b)
             slope = (d - c) - middle * (b - a)
             share = (middle * a - c) / slope if slope else 0.5
-        elif min(a + c, b + d) > 0:  # one end is a limit: halve what is left of the other side
-            share = 0.5
         share = min(max(share, 1e-3), 1 - 1e-3)
         law = (1 - share) * cell.laws[0] + share * cell.laws[1]
         rows, totals = _rows(law[None], self._weights)

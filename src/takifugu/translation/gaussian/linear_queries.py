@@ -356,7 +356,11 @@ class _Shifts:
         if len(used) > 512 or len(self._queries) > 512:
             return 0.0
         entry = int(self.entries[row])
-        law = self._prior.covariance([entry, *used])
+        with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+            return self._joint(self._prior.covariance([entry, *used]), used, deviations)
+
+    def _joint(self, law: Floats, used: Sequence[int], deviations: Sequence[float]) -> float:
+        """The same from the covariance of the entry and those used; 0 beyond all floats."""
         cross, whole = law[0, 1:], law[0, 0]
         given = law[1:, 1:] - np.outer(cross, cross) / whole
         weights = np.zeros((len(self._queries), len(used)))
@@ -366,6 +370,8 @@ class _Shifts:
         scale = np.array(deviations)
         moved = weights @ (cross / whole) * float(self._exact) / scale
         spread = weights @ given @ weights.T / np.outer(scale, scale) + np.eye(len(scale))
+        if not (np.isfinite(spread).all() and np.isfinite(moved).all()):
+            return 0.0
         try:
             solved = np.linalg.solve(spread, moved)
         except np.linalg.LinAlgError:

@@ -37,6 +37,7 @@ from takifugu.priors.factors import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
 from takifugu.priors.universe import Name
 from takifugu.translation.bounds import EXACT
+from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.network.junction_tree import JunctionTree, junction_tree
 from takifugu.translation.network.partition_function import PartitionSums
 from takifugu.translation.network.pinning import (
@@ -47,6 +48,7 @@ from takifugu.translation.network.pinning import (
 )
 from takifugu.translation.network.spending import (
     EntrySpending,
+    attainable_cost,
     cost_matrices,
     group_loss,
     largest_costs,
@@ -58,6 +60,7 @@ VISITS = 400_000  # entries that pinning visits before it stops
 VISITS_EACH = 1000  # the same for each entry, where that is more
 ROUGH = 20_000  # visits of a guess
 LIKELY = 2  # pairs that a guess is made for
+OFF = 1e-12  # relative error of a cost: matrices are rounded up, and mechanisms must be admissible
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,16 +146,14 @@ class AttractiveModel:
         Bounds by pinning get closer with ``visits``.
         """
         costs = cost_matrices(self.model, epsilon)
-        by_way = np.array([[cost[1, 0], cost[0, 1]] for cost in costs]).T  # [way, entry]
-        summed = self.tree is not None
-        try:
-            if self.tree is not None:
-                lower, upper = self._summed(self.tree, by_way)
-        except TooLarge:
-            summed = False
-        if not summed:
-            enough = max(VISITS, VISITS_EACH * len(self._chosen)) if visits is None else visits
-            lower, upper = self._pinned(by_way, enough)
+        by_way = _by_way(costs)
+        enough = max(VISITS, VISITS_EACH * len(self._chosen)) if visits is None else visits
+        lower, upper, summed = self._both(by_way, enough)
+        if isinstance(epsilon, EntryCosts):  # matrices are rounded up, and mechanisms must exist
+            told = _by_way([attainable_cost(cost) for cost in costs])
+            if not np.array_equal(told, by_way):
+                lower = self._both(told, enough)[0]
+            lower = lower - OFF * told.sum(axis=1, keepdims=True)
         most = [group_loss(part.tolist()) for part in by_way]
         least, greatest = np.zeros(len(self.pairs)), np.zeros(len(self.pairs))
         by_entry = np.full(len(self.model.entries), -np.inf)
@@ -170,6 +171,13 @@ class AttractiveModel:
             bool(summed and least.max(initial=0.0) >= (1 - EXACT) * greatest.max(initial=0.0)),
             summed,
         )
+
+    def _both(self, spent: Floats, visits: int) -> tuple[Floats, Floats, bool]:
+        """``[way, k]`` twice: both bounds; and whether they are sums over the whole model."""
+        if self.tree is not None:
+            with suppress(TooLarge):
+                return (*self._summed(self.tree, spent), True)
+        return (*self._pinned(spent, visits), False)
 
     def _summed(self, tree: JunctionTree, spent: Floats) -> tuple[Floats, Floats]:
         """``[way, k]`` twice: both bounds by sums over the whole model; way 0 is (1, 0)."""
@@ -237,6 +245,11 @@ class AttractiveModel:
             secret = [self._chosen[k] for w, k in places if w == way]
             found.append(RisingField(start, spent[way], list(dict.fromkeys(secret))))
         return found
+
+
+def _by_way(costs: Sequence[Floats]) -> Floats:
+    """``[way, entry]``: what the change from 1 to 0 costs, and the other one."""
+    return np.array([[cost[1, 0], cost[0, 1]] for cost in costs]).T
 
 
 def attractive_losses(

@@ -51,9 +51,14 @@ def felt(odds: float, more: float) -> float:
 
 @compiled
 def gained(odds: float, grown: float, more: float) -> float:
-    """How much more a contact adds when its odds, at most BIG, gain ``grown``."""
+    """How much more a contact adds when its odds, at most BIG, gain ``grown``.
+
+    Multiplied in an order in which nothing is lost to underflow but what is below LEAST anyway.
+    """
     if more < BIG and grown < BIG:
-        return more * odds * grown / ((1 + (1 + more) * odds) * (1 + odds + odds * grown))
+        return more * grown * odds / ((1 + (1 + more) * odds) * (1 + odds + odds * grown))
+    if grown < BIG:
+        return more * odds / (1 + (1 + more) * odds) * (grown / (1 + odds + odds * grown))
     passed = odds * grown / (1 + odds + odds * grown) if grown < HUGE else 1.0
     return more / (1 + (1 + more) * odds) * passed
 

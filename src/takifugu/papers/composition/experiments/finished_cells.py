@@ -12,6 +12,7 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
+from takifugu._atomic import refuse_special
 from takifugu.errors import InvalidFile
 from takifugu.papers.composition.experiments.measurements import Cell, Difference, Estimate
 
@@ -96,6 +97,7 @@ def _estimates(pairs: Mapping[str, Any]) -> dict[str, Estimate]:
 
 def _read(path: Path) -> dict[str, Cell]:
     try:
+        refuse_special(path)
         lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:
         return {}
@@ -109,7 +111,7 @@ def _read(path: Path) -> dict[str, Cell]:
         try:
             document = json.loads(line)
             cells[str(document["identity"])] = from_document(document)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
             continue  # cut off, or not ours
     return cells
 

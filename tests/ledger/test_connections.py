@@ -1,0 +1,176 @@
+"""Connections of a ledger: how many are kept, which are used again, what a server is told."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from takifugu.errors import LedgerUnavailable
+from takifugu.ledger.storage.connections import KEPT, MOST, Connections
+from takifugu.ledger.storage.statement import Statement
+from tests.raising import raises
+
+
+class Opened:
+    """Connections to one file, which are counted."""
+
+    def __init__(self, path: Path, wait: float = 0.01) -> None:
+        self.path, self.made = path, list[sqlite3.Connection]()
+        begin = ("BEGIN", "BEGIN IMMEDIATE")
+        self.all = Connections(
+            self.connect, sqlite=True, errors=(sqlite3.Error,), begin=begin, wait=wait
+        )
+
+    def connect(self) -> sqlite3.Connection:
+        """One more."""
+        raw = sqlite3.connect(self.path, isolation_level=None, timeout=0)
+        self.made.append(raw)
+        return raw
+
+    def alive(self) -> int:
+        """How many are open."""
+        found = 0
+        for raw in self.made:
+            try:
+                raw.execute("SELECT 1")
+                found += 1
+            except sqlite3.ProgrammingError:
+                pass
+        return found
+
+
+@pytest.fixture
+def kept(folder: Path) -> Opened:
+    found = Opened(folder / "some.db")
+    with found.all.transaction(reading=False) as connection:
+        connection.raw.execute("CREATE TABLE t (x)")
+    return found
+
+
+def rows(kept: Opened) -> list[int]:
+    with kept.all.transaction(reading=True) as connection:
+        return [row.x for row in Statement("SELECT x FROM t ORDER BY x").all(connection, {})]
+
+
+def test_a_connection_serves_again_after_it_served(kept: Opened) -> None:
+    for value in range(3):
+        with kept.all.transaction(reading=False) as connection:
+            connection.raw.execute("INSERT INTO t VALUES (?)", (value,))
+    assert rows(kept) == [0, 1, 2] and len(kept.made) == 1
+    assert kept.all.one(Statement("SELECT max(x) AS x FROM t"), {}).x == 2 and len(kept.made) == 1
+
+
+def test_what_an_error_leaves_is_undone_and_the_connection_is_sound(kept: Opened) -> None:
+    def half() -> None:
+        with kept.all.transaction(reading=False) as connection:
+            connection.raw.execute("INSERT INTO t VALUES (1)")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        half()
+    assert rows(kept) == [] and len(kept.made) == 1 and kept.alive() == 1
+
+
+def test_one_that_failed_is_closed_and_with_it_all_that_wait(kept: Opened) -> None:
+    with kept.all.transaction(reading=True), kept.all.transaction(reading=True):
+        pass
+    assert len(kept.made) == 2 == kept.alive()  # two wait
+    with pytest.raises(sqlite3.Error):
+        kept.all.one(Statement("SELECT x FROM nowhere"), {})
+    assert kept.alive() == 0
+    with (
+        pytest.raises(sqlite3.Error),
+        kept.all.transaction(reading=True) as connection,
+    ):
+        connection.raw.close()  # neither committed nor undone
+    assert rows(kept) == [] and kept.alive() == 1
+
+
+def test_some_are_kept_and_no_more_are_open_than_there_may_be(kept: Opened) -> None:
+    entered: list[Any] = []
+    for _ in range(MOST):
+        entered.append(kept.all.transaction(reading=True))
+        entered[-1].__enter__()
+    assert kept.alive() == MOST
+    with raises(LedgerUnavailable, reason="timeout"), kept.all.transaction(reading=True):
+        pass
+    with raises(LedgerUnavailable, reason="timeout"):
+        kept.all.one(Statement("SELECT 1 AS x"), {})
+    for one in entered:
+        one.__exit__(None, None, None)
+    assert kept.alive() == KEPT and rows(kept) == []
+    kept.all.close()
+    assert kept.alive() == 0
+
+
+def test_one_in_use_is_closed_when_its_transaction_ends(kept: Opened) -> None:
+    with kept.all.transaction(reading=False) as connection:
+        connection.raw.execute("INSERT INTO t VALUES (7)")
+        kept.all.close()
+        assert kept.alive() == 1
+    assert kept.alive() == 0
+    assert Opened(kept.path).all.one(Statement("SELECT x FROM t"), {}).x == 7
+
+
+def test_a_transaction_to_read_does_not_keep_others_from_writing(kept: Opened) -> None:
+    with kept.all.transaction(reading=True), kept.all.transaction(reading=False) as connection:
+        connection.raw.execute("INSERT INTO t VALUES (1)")
+    with (
+        kept.all.transaction(reading=False),
+        pytest.raises(sqlite3.OperationalError),
+        kept.all.transaction(reading=False),
+    ):
+        pass
+
+
+# --- what a server is told ---
+
+
+def told(monkeypatch: pytest.MonkeyPatch, address: str, wait: float, **how: Any) -> dict[str, Any]:
+    """What the driver is called with."""
+    pytest.importorskip("psycopg", reason="an extra: install takifugu[postgres]")
+    from takifugu.ledger.storage import postgresql_connections as server
+
+    seen: dict[str, Any] = {}
+
+    class Noted:
+        """In place of a driver: it notes what it is told, and reaches nobody."""
+
+        @classmethod
+        def connect(cls, where: str, **given: Any) -> "Noted":
+            seen.update(given, address=where)
+            return cls()
+
+    def timed(seconds: float) -> Any:
+        seen["silent"] = seconds
+        return Noted
+
+    monkeypatch.setattr(server, "_timed", timed)
+    server.open_postgresql(address, wait=wait, **({"read_only": False} | how))._taken()
+    return seen
+
+
+def test_a_server_writes_before_it_answers_and_gives_up_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = told(monkeypatch, "postgresql://ann@host/ledger", 10.0)
+    assert found["address"] == "postgresql://ann@host/ledger" and found["autocommit"] is True
+    assert found["options"] == (
+        "-c synchronous_commit=on -c lock_timeout=10000 -c statement_timeout=30000"
+    )
+    assert found["silent"] == 30.0 and found["tcp_user_timeout"] == 30_000
+    assert found["connect_timeout"] == 10 and found["client_encoding"] == "UTF8"
+    assert found["keepalives"] and found["keepalives_idle"] == 15
+    assert found["keepalives_interval"] * found["keepalives_count"] == 15  # gone after 30 s
+    short = told(monkeypatch, "postgresql://ann@host/ledger", 0.0001)
+    assert short["silent"] == 5.0 and short["connect_timeout"] == 2
+    assert "lock_timeout=1 " in short["options"] and "statement_timeout=5000" in short["options"]
+
+
+def test_what_an_address_says_itself_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = "postgresql://ann@host/ledger?keepalives_idle=3&options=-c%20work_mem%3D64kB"
+    found = told(monkeypatch, address, 10.0, read_only=True)
+    assert "keepalives_idle" not in found and found["keepalives_count"] == 3
+    assert found["options"].startswith("-c work_mem=64kB -c synchronous_commit=on")
+    assert found["options"].endswith(" -c default_transaction_read_only=on")

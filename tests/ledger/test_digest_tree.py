@@ -1,0 +1,160 @@
+"""The tree of digests: against one built all at once, from storage, and with any row edited."""
+
+import sqlite3
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from takifugu.errors import LedgerDamaged
+from takifugu.ledger.storage.digest_tree import (
+    EMPTY,
+    MANY,
+    MOST_ROWS,
+    Tree,
+    edited,
+    forget,
+    mark_of,
+    place_of,
+    row_text,
+)
+from takifugu.ledger.storage.schema import DIGESTS, create_table
+from takifugu.ledger.storage.statement import Connection
+from tests.oracles.digests import _tree as tree_at_once
+from tests.raising import raises
+
+Texts = dict[str, str]
+
+
+@pytest.fixture
+def connection() -> Iterator[Connection]:
+    raw = sqlite3.connect(":memory:", isolation_level=None)
+    made = Connection(raw, True)
+    create_table(made, DIGESTS)
+    yield made
+    raw.close()
+
+
+def rows(texts: Texts) -> dict[bytes, bytes]:
+    return {place_of(name): mark_of(text) for name, text in texts.items()}
+
+
+def some(size: int, seed: int = 1) -> Texts:
+    rng = np.random.default_rng(seed)
+    return {f"row {place}": f"text {rng.integers(10**9)}" for place in range(size)}
+
+
+@pytest.mark.parametrize("size", [0, 1, MOST_ROWS, MOST_ROWS + 1, MANY, MANY + 1, 700])
+@pytest.mark.parametrize("step", [1, 7, 1000])
+def test_the_root_is_that_of_all_rows_in_whatever_steps_they_came(
+    connection: Connection, size: int, step: int
+) -> None:
+    texts, tree = some(size), Tree()
+    names = list(texts)
+    for first in range(0, size, step):
+        tree.put(connection, rows(dict.fromkeys(names[first : first + step], "first")))
+        tree.put(connection, rows({name: texts[name] for name in names[first : first + step]}))
+    assert tree.root == tree_at_once(texts) == tree.put(connection, {})
+    assert (tree.root == EMPTY) is (size == 0) and tree.unsaved is bool(size)
+    assert tree.save(connection) == tree.root and not tree.unsaved
+
+
+@pytest.mark.parametrize("size", [1, MOST_ROWS, 60, MANY + 50])
+def test_rows_are_found_again_in_what_was_stored(connection: Connection, size: int) -> None:
+    texts = some(size)
+    tree = Tree(account=3, start=-5)
+    tree.put(connection, rows(texts))
+    tree.save(connection)
+    Tree(account=4, start=-5).save(connection)
+    for asked in (texts, dict(list(texts.items())[:1])):
+        again = Tree(3, -5, tree.root)
+        assert not again.differing(connection, rows(asked))
+        assert not again.differing(connection, {place_of("no row"): None})
+        assert again.differing(connection, {place_of("no row"): mark_of("x")})
+        assert again.differing(connection, rows(asked | {"row 0": "edited"}))
+        assert again.differing(connection, dict.fromkeys(rows(asked), None))
+    changed = Tree(3, -5, tree.root)
+    more = {"row 0": "new", **{f"more {place}": "x" for place in range(MANY + 2)}}
+    for part in ({"row 0": "new"}, more):
+        texts |= part
+        assert changed.put(connection, rows(part)) == tree_at_once(texts)
+        changed.save(connection)
+        assert not Tree(3, -5, changed.root).differing(connection, rows(texts))
+
+
+@pytest.mark.parametrize("size", [5, 60, MANY + 50])
+def test_a_node_that_was_edited_is_not_used(connection: Connection, size: int) -> None:
+    texts = some(size)
+    tree = Tree()
+    root = tree.put(connection, rows(texts))
+    tree.save(connection)
+    stored = connection.raw.execute(f"SELECT path, content FROM {DIGESTS}").fetchall()  # noqa: S608
+    assert (len(stored) == 1) is (size <= MOST_ROWS)
+    change = f"UPDATE {DIGESTS} SET content = ? WHERE path = ?"  # noqa: S608
+    for path, content in stored:
+        for wrong in (content[:-1] + bytes([content[-1] ^ 1]), b"", None, "text"):
+            if wrong is None:
+                connection.raw.execute(f"DELETE FROM {DIGESTS} WHERE path = ?", (path,))  # noqa: S608
+            else:
+                connection.raw.execute(change, (wrong, path))
+            with raises(LedgerDamaged, reason="totals"):
+                Tree(root=root).differing(connection, rows(texts))
+            with raises(LedgerDamaged, reason="totals"):
+                Tree(root=root).put(connection, rows(texts))
+            if wrong is None:
+                again = f"INSERT INTO {DIGESTS} (account, start, path, content) VALUES (0, 0, ?, ?)"  # noqa: S608
+                connection.raw.execute(again, (path, content))
+            connection.raw.execute(change, (content, path))
+    assert not Tree(root=root).differing(connection, rows(texts))
+
+
+def test_a_copy_has_the_same_rows_and_changes_alone(connection: Connection) -> None:
+    texts = some(40)
+    tree = Tree(2, 10)
+    tree.put(connection, rows(texts))
+    tree.save(connection)
+    copy = tree.copied(connection, 99)
+    assert copy.root == tree.root
+    copy.put(connection, rows({"row 1": "other"}))
+    copy.save(connection)
+    assert not Tree(2, 10, tree.root).differing(connection, rows(texts))
+    assert not Tree(2, 99, copy.root).differing(connection, rows(texts | {"row 1": "other"}))
+    forget(connection)
+    with raises(LedgerDamaged, reason="totals"):
+        Tree(2, 10, tree.root).differing(connection, rows(texts))
+
+
+def test_the_text_of_a_row_names_every_column_that_is_not_empty() -> None:
+    values = {"b": "xy", "a": 10, "gone": None, "id": 3}
+    assert row_text(values, without=("id",)) == "a 2 10\nb 2 xy"
+    assert row_text({"a": "", "b": 0}) == "a 0 \nb 1 0"
+    assert "of ward" in str(edited(" of ward"))
+
+
+def test_many_rows_are_read_with_one_statement_and_few_by_their_path(
+    connection: Connection,
+) -> None:
+    """A statement is a way to a server and back: what is asked is counted, not the time."""
+    texts = some(MANY + 50)
+    tree = Tree()
+    root = tree.put(connection, rows(texts))
+    tree.save(connection)
+    asked: list[str] = []
+    connection.raw.set_trace_callback(lambda text: asked.append(text.split()[0]))
+
+    def reads(size: int, how: str) -> int:
+        asked.clear()
+        again, part = Tree(root=root), rows(dict(list(texts.items())[:size]))
+        found = getattr(again, how)(connection, part)
+        assert found is False if how == "differing" else found == root
+        assert set(asked) <= {"SELECT"}
+        return len(asked)
+
+    for how in ("differing", "put"):
+        assert reads(MANY + 1, how) == 1
+        assert 1 < reads(MANY, how) <= 2 * MANY
+        assert reads(1, how) <= 4  # down one path
+    connection.raw.set_trace_callback(None)
+    small = Tree()
+    small_root = small.put(connection, rows(some(1)))
+    assert small_root == tree_at_once(some(1))

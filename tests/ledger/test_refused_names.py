@@ -1,0 +1,201 @@
+"""Every name that a ledger is given is looked at, and the one at fault is named."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from takifugu.errors import ApprovalRefused, InvalidCharge
+from takifugu.ledger import Groups, Ledger, Window, accept_loss, open_ledger
+from takifugu.ledger.charge_values import check_approval, loss_body, loss_of
+from takifugu.ledger.entries_read import groups_body, window_body
+from takifugu.ledger.events.accepted_terms import Terms
+from takifugu.ledger.resumed_charges import request_key
+from takifugu.losses import Approximate, Concentrated, Pure
+from tests.ledger.charges import CELLS, DOUBLING, charge, count
+from tests.raising import raises
+
+TERMS = Terms("prior", "secrets")
+ASKED: dict[str, Any] = {
+    "dataset": "ward",
+    "analyst": "ana",
+    "question": "question",
+    "words": "stays",
+    "epsilon": "1/3",
+    "request": "r1",
+}
+TOKEN: dict[str, Any] = {"name": "ana", "role": "analyst", "token": "t1"}
+BAD = "x" * 501
+
+
+@pytest.fixture
+def kept(folder: Path) -> Iterator[Ledger]:
+    with open_ledger(folder / "ward.ledger", actor="olga") as ledger:
+        ledger.set_budget("ward", 2)
+        yield ledger
+
+
+def _made(field: str) -> Callable[[Ledger], object]:
+    return lambda ledger: ledger.record_access("made", **(TOKEN | {field: BAD}))
+
+
+def _approved(field: str) -> Callable[[Ledger], object]:
+    return lambda ledger: ledger.approve(**(ASKED | {field: BAD * 20}))
+
+
+DECISIONS: dict[str, tuple[str, Callable[[Ledger], object]]] = {
+    "budget": ("dataset", lambda ledger: ledger.set_budget(BAD, 1)),
+    "first budget": ("dataset", lambda ledger: ledger.begin_budget(BAD, 1)),
+    "budget of": ("analyst", lambda ledger: ledger.set_budget("ward", 1, analyst=BAD)),
+    "partition": ("dataset", lambda ledger: ledger.set_partition(BAD, ("country",))),
+    "columns": ("groups", lambda ledger: ledger.set_partition("ward", (BAD,))),
+    "cells": ("dataset", lambda ledger: ledger.accept_cells(BAD, CELLS)),
+    "separate": ("dataset", lambda ledger: ledger.count_separately(BAD, "ward")),
+    "separate from": ("dataset", lambda ledger: ledger.count_separately("ward", BAD)),
+    "itself": ("dataset", lambda ledger: ledger.count_separately("ward", "ward")),
+    "review": ("dataset", lambda ledger: ledger.review(BAD, DOUBLING)),
+    "policy": ("dataset", lambda ledger: ledger.enter_policy(BAD, TERMS, {})),
+    "prior": ("prior", lambda _: Terms(BAD, "secrets")),
+    "secrets": ("secrets", lambda _: Terms("prior", BAD)),
+    "actor": ("actor", lambda ledger: ledger.acting(BAD)),
+    "key": ("key", lambda _: request_key("ana", BAD)),
+    "change": ("change", lambda ledger: ledger.record_access("lost", **TOKEN)),  # type: ignore[arg-type]
+    **{f"token {field}": (field, _made(field)) for field in TOKEN},
+    **{
+        f"approval {field}": (field, _approved(field))
+        for field in ("dataset", "analyst", "question", "words", "request")
+    },
+    "approval epsilon": ("epsilon", lambda ledger: ledger.approve(**ASKED | {"epsilon": 2**65})),
+}
+
+
+@pytest.mark.parametrize("which", DECISIONS)
+def test_a_name_that_cannot_be_one_is_refused_and_nothing_is_written(
+    kept: Ledger, which: str
+) -> None:
+    field, decide = DECISIONS[which]
+    before = kept.head()
+    with raises(InvalidCharge, field=field):
+        decide(kept)
+    assert kept.head() == before
+
+
+def test_who_opens_a_ledger_has_a_name(folder: Path) -> None:
+    path = folder / "ward.ledger"
+    with raises(InvalidCharge, field="actor"):
+        open_ledger(path, actor=BAD)
+    assert not path.exists()
+    with open_ledger(path):
+        pass
+    with raises(InvalidCharge, field="actor"):
+        accept_loss(path, actor=BAD)
+
+
+@pytest.mark.parametrize(
+    "field", ["dataset", "data", "prior", "secrets", "translation", "key", "analyst", "request"]
+)
+def test_every_name_of_a_charge_is_looked_at(field: str) -> None:
+    fine: dict[str, Any] = {field: "x" * 500}
+    assert getattr(replace(charge("0.25"), **fine), field) == fine[field]
+    wrong: dict[str, Any] = {field: BAD}
+    with raises(InvalidCharge, field=field, reason="name"):
+        replace(charge("0.25"), **wrong)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "fine"),
+    [("0", "0", True), ("1", "0.999", True), ("1", "1", False), ("-1/9", "0", False)],
+)
+def test_a_budget_is_of_zero_or_more_with_a_delta_below_one(
+    kept: Ledger, epsilon: str, delta: str, fine: bool
+) -> None:
+    if not fine:
+        with raises(InvalidCharge, field="budget"):
+            kept.set_budget("ward", epsilon, delta=delta)
+        return
+    event = kept.set_budget("ward", epsilon, delta=delta)
+    told = [Fraction(event.body[name]) for name in ("epsilon", "delta")]
+    assert told == [Fraction(epsilon), Fraction(delta)]
+    assert event.body["dataset"] == "ward" and event.body["analyst"] is None
+
+
+@pytest.mark.parametrize(
+    ("number", "fine"),
+    [
+        (None, True),
+        (1, True),
+        (2**63 - 1, True),
+        (0, False),
+        (2**63, False),
+        (True, False),
+        ("1", False),
+    ],
+)
+def test_an_approval_is_the_number_of_an_event(number: object, fine: bool) -> None:
+    if fine:
+        check_approval(number)
+    else:
+        with raises(InvalidCharge, field="approval"):
+            check_approval(number)
+
+
+def test_what_a_decision_says_is_what_was_decided(kept: Ledger) -> None:
+    event = kept.approve(**ASKED)
+    assert {name: event.body[name] for name in ASKED} == ASKED
+    assert event.body["decision"] == "approved" and event.body["actor"] == "olga"
+    refused = kept.refuse_request(**ASKED)
+    assert refused.body["decision"] == "refused"
+    with raises(ApprovalRefused, reason="person"):
+        kept.acting("ana").approve(**ASKED)
+    assert kept.acting("ana").refuse_request(**ASKED).body["actor"] == "ana"
+    made = kept.record_access("made", **TOKEN, expires=datetime(2027, 2, 1, tzinfo=UTC))
+    assert {name: made.body[name] for name in TOKEN} == TOKEN
+    assert (made.body["how"], made.body["expires"]) == ("made", "2027-02-01T00:00:00+00:00")
+
+
+def test_the_first_budget_stays(kept: Ledger) -> None:
+    head = kept.head()
+    assert kept.begin_budget("ward", 9) == (Fraction(2), Fraction(0)) and kept.head() == head
+    assert kept.begin_budget("other", "0.5", delta="1e-6") == (Fraction(1, 2), Fraction("1e-6"))
+    assert kept.head().seq == head.seq + 1
+    assert kept.begin_budget("other", 3) == (Fraction(1, 2), Fraction("1e-6"))
+
+
+def test_a_check_sees_the_last_decision_on_its_request(kept: Ledger) -> None:
+    seen: list[Any] = []
+    first = kept.approve(**ASKED, check=seen.append)
+    kept.refuse_request(**ASKED, check=seen.append)
+    kept.approve(**ASKED | {"request": "r2"}, check=seen.append)
+    kept.approve(**ASKED | {"request": None}, check=seen.append)
+    assert [one and one.seq for one in seen] == [None, first.seq, None, None]
+    head = kept.head()
+
+    def refuse(last: object) -> None:
+        raise InvalidCharge("request", given=f"{last is None}", needed="be new")
+
+    with raises(InvalidCharge, field="request"):
+        kept.approve(**ASKED, check=refuse)
+    assert kept.head() == head
+    with kept.decision_on("question", "r1") as last:
+        assert last is not None and last.body["decision"] == "refused"
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [Pure("1/3"), Approximate("1/3", "1e-6"), Concentrated("1/7"), count("0.25", "home", "ward")],
+)
+def test_a_loss_is_read_as_it_was_written(loss: Any) -> None:
+    assert loss_of(loss_body(loss)) == loss
+
+
+def test_entries_are_written_in_one_order() -> None:
+    keys = [("b", 2), ("a", 1), ("a", None)]
+    body = groups_body(Groups(["x", "y"], keys))
+    assert body == {"columns": ["x", "y"], "keys": [["a", 1], ["a", None], ["b", 2]]}
+    assert groups_body(None) is None is window_body(None) is window_body(Window(None, None))
+    assert window_body(Window(None, 5)) == {"unit": "step", "start": None, "end": 5}
+    assert window_body(Window(0, None)) == {"unit": "step", "start": 0, "end": None}

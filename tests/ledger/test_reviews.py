@@ -1,0 +1,158 @@
+"""What an owner sees before new terms are accepted, and in which words cells differ."""
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from takifugu.errors import LedgerConflict, UnsoundRequest
+from takifugu.ledger import Ledger, open_ledger
+from takifugu.ledger.accounts.frontier import ZERO
+from takifugu.ledger.events.accepted_terms import Review, Terms, decimal_up
+from takifugu.ledger.events.cell_naming import MOST_SHOWN, WIDEST, differences
+from takifugu.losses import Total
+from tests.ledger.charges import DOUBLING, IDENTITY, charge
+from tests.raising import raises
+
+OLD, NEW = Terms("prior", "secrets"), Terms("other", "secrets")
+
+
+@pytest.fixture
+def kept(folder: Path) -> Iterator[Ledger]:
+    with open_ledger(folder / "ward.ledger", actor="olga") as ledger:
+        yield ledger
+
+
+def test_a_dataset_that_nobody_knows_has_spent_nothing(kept: Ledger) -> None:
+    seen = kept.review("ward", DOUBLING)
+    assert seen == Review("ward", None, None, Fraction(0), (ZERO,), 0.0, 0.0) and seen.within
+    event = kept.accept(OLD, seen, why="new")
+    assert event.body["before"] is None and event.body["budget"] is None
+    assert event.body["spent_before"] == event.body["spent_after"] == "0"
+    assert event.body["details"] == {"why": "new"} and event.body["actor"] == "olga"
+    assert kept.review("ward", DOUBLING).old == OLD
+
+
+def test_nothing_charged_is_nothing_spent_under_a_prior_that_is_gone(kept: Ledger) -> None:
+    kept.set_budget("ward", 2, delta="1e-6")
+    seen = kept.review("ward", DOUBLING)
+    assert (seen.before, seen.after) == (0.0, 0.0)
+    assert (seen.epsilon, seen.delta) == (Fraction(2), Fraction("1e-6"))
+
+
+def test_both_losses_are_told_and_written(kept: Ledger) -> None:
+    kept.set_budget("ward", 2)
+    kept.charge(charge("0.25"), DOUBLING)
+    gone = kept.review("ward", IDENTITY)
+    assert (gone.before, gone.after, gone.old) == (None, 0.25, OLD)
+    seen = kept.review("ward", IDENTITY, DOUBLING)
+    assert (seen.before, seen.after) == (0.5, 0.25)
+    assert seen.worst == (Total(Fraction(1, 4)),)
+    body = kept.accept(NEW, seen).body
+    assert (body["spent_before"], body["spent_after"]) == ("0.5", "0.25")
+    assert body["before"] == {"prior": "prior", "secrets": "secrets"}
+    assert (body["budget"], body["budget_delta"]) == ("2", "0")
+    assert (body["prior"], body["secrets"]) == ("other", "secrets")
+
+
+@pytest.mark.parametrize("meanwhile", ["charged", "budget", "delta", "accepted", "nothing"])
+def test_what_changed_since_it_was_seen_is_not_accepted(kept: Ledger, meanwhile: str) -> None:
+    kept.set_budget("ward", 2)
+    kept.charge(charge("0.25"), DOUBLING)
+    seen = kept.review("ward", IDENTITY, DOUBLING)
+    match meanwhile:
+        case "charged":
+            kept.charge(charge("0.25"), DOUBLING)
+        case "budget":
+            kept.set_budget("ward", 3)
+        case "delta":
+            kept.set_budget("ward", 2, delta="1e-6")
+        case "accepted":
+            kept.accept(NEW, seen)
+    if meanwhile == "nothing":
+        kept.accept(NEW, seen)
+        return
+    head = kept.head()
+    with raises(LedgerConflict, reason="review", dataset="ward"):
+        kept.accept(NEW, seen)
+    assert kept.head() == head
+
+
+def test_a_policy_is_accepted_before_the_first_charge_and_written_after_it(kept: Ledger) -> None:
+    def kinds() -> list[str]:
+        return [event.kind for event in kept.history("ward")]
+
+    kept.enter_policy("ward", OLD, {"file": 1})
+    assert kinds() == ["policy", "accepted"]
+    kept.enter_policy("ward", OLD, {"file": 1})  # in force already
+    assert kinds() == ["policy", "accepted", "policy"]
+    kept.enter_policy("ward", OLD, {"file": 2})
+    kept.enter_policy("ward", NEW, {"file": 2})
+    assert kinds()[3:] == ["policy", "accepted"] * 2
+    kept.set_budget("ward", 2)
+    kept.charge(charge("0.25", prior="other"), DOUBLING)
+    kept.enter_policy("ward", OLD, {"file": 3})
+    assert kinds()[7:] == ["budget", "charge", "policy"]
+    assert kept.review("ward", IDENTITY).old == NEW
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, None),
+        (0.0, "0"),
+        (0.5, "0.5"),
+        (1e-9, "0.000001"),
+        (math.nextafter(0.5, 1), "0.500001"),
+        (math.inf, "infinity"),
+        (math.nan, "infinity"),
+        (-1.0, "infinity"),
+        (100.0, "100"),
+    ],
+)
+def test_a_loss_is_written_in_millionths_rounded_up(value: float | None, text: str | None) -> None:
+    assert decimal_up(value) == text
+
+
+def told(before: object, now: object) -> list[str]:
+    return [str(one) for one in differences({"part": before}, {"part": now})]
+
+
+def test_lists_are_told_whole_as_long_as_they_are_short() -> None:
+    assert told([1], [1]) == []
+    assert told([1], [1, 2]) == ["part was [1] and is now [1, 2]"]
+    fits = ["x" * (WIDEST - 12), "y"]  # '["…", "y", 1]': as wide as is told
+    (one,) = told(fits, [1])
+    assert one.startswith("part was [") and one.endswith("is now [1]")
+    wide = ["x" * (WIDEST - 11), "y"]
+    (two,) = told(wide, [1])
+    assert two.startswith("part was 2 entries with ") and two.endswith("1 entries with 1")
+    many = list(range(1000, 1000 + 40 + MOST_SHOWN))
+    (three,) = told(many, many[:40])
+    shown = ", ".join(map(str, many[40:]))
+    assert three == f"part was {len(many)} entries with {shown} and is now 40 entries"
+    (four,) = told([*many, 7], many[:40])
+    assert four.startswith(f"part was {len(many) + 1} entries with {shown} and 1 more and is now")
+
+
+def test_parts_are_compared_by_name_and_told_short() -> None:
+    before = {"source": {"kind": "csv", "path": "a"}, "entity": "x", "gone": None}
+    now = {"source": {"kind": "csv", "path": "b"}, "entity": "x", "new": True}
+    assert [(one.part, one.before, one.now) for one in differences(before, now)] == [
+        ("source path", '"a"', '"b"'),
+        ("gone", "null", "not declared"),
+        ("new", "not declared", "true"),
+    ]
+    for size, short in ((WIDEST - 2, False), (WIDEST - 1, True)):
+        (one,) = differences({"a": "x" * size}, {"a": ""})
+        assert len(one.before) == WIDEST and one.before.endswith("…") is short
+
+
+def test_there_is_nothing_to_accept_where_nothing_was_charged(kept: Ledger) -> None:
+    from tests.ledger.charges import CELLS
+
+    kept.set_budget("ward", 2)
+    with raises(UnsoundRequest, field="dataset", reason="never charged"):
+        kept.accept_cells("ward", CELLS, unchanged=True)

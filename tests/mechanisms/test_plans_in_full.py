@@ -1,0 +1,234 @@
+"""Plans, every field of them, against the mechanisms and predictions that they are made of."""
+
+from fractions import Fraction
+from math import pi, sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+
+from takifugu._rounding import float_up
+from takifugu.costs import Cost
+from takifugu.errors import InvalidMechanism, UnsoundRequest
+from takifugu.losses import Approximate, Concentrated, Metric, Pure
+from takifugu.mechanisms import (
+    COUNT,
+    Exponential,
+    IntegerGaussian,
+    IntegerLaplace,
+    NoisyTopK,
+    PermuteAndFlip,
+    candidates,
+    plan_histogram,
+    plan_top_k,
+    planner,
+    targets,
+)
+from takifugu.mechanisms.mechanism_plan import Choice, RankingError
+from takifugu.mechanisms.mechanism_protocol import HISTOGRAM
+from takifugu.mechanisms.prediction import predicted, resolution, staircase
+from takifugu.translation.protocol import LossTranslation
+from tests.raising import raises
+
+
+class Half(LossTranslation):
+    """A Pufferfish loss is twice the loss per entry."""
+
+    def to_pufferfish(self, dp: float, /) -> float:
+        """Twice as much."""
+        return 2 * dp
+
+    def to_dp(self, pufferfish: float, /) -> float:
+        """Half as much."""
+        return pufferfish / 2
+
+
+class Wrong(Half):
+    """Loses more than it says."""
+
+    def to_pufferfish(self, dp: float, /) -> float:
+        """Three times as much."""
+        return 3 * dp
+
+
+def test_a_histogram_for_a_pure_loss() -> None:
+    plan = plan_histogram(3, 2, loss=Pure("0.5"))
+    assert plan.mechanism == IntegerLaplace.within("0.5")
+    assert (plan.loss, plan.error) == (plan.mechanism.loss, plan.mechanism.error())
+    assert (plan.alternatives, plan.groups, plan.pufferfish) == ((), 2, None)
+    assert plan.reason == (
+        "within ε = 0.5 per entry, integer Laplace noise has a standard deviation of 5.642 on each"
+        " of the 3 counts and costs ε = 0.5. The 2 groups have public keys and disjoint entries:"
+        " one charge for all."
+    )
+    assert plan_histogram(["a", "b"], loss=Pure(1), sensitivity=COUNT).mechanism.scale == 1.0
+    assert "each of the 2 counts" in plan_histogram(["a", "b"], loss=Pure(1)).reason
+    assert "each of the 4 counts" in plan_histogram(np.int64(4), loss=Pure(1)).reason  # type: ignore[arg-type]
+    assert plan_histogram(3, loss=Pure(1)).groups == 1
+
+
+@pytest.mark.parametrize("allowed", [Approximate("0.5", 0.2), Concentrated("0.05")])
+def test_a_histogram_with_two_kinds_of_noise_takes_the_narrower(allowed: Any) -> None:
+    offered = candidates.additive(allowed, HISTOGRAM)
+    assert len(offered) == 2
+    best, other = sorted(offered, key=lambda one: one.mechanism.error().deviation)
+    plan = plan_histogram(3, loss=allowed)
+    assert (plan.mechanism, plan.loss) == (best.mechanism, best.loss)
+    [choice] = plan.alternatives
+    assert (choice.mechanism, choice.loss) == (other.mechanism, other.loss)
+    assert choice.error == other.mechanism.error()
+    said = f"The others: integer {'Laplace' if 'laplace' in other.mechanism.kind else 'Gaussian'}"
+    assert said in plan.reason
+    assert f"noise {choice.error.deviation:.4g}, " in plan.reason
+
+
+def test_a_histogram_for_a_pufferfish_loss() -> None:
+    plan = plan_histogram(3, translation=Half(), epsilon=1)
+    assert plan.mechanism == IntegerLaplace.within("0.5")
+    assert isinstance(plan.loss, Pure)
+    assert plan.pufferfish == 2 * float_up(plan.loss.epsilon)
+    with raises(UnsoundRequest, field="translation"):
+        plan_histogram(3, translation=Wrong(), epsilon=1)
+    target = plan_histogram(3, translation=Wrong(), within=9)  # no ε that it could exceed
+    assert isinstance(target.loss, Pure)
+    assert target.pufferfish == 3 * float_up(target.loss.epsilon)
+
+
+def test_a_histogram_for_an_error() -> None:
+    plan = plan_histogram(3, within=9, confidence=0.9, delta=0.2, sensitivity=COUNT)
+    meeting = list(targets.additive_within(9, 0.9, 0.2, COUNT))
+    cheapest = sorted(meeting, key=lambda one: one.loss.epsilon)  # type: ignore[union-attr]
+    assert [(c.mechanism, c.loss) for c in plan.choices] == [
+        (one.mechanism, one.loss) for one in cheapest
+    ]
+    assert "to keep each count within ±9 with a confidence of 0.9, " in plan.reason
+    usual = plan_histogram(3, within=9)
+    assert usual.mechanism == next(targets.additive_within(9, 0.95, None, HISTOGRAM)).mechanism
+    assert "confidence of 0.95," in usual.reason
+
+
+@pytest.mark.parametrize(
+    ("options", "field", "reason"),
+    [
+        ({"loss": Pure(1)}, "loss", "both"),
+        ({"epsilon": 1}, "loss", "both"),
+        ({"delta": 0.1, "translation": Half()}, "delta", ""),
+    ],
+)
+def test_a_target_stands_alone(options: dict[str, Any], field: str, reason: str) -> None:
+    with raises(UnsoundRequest, field=field, reason=reason):
+        plan_histogram(3, within=9, **options)
+    with raises(UnsoundRequest, field=field, reason=reason):
+        plan_top_k(3, 1, confidence=0.9, gap=5, **options)
+
+
+def test_a_ranking_without_a_reference_is_by_its_gap() -> None:
+    allowed = Concentrated("0.05")
+    plan = plan_top_k(4, 2, 3, loss=allowed)
+    offered = candidates.selections(allowed, 2, HISTOGRAM)
+    assert len(offered) == len(plan.choices) == 5
+    by_gap = []
+    for one in offered:
+        shape, scale, deviation = planner.noise_of(one.mechanism)
+        error = RankingError(deviation, resolution(4, 2, shape) * scale)
+        by_gap.append(Choice(one.mechanism, one.loss, error))
+    by_gap.sort(key=lambda choice: choice.error.gap)
+    assert list(plan.choices) == by_gap
+    assert (plan.groups, plan.pufferfish) == (3, None)
+    assert plan.reason.startswith("within ρ = 0.05 per entry, ")
+    assert f" resolves leads of {by_gap[0].error.gap:.4g}. The others: " in plan.reason
+    assert "costs" not in plan.reason
+
+
+@pytest.mark.parametrize(
+    ("options", "known"),
+    [
+        ({"gap": 5}, 5 * staircase(4, 2)[None, :]),
+        ({"reference": [9, 1, 4, 2]}, np.array([[9.0, 1, 4, 2]])),
+        ({"reference": [[9, 1, 4, 2]]}, np.array([[9.0, 1, 4, 2]])),
+        (
+            {"reference": [[9, 1, 4, 2], [3, 1, 0, 0]]},
+            np.array([[9.0, 1, 4, 2], [3, 1, 0, 0]]),
+        ),
+    ],
+)
+def test_a_ranking_for_a_reference_is_by_what_is_right(options: Any, known: Any) -> None:
+    plan = plan_top_k(4, 2, 2, loss=Pure(1), **options)
+    for choice in plan.choices:
+        shape, scale, _ = planner.noise_of(choice.mechanism)
+        seen = [predicted(row, 2, shape, scale) for row in known]
+        assert choice.error.right == pytest.approx(np.mean([one.places for one in seen], axis=0))
+        assert choice.error.hits == pytest.approx(np.mean([one.hits for one in seen]))
+    rights = [choice.error.mean_right or 0.0 for choice in plan.choices]
+    assert rights == sorted(rights, reverse=True)
+    assert f"gets {rights[0]:.1%} of the places right" in plan.reason
+
+
+def test_a_ranking_for_a_target_is_the_cheapest() -> None:
+    plan = plan_top_k(4, 2, gap=5, confidence=0.8, delta=0.1, translation=None)
+    known = 5 * staircase(4, 2)[None, :]
+    meeting = list(targets.ranked_right(known, 2, 0.8, 0.1, HISTOGRAM))
+    assert len(plan.choices) == len(meeting) == 5
+    losses = [choice.loss.epsilon for choice in plan.choices]  # type: ignore[union-attr]
+    assert losses == sorted(one.loss.epsilon for one in meeting)  # type: ignore[union-attr]
+    assert plan.reason.startswith("for places that are right with a probability of 0.8, ")
+    assert f" and costs (ε, δ) = ({float(losses[0]):.4g}, 0.1). " in plan.reason
+    with raises(UnsoundRequest, field="reference", reason="missing"):
+        plan_top_k(4, 2, confidence=0.8)
+
+
+def test_as_many_places_as_categories_are_the_most() -> None:
+    assert plan_top_k(2, 2, loss=Pure(1)).mechanism.k == 2
+    with raises(InvalidMechanism, field="k"):
+        plan_top_k(2, 3, loss=Pure(1))
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [[[1, 2]] * 3, [[1, 2, 3]], [[[1, 2]]], [1, float("inf")], [[1], [1, 2]], "ab"],
+    ids=str,
+)
+def test_a_reference_has_a_row_for_all_groups_or_for_each(reference: Any) -> None:
+    with raises(InvalidMechanism, field="reference"):
+        plan_top_k(2, 1, 2, loss=Pure(1), reference=reference)
+
+
+def test_rankings_that_are_alike_are_compared_by_their_gap() -> None:
+    def worse(right: tuple[float, ...] | None, gap: float) -> tuple[float, float]:
+        error = RankingError(1.0, gap, right, None)
+        return planner._worse(Choice(PermuteAndFlip(1.0), Pure(1), error))
+
+    assert worse(None, 3.0) == (0.0, 3.0)
+    assert worse((0.5, 1.0), 3.0) == (2500, 3.0)
+    assert worse((0.99996,), 1.0) == (0, 1.0)
+    assert worse((0.9999,), 1.0) == (1, 1.0)
+
+
+def test_the_noise_behind_each_ranking() -> None:
+    assert planner.noise_of(PermuteAndFlip(3.0)) == ("flips", 3.0, 3.0)
+    gumbel = planner.noise_of(Exponential(3.0))
+    assert gumbel[:2] == ("gumbel", 3.0)
+    assert gumbel[2] == pytest.approx(3.0 * pi / sqrt(6))
+    for noise, shape in ((IntegerLaplace(3.0), "laplace"), (IntegerGaussian(3.0), "gaussian")):
+        assert planner.noise_of(NoisyTopK(noise)) == (shape, 3.0, noise.deviation)
+
+
+def test_which_losses_have_an_epsilon() -> None:
+    with raises(UnsoundRequest, field="delta"):
+        planner._with_epsilon(Concentrated(1))
+    assert planner._with_epsilon(Pure(1)) == Pure(1)
+    assert planner._with_epsilon(Approximate(1, 0.1)) == Approximate(1, 0.1)
+    assert planner._with_epsilon(Metric(Cost.any(2))) == Pure(Fraction(2))
+
+
+def test_a_plan_describes_its_choices() -> None:
+    plan = plan_histogram(3, 2, loss=Approximate("0.5", 0.2), sensitivity=COUNT)
+    first, second = (choice.describe() for choice in plan.choices)
+    assert plan.describe() == {
+        **first,
+        "groups": 2,
+        "pufferfish": None,
+        "reason": plan.reason,
+        "alternatives": [second],
+    }
+    assert set(first) == {"mechanism", "charge", "error"}

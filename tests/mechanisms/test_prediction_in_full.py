@@ -1,0 +1,164 @@
+"""The parts of a prediction, each from its definition."""
+
+from collections.abc import Callable
+from math import comb, exp, log
+from typing import get_args
+
+import mpmath
+import numpy as np
+import pytest
+
+from takifugu.mechanisms import prediction
+from takifugu.mechanisms.prediction import Right, Shape, predicted, resolution, staircase
+from tests.oracles import noise as oracle
+
+TAILS: dict[Shape, Callable[[float], float]] = {
+    "laplace": lambda z: exp(-z) / 2 if z >= 0 else 1 - exp(z) / 2,
+    "gaussian": lambda z: float(mpmath.ncdf(-z)),
+    "gumbel": lambda z: float(-mpmath.expm1(-mpmath.exp(-z))),
+}
+POINTS = [-900.0, -30.0, -1.5, -0.25, 0.0, 0.25, 1.5, 30.0]
+
+
+@pytest.mark.parametrize("shape", TAILS)
+def test_tails_are_those_of_the_law(shape: Shape) -> None:
+    found = prediction._above(shape, np.array(POINTS))
+    assert found == pytest.approx([TAILS[shape](z) for z in POINTS], rel=1e-12)
+
+
+@pytest.mark.parametrize("shape", TAILS)
+def test_nodes_are_quantiles_and_weights_add_up(shape: Shape) -> None:
+    z, weights = prediction._nodes(shape)
+    x, halves = np.polynomial.legendre.leggauss(prediction.NODES)
+    assert len(z) == len(weights) == prediction.NODES
+    assert weights == pytest.approx(halves / 2)
+    upto = [1 - TAILS[shape](float(one)) for one in z]
+    assert upto == pytest.approx((x + 1) / 2, rel=1e-9)
+
+
+def test_coins_that_fall_are_binomial() -> None:
+    p = np.array([-1e-16, 0.0, 0.3, 0.9, 1.0, 1.0 + 2e-16])
+    inside = np.clip(p, 0, 1)
+    for size in (1, 2, 3, 7):
+        for k in (1, 2, 5):
+            found = prediction._binomial(size, k, p)
+            assert found.shape == (k, len(p))
+            for i in range(k):
+                law = comb(size, i) * inside**i * (1 - inside) ** max(size - i, 0)
+                assert found[i] == pytest.approx(law, rel=1e-9, abs=1e-14)
+
+
+def test_numbers_below_k_are_added_and_more_is_dropped() -> None:
+    ahead = np.array([[0.5, 0.1], [0.3, 0.2], [0.2, 0.3]])
+    coins = np.array([[0.6, 0.7], [0.4, 0.2], [0.0, 0.1]])
+    expected = np.zeros((3, 2))
+    for i in range(3):
+        for j in range(3 - i):
+            expected[i + j] += ahead[i] * coins[j]
+    assert prediction._added(ahead, coins) == pytest.approx(expected)
+
+
+def test_a_staircase_has_k_leaders() -> None:
+    assert staircase(5, 2).tolist() == [2, 1, 0, 0, 0]
+    assert staircase(3, 3).tolist() == [3, 2, 1]
+    assert staircase(1, 1).tolist() == [1]
+
+
+SCORES = ([5, 3, 0], [4, 4, 1, 1], [2, 2, 2], [9, 1, 0, 0, -3], [3])
+
+
+@pytest.mark.parametrize("scores", SCORES, ids=str)
+@pytest.mark.parametrize(
+    ("shape", "law"), [("gumbel", oracle.softmax), ("flips", oracle.permute_and_flip)]
+)
+def test_rounds_are_right_as_often_as_their_orders(
+    scores: list[int], shape: Shape, law: Callable[[object, float], list[float]]
+) -> None:
+    ordered = sorted(scores, reverse=True)
+    for k in range(1, len(scores) + 1):
+        exact = oracle.peeled(scores, k, 1.6, law)
+        found = predicted(np.array(scores, float), k, shape, 1.6)
+        right = [
+            sum(p for o, p in exact.items() if scores[o[place]] == ordered[place])
+            for place in range(k)
+        ]
+        among = sum(p * sum(scores[i] >= ordered[k - 1] for i in o) for o, p in exact.items())
+        assert found.places == pytest.approx(right, abs=1e-4)
+        assert found.hits == pytest.approx(among / k, abs=1e-4)
+        assert found.mean == pytest.approx(sum(right) / k, abs=1e-4)
+        assert found.hits <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("shape", ["laplace", "gaussian"])
+def test_noise_then_sorting_is_right_as_often_as_the_integral_says(shape: Shape) -> None:
+    scores = [2.0, 1.0, 1.0]
+    z = np.linspace(-25, 25, 20_001)
+    density = np.exp(-np.abs(z)) / 2 if shape == "laplace" else np.exp(-(z**2) / 2)
+    density /= density.sum()
+
+    def upto(t: float) -> np.ndarray:
+        return 1 - prediction._above(shape, z + t)
+
+    first = float((density * upto(1.0) ** 2).sum())  # the leader is ahead of both
+    last = float((density * (1 - upto(1.0)) ** 2).sum())
+    found = predicted(np.array(scores), 3, shape, 1.0)
+    assert found.places[0] == pytest.approx(first, abs=1e-3)
+    middle = 1 - (1 - first - last)  # one of the others is second
+    assert found.places[1:] == pytest.approx([middle, 1 - last], abs=1e-3)
+    assert found.hits == pytest.approx(1.0)
+    assert predicted(np.array(scores[::-1]) * 4, 3, shape, 4.0).places == pytest.approx(
+        found.places
+    )
+
+
+def test_how_much_is_summed_over_for_permute_and_flip(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prediction, "MOST_SETS", 10)
+    monkeypatch.setattr(prediction, "MOST_FLIPS", 10)
+    assert not prediction._many(5, 3)  # 10 sets of two
+    assert not prediction._many(10, 2)
+    assert prediction._many(6, 3)  # 15 sets
+    assert prediction._many(11, 1)
+    assert not prediction._many(10, 1)
+
+
+def test_many_candidates_are_predicted_by_the_exponential_mechanism(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scores = np.array([6.0, 3.0, 1.0, 0.0])
+    exact, bound = (predicted(scores, 2, shape, 1.5) for shape in ("flips", "gumbel"))
+    assert exact.mean > bound.mean + 1e-3
+    monkeypatch.setattr(prediction, "MOST_SETS", 3)
+    found = predicted(scores, 2, "flips", 1.5)
+    assert found.places.tolist() == bound.places.tolist()
+    assert found.hits == bound.hits
+
+
+@pytest.mark.parametrize(
+    ("shape", "least"),
+    [
+        ("gumbel", log(19)),  # 1 / (1 + e^-x) = 0.95
+        ("flips", log(10)),  # 1 - e^-x / 2 = 0.95
+        ("gaussian", 1.6448536269514722 * 2**0.5),
+        ("laplace", float(mpmath.findroot(lambda x: mpmath.exp(-x) * (2 + x) / 4 - 0.05, 3))),
+    ],
+)
+def test_the_resolution_of_two_is_where_the_closed_form_is_right(
+    shape: Shape, least: float
+) -> None:
+    found = resolution(2, 1, shape)
+    assert least * (1 - 1e-4) <= found <= least * (1 + 2e-3)
+
+
+def test_the_resolution_of_more_is_the_least_step_that_is_enough() -> None:
+    for shape in get_args(Shape):
+        step = resolution(6, 3, shape)
+        assert step > 2
+        assert predicted(staircase(6, 3) * step, 3, shape, 1.0).places.min() >= 0.95
+        assert predicted(staircase(6, 3) * step * 0.998, 3, shape, 1.0).places.min() < 0.95
+        assert resolution(1, 1, shape) == 0.0
+    many = prediction._many(60, 3)
+    assert many and resolution(60, 3, "flips") == resolution(60, 3, "gumbel")
+
+
+def test_the_mean_is_over_the_places() -> None:
+    assert Right(np.array([0.5, 1.0]), 0.3).mean == 0.75

@@ -1,0 +1,257 @@
+"""``python -m tests.torture.kill_faults SEED WHAT …``: trials of ledgers with planted faults.
+
+``WHAT`` is a fault, or ``SCENARIO=SIZE`` for a trial without one.
+
+In a process of its own: what is killed must be made from one without threads.
+"""
+
+import fcntl
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from takifugu.errors import LedgerUnavailable, LedgerUnwritable
+from takifugu.ledger import Anchor, Ledger, Receipt, open_ledger
+from takifugu.ledger.storage import migrations
+from takifugu.ledger.storage.statement import Connection, Statement
+from takifugu.ledger.witnesses.file_witness import FileWitness
+from tests.ledger.charges import Doubling
+from torture.kills import disks, jobs, migrating, stopped, torn
+from torture.kills.__main__ import facts
+from torture.kills.jobs import Kind, Place, draw, release, releasing, resuming
+from torture.kills.scenarios import SCENARIOS, NotHere, Setting
+from torture.kills.storms import Outcome, folder_for, run_storm
+from torture.kills.strikes import Notes
+
+KILLS = 16
+
+
+def unwritten(ledger: Ledger, wanted: Any) -> Receipt:
+    """A receipt for a charge that is not written."""
+    return Receipt(
+        anchor=Anchor(0, ""),
+        key=wanted.key,
+        dataset=wanted.dataset,
+        analyst=None,
+        at=ledger._time(),
+        may_release=True,
+        resumable=False,
+    )
+
+
+def hasty(ledger: Ledger) -> None:
+    """Acknowledge a charge before it is committed."""
+    really = ledger.charge
+
+    def charge(wanted: Any, translation: Any, **options: Any) -> Receipt:
+        def later() -> None:
+            time.sleep(0.01)
+            really(wanted, translation, **options)
+
+        threading.Thread(target=later).start()
+        return unwritten(ledger, wanted)
+
+    _set(ledger, "charge", charge)
+    _set(ledger, "record_answer", lambda *_: None)
+
+
+def locked_by_a_file(ledger: Ledger) -> None:
+    """Keep others out by a file, which a process that is killed leaves behind."""
+    really, lock = ledger.charge, f"{ledger.name}.lock"
+
+    def charge(*given: Any, **options: Any) -> Receipt:
+        for _ in range(30):
+            try:
+                os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
+                break
+            except FileExistsError:
+                time.sleep(0.01)
+        else:
+            raise LedgerUnavailable("others hold it locked", reason="locked")
+        try:
+            return really(*given, **options)
+        finally:
+            os.unlink(lock)
+
+    _set(ledger, "charge", charge)
+
+
+def forgetful(ledger: Ledger) -> None:
+    """Take every attempt under a key for a new one."""
+    really = ledger.charge
+
+    def charge(wanted: Any, translation: Any, **_: Any) -> Receipt:
+        anew = replace(wanted, key=f"{wanted.key} {os.urandom(4).hex()}")
+        return replace(really(anew, translation), key=wanted.key)
+
+    _set(ledger, "charge", charge)
+
+
+def _set(ledger: Ledger, name: str, method: Any) -> None:
+    setattr(ledger, name, method)
+
+
+def opened_with(fault: Callable[[Ledger], None]) -> Callable[..., Ledger]:
+    """Opens ledgers that have the fault."""
+
+    def opener(*given: Any, **options: Any) -> Ledger:
+        ledger = open_ledger(*given, **options)
+        fault(ledger)
+        return ledger
+
+    return opener
+
+
+def shown_first(ledger: Ledger, wanted: Any, place: Place, rng: Any, say: Notes) -> None:
+    """Draw and show an answer, then charge for it."""
+    say("shown", wanted.key, draw(rng))
+    time.sleep(0.005)
+    say("now", "charge")
+    receipt = ledger.charge(wanted, place.translation)
+    say("charged", wanted.key, receipt.anchor.seq, receipt.anchor.hash)
+
+
+class Cheap(Doubling):
+    """Counts half of what it should."""
+
+    def to_pufferfish(self, dp: float, /) -> float:
+        """Too little."""
+        return dp
+
+    def to_dp(self, pufferfish: float, /) -> float:
+        """Too much."""
+        return pufferfish
+
+
+class StepByStep:
+    """Notes a step of a migration and commits: a kill leaves what is between two versions."""
+
+    def __init__(self, noted: Statement) -> None:
+        self._noted = noted
+
+    def run(self, connection: Connection, values: Any) -> None:
+        """Note it, and end the transaction."""
+        self._noted.run(connection, values)
+        connection.raw.execute("COMMIT")
+        time.sleep(0.005)
+        connection.raw.execute("BEGIN IMMEDIATE")
+
+
+def halfway(rng: np.random.Generator) -> Outcome:
+    """Migrations that are not one transaction."""
+    with folder_for(rng) as folder, patch.object(migrations, "_DONE", StepByStep(migrations._DONE)):
+        old = migrating.places(folder, lambda own: str(own / "old.ledger"))
+        return migrating.run_migrations(old, rng, 2 * KILLS)
+
+
+def without_a_witness(rng: np.random.Generator) -> Outcome:
+    """Logs that are gone, of ledgers that have nobody to notice."""
+    done = Outcome()
+    with folder_for(rng) as folder:
+        for number in range(8):
+            own = folder / str(number)
+            own.mkdir()
+            place = Place(str(own / "ward.ledger"), own, False)
+            done.add(torn.run_torn(place, rng, (torn.drop_log,)))
+    return done
+
+
+def endless(rng: np.random.Generator) -> Outcome:
+    """A lock that is waited for without an end."""
+
+    def lock(_: FileWitness, handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+
+    with (
+        folder_for(rng) as folder,
+        patch.object(stopped, "LONG", 3.0),
+        patch.object(FileWitness, "_lock", lock),
+    ):
+        place = Place(str(folder / "ward.ledger"), folder)
+        return stopped.run_stopped(place, rng, "_record")
+
+
+def careless(ledger: Ledger) -> None:
+    """Acknowledge one charge, or one answer, that could not be written."""
+    charge, record, done = ledger.charge, ledger.record_answer, list[int]()
+
+    def pretended(really: Callable[[], Any], otherwise: Any) -> Any:
+        try:
+            return really()
+        except LedgerUnwritable:
+            if done:
+                raise
+            done.append(1)
+            return otherwise
+
+    def charged(wanted: Any, *given: Any, **options: Any) -> Any:
+        return pretended(lambda: charge(wanted, *given, **options), unwritten(ledger, wanted))
+
+    def recorded(receipt: Receipt, answer: Any) -> Any:
+        return pretended(lambda: record(receipt, answer), SimpleNamespace(value=answer))
+
+    _set(ledger, "charge", charged)
+    _set(ledger, "record_answer", recorded)
+
+
+def trial(name: str, size: int, rng: np.random.Generator) -> dict[str, Any]:
+    """A trial of a scenario as it is."""
+    (scenario,) = (one for one in SCENARIOS if one.name == name)
+    try:
+        return facts(scenario.trial(Setting(rng, size)))
+    except NotHere as reason:
+        return {"not here": str(reason)}
+
+
+def planted(fault: str, rng: np.random.Generator) -> Outcome:
+    """A trial with the named fault; "none" for none."""
+    if fault == "halfway":
+        return halfway(rng)
+    if fault == "no witness":
+        return without_a_witness(rng)
+    if fault == "endless":
+        return endless(rng)
+    if fault == "careless":
+        with folder_for(rng) as folder:
+            place = Place(str(folder / "ward.ledger"), folder, opener=opened_with(careless))
+            return disks.run_limited(place, rng)
+    return storm_with(fault, rng)
+
+
+def storm_with(fault: str, rng: np.random.Generator) -> Outcome:
+    """A storm on a ledger with the named fault; "none" for none."""
+    openers = {"hasty": hasty, "lock": locked_by_a_file, "forgetful": forgetful}
+    how = shown_first if fault == "shown first" else release
+    kinds = {"release": Kind(lambda place, own: releasing(place, own, how), 1, 12_000, 400)}
+    if fault == "forgetful":
+        kinds = {"resume": Kind(resuming, 1)}
+    with folder_for(rng) as folder:
+        place = Place(str(folder / "ward.ledger"), folder)
+        if fault in openers:
+            place = replace(place, opener=opened_with(openers[fault]))
+        if fault == "cheap":
+            place = replace(place, translation=Cheap())
+        return run_storm(
+            place, rng, KILLS, budget=Fraction(1, 8) if fault == "cheap" else 1000, jobs=kinds
+        )
+
+
+if __name__ == "__main__":
+    jobs.warm()
+    seed, *names = sys.argv[1:]
+    found = {}
+    for name in names:
+        scenario, _, size = name.partition("=")
+        rng = np.random.default_rng(int(seed))
+        found[scenario] = trial(scenario, int(size), rng) if size else facts(planted(name, rng))
+    sys.stdout.write(json.dumps(found))
