@@ -9,7 +9,8 @@ from typing import Any
 
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # halves what Java takes for so little
 MASTER = "SPARK_MASTER"  # the variable that says where the contract runs; by default in a process
-CLUSTER = "local-cluster[2,1,1024]"  # two executors, each a process with a core and a gigabyte
+EXECUTORS = 2
+CLUSTER = f"local-cluster[{EXECUTORS},1,1024]"  # each a process with a core and a gigabyte
 TOUGH = {
     "spark.executor.memory": "512m",
     "spark.executor.extraJavaOptions": SHORT_LIVED,

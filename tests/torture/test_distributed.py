@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,17 @@ from takifugu.engines import Engine, Scope
 from takifugu.engines.engine import Engine as EngineClass
 from tests.engines.spark_sessions import why_no_spark
 from tests.torture.planted import part_report
-from torture.distributed import compare, driver_lost, run
+from torture.distributed import compare, count_executors, driver_lost, run
 from torture.distributed.contract_run import ended_tests
 from torture.distributed.driver_loss import DriverLoss
-from torture.distributed.executors import EXECUTOR, PROC, executors, kill, processor_seconds
+from torture.distributed.executors import (
+    EXECUTOR,
+    PROC,
+    executors,
+    kill,
+    processor_seconds,
+    started,
+)
 from torture.distributed.queries import (
     QUERIES,
     SCOPES,
@@ -44,6 +50,14 @@ def test_executors_that_die_change_no_answer(tmp_path: Path) -> None:
     assert report.counts["queries compared"] == 2
     assert report.counts["drivers killed"] == 1
     assert report.counts["differences"] == 0
+
+
+def test_a_cluster_without_executors_is_found(tmp_path: Path) -> None:
+    report = part_report("distributed", tmp_path)
+    count_executors(report, [1, 2])
+    assert report.findings == []
+    count_executors(report, [1])
+    assert [one.what for one in report.findings] == ["The cluster has 1 executors of 2"]
 
 
 def test_without_spark_it_says_what_it_needs(
@@ -156,7 +170,8 @@ def test_only_executors_that_descend_from_us_are_found() -> None:
         for name in (EXECUTOR, "another")
     ]
     try:
-        wait_for(lambda: executors(os.getpid()) == [sleeping[0].pid])
+        assert started(os.getpid(), 1) == [sleeping[0].pid]
+        assert started(os.getpid(), 2, limit=0.1) == [sleeping[0].pid]
         assert executors(sleeping[0].pid) == []  # not its own parent
         assert 0 <= processor_seconds(sleeping[0].pid) < 60
         assert kill(sleeping[0].pid)
@@ -168,14 +183,6 @@ def test_only_executors_that_descend_from_us_are_found() -> None:
         for one in sleeping:
             one.kill()
             one.wait()
-
-
-def wait_for(happens: Any, tries: int = 500) -> None:
-    for _ in range(tries):
-        if happens():
-            return
-        time.sleep(0.02)
-    assert happens()
 
 
 def test_tests_that_fail_are_named() -> None:

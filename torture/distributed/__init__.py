@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from takifugu.engines import Source
-from tests.engines.spark_sessions import CLUSTER, small_spark, why_no_spark
+from tests.engines.spark_sessions import CLUSTER, EXECUTORS, small_spark, why_no_spark
 from torture.distributed.contract_run import run_contract
 from torture.distributed.driver_loss import EPSILON, lose_driver
-from torture.distributed.executors import PROC, executors
+from torture.distributed.executors import PROC, started
 from torture.distributed.killing import disturbed
 from torture.distributed.queries import QUERIES, SCOPES, answer, visits_engine, write_visits
 from torture.part_report import Report
@@ -49,6 +49,7 @@ def run(
     source = write_visits(work / "visits", copies)
     spark = small_spark(work / "warehouse", CLUSTER)
     try:
+        count_executors(report, started(os.getpid(), EXECUTORS))
         compare(report, spark, source, rng, limit)
     finally:
         spark.stop()
@@ -88,13 +89,20 @@ def contract_kept(report: Report, folder: Path, rng: np.random.Generator) -> Non
         report.remark(f"There was no time for all tests of the contract: {done.tests} ended")
 
 
+def count_executors(report: Report, found: list[int]) -> None:
+    """Tell how many executors there are; a cluster without them tortures nothing."""
+    report.count("separate executor processes", len(found))
+    if len(found) < EXECUTORS:
+        report.finding(
+            f"The cluster has {len(found)} executors of {EXECUTORS}", AGAIN.format(report.seed)
+        )
+
+
 def compare(
     report: Report, spark: Any, source: Source, rng: np.random.Generator, limit: int | None
 ) -> None:
     """Ask both engines the same, and kill executors of one of them meanwhile."""
     pid, truth, rows = os.getpid(), dict[tuple[str, str], Any](), dict[str, list[int]]()
-    first = executors(pid)
-    report.count("separate executor processes", len(set(first) - {pid}))
     asked = [(name, scope) for name in QUERIES for scope in SCOPES]
     for number in range(limit if limit is not None else 10**9):
         if limit is None and report.over:

@@ -6,11 +6,13 @@ In ``local-cluster`` each is a Java process of its own, started by the driver's.
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 EXECUTOR = "CoarseGrainedExecutorBackend"
 PROC = Path("/proc")
+STARTING = 180.0  # seconds that a cluster may take to start its executors
 
 
 def executors(of: int) -> list[int]:
@@ -19,6 +21,17 @@ def executors(of: int) -> list[int]:
     return sorted(
         pid for pid in started if _descends(pid, of, started) and EXECUTOR in _command(pid)
     )
+
+
+def started(of: int, number: int, limit: float = STARTING) -> list[int]:
+    """The executors of the process ``of``, once there are so many; fewer if that takes too long.
+
+    A cluster says that it is there before its executors are.
+    """
+    end = time.monotonic() + limit
+    while len(found := executors(of)) < number and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
 
 
 def drivers(of: int) -> list[int]:
