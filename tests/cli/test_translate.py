@@ -97,9 +97,9 @@ def test_delta_uncertainty_and_secrets(ward: Path) -> None:
 
 
 def test_infinity_is_a_word_and_what_does_not_apply_is_null(tmp_path: Path) -> None:
-    endless = tmp_path / "endless.json"
-    endless.write_text(json.dumps({**WARD, "length": None}))
-    assert facts(endless, "--dp", 0.1)["by_method"]["group"] == "infinity"
+    unbounded = tmp_path / "unbounded.json"
+    unbounded.write_text(json.dumps({**WARD, "length": None}))
+    assert facts(unbounded, "--dp", 0.1)["by_method"]["group"] == "infinity"
     smooth = tmp_path / "gaussian.json"
     write_prior(TruncatedGaussian.process(3, length=0.5, bound=5.0, width=0.1), smooth)
     assert facts(smooth, "--dp", 0.1)["by_method"]["transport"] is None

@@ -60,9 +60,9 @@ def _chains(
     yield from _whole(grouped, "one pair", 2)
     rows = chain.transition
     if (rows > 0).all():
-        endless = MarkovChain(rows, chain.states)
-        yield from _whole(chain_curve(endless, max_exposed=6), "endless")
-        even = replace(endless, length=9)
+        unbounded = MarkovChain(rows, chain.states)
+        yield from _whole(chain_curve(unbounded, max_exposed=6), "unbounded")
+        even = replace(unbounded, length=9)
         yield from _whole(chain_curve(even), "nine")
         mixed = MarkovChain((rows + 1 / len(rows)) / 2, chain.states, length=9)
         yield from _whole(chains_curve([even, mixed], max_exposed=3), "either")
@@ -73,7 +73,7 @@ def _chains(
 
 def _intervals(instance: Instance) -> Iterator[Answer]:
     box = curves.intervals(instance)
-    yield from _whole(interval_chain_curve(box, max_exposed=12), "endless")
+    yield from _whole(interval_chain_curve(box, max_exposed=12), "unbounded")
     still = replace(box, start="stationary")
     yield from _whole(interval_chain_curve(still, max_exposed=5), "stationary")
     yield from _whole(interval_chain_curve(replace(box, length=6)), "six")

@@ -5,12 +5,12 @@ from scipy.stats import norm
 
 
 def wilson_by_search(hits: int, tries: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The least and largest chance whose standardised distance to the rate is not too large."""
+    """The least and largest probability that is, standardised, not too far from the rate."""
     z = float(norm.ppf(0.5 + confidence / 2))
     rate = hits / tries
 
-    def distance(chance: float) -> float:
-        return (rate - chance) ** 2 * tries - z * z * chance * (1 - chance)
+    def distance(probability: float) -> float:
+        return (rate - probability) ** 2 * tries - z * z * probability * (1 - probability)
 
     tiny, near = 1e-15, 1 - 1e-6
     below, above = rate * near, 1 - (1 - rate) * near

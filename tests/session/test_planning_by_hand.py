@@ -403,7 +403,7 @@ def test_data_is_marked_once_and_not_if_the_ledger_knows_it(
 # --- which query a prior serves ---
 
 
-ENDLESS = Gaussian(AR1(0.5))
+UNBOUNDED = Gaussian(AR1(0.5))
 PEOPLE = Product({"Ann": CHAIN, "Bea": CHAIN})
 FOREVER = MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]))
 
@@ -418,9 +418,9 @@ FOREVER = MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]))
         (PEOPLE, "entities", True, False, None),
         (FOREVER, "sequence", True, False, None),
         (Gaussian(AR1(0.5), 4), "sequence", False, False, None),
-        (ENDLESS, "sequence", False, False, "no-finite-price"),
-        (ENDLESS, "sequence", False, True, None),
-        (Product({"Ann": Gaussian(AR1(0.5), 4), "Bea": ENDLESS}), "sequence", False, False,
+        (UNBOUNDED, "sequence", False, False, "no-finite-price"),
+        (UNBOUNDED, "sequence", False, True, None),
+        (Product({"Ann": Gaussian(AR1(0.5), 4), "Bea": UNBOUNDED}), "sequence", False, False,
          "no-finite-price"),
     ],
 )  # fmt: skip

@@ -81,8 +81,8 @@ def test_an_allowance_is_the_last_point_that_fits() -> None:
             TABLE.to_dp(wrong)
     flat = TranslationTable("that", np.array([1.0, 2.0, 3.0]), np.array([3.0, 3.0, 3.0]))
     assert flat.to_dp(3.0) == 3 and flat.to_pufferfish(0.5) == 3
-    endless = TranslationTable("that", np.array([1.0, 2.0]), np.array([3.0, np.inf]))
-    assert endless.to_dp(1e300) == 1 and endless.to_pufferfish(2.0) == np.inf
+    unbounded = TranslationTable("that", np.array([1.0, 2.0]), np.array([3.0, np.inf]))
+    assert unbounded.to_dp(1e300) == 1 and unbounded.to_pufferfish(2.0) == np.inf
     with raises(UnsoundRequest, field="table", needed=np.inf):
         TranslationTable("that", np.array([1.0]), np.array([np.inf])).to_dp(7.0)
 

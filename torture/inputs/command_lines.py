@@ -120,15 +120,15 @@ def _changed(
 
 def _value(rng: np.random.Generator, name: str, option: str) -> str:
     """A value that may be right, or one that is hostile."""
-    chance = rng.random()
+    place = rng.random()
     if (name, option) in LONG_BY_RIGHT:
         return one_of(rng, ("0", "1", "-1", "x", "nan", "2", ""))
-    if chance < 0.4 and option in GOOD:
+    if place < 0.4 and option in GOOD:
         return one_of(rng, GOOD[option])
-    if chance < 0.6:
+    if place < 0.6:
         return one_of(rng, SMALL)
-    if chance < 0.7:
+    if place < 0.7:
         return one_of(rng, FILES)
-    if chance < 0.8:
+    if place < 0.8:
         return one_of(rng, NUMBERS)
     return any_text(rng)

@@ -9,7 +9,7 @@ from torture.mutants.trial import Verdict
 
 
 def wilson(hits: int, tries: int, z: float = 1.959963984540054) -> tuple[float, float]:
-    """Wilson's interval for a chance, from how often it happened."""
+    """Wilson's interval for a probability, from how often it happened."""
     if tries == 0:
         return 0.0, 1.0
     rate = hits / tries
