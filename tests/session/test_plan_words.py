@@ -10,13 +10,14 @@ from takifugu.project.project import open_project
 from takifugu.session.plan_words import plan_words
 from takifugu.visible import four_digits
 from tests.server.projects import small_project
+from tests.session.world import opened
 
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PolicySession]:
     folder: Path = tmp_path_factory.mktemp("words")
-    with open_project(small_project(folder, budget="2")).session("stays") as opened:
-        yield opened
+    with open_project(small_project(folder, budget="2")).session("stays") as asking:
+        yield asking
 
 
 @pytest.mark.parametrize("epsilon", ["0.001", "0.2", "1", "5"])
@@ -50,3 +51,12 @@ def test_a_stored_answer_costs_nothing_and_says_so(session: PolicySession) -> No
     assert (words["cost"], words["adds"], words["takes"]) == ("nothing", "0", "free")
     assert words["notes"][0].startswith("free")
     assert not words["confirm"] and not words["over"]
+
+
+def test_who_asks_without_a_budget_of_their_own_is_named(tmp_path: Path) -> None:
+    told = "asked by analyst 'ana', who has no budget of their own"
+    with opened(tmp_path, how={"analyst": "ana"}) as (asking, ledger, _):
+        assert told in str(asking.plan.histogram(epsilon="1/2")).splitlines()
+        ledger.set_budget("visits", 1, analyst="ana")
+        assert told not in (text := str(asking.plan.histogram(epsilon="1/2")))
+        assert "is left to analyst 'ana'" in text

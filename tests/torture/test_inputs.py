@@ -24,12 +24,14 @@ from torture.inputs.case import Case, Outcome, Put
 from torture.inputs.children import run_cases
 from torture.inputs.command_lines import slots
 from torture.inputs.command_seeds import LINES
+from torture.inputs.documents import DEEP, json_text, spoiled_tree, toml_text
 from torture.inputs.requests import rules
 from torture.inputs.running import Runner
 from torture.inputs.serving import Target, is_whole
 from torture.part_report import Report
 
 INPUTS = 100
+MANY = 4000
 Main = Callable[[], None]
 
 
@@ -320,3 +322,16 @@ def test_a_good_answer_is_fine(tmp_path: Path) -> None:
 )
 def test_an_answer_ends_where_its_head_says(answer: bytes, whole: bool) -> None:
     assert is_whole(answer) is whole
+
+
+def test_trees_that_are_spoiled_again_and_again_can_be_written() -> None:
+    rng = np.random.default_rng(2)
+    deepest = 0
+    for _ in range(MANY):
+        tree = {"a": [1, {"b": "c"}], "d": 0.5}
+        for _ in range(3):
+            tree = spoiled_tree(rng, tree)
+        text = json_text(tree)
+        assert toml_text(tree).endswith("\n")
+        deepest = max(deepest, text.count("["))
+    assert deepest >= DEEP

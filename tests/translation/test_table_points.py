@@ -1,5 +1,6 @@
 """A table at its points, between them and at its ends; and which points it gets."""
 
+import json
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -140,9 +141,11 @@ def test_a_table_comes_back_with_its_infinite_loss(tmp_path: Path) -> None:
     assert again.fingerprint == table.fingerprint and again.about == table.about
     with pytest.raises(InvalidFile):
         TranslationTable.load(tmp_path / "table.json", Translation(CHAIN, uncertainty=0.1))
-    (tmp_path / "other.json").write_text("[1]")
-    with pytest.raises(InvalidFile):
-        TranslationTable.load(tmp_path / "other.json", translation)
+    large = json.loads((tmp_path / "table.json").read_text()) | {"epsilon": [1, 10**400]}
+    for other in ([1], large):  # the second has a number that is no float
+        (tmp_path / "other.json").write_text(json.dumps(other))
+        with pytest.raises(InvalidFile):
+            TranslationTable.load(tmp_path / "other.json", translation)
 
 
 def test_a_table_covers_the_losses_asked_for() -> None:

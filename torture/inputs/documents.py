@@ -141,10 +141,15 @@ def anything(rng: np.random.Generator, depth: int) -> Any:
         case 10:
             return {one_of(rng, KEYS): anything(rng, depth - 1) for _ in range(3)}
         case _:
-            nested: Any = 1
-            for _ in range(DEEP):
-                nested = [nested] if rng.random() < 0.5 else {"a": nested}
-            return nested
+            return nested(rng)
+
+
+def nested(rng: np.random.Generator) -> Raw:
+    """Lists in each other, or objects too: as text, so that only what reads it has to go deep."""
+    both = bool(rng.integers(2))
+    opened = ["[" if not both or rng.random() < 0.5 else '{"a": ' for _ in range(DEEP)]
+    closed = ["]" if one == "[" else "}" for one in reversed(opened)]
+    return Raw("".join([*opened, "1", *closed]))
 
 
 def json_text(tree: Any, *, plain: bool = False) -> str:

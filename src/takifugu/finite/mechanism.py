@@ -69,7 +69,7 @@ class FiniteMechanism(ByContent):
             try:
                 row = reply if isinstance(reply, Mapping) else {reply: 1.0}
                 rows.append({output: float(probability) for output, probability in row.items()})
-            except (TypeError, ValueError) as error:
+            except (OverflowError, TypeError, ValueError) as error:
                 raise InvalidMechanism(
                     "answer",
                     given=f"returned a {type(reply).__name__} that cannot be read",

@@ -262,7 +262,7 @@ def _references(
         return None
     try:
         table = np.atleast_2d(np.asarray(reference, dtype=np.float64))
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise InvalidMechanism(
             "reference", given="is not an array of numbers", needed="hold counts"
         ) from error

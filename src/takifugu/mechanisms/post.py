@@ -215,7 +215,7 @@ def ranks(noisy: ArrayLike, *, scale: float, places: int = 1) -> Ranking:
 def _numbers(values: ArrayLike) -> Floats:
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise InvalidMechanism(
             "values", given="is not an array of numbers", needed="hold numbers"
         ) from error

@@ -391,7 +391,7 @@ def _counts(reference: Any) -> Counts | None:
         return None
     try:
         table = np.asarray(reference, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         table = np.empty((0, 0, 0))
     if table.ndim not in (1, 2):
         raise InvalidQuery(

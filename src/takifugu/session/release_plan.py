@@ -156,6 +156,14 @@ class Plan(UnpricedPlan):
             f" {four_digits(cost.before, 'up')} spent before, so that {cost.left_words}"
         )
 
+    @property
+    def _whose(self) -> list[str]:
+        """Who asks, where the price does not say so: a misspelt name can be seen."""
+        who = self.charge.analyst
+        if who is None or self.cost.own is not None:
+            return []
+        return [f"asked by analyst {visible(who)!r}, who has no budget of their own"]
+
     def __str__(self) -> str:
         saved = None if self.stored else self.saving(self.cost)
         lines = [
@@ -163,6 +171,7 @@ class Plan(UnpricedPlan):
             self.usefulness.words,
             *self.reads.lines,
             self.price if self.stored else f"costs {self.price}",
+            *self._whose,
             self.cost.odds_words,
             f"predicted error: {error_words(self.error)}",
             self.reason,

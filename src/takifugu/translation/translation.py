@@ -553,7 +553,7 @@ class Translation(ByContent, LossTranslation):
     def _losses(self, given: ArrayLike, name: str) -> Floats:
         try:
             numbers = np.asarray(given, dtype=np.float64)
-        except (TypeError, ValueError) as error:
+        except (OverflowError, TypeError, ValueError) as error:
             raise UnsoundRequest(
                 f"{name} is not a number or a list of numbers", field=name
             ) from error

@@ -36,7 +36,7 @@ def allowance_per_entry(universe: Tables, epsilon: Allowance) -> Floats:
         listed = [epsilon] * len(universe.entries)
     try:
         given = [float(value) for value in listed]
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise InvalidWorld(
             "epsilon", given="holds something that is not a number", needed="hold numbers only"
         ) from error

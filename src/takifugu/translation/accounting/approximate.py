@@ -194,7 +194,7 @@ def _exposed(translation: Translation, epsilon: float) -> float:
 def _losses(given: ArrayLike, name: str, below: float) -> Floats:
     try:
         numbers = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise UnsoundRequest(f"{name} is not a number or a list of numbers", field=name) from error
     if not ((numbers >= 0) & (numbers < below)).all():  # also false for NaN
         raise UnsoundRequest(

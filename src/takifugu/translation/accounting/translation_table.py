@@ -146,7 +146,7 @@ class TranslationTable(ByContent, LossTranslation):
             grid = [float(v) for v in document["epsilon"]]
             table = cls(str(document["about"]), np.array(grid), np.array(losses))
             own = str(document["fingerprint"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, OverflowError, TypeError, ValueError) as error:
             raise InvalidFile(
                 str(path), given="is not a table of losses", needed="be one that was saved here"
             ) from error

@@ -35,7 +35,7 @@ def spent_per_entry(entries: Sequence[Name], epsilon: Spending) -> Floats:
         listed = [epsilon[name] for name in entries]
     try:
         given = frozen(listed)  # type: ignore[arg-type]
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise Malformed(
             "epsilon", given="holds something that is not a number", needed="hold numbers only"
         ) from error

@@ -196,7 +196,7 @@ def _read(
             return None
         table = document["allowances"]
         return {proof: {e: float(table[proof][repr(e)]) for e in wanted} for proof in PROOFS}
-    except (InvalidFile, KeyError, TypeError, ValueError):
+    except (InvalidFile, KeyError, OverflowError, TypeError, ValueError):
         return None
 
 

@@ -1,0 +1,36 @@
+"""Whole numbers that no float holds: refused in words wherever numbers are taken."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from takifugu.errors import TakifuguError
+from takifugu.mechanisms.planner import plan_top_k
+from takifugu.mechanisms.post import rounded
+from takifugu.priors import MarkovChain
+from takifugu.session import QueryOptions
+from takifugu.translation.accounting.approximate import approximate
+from takifugu.translation.translation import Translation
+
+HUGE = 10**400
+CHAIN = MarkovChain(np.array([[0.7, 0.3], [0.4, 0.6]]), length=3)
+TRANSLATION = Translation(CHAIN)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda: TRANSLATION.to_pufferfish(HUGE),
+        lambda: TRANSLATION.to_pufferfish([0.1, HUGE, 0.1]),
+        lambda: TRANSLATION.to_dp(HUGE),
+        lambda: approximate(TRANSLATION, HUGE, 0.0),
+        lambda: rounded([HUGE]),
+        lambda: plan_top_k(3, 1, translation=TRANSLATION, epsilon=1, reference=[1, 2, HUGE]),
+        lambda: MarkovChain([[HUGE, 1], [0, 1]]),  # type: ignore[arg-type]
+        lambda: QueryOptions("top_k", k=1, reference=[1, 2, HUGE]),
+    ],
+)
+def test_a_number_beyond_float64_is_refused(given: Callable[[], object]) -> None:
+    with pytest.raises(TakifuguError):
+        given()
