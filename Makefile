@@ -10,7 +10,9 @@ SPARK ?=
 EXTRAS := tables$(if $(SPARK),$(shell echo ,)spark)
 TESTABLE := .venv/.testable-$(EXTRAS)
 NIGHTLY := .venv/.nightly-$(EXTRAS)
-TORTURABLE := .venv/.torturable-$(EXTRAS)
+# `make torture` also tries Spark, wherever there is Java.
+TRIED := tables$(if $(SPARK)$(shell command -v java),$(shell echo ,)spark)
+TORTURABLE := .venv/.torturable-$(TRIED)
 # `make nightly ONLY=nightly` runs the tests of one marker.
 ONLY ?=
 
@@ -112,6 +114,6 @@ $(NIGHTLY): $(NEEDS)
 	touch $@ $(TESTABLE) $(READY) $(INSTALLED) $(SERVING)
 
 $(TORTURABLE): $(NEEDS)
-	$(PIP) -e '.[torture,$(EXTRAS)]'
+	$(PIP) -e '.[torture,$(TRIED)]'
 	$(PIP) --no-deps pgmpy
 	touch $@ $(TESTABLE) $(READY) $(INSTALLED) $(SERVING)
