@@ -1,9 +1,12 @@
 """Copies that miss nothing, and copies put back that set nothing back unseen."""
 
+import fcntl
 import os
 import shutil
+import signal
 import sqlite3
 import stat
+import warnings
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -22,7 +25,15 @@ from takifugu.errors import (
     NotALedger,
     UnsoundRequest,
 )
-from takifugu.ledger import Ledger, LostWitness, accept_loss, open_ledger, restore_ledger
+from takifugu.ledger import (
+    Anchor,
+    Ledger,
+    LostWitness,
+    accept_loss,
+    open_ledger,
+    restore_ledger,
+)
+from takifugu.ledger.witnesses.file_witness import FileWitness, heads_folder
 from takifugu.ledger.witnesses.lost_history import LossTerms
 from tests.contracts.ledger import paid, worker
 from tests.ledger import postgres
@@ -188,6 +199,135 @@ def test_terms_of_a_loss_are_not_looked_at_where_nothing_is_lost(path: Path, fol
         ledger.set_budget("ward", 4, delta="1e-6")
         ledger.backup(folder / "backup")
     restore_ledger(folder / "backup", path, lossy=True, terms=LossTerms())
+
+
+@pytest.fixture(params=[1, 2], ids=["as long", "longer"])
+def forked(path: Path, folder: Path, request: pytest.FixtureRequest) -> Path:
+    """A ledger that went on without its witness from an older copy; the newer one is a backup.
+
+    The backup and the witness end at event 4, which has 1/8; the ledger has other charges of 1/4.
+    """
+    shutil.copy(path, folder / "older")
+    with open_ledger(path) as ledger:
+        ledger.charge(charge("0.125"), DOUBLING)
+        ledger.backup(folder / "backup")
+    shutil.copy(folder / "older", path)
+    with open_ledger(path, witness=False) as ledger:
+        for _ in range(request.param):
+            ledger.charge(charge("0.25"), DOUBLING)
+        ledger.backup(folder / "fork")
+    return path
+
+
+def refused_until_accepted(path: Path) -> None:
+    """The ledger in place is refused, whatever it is; accepted, the budget is spent."""
+    with pytest.raises(LedgerSetBack):
+        open_ledger(path)
+    accept_loss(path, translations={"ward": DOUBLING})
+    with open_ledger(path) as ledger:
+        assert ledger.remaining("ward", DOUBLING) == 0 and ledger.verify().sound
+
+
+def test_neither_of_two_histories_is_forgotten_when_one_takes_the_others_place(
+    forked: Path, folder: Path
+) -> None:
+    with raises(LedgerSetBack, reason="older"):
+        restore_ledger(folder / "backup", forked)
+    restore_ledger(folder / "backup", forked, lossy=True)
+    with pytest.raises(LedgerSetBack):
+        open_ledger(forked)
+    shutil.copy(forked, folder / "restored")
+    shutil.copy(folder / "fork", forked)  # the other one lacks what the witness had seen
+    with pytest.raises(LedgerSetBack):
+        open_ledger(forked)
+    shutil.copy(folder / "restored", forked)
+    refused_until_accepted(forked)
+
+
+def test_a_history_is_not_overwritten_while_the_witness_is_locked(
+    forked: Path, folder: Path
+) -> None:
+    (head,) = heads_folder().iterdir()
+    with head.open("rb") as stopped:
+        fcntl.flock(stopped, fcntl.LOCK_EX)
+        with raises(LedgerUnavailable, reason="locked"):
+            restore_ledger(folder / "backup", forked, lossy=True, wait=0.1)
+    with open_ledger(forked, inspect=True) as ledger:
+        assert ledger.spent("ward", DOUBLING) > 0.75  # what it had
+    with pytest.raises(LedgerSetBack):
+        open_ledger(forked)
+    restore_ledger(folder / "backup", forked, lossy=True)
+    refused_until_accepted(forked)
+
+
+@pytest.mark.parametrize("moment", ["before", "noted", "overwritten"])
+def test_kill_minus_9_while_a_history_is_overwritten_forgets_none(
+    forked: Path, folder: Path, moment: str
+) -> None:
+    child = os.fork()
+    if child == 0:
+        try:
+            restore_and_die(forked, folder / "backup", moment)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    with open_ledger(forked, inspect=True) as ledger:
+        assert (ledger.spent("ward", DOUBLING) == 0.75) == (moment == "overwritten")
+    with pytest.raises(LedgerSetBack):
+        open_ledger(forked)
+    restore_ledger(folder / "backup", forked, lossy=True)
+    refused_until_accepted(forked)
+
+
+def restore_and_die(path: Path, backup: Path, moment: str) -> None:
+    note = FileWitness.record
+
+    def die() -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def record(self: FileWitness, ledger: str, event: Anchor, seen: Anchor | None) -> None:
+        if moment == "noted":
+            note(self, ledger, event, seen)
+        die()
+
+    if moment != "overwritten":
+        FileWitness.record = record  # type: ignore[method-assign, assignment]
+    restore_ledger(backup, path, lossy=True)
+    die()
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_nothing_is_overwritten_if_others_have_moved_the_witness(
+    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, lost: bool
+) -> None:
+    with open_ledger(path) as ledger:
+        ledger.charge(charge("0.125"), DOUBLING)
+        ledger.backup(folder / "backup")
+        shutil.copy(folder / "backup", folder / "elsewhere")
+    with open_ledger(path, witness=False) as ledger:
+        ledger.charge(charge("0.25"), DOUBLING)
+    if lost:
+        (head,) = heads_folder().iterdir()
+        head.unlink()
+    note = FileWitness.record
+
+    def after_others(self: FileWitness, *arguments: object) -> object:
+        monkeypatch.setattr(FileWitness, "record", note)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LostWitness)
+            with open_ledger(folder / "elsewhere") as other:
+                other.charge(charge("0.5"), DOUBLING)
+        return note(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(FileWitness, "record", after_others)
+    with raises(LedgerUnavailable, reason="in use"):
+        restore_ledger(folder / "backup", path, lossy=True)
+    with open_ledger(path, inspect=True) as ledger:
+        assert ledger.spent("ward", DOUBLING) == 1.25  # as it was
+    with pytest.raises(LedgerSetBack):
+        open_ledger(path)
+    restore_ledger(folder / "backup", path, lossy=True)
+    refused_until_accepted(path)
 
 
 def test_nothing_is_put_back_while_others_have_the_ledger_open(

@@ -25,6 +25,7 @@ from takifugu.errors import (
     LedgerUnwritable,
     NotALedger,
 )
+from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events import replay
 from takifugu.ledger.events.event_chain import Anchor
 from takifugu.ledger.events.replay import Report
@@ -251,6 +252,8 @@ def _replace(
     """Write the copy over the ledger, in one transaction, while nobody else has it open.
 
     What the copy lacks is noted as seen, whatever has become of the witness: it has to be accepted.
+    It is noted first, so that nothing is overwritten if that fails, and so that at every moment in
+    between, a kill included, the file in place is refused or holds all that was ever noted.
     """
     with _connected(path, "rw", wait) as to:
         to.execute("PRAGMA locking_mode=EXCLUSIVE")  # kept until this connection ends
@@ -287,12 +290,33 @@ def _replace(
                 reason="no witness",
                 event=seq,
             )
-        if lacking and witness is not None and seen:
-            witness.record(whose, ends, noted)
+        if lacking and witness is not None:
+            if seen:
+                _note(witness, whose, ends, noted)
+            elif noted is not None and _has_copy(part, noted):
+                _note(witness, whose, _both(ends, noted), noted)
         with _connected(part, "ro") as from_:
             from_.backup(to)
-        if lacking and witness is not None and not seen and _has_copy(part, noted):
-            witness.record(whose, ends, noted)  # a fork of what the witness had seen
+
+
+def _note(witness: HeadWitness, whose: str, event: Anchor, noted: Anchor | None) -> None:
+    """Record what is about to be lost; refuse to lose it if others have recorded something."""
+    if witness.record(whose, event, noted) != event:
+        raise LedgerUnavailable(
+            "a copy of the ledger is in use elsewhere: it has just recorded an event in the"
+            f" witness {witness.name!r}; nothing was changed. Close it, then try again",
+            reason="in use",
+        )
+
+
+def _both(ends: Anchor, noted: Anchor) -> Anchor:
+    """What is noted where the ledger in place is another history than the witness has seen.
+
+    The copy has what was ``noted`` and the ledger has not: noted as the end of the one, the other
+    could take its place unseen. No history has an event with a hash of both, so that each of them
+    is refused until its owner accepts that the other is lost.
+    """
+    return Anchor(max(ends.seq, noted.seq + 1), chain.link(ends.hash, noted.hash))
 
 
 def _has(raw: sqlite3.Connection, noted: Anchor) -> bool:
