@@ -291,7 +291,7 @@ def restore_and_die(path: Path, backup: Path, moment: str) -> None:
         die()
 
     if moment != "overwritten":
-        FileWitness.record = record  # type: ignore[method-assign, assignment]
+        FileWitness.record = record  # type: ignore[method-assign]
     restore_ledger(backup, path, lossy=True)
     die()
 

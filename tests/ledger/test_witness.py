@@ -6,7 +6,7 @@ import shutil
 import signal
 import sqlite3
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from takifugu.ledger import (
     Anchor,
     Answer,
     Charge,
+    Event,
     Groups,
     Ledger,
     LostWitness,
@@ -223,6 +224,139 @@ def test_an_answer_is_shown_only_once_its_event_is_noted(
     shutil.copy(path.with_name("without"), path)
     with raises(LedgerSetBack, reason="older", event=5):
         open_ledger(path)
+
+
+def exported(ledger: Ledger) -> str:
+    place = Path(ledger.name).with_name("export")
+    ledger.export(place)
+    found = place.read_text(encoding="utf-8")
+    place.unlink()
+    return found
+
+
+def first_of(events: Iterator[Event]) -> str:
+    """What an interrupted reader has seen."""
+    try:
+        return str(next(events).body)
+    finally:
+        events.close()  # type: ignore[attr-defined]
+
+
+VIEWS: dict[str, Callable[[Ledger], str]] = {
+    "history": lambda ledger: str([event.body for event in ledger.history()]),
+    "history of answers": lambda ledger: first_of(ledger.history(kind="answer")),
+    "history of a dataset": lambda ledger: str([e.body for e in ledger.history("ward")]),
+    "the last": lambda ledger: first_of(ledger.history(last=1)),
+    "events": lambda ledger: str(ledger.events()),
+    "events of kinds": lambda ledger: str(ledger.events(kind=("charge", "answer"))),
+    "events before": lambda ledger: str(ledger.events(limit=1, before=6)),
+    "event": lambda ledger: str(ledger.event(5)),
+    "stored": lambda ledger: str(ledger.stored(4, 1)),
+    "export": exported,
+}
+
+
+@pytest.mark.parametrize("how", [{}, {"read_only": True}, {"inspect": True}], ids=str)
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_shows_an_answer_only_once_its_event_is_noted(
+    path: Path,
+    opened: Opener,
+    monkeypatch: pytest.MonkeyPatch,
+    view: str,
+    how: dict[str, bool],
+) -> None:
+    """Read in the history, lost with an older copy, it would be drawn again under its charge."""
+    one, other, asked = opened(path), opened(path, **how), charge("0.25")
+    receipt = one.charge(asked, DOUBLING, resume=True)
+    one.backup(path.with_name("without"))
+
+    def dies(*_: object) -> None:
+        raise LedgerUnwritable("no room for the note")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FileWitness, "record", dies)
+        with pytest.raises(LedgerUnwritable):
+            one.record_answer(receipt, "first")
+        with pytest.raises(LedgerUnwritable):
+            VIEWS[view](other)
+        assert not path.with_name("export").exists()
+    assert other.verify().witness == receipt.anchor
+    assert "first" in VIEWS[view](other)
+    assert other.verify().witness == other.head() and other.head().seq == 5
+    one.close()
+    other.close()
+    shutil.copy(path.with_name("without"), path)
+    with raises(LedgerSetBack, reason="older", event=5):
+        open_ledger(path)
+
+
+def test_a_view_notes_once_what_it_shows_and_only_answers(
+    path: Path, opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, reader = opened(path), opened(path, read_only=True)
+    notes, note = list[Anchor](), FileWitness.record
+
+    def forgets(_: FileWitness, _ledger: str, event: Anchor, _seen: Anchor | None) -> Anchor:
+        return event
+
+    def counted(
+        self: FileWitness, ledger: str, event: Anchor, seen: Anchor | None
+    ) -> Anchor | None:
+        notes.append(event)
+        return note(self, ledger, event, seen)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FileWitness, "record", forgets)
+        for _ in range(5):
+            one.record_answer(one.charge(charge("1/64"), DOUBLING), 1)
+        one.charge(charge("1/64"), DOUBLING)
+    monkeypatch.setattr(FileWitness, "record", counted)
+    assert len(list(reader.history(kind="charge"))) == len(reader.events(kind="charge")) == 7
+    assert reader.event(4) is not None and len(reader.stored(0, 4)) == 4 and not notes
+    assert len(list(reader.history())) == len(reader.events()) == reader.head().seq
+    assert notes == [reader.head()]
+
+
+def test_an_inspection_makes_no_record_and_shows_an_older_copy_as_it_is(
+    path: Path,
+) -> None:
+    with open_ledger(path) as ledger:
+        ledger.record_answer(ledger.charge(charge("0.25"), DOUBLING), "first")
+    shutil.copy(path, path.with_name("copy"))
+    set_back(path)
+    with open_ledger(path, inspect=True) as ledger:
+        noted = ledger.verify().witness
+        assert all("first" in view(ledger) for view in VIEWS.values())
+        assert ledger.verify().witness == noted != ledger.head()
+    (head,) = heads_folder().iterdir()
+    head.unlink()
+    with open_ledger(path, inspect=True) as ledger:
+        assert all("first" in view(ledger) for view in VIEWS.values())
+        assert ledger.verify().witness is None and not list(heads_folder().iterdir())
+
+
+def test_a_damaged_ledger_is_inspected_without_a_note(path: Path) -> None:
+    with open_ledger(path) as ledger:
+        noted = ledger.head()
+    with open_ledger(path, witness=False) as ledger:
+        ledger.record_answer(ledger.charge(charge("0.25"), DOUBLING), "first")
+    with sqlite3.connect(path) as raw:
+        raw.execute("UPDATE takifugu_events SET body = body || ' ' WHERE seq = ?", (noted.seq,))
+    raw.close()
+    with open_ledger(path, inspect=True) as ledger:
+        assert "first" in VIEWS["history"](ledger) and "first" in VIEWS["export"](ledger)
+
+
+def test_a_reader_without_a_record_is_told_what_makes_one(path: Path) -> None:
+    with open_ledger(path) as ledger:
+        ledger.record_answer(ledger.charge(charge("0.25"), DOUBLING), 1)
+    (head,) = heads_folder().iterdir()
+    head.unlink()
+    with pytest.warns(LostWitness, match="or the next answer that is shown, makes a new one"):
+        reader = open_ledger(path, read_only=True)
+    with reader:
+        assert reader.events(kind="charge") and not head.exists()
+        assert reader.events() and reader.verify().witness == reader.head()
 
 
 @pytest.mark.parametrize("left", ["charge", "abandoned"])

@@ -2,8 +2,8 @@
 
 import json
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
@@ -33,6 +33,8 @@ from takifugu.translation.protocol import LossTranslation
 
 _COUNTED = chain.events_where("dataset = :named OR kind = 'loss'")
 MOST_EVENTS = 10_000  # of one page
+ANSWER = "answer"  # the kind of event whose loss would let a charge be answered twice
+_LATEST = "ORDER BY seq DESC LIMIT 1"
 _STORED = chain.events_where("seq > :after", "ORDER BY seq LIMIT :most")
 EPSILON = Pure(0)  # a loss in ε, the currency that is meant by default
 
@@ -211,12 +213,17 @@ class LedgerViews(OpenStore):
         if not all(map(askable, values.values())):
             return  # no event has such a name
         chosen = " AND ".join(["seq > 0", *(f"{column} = :{column}" for column in values)])
-        with self._store.unguarded() as connection:
+        with self._read(answers=kind in (None, ANSWER)) as connection:
             if last is not None:
                 latest = chain.events_where(chosen, "ORDER BY seq DESC LIMIT :most")
                 rows = latest.all(connection, values | {"most": last})
-                yield from map(chain.read, reversed(rows))
+                events = tuple(map(chain.read, reversed(rows)))
+                _show(connection, events)
+                self._store.note(connection)  # before the first is out
+                yield from events
                 return
+            if kind in (None, ANSWER):
+                self._note_answers(connection, chosen, values)
             with closing(chain.events_where(chosen).stream(connection, values)) as found:
                 yield from map(chain.read, found)
 
@@ -269,15 +276,32 @@ class LedgerViews(OpenStore):
             chosen.append("seq < :before")
             order = "ORDER BY seq DESC LIMIT :most"
         page = chain.events_where(" AND ".join(chosen), order)
-        with self._store.unguarded() as connection:
-            return tuple(map(chain.read, page.all(connection, values)))
+        with self._read(answers=kind is None or ANSWER in kinds) as connection:
+            events = tuple(map(chain.read, page.all(connection, values)))
+            _show(connection, events)
+            return events
 
     def event(self, seq: int) -> Event | None:
         """One event, checked against the hash of the one before it; None if there is none."""
-        with self._store.unguarded() as connection:
-            if not 0 < seq <= chain.head(connection).seq:
-                return None
-            return chain.one(connection, seq)
+        for answers in (False, True):  # of most events the witness need not be asked
+            with self._read(answers=answers) as connection:
+                if not 0 < seq <= chain.head(connection).seq:
+                    return None
+                found = chain.one(connection, seq)
+                if answers or found.kind != ANSWER:
+                    _show(connection, [found])
+                    return found
+        raise AssertionError("unreachable")
+
+    def _read(self, *, answers: bool) -> AbstractContextManager[Connection]:
+        """A transaction to show events in; those without answers are no matter of the witness."""
+        return self._store.reading() if answers else self._store.unguarded()
+
+    def _note_answers(self, connection: Connection, chosen: str, values: dict[str, Any]) -> None:
+        """Have the witness know every answer among events that are shown one after another."""
+        answers = chain.events_where(f"{chosen} AND kind = '{ANSWER}'", _LATEST)
+        _show(connection, answers.all(connection, values))
+        self._store.note(connection)
 
     def answered(self, charges: Sequence[int]) -> frozenset[int]:
         """Of these charges, by number, those whose answer was recorded."""
@@ -286,8 +310,9 @@ class LedgerViews(OpenStore):
 
     def stored(self, after: int, most: int) -> tuple[tuple[int, str, str], ...]:
         """The first events after a number, as they are stored: number, hash, text of the body."""
-        with self._store.unguarded() as connection:
+        with self._read(answers=True) as connection:
             rows = _STORED.all(connection, {"after": after, "most": most})
+            _show(connection, rows)
         return tuple((row.seq, row.hash, row.body) for row in rows)
 
     def head(self) -> Anchor:
@@ -314,7 +339,8 @@ class LedgerViews(OpenStore):
 
     def export(self, path: str | Path) -> int:
         """Write every event as a line of JSON, hash first; how many there are."""
-        with self._store.unguarded() as connection:
+        with self._read(answers=True) as connection:
+            self._note_answers(connection, "seq > 0", {})
             return _export(connection, Path(path))
 
 
@@ -322,6 +348,13 @@ def _book(found: dict[str, Book], dataset: str, analyst: str | None) -> Book:
     if WHOLE not in found and (analyst or WHOLE) not in found:
         raise NoBudget(dataset)
     return found.get(analyst or WHOLE) or found[WHOLE].of(analyst or WHOLE)
+
+
+def _show(connection: Connection, found: Iterable[Any]) -> None:
+    """The answers among events, or rows of them, are to be shown: their witness must know them."""
+    for event in found:
+        if event.kind == ANSWER:
+            chain.show(connection, event.seq)
 
 
 def _export(connection: Connection, path: Path) -> int:

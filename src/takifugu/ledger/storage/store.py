@@ -79,17 +79,29 @@ class Store:
         """A transaction that sees one moment of the ledger and blocks nobody.
 
         Whoever wrote an event may have died before its witness knew it. One that is to be shown
-        (`event_chain.show`) is recorded before this is left.
+        (`event_chain.show`) is recorded before this is left, or by `note` before that.
         """
         guard = self.guard
         noted = None if guard is None else guard.noted()  # before what is seen
         with self.unguarded() as connection:
             if guard is not None:
                 guard.compare(connection, noted)
+            work = transaction_state(connection)
+            work.seen = noted
             yield connection
-            event = None if guard is None else guard.unknown(connection, noted)
+            event = None if guard is None else guard.unknown(connection, work.seen)
         if guard is not None and event is not None:
-            guard.advance(event, noted, self.unguarded)
+            guard.advance(event, work.seen, self.unguarded)
+
+    def note(self, connection: Connection) -> None:
+        """Record now what is to be shown while a transaction of `reading` goes on."""
+        if self.guard is None:
+            return
+        work = transaction_state(connection)
+        event = self.guard.unknown(connection, work.seen)
+        if event is not None:
+            self.guard.advance(event, work.seen, self.unguarded)
+            work.seen = event
 
     @contextlib.contextmanager
     def unguarded(self) -> Iterator[Connection]:

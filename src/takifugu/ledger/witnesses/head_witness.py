@@ -7,8 +7,12 @@ the owner names. They are compared when a ledger is opened, whenever it is read 
 before anything is written; a charge is acknowledged only when its event is recorded. The order is
 always: commit, record, acknowledge. A crash in between leaves the witness behind the ledger, which
 does no harm: the recorded event is still there, and the record is brought forward, at the latest
-before anybody is shown an answer, or given a receipt, that others wrote and did not record. (Else
-the answer could be lost with an older copy that nobody notices, and drawn again under its charge.)
+before a ledger shows an answer, or gives a receipt, that others wrote and did not record: by itself
+or among the events of its history or an export, also where it was opened read-only. (Else the
+answer could be lost with an older copy that nobody notices, and drawn again under its charge.) If
+that cannot be recorded, the answer is not shown. Where a ledger is only inspected, a record is
+brought forward likewise, but none is made: a ledger that has none there, that lacks what was
+recorded or that is damaged is shown as it is. A backup is a ledger, not an answer that is shown.
 Of several processes that record, one that comes late finds a later event, checks that its own
 ledger has it, and leaves it.
 
@@ -63,7 +67,7 @@ class Guard:
 
     Attributes:
         witness: None if the owner chose to have none: every event then says so.
-        lenient: Whether a ledger that was set back may be inspected; nothing is written then.
+        lenient: Whether a ledger that was set back may be inspected; nothing is written to it then.
     """
 
     def __init__(
@@ -102,7 +106,9 @@ class Guard:
     def unknown(self, connection: Connection, noted: Anchor | None) -> Anchor | None:
         """The head, if an event is to be shown that could be lost unnoticed; None otherwise."""
         shown = transaction_state(connection).shown
-        if not shown or self.lenient or self.witness is None:
+        if not shown or self.witness is None:
+            return None
+        if self.lenient and not _follows(connection, noted):
             return None
         if noted is not None and noted.seq >= shown and _has(connection, noted):
             return None
@@ -132,7 +138,8 @@ class Guard:
         last = chain.head(connection)
         if last.seq > 1 and not self._warned and self.witness is not None:
             self._warned = True
-            done = "a new one is made" if self._writes else "the next charge makes a new one"
+            later = "the next charge, or the next answer that is shown, makes a new one"
+            done = "a new one is made" if self._writes else later
             warnings.warn(
                 f"ledger {self._name!r} has {last.seq} events but no witness in"
                 f" {self.witness.name}: {done}. If this user has opened the ledger before, make"
@@ -166,6 +173,14 @@ class Guard:
 def holds(connection: Connection, noted: Anchor) -> bool:
     """Whether the chain has the event that was ``noted``, or accepted its loss."""
     return _has(connection, noted) or _accepted(connection, noted)
+
+
+def _follows(connection: Connection, noted: Anchor | None) -> bool:
+    """Whether a ledger, which may be damaged, goes on from what was ``noted``."""
+    try:
+        return noted is not None and holds(connection, noted)
+    except LedgerDamaged:
+        return False
 
 
 def _has(connection: Connection, noted: Anchor) -> bool:
