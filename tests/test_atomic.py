@@ -15,6 +15,8 @@ from takifugu._atomic import read_unpacked, read_whole, real_path, whole_file, w
 from takifugu.errors import InvalidFile, TakifuguError
 from takifugu.ledger import open_ledger, restore_ledger
 from takifugu.priors import MarkovChain, read_prior, write_prior
+from takifugu.priors.bif import read_bif
+from takifugu.priors.contacts import read_contacts
 from takifugu.project.project import init_project
 from tests.raising import raises
 
@@ -173,3 +175,14 @@ def test_a_packed_file_is_unpacked_up_to_a_limit(
         read_unpacked(path, field="list")
     with raises(InvalidFile, reason="unreadable"):
         read_unpacked(device(tmp_path))
+
+
+def test_a_file_that_an_error_calls_by_its_name_is_named_once(tmp_path: Path) -> None:
+    path = tmp_path / "d.bif"
+    for read in (read_bif, read_contacts):
+        with raises(InvalidFile, field="d.bif", reason="missing") as caught:
+            read(path)
+        assert str(caught.value).startswith("`d.bif` cannot be read (it does not exist); it must")
+    with raises(InvalidFile, field="list", reason="missing") as caught:
+        read_unpacked(path, field="list")
+    assert str(caught.value).startswith(f"`list` {path} cannot be read")

@@ -226,7 +226,7 @@ def read_unpacked(path: Path, *, field: str | None = None, needed: str = "be a f
 
 
 def _unreadable(path: Path, field: str | None, needed: str, why: str, reason: str) -> InvalidFile:
-    named = "" if field is None else f"{path} "
+    named = "" if field in (None, path.name) else f"{path} "
     return InvalidFile(
         field or str(path), given=f"{named}cannot be read ({why})", needed=needed, reason=reason
     )
