@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
@@ -21,14 +22,16 @@ from unittest.mock import patch
 import numpy as np
 
 from takifugu.errors import LedgerUnavailable, LedgerUnwritable
-from takifugu.ledger import Anchor, Ledger, Receipt, open_ledger
+from takifugu.ledger import Anchor, Charge, Ledger, Receipt, open_ledger
+from takifugu.ledger.charge_values import loss_body
 from takifugu.ledger.storage import migrations
 from takifugu.ledger.storage.statement import Connection, Statement
 from takifugu.ledger.witnesses.file_witness import FileWitness
+from takifugu.losses import Pure
 from tests.ledger.charges import Doubling
 from torture.kills import disks, jobs, migrating, stopped, torn
 from torture.kills.__main__ import facts
-from torture.kills.jobs import Kind, Place, draw, release, releasing, resuming
+from torture.kills.jobs import Kind, Place, asking, draw, release, releasing, resuming
 from torture.kills.scenarios import SCENARIOS, NotHere, Setting
 from torture.kills.storms import Outcome, folder_for, run_storm
 from torture.kills.strikes import Notes
@@ -118,7 +121,7 @@ def shown_first(ledger: Ledger, wanted: Any, place: Place, rng: Any, say: Notes)
     time.sleep(0.005)
     say("now", "charge")
     receipt = ledger.charge(wanted, place.translation)
-    say("charged", wanted.key, receipt.anchor.seq, receipt.anchor.hash)
+    jobs.acknowledge(receipt, wanted, say)
 
 
 class Cheap(Doubling):
@@ -131,6 +134,17 @@ class Cheap(Doubling):
     def to_dp(self, pufferfish: float, /) -> float:
         """Too much."""
         return pufferfish
+
+
+def thousandths() -> Any:
+    """Events that say a thousandth of each loss."""
+    inner = Charge.body
+
+    def body(self: Charge) -> dict[str, Any]:
+        assert isinstance(self.loss, Pure)
+        return inner(self) | {"loss": loss_body(Pure(self.loss.epsilon / 1000))}
+
+    return patch.object(Charge, "body", body)
 
 
 class StepByStep:
@@ -235,7 +249,10 @@ def storm_with(fault: str, rng: np.random.Generator) -> Outcome:
     kinds = {"release": Kind(lambda place, own: releasing(place, own, how), 1, 12_000, 400)}
     if fault == "forgetful":
         kinds = {"resume": Kind(resuming, 1)}
-    with folder_for(rng) as folder:
+    if fault == "thousandths of sessions":
+        kinds = {"session": Kind(asking, 1, calls=60_000, kernel=600)}
+    few = thousandths() if fault.startswith("thousandths") else nullcontext()
+    with folder_for(rng) as folder, few:
         place = Place(str(folder / "ward.ledger"), folder)
         if fault in openers:
             place = replace(place, opener=opened_with(openers[fault]))
