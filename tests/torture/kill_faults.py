@@ -21,7 +21,14 @@ from unittest.mock import patch
 
 import numpy as np
 
-from takifugu.errors import LedgerUnavailable, LedgerUnwritable
+from takifugu.errors import (
+    BudgetExceeded,
+    LedgerDamaged,
+    LedgerUnavailable,
+    LedgerUnwritable,
+    TakifuguError,
+    TooLarge,
+)
 from takifugu.ledger import Anchor, Charge, Ledger, Receipt, open_ledger
 from takifugu.ledger.charge_values import loss_body
 from takifugu.ledger.storage import migrations
@@ -31,10 +38,11 @@ from takifugu.losses import Pure
 from tests.ledger.charges import Doubling
 from torture.kills import disks, jobs, migrating, stopped, torn
 from torture.kills.__main__ import facts
+from torture.kills.accounts import Acknowledged
 from torture.kills.jobs import Kind, Place, asking, draw, release, releasing, resuming
 from torture.kills.scenarios import SCENARIOS, NotHere, Setting
-from torture.kills.storms import Outcome, folder_for, run_storm
-from torture.kills.strikes import Notes
+from torture.kills.storms import Outcome, folder_for, run_storm, settle
+from torture.kills.strikes import Notes, alone
 
 KILLS = 16
 
@@ -180,6 +188,67 @@ def without_a_witness(rng: np.random.Generator) -> Outcome:
     return done
 
 
+def after_a_tear(error: TakifuguError) -> Callable[..., Ledger]:
+    """Opens ledgers, but none whose files may have been torn."""
+
+    def opener(*given: Any, **options: Any) -> Ledger:
+        if options.get("wait") == 5:
+            raise error
+        return open_ledger(*given, **options)
+
+    return opener
+
+
+def torn_once(opener: Callable[..., Ledger], rng: np.random.Generator) -> Outcome:
+    """Files that are left as they were."""
+    with folder_for(rng) as folder:
+        place = Place(str(folder / "ward.ledger"), folder, True, opener)
+        return torn.run_torn(place, rng, (torn.leave,))
+
+
+def slow(ledger: Ledger) -> None:
+    """Wait for nobody."""
+    really = ledger.charge
+
+    def charge(*given: Any, **options: Any) -> Receipt:
+        time.sleep(1.5)
+        return really(*given, **options)
+
+    _set(ledger, "charge", charge)
+
+
+def miserly(ledger: Ledger) -> None:
+    """Refuse every charge."""
+
+    def charge(*_: Any, **__: Any) -> Receipt:
+        none: Any = {"analyst": None, "currency": "epsilon", "left": Fraction(0)}
+        raise BudgetExceeded("stays", dataset="ward", needs=Fraction(1), **none)
+
+    _set(ledger, "charge", charge)
+
+
+def gone(ledger: Ledger) -> None:
+    """End without a word at a charge."""
+    _set(ledger, "charge", lambda *_, **__: os._exit(0))
+
+
+def uncounted(ledger: Ledger) -> None:
+    """Have no account of anything."""
+    _set(ledger, "positions", lambda: ())
+
+
+SETTLING = {"slow": slow, "miserly": miserly, "gone": gone, "uncounted": uncounted}
+
+
+def settled(fault: str, rng: np.random.Generator) -> Outcome:
+    """A new ledger that is charged when everybody is dead; a second must be enough."""
+    with folder_for(rng) as folder:
+        place = Place(str(folder / "ward.ledger"), folder)
+        alone(lambda _: jobs.make(place, 1000))
+        faulty = replace(place, opener=opened_with(SETTLING[fault]))
+        return Outcome(faults=settle(faulty, Acknowledged(), 1000, longest=1.0))
+
+
 def endless(rng: np.random.Generator) -> Outcome:
     """A lock that is waited for without an end."""
 
@@ -235,6 +304,12 @@ def planted(fault: str, rng: np.random.Generator) -> Outcome:
         return without_a_witness(rng)
     if fault == "endless":
         return endless(rng)
+    if fault == "never opens":
+        return torn_once(after_a_tear(LedgerDamaged("damaged", reason="storage")), rng)
+    if fault == "another error":
+        return torn_once(after_a_tear(TooLarge("too large")), rng)
+    if fault in SETTLING:
+        return settled(fault, rng)
     if fault == "careless":
         with folder_for(rng) as folder:
             place = Place(str(folder / "ward.ledger"), folder, opener=opened_with(careless))

@@ -22,6 +22,7 @@ from torture.kills.accounts import (
     copies,
     faults,
 )
+from torture.kills.serving import outcome_of
 from torture.kills.strikes import Child, Strike
 from torture.part_report import ROOT
 
@@ -65,12 +66,24 @@ PLANTED = {
     "no witness": LOST,
     "endless": STALE,
     "careless": LOST,
+    "never opens": OTHER,
+    "another error": OTHER,
+    "slow": STALE,
+    "gone": STALE,
+    "miserly": OTHER,
+    "uncounted": OVERSPENT,
     "thousandths": OVERSPENT,
     "thousandths of sessions": OVERSPENT,
 }
 WORDS = {  # of a fault that also has other consequences
     "hasty": "was acknowledged and is not in the ledger",
     "thousandths of sessions": "a session lost",
+    "never opens": "nothing acknowledged was torn",
+    "another error": "an error that says nothing of it",
+    "slow": "nobody is left, and a charge took",
+    "gone": "neither made nor refused",
+    "miserly": "that fits into the budget was refused",
+    "uncounted": "ward: the ledger counts 0",
 }
 SMALL = {
     "lock holders stopped": 2,
@@ -114,6 +127,14 @@ def test_disks_clocks_and_processes_that_stop_lose_nothing(tmp_path: Path) -> No
             continue
         assert not found["faults"], (name, found)
         assert found["kills"] >= SMALL[name]
+
+
+def test_kills_of_a_server_are_those_that_were_done() -> None:
+    notes: list[list[Any]] = [["killed", "server"], ["killed", "worker"], ["killed", "server"]]
+    done = outcome_of(Child("alone", Strike("none"), 0, 0, notes=notes))
+    assert done.kills == 3 and not done.faults
+    assert done.details == {"servers killed": 2, "all workers killed": 1}
+    assert not outcome_of(Child("alone", Strike("none"), 0, 0)).kills
 
 
 # --- the comparison itself ---
