@@ -240,6 +240,15 @@ def test_a_damaged_page_is_found(path: Path) -> None:
         ledger.charge(charge("0.25"), DOUBLING)
 
 
+def test_text_that_is_none_any_more_is_damage_and_is_not_quoted(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b'"query":{"name":"stays"}', b'"query":{"name":"st\xc3(s"}'))
+    with raises(LedgerDamaged, reason="storage") as raised, open_ledger(path) as ledger:
+        ledger.verify()
+    assert "what should be text is not" in str(raised.value)
+    assert "query" not in str(raised.value)
+
+
 @pytest.mark.parametrize(
     ("where", "reason"),
     [

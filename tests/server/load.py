@@ -124,9 +124,15 @@ class KilledServer:
         found = []
         for entry in Path("/proc").glob("[0-9]*/stat"):
             with contextlib.suppress(OSError, ValueError):
-                if int(entry.read_text().rpartition(")")[2].split()[1]) == self.pid:
+                state, parent = entry.read_text().rpartition(")")[2].split()[:2]
+                if int(parent) == self.pid and state != "Z":
                     found.append(int(entry.parent.name))
         return found
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended by itself."""
+        return self._process is not None and self._process.poll() is None
 
     def kill(self) -> None:
         """End it as a power cut would, and start it again."""
@@ -152,6 +158,7 @@ class Trial:
     wide: bool = False  # whether everybody asks about every row
     tally: Tally = field(default_factory=Tally)
     stop: Event = field(default_factory=Event)
+    killed: list[str] = field(default_factory=list)  # what was killed while it ran
 
     def query(self, number: int, turn: int) -> QueryOptions:
         """What an analyst asks in a turn: a few days of one zone, or what everybody asks then."""
@@ -327,15 +334,20 @@ def run(
     for number, what in enumerate(plan):
         _progress(found, int(rng.integers(0, 4)))
         time.sleep(float(rng.uniform(0, 0.5)))
+        struck = True
         if what == "server":
+            struck = found.server.running
             found.server.kill()
         elif what == "worker":
+            struck = False
             for worker in found.server.workers:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(worker, signal.SIGKILL)
+                    struck = True
         elif cluster is not None:
             (cluster.stop if rng.uniform() < 0.5 else cluster.kill)()
             cluster.revive()
+        found.killed += [what] * struck
         if number % 10 == 9:
             say(f"{number + 1} of {len(plan)} killed; {found.tally.done} answered or refused")
     if most is None:

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
@@ -20,18 +21,28 @@ from unittest.mock import patch
 
 import numpy as np
 
-from takifugu.errors import LedgerUnavailable, LedgerUnwritable
-from takifugu.ledger import Anchor, Ledger, Receipt, open_ledger
+from takifugu.errors import (
+    BudgetExceeded,
+    LedgerDamaged,
+    LedgerUnavailable,
+    LedgerUnwritable,
+    TakifuguError,
+    TooLarge,
+)
+from takifugu.ledger import Anchor, Charge, Ledger, Receipt, open_ledger
+from takifugu.ledger.charge_values import loss_body
 from takifugu.ledger.storage import migrations
 from takifugu.ledger.storage.statement import Connection, Statement
 from takifugu.ledger.witnesses.file_witness import FileWitness
+from takifugu.losses import Pure
 from tests.ledger.charges import Doubling
 from torture.kills import disks, jobs, migrating, stopped, torn
 from torture.kills.__main__ import facts
-from torture.kills.jobs import Kind, Place, draw, release, releasing, resuming
+from torture.kills.accounts import Acknowledged
+from torture.kills.jobs import Kind, Place, asking, draw, release, releasing, resuming
 from torture.kills.scenarios import SCENARIOS, NotHere, Setting
-from torture.kills.storms import Outcome, folder_for, run_storm
-from torture.kills.strikes import Notes
+from torture.kills.storms import Outcome, folder_for, run_storm, settle
+from torture.kills.strikes import Notes, alone
 
 KILLS = 16
 
@@ -118,7 +129,7 @@ def shown_first(ledger: Ledger, wanted: Any, place: Place, rng: Any, say: Notes)
     time.sleep(0.005)
     say("now", "charge")
     receipt = ledger.charge(wanted, place.translation)
-    say("charged", wanted.key, receipt.anchor.seq, receipt.anchor.hash)
+    jobs.acknowledge(receipt, wanted, say)
 
 
 class Cheap(Doubling):
@@ -131,6 +142,17 @@ class Cheap(Doubling):
     def to_dp(self, pufferfish: float, /) -> float:
         """Too much."""
         return pufferfish
+
+
+def thousandths() -> Any:
+    """Events that say a thousandth of each loss."""
+    inner = Charge.body
+
+    def body(self: Charge) -> dict[str, Any]:
+        assert isinstance(self.loss, Pure)
+        return inner(self) | {"loss": loss_body(Pure(self.loss.epsilon / 1000))}
+
+    return patch.object(Charge, "body", body)
 
 
 class StepByStep:
@@ -164,6 +186,67 @@ def without_a_witness(rng: np.random.Generator) -> Outcome:
             place = Place(str(own / "ward.ledger"), own, False)
             done.add(torn.run_torn(place, rng, (torn.drop_log,)))
     return done
+
+
+def after_a_tear(error: TakifuguError) -> Callable[..., Ledger]:
+    """Opens ledgers, but none whose files may have been torn."""
+
+    def opener(*given: Any, **options: Any) -> Ledger:
+        if options.get("wait") == 5:
+            raise error
+        return open_ledger(*given, **options)
+
+    return opener
+
+
+def torn_once(opener: Callable[..., Ledger], rng: np.random.Generator) -> Outcome:
+    """Files that are left as they were."""
+    with folder_for(rng) as folder:
+        place = Place(str(folder / "ward.ledger"), folder, True, opener)
+        return torn.run_torn(place, rng, (torn.leave,))
+
+
+def slow(ledger: Ledger) -> None:
+    """Wait for nobody."""
+    really = ledger.charge
+
+    def charge(*given: Any, **options: Any) -> Receipt:
+        time.sleep(1.5)
+        return really(*given, **options)
+
+    _set(ledger, "charge", charge)
+
+
+def miserly(ledger: Ledger) -> None:
+    """Refuse every charge."""
+
+    def charge(*_: Any, **__: Any) -> Receipt:
+        none: Any = {"analyst": None, "currency": "epsilon", "left": Fraction(0)}
+        raise BudgetExceeded("stays", dataset="ward", needs=Fraction(1), **none)
+
+    _set(ledger, "charge", charge)
+
+
+def gone(ledger: Ledger) -> None:
+    """End without a word at a charge."""
+    _set(ledger, "charge", lambda *_, **__: os._exit(0))
+
+
+def uncounted(ledger: Ledger) -> None:
+    """Have no account of anything."""
+    _set(ledger, "positions", lambda: ())
+
+
+SETTLING = {"slow": slow, "miserly": miserly, "gone": gone, "uncounted": uncounted}
+
+
+def settled(fault: str, rng: np.random.Generator) -> Outcome:
+    """A new ledger that is charged when everybody is dead; a second must be enough."""
+    with folder_for(rng) as folder:
+        place = Place(str(folder / "ward.ledger"), folder)
+        alone(lambda _: jobs.make(place, 1000))
+        faulty = replace(place, opener=opened_with(SETTLING[fault]))
+        return Outcome(faults=settle(faulty, Acknowledged(), 1000, longest=1.0))
 
 
 def endless(rng: np.random.Generator) -> Outcome:
@@ -221,6 +304,12 @@ def planted(fault: str, rng: np.random.Generator) -> Outcome:
         return without_a_witness(rng)
     if fault == "endless":
         return endless(rng)
+    if fault == "never opens":
+        return torn_once(after_a_tear(LedgerDamaged("damaged", reason="storage")), rng)
+    if fault == "another error":
+        return torn_once(after_a_tear(TooLarge("too large")), rng)
+    if fault in SETTLING:
+        return settled(fault, rng)
     if fault == "careless":
         with folder_for(rng) as folder:
             place = Place(str(folder / "ward.ledger"), folder, opener=opened_with(careless))
@@ -235,7 +324,10 @@ def storm_with(fault: str, rng: np.random.Generator) -> Outcome:
     kinds = {"release": Kind(lambda place, own: releasing(place, own, how), 1, 12_000, 400)}
     if fault == "forgetful":
         kinds = {"resume": Kind(resuming, 1)}
-    with folder_for(rng) as folder:
+    if fault == "thousandths of sessions":
+        kinds = {"session": Kind(asking, 1, calls=60_000, kernel=600)}
+    few = thousandths() if fault.startswith("thousandths") else nullcontext()
+    with folder_for(rng) as folder, few:
         place = Place(str(folder / "ward.ledger"), folder)
         if fault in openers:
             place = replace(place, opener=opened_with(openers[fault]))

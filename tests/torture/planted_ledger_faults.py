@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from fractions import Fraction
 from typing import Any
 from unittest import mock
 
 from takifugu.ledger import Charge, Ledger
 from takifugu.ledger.accounts import account
 from takifugu.ledger.accounts.frontier import ZERO
+from takifugu.ledger.accounts.limits import Limit
 from takifugu.ledger.charge_values import loss_body
 from takifugu.ledger.entries_read import BEGINNING, END, cell_names
 from takifugu.ledger.witnesses import head_witness
@@ -75,6 +77,15 @@ def accept_a_rollback() -> AbstractContextManager[Any]:
     return mock.patch.object(head_witness, "holds", return_value=True)
 
 
+def admit_a_tenth_more() -> AbstractContextManager[Any]:
+    inner = Limit.__init__
+
+    def init(self: Limit, translation: Any, epsilon: Fraction, delta: Fraction) -> None:
+        inner(self, translation, epsilon * Fraction(11, 10), delta)
+
+    return mock.patch.object(Limit, "__init__", init)
+
+
 LEDGER_FAULTS: dict[str, Planted] = {
     "every seventh charge is 0": drop_every_seventh_charge,
     "every seventh charge is not written": acknowledge_without_writing,
@@ -82,4 +93,5 @@ LEDGER_FAULTS: dict[str, Planted] = {
     "a window ends too early": end_windows_too_early,
     "an edit forgets": forget_at_an_edit,
     "a rollback is accepted": accept_a_rollback,
+    "a tenth more is admitted": admit_a_tenth_more,
 }

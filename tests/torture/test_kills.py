@@ -22,6 +22,7 @@ from torture.kills.accounts import (
     copies,
     faults,
 )
+from torture.kills.serving import outcome_of
 from torture.kills.strikes import Child, Strike
 from torture.part_report import ROOT
 
@@ -65,6 +66,24 @@ PLANTED = {
     "no witness": LOST,
     "endless": STALE,
     "careless": LOST,
+    "never opens": OTHER,
+    "another error": OTHER,
+    "slow": STALE,
+    "gone": STALE,
+    "miserly": OTHER,
+    "uncounted": OVERSPENT,
+    "thousandths": OVERSPENT,
+    "thousandths of sessions": OVERSPENT,
+}
+WORDS = {  # of a fault that also has other consequences
+    "hasty": "was acknowledged and is not in the ledger",
+    "thousandths of sessions": "a session lost",
+    "never opens": "nothing acknowledged was torn",
+    "another error": "an error that says nothing of it",
+    "slow": "nobody is left, and a charge took",
+    "gone": "neither made nor refused",
+    "miserly": "that fits into the budget was refused",
+    "uncounted": "ward: the ledger counts 0",
 }
 SMALL = {
     "lock holders stopped": 2,
@@ -95,8 +114,8 @@ def seen(fault: str, found: dict[str, Any]) -> bool:
     if fault == "halfway":  # of several kinds, by where it was struck
         return bool(found["faults"])
     texts = [what for _, what in found["faults"]]
-    lost = any(what.endswith("was acknowledged and is not in the ledger") for what in texts)
-    return found["counted"][PLANTED[fault]] > 0 and (fault != "hasty" or lost)
+    words = WORDS.get(fault, "")
+    return found["counted"][PLANTED[fault]] > 0 and any(words in what for what in texts)
 
 
 def test_disks_clocks_and_processes_that_stop_lose_nothing(tmp_path: Path) -> None:
@@ -108,6 +127,14 @@ def test_disks_clocks_and_processes_that_stop_lose_nothing(tmp_path: Path) -> No
             continue
         assert not found["faults"], (name, found)
         assert found["kills"] >= SMALL[name]
+
+
+def test_kills_of_a_server_are_those_that_were_done() -> None:
+    notes: list[list[Any]] = [["killed", "server"], ["killed", "worker"], ["killed", "server"]]
+    done = outcome_of(Child("alone", Strike("none"), 0, 0, notes=notes))
+    assert done.kills == 3 and not done.faults
+    assert done.details == {"servers killed": 2, "all workers killed": 1}
+    assert not outcome_of(Child("alone", Strike("none"), 0, 0)).kills
 
 
 # --- the comparison itself ---
@@ -133,10 +160,10 @@ def paid(seq: int, key: str, **others: Any) -> PlainEvent:
 EVENTS = (event(1, "created"), paid(2, "a"), event(3, "answer", charge=2, answer=7))
 SAID: tuple[list[Any], ...] = (
     ["now", "charge"],
-    ["charged", "a", 2, "hash 2"],
+    ["charged", "a", 2, "hash 2", "1/4", None, None],
     ["shown", "a", 7],
     ["recorded", "a", 7],
-    ["answered", 2, "hash 2", 3],
+    ["answered", 2, "hash 2", 3, "1/4"],
 )
 
 
@@ -153,15 +180,19 @@ def test_accounts_that_agree_have_no_faults() -> None:
 @pytest.mark.parametrize(
     ("events", "said", "kind"),
     [
-        (EVENTS, ["charged", "b", 4, "hash 4"], LOST),
-        (EVENTS, ["charged", "a", 2, "another"], LOST),
+        (EVENTS, ["charged", "b", 4, "hash 4", "1/4", None, None], LOST),
+        (EVENTS, ["charged", "a", 2, "another", "1/4", None, None], LOST),
+        (EVENTS, ["charged", "a", 2, "hash 2", "1/2", None, None], OVERSPENT),
+        (EVENTS, ["charged", "a", 2, "hash 2", "1/4", [0, 2], None], OVERSPENT),
+        (EVENTS, ["charged", "a", 2, "hash 2", "1/4", None, [["country"], [["de"]]]], OVERSPENT),
+        (EVENTS, ["answered", 2, "hash 2", 3, "1/2"], OVERSPENT),
         (EVENTS, ["recorded", "a", 8], LOST),
-        (EVENTS, ["answered", 2, "hash 2", 9], LOST),
+        (EVENTS, ["answered", 2, "hash 2", 9, "1/4"], LOST),
         (EVENTS[:2], [], LOST),
         ((*EVENTS, paid(5, "b")), [], LOST),
         (EVENTS, ["shown", "b", 1], UNPAID),
         (EVENTS, ["shown", "a", 8], UNPAID),
-        (EVENTS, ["answered", 9, "hash 9", 10], UNPAID),
+        (EVENTS, ["answered", 9, "hash 9", 10, "1/4"], UNPAID),
         ((*EVENTS, event(4, "answer", charge=9, answer=1)), [], UNPAID),
         ((*EVENTS, paid(4, "b", query={"name": "a"}, question="a")), [], TWICE),
         ((*EVENTS, event(4, "answer", charge=2, answer=7)), [], TWICE),

@@ -13,9 +13,17 @@ from tests.torture.planted_ledger_faults import LEDGER_FAULTS
 from tests.torture.planted_release_faults import RELEASE_FAULTS, in_this_process
 from tests.torture.played_machines import played
 from torture import models
-from torture.models.counted_machine import CRASHED, DONE, NOTICED, CountedMachine, Violation, must
+from torture.models.counted_machine import (
+    CRASHED,
+    DONE,
+    NOTICED,
+    CountedMachine,
+    Tally,
+    Violation,
+    must,
+)
 from torture.models.ledger_files import LedgerMachine
-from torture.models.ledger_model import Reads
+from torture.models.ledger_model import WORTHS, Reads
 from torture.models.machine_runs import run_machine, run_rounds
 from torture.part_report import Report
 
@@ -45,6 +53,46 @@ def test_a_charge_that_nobody_was_told_of_is_missed_by_nobody_until_somebody_is(
         machine.no_cell_has_lost_more_than_is_counted()
     finally:
         machine.teardown()
+
+
+def test_an_edit_that_takes_what_nobody_was_told_of_is_not_said_to_be_noticed() -> None:
+    machine = LedgerMachine()
+    machine.tally = Tally()  # type: ignore[misc]
+    wanted: dict[str, Any] = {"key": "first", "kind": 0, "size": Fraction(1, 20)}
+    reads = Reads(None, None, (), frozenset(), "usual", "UTC")
+    try:
+        machine.begin(worth="sums", delta=False, unit="step")
+        machine.no_cell_has_lost_more_than_is_counted()
+        machine.request(handle=0, point="stored", reads=reads, **wanted)
+        machine.edit_behind_its_back("the end")
+        assert machine.tally.times("ledger", "edit of the end", DONE) == 1
+        machine.no_cell_has_lost_more_than_is_counted()
+        machine.charge_little(handle=0, reads=reads, kind=0, size=Fraction(1, 20))
+        machine.no_cell_has_lost_more_than_is_counted()
+        machine.edit_behind_its_back("the end")
+        assert machine.tally.times("ledger", "edit of the end", NOTICED) == 1
+    finally:
+        machine.teardown()
+
+
+@pytest.mark.parametrize("worth", WORTHS)
+@pytest.mark.parametrize("kind", range(4))
+def test_a_budget_is_filled_and_a_little_more_is_refused(worth: str, kind: int) -> None:
+    for fault in (None, "a tenth more is admitted"):
+        machine = LedgerMachine()
+        machine.tally = Tally()  # type: ignore[misc]
+        try:
+            machine.begin(worth=worth, delta=False, unit="step")
+            if fault is None:
+                machine.fill(handle=0, kind=kind, over=kind + 1)
+                machine.no_cell_has_lost_more_than_is_counted()
+                assert machine.tally.times("ledger", "charge to the limit", DONE) == 1
+                assert machine.tally.refused("ledger", "charge beyond the limit") == 1
+            else:
+                with LEDGER_FAULTS[fault](), pytest.raises(Violation, match="was told from"):
+                    machine.fill(handle=0, kind=kind, over=kind + 1)
+        finally:
+            machine.teardown()
 
 
 @pytest.mark.parametrize("fault", RELEASE_FAULTS)

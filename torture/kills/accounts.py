@@ -44,9 +44,10 @@ class Acknowledged:
     """What killed processes had said was done."""
 
     charged: dict[str, set[tuple[int, str]]] = field(default_factory=dict)
+    asked: dict[str, set[str]] = field(default_factory=dict)
     shown: dict[str, set[str]] = field(default_factory=dict)
     recorded: dict[str, set[str]] = field(default_factory=dict)
-    answered: list[tuple[int, str, int]] = field(default_factory=list)
+    answered: list[tuple[int, str, int, str]] = field(default_factory=list)
     copying: dict[str, int] = field(default_factory=dict)
     copied: dict[str, int] = field(default_factory=dict)
     refused: int = 0
@@ -55,17 +56,18 @@ class Acknowledged:
     @property
     def charges(self) -> int:
         """How many charges were acknowledged."""
-        return len(self.charged) + len({seq for seq, _, _ in self.answered})
+        return len(self.charged) + len({seq for seq, *_ in self.answered})
 
     def take(self, child: Child) -> None:
         """Add what one process said."""
         for kind, *what in child.notes:
             if kind == "charged":
                 self.charged.setdefault(what[0], set()).add((what[1], what[2]))
+                self.asked.setdefault(what[0], set()).add(json.dumps(what[3:]))
             elif kind in ("shown", "recorded"):
                 getattr(self, kind).setdefault(what[0], set()).add(json.dumps(what[1]))
             elif kind == "answered":
-                self.answered.append((what[0], what[1], what[2]))
+                self.answered.append((what[0], what[1], what[2], what[3]))
             elif kind in ("copying", "copied"):
                 getattr(self, kind)[what[0]] = what[1]
             elif kind == "refused":
@@ -129,6 +131,16 @@ def _asked(event: PlainEvent) -> list[Any]:
     return [body["dataset"], body["query"].get("name"), body["question"], body["loss"]]
 
 
+def written(event: PlainEvent) -> list[Any]:
+    """What a charge was written for, as `asked` says it: its ε, the window and the groups."""
+    loss, window, groups = (event.body[name] for name in ("loss", "window", "groups"))
+    if window is not None:
+        window = [window["start"], window["end"]]
+    if groups is not None:
+        groups = [groups["columns"], sorted(groups["keys"])]
+    return [loss["epsilon"] if loss["currency"] == "pure" else loss, window, groups]
+
+
 def _chain(events: Sequence[PlainEvent]) -> Iterable[Fault]:
     if [event.seq for event in events] != list(range(1, len(events) + 1)):
         yield Fault(LOST, "events are missing between others")
@@ -143,6 +155,8 @@ def _lost(
             yield Fault(LOST, f"charge {key} was acknowledged and is not in the ledger")
         elif receipts != {(event.seq, event.hash)}:
             yield Fault(LOST, f"charge {key} was acknowledged as another event")
+        elif known.asked[key] != {json.dumps(written(event))}:
+            yield Fault(OVERSPENT, f"charge {key}: {known.asked[key]} asked, {written(event)} paid")
     for key, values in known.recorded.items():
         event = by_key.get(key)
         stored = None if event is None else answers.get(event.seq)
@@ -153,12 +167,14 @@ def _lost(
 def _lost_sessions(
     known: Acknowledged, by_number: dict[int, PlainEvent], answers: dict[int, PlainEvent]
 ) -> Iterable[Fault]:
-    for seq, hash_, answer in known.answered:
+    for seq, hash_, answer, lost in known.answered:
         event, stored = by_number.get(seq), answers.get(seq)
         if event is None or event.hash != hash_:
             yield Fault(UNPAID, f"a session showed an answer, and charge {seq} is not there")
         elif stored is None or stored.seq != answer:
             yield Fault(LOST, f"a session showed answer {answer}, which is not there")
+        elif written(event) != [lost, None, None]:  # it asks about all rows
+            yield Fault(OVERSPENT, f"a session lost {lost} of all rows, {written(event)} is paid")
 
 
 def copies(known: Acknowledged, folder: Path, events: Sequence[PlainEvent]) -> list[Fault]:

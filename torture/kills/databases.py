@@ -32,7 +32,9 @@ def killing(server: postgres.Cluster, rng: np.random.Generator, times: int) -> J
             time.sleep(float(rng.uniform(0.1, 1.5)))
             how = str(rng.choice(["postmaster", "backend", "immediate"], p=[0.4, 0.4, 0.2]))
             if how == "backend":
-                _kill_backend(server, rng)
+                if not _kill_backend(server, rng):
+                    say("nobody", how)
+                    continue
             elif how == "postmaster":
                 server.kill()
                 server.revive()
@@ -57,13 +59,20 @@ def _await(server: postgres.Cluster) -> None:
     raise AssertionError("the server does not come back")
 
 
-def _kill_backend(server: postgres.Cluster, rng: np.random.Generator) -> None:
-    """End one process that serves a client: the server then restarts all of them."""
+def _kill_backend(server: postgres.Cluster, rng: np.random.Generator) -> bool:
+    """End one process that serves a client, as soon as there is one; whether there was one.
+
+    The server then restarts all of them.
+    """
     first = server.postmaster
-    backends = [one for one in postgres.children(first) if b"[local]" in _command(one)]
-    if backends:
-        with suppress(ProcessLookupError):
-            os.kill(int(rng.choice(backends)), signal.SIGKILL)
+    for _ in range(MOST):
+        backends = [one for one in postgres.children(first) if b"[local]" in _command(one)]
+        if backends:
+            with suppress(ProcessLookupError):
+                os.kill(int(rng.choice(backends)), signal.SIGKILL)
+                return True
+        time.sleep(0.05)
+    return False
 
 
 def _command(process: int) -> bytes:

@@ -116,6 +116,21 @@ def draw(rng: np.random.Generator) -> int:
     return int(np.asarray(NOISE.release(np.array([int(rng.integers(0, 50))])))[0])
 
 
+def asked(wanted: Any) -> list[Any]:
+    """What a charge is for, in plain words: its ε, the window and the groups."""
+    window, groups = wanted.window, wanted.groups
+    return [
+        str(wanted.loss.epsilon),
+        None if window is None else [window.start, window.end],
+        None if groups is None else [list(groups.columns), sorted(map(list, groups.keys))],
+    ]
+
+
+def acknowledge(receipt: Any, wanted: Any, say: Notes) -> None:
+    """Say that a charge was made: as which event, and for what."""
+    say("charged", wanted.key, receipt.anchor.seq, receipt.anchor.hash, *asked(wanted))
+
+
 def release(ledger: Ledger, wanted: Any, place: Place, rng: Any, say: Notes) -> None:
     """Charge, draw, show, record: what a session does."""
     say("now", "charge")
@@ -124,7 +139,7 @@ def release(ledger: Ledger, wanted: Any, place: Place, rng: Any, say: Notes) -> 
     except BudgetExceeded:
         say("refused", wanted.key)
         return
-    say("charged", wanted.key, receipt.anchor.seq, receipt.anchor.hash)
+    acknowledge(receipt, wanted, say)
     say("now", "draw")
     value = draw(rng)
     say("shown", wanted.key, value)
@@ -161,7 +176,7 @@ def resuming(place: Place, rng: np.random.Generator, keys: int = 40) -> Job:
                 except BudgetExceeded:
                     say("refused", wanted.key)
                     continue
-                say("charged", wanted.key, receipt.anchor.seq, receipt.anchor.hash)
+                acknowledge(receipt, wanted, say)
                 say("shown", wanted.key, _answer(ledger, receipt, wanted, rng, say))
 
     return job
@@ -206,7 +221,8 @@ def asking(place: Place, rng: np.random.Generator) -> Job:
                     continue
                 came = result.provenance
                 assert came is not None
-                say("answered", came.charge.seq, came.charge.hash, came.answer.seq)
+                lost = str(result.cost.per_entry)
+                say("answered", came.charge.seq, came.charge.hash, came.answer.seq, lost)
 
     return job
 

@@ -21,8 +21,8 @@ from takifugu.ledger import LostWitness
 from takifugu.ledger.storage.migrations import KNOWN
 from tests.ledger.charges import CELLS, DOUBLING, charge
 from tests.oracles.ledger_sums import PlainEvent, largest_sum
-from torture.kills.accounts import LOST, OTHER, OVERSPENT, STALE, Fault
-from torture.kills.jobs import DATASET, Place
+from torture.kills.accounts import LOST, OTHER, OVERSPENT, STALE, Fault, written
+from torture.kills.jobs import DATASET, Place, acknowledge
 from torture.kills.storms import Outcome
 from torture.kills.strikes import Job, Notes, Strike, alone, random_strike, storm
 
@@ -147,7 +147,7 @@ def _trial(place: Place, version: str, rng: np.random.Generator) -> Outcome:
     done.acknowledged += len(after.said("charged"))
     finally_ = found_in(place)
     done.faults += _compared(version, before, finally_, opened=True)
-    done.faults += _counted(version, finally_, after.said("spent"))
+    done.faults += _counted(version, finally_, after.said("spent"), after.said("charged"))
     return done
 
 
@@ -186,16 +186,23 @@ def _used(place: Place, say: Notes) -> None:
         analyst = "ana" if any(one.analyst for one in ledger.positions()) else None
         wanted = charge("1/64", (3, 4), ["fr"], analyst=analyst)
         receipt = ledger.charge(wanted, DOUBLING)
-        say("charged", wanted.key, receipt.anchor.seq, receipt.anchor.hash)
+        acknowledge(receipt, wanted, say)
         for one in ledger.positions():
             if (one.dataset, one.analyst) == (DATASET, None):
                 say("spent", str(max(total.epsilon for total in one.worst)))
 
 
-def _counted(version: str, now: Found, told: list[list[Any]]) -> list[Fault]:
-    """Whether the ledger counts what its events add up to."""
+def _counted(
+    version: str, now: Found, told: list[list[Any]], charged: list[list[Any]]
+) -> list[Fault]:
+    """Whether the ledger counts what its events add up to, and has what was charged."""
     bodies = [(seq, hash_, json.loads(body)) for seq, hash_, body in now.events]
     events = [PlainEvent(seq, hash_, body["kind"], body) for seq, hash_, body in bodies]
     largest = largest_sum(events, DATASET, "country", ("de", "fr", "it"))
     wrong = [spent for _, spent in told if spent != str(largest)]
-    return [Fault(OVERSPENT, f"{version}: counts {one}, events say {largest}") for one in wrong]
+    found = [Fault(OVERSPENT, f"{version}: counts {one}, events say {largest}") for one in wrong]
+    paid = {event.hash: written(event) for event in events if event.kind == "charge"}
+    for _, _, _, hash_, *asked in charged:
+        if paid.get(hash_) != asked:
+            found.append(Fault(OVERSPENT, f"{version}: {asked} asked, {paid.get(hash_)} paid"))
+    return found

@@ -11,7 +11,7 @@ import numpy as np
 
 from takifugu.errors import BudgetExceeded, LedgerConflict, LedgerError
 from takifugu.ledger import Ledger
-from torture.kills.jobs import Place, draw, request
+from torture.kills.jobs import Place, acknowledge, draw, request
 from torture.kills.strikes import Job, Notes
 
 MOST = 600  # times that a process tries again
@@ -65,7 +65,7 @@ def _release(
     except BudgetExceeded:
         say("refused", wanted.key)
         return
-    say("charged", wanted.key, receipt.anchor.seq, receipt.anchor.hash)
+    acknowledge(receipt, wanted, say)
     if not receipt.may_release:
         raise AssertionError("a new charge, and no right to draw")
     value = draw(rng)

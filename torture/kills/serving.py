@@ -10,10 +10,11 @@ import numpy as np
 
 from torture.kills.accounts import LOST, OTHER, OVERSPENT, TWICE, Fault
 from torture.kills.storms import Outcome
-from torture.kills.strikes import Notes, alone
+from torture.kills.strikes import Child, Notes, alone
 
 ANALYSTS = 6
 LONG = 1800.0  # seconds for a trial
+WHAT = {"server": "servers killed", "worker": "all workers killed"}
 WORDS = {"lost": LOST, "overspent": OVERSPENT, "times": TWICE}  # of the faults that are told
 
 
@@ -27,8 +28,19 @@ def run_serving(
     )
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)  # whatever it has left
-    done = Outcome(kills=kills)
-    done.details.update({"servers killed": kills - workers, "all workers killed": workers})
+    done = outcome_of(child)
+    ended = kills - workers - done.details["servers killed"]
+    if ended and not done.faults:
+        done.faults.append(Fault(OTHER, f"{ended} times a server had ended by itself"))
+    return done
+
+
+def outcome_of(child: Child) -> Outcome:
+    """What the process that served has told: also how often it killed something that ran."""
+    done = Outcome()
+    for _, what in child.said("killed"):
+        done.kills += 1
+        done.details[WHAT[what]] += 1
     for _, text in child.said("fault"):
         kind = next((kind for word, kind in WORDS.items() if word in text), OTHER)
         done.faults.append(Fault(kind, text))
@@ -49,7 +61,11 @@ def _serve(
 
     os.setsid()
     with load.trial(folder, ANALYSTS, ledger=ledger) as found:
-        load.run(found, kills=servers, worker_kills=workers, rng=np.random.default_rng(seed))
+        try:
+            load.run(found, kills=servers, worker_kills=workers, rng=np.random.default_rng(seed))
+        finally:
+            for what in found.killed:
+                say("killed", what)
     address = ledger or str(folder / "a study" / "takifugu.ledger")
     told = load.verdict(found, address, load.BUDGET)
     for fault in told.faults[:10]:

@@ -1,6 +1,7 @@
 """Eight processes on one ledger, killed one after another; then the accounts are compared."""
 
 import os
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -13,14 +14,15 @@ from typing import Any
 import numpy as np
 
 from tests.ledger.folders import in_memory
-from tests.oracles.ledger_sums import events_of
+from tests.oracles.ledger_sums import PlainEvent, events_of
 from torture.kills import accounts
 from torture.kills.accounts import OTHER, STALE, Acknowledged, Fault
-from torture.kills.jobs import DATASET, JOBS, TABLE, Kind, Place, make, release, request
-from torture.kills.strikes import Job, Notes, Strike, alone, random_strike, storm
+from torture.kills.jobs import DATASET, JOBS, TABLE, Kind, Place, asked, make, release, request
+from torture.kills.strikes import Child, Job, Notes, Strike, alone, random_strike, storm
 
 AT_ONCE = 8
 BUDGETS = (2, 16, 1000)
+LONGEST = 30.0  # seconds that a charge may take when everybody else is dead
 
 
 @dataclass
@@ -126,15 +128,24 @@ def run_storm(
     return done
 
 
-def settle(place: Place, known: Acknowledged, budget: int | Fraction) -> list[Fault]:
-    """What must not be, once everybody is dead."""
+def settle(
+    place: Place, known: Acknowledged, budget: int | Fraction, longest: float = LONGEST
+) -> list[Fault]:
+    """What must not be, once everybody is dead; a charge that takes longer waits for nobody."""
     after = alone(lambda say: _charge_once(place, say))
     found = [
         Fault(STALE, f"nobody can charge any more: {' · '.join(map(str, what))}")
         for _, *what in after.said("trouble")
     ]
+    found += [
+        Fault(STALE, f"nobody is left, and a charge took {seconds:.1f} s")
+        for _, seconds in after.said("took")
+        if seconds > longest
+    ]
     known.take(replace(after, notes=[note for note in after.notes if note[0] != "trouble"]))
     events = events_of(place.address)
+    if not found:
+        found += _ended(place, after, events, budget)
     found += accounts.faults(known, events, budget)
     found += accounts.copies(known, place.folder, events)
     checked = alone(lambda say: _check(place, say))
@@ -144,16 +155,39 @@ def settle(place: Place, known: Acknowledged, budget: int | Fraction) -> list[Fa
     ]
     told = {dataset: worst for _, dataset, worst in checked.said("worst")}
     for dataset, largest in accounts.sums(events).items():
-        if dataset in told and told[dataset] != str(largest):
-            text = f"{dataset}: the ledger counts {told[dataset]}, its events say {largest}"
+        counted_as = told.get(dataset, "0")  # where it has no account of it
+        if counted_as != str(largest):
+            text = f"{dataset}: the ledger counts {counted_as}, its events say {largest}"
             found.append(Fault(accounts.OVERSPENT, text))
     return found
 
 
+def _ended(
+    place: Place, after: Child, events: list[PlainEvent], budget: int | Fraction
+) -> list[Fault]:
+    """Whether a charge with everybody dead was made, or was refused because it does not fit."""
+    if after.said("recorded"):
+        return []
+    if not after.said("refused"):
+        return [Fault(STALE, f"a charge was neither made nor refused: {after.notes[-1:]}")]
+    loss, window, groups = asked(request(np.random.default_rng(0), "afterwards", place))
+    body = {
+        "dataset": DATASET,
+        "loss": {"currency": "pure", "epsilon": loss},
+        "window": window and dict(zip(("start", "end"), window, strict=True)),
+        "groups": groups and dict(zip(("columns", "keys"), groups, strict=True)),
+    }
+    with_it = [*events, PlainEvent(len(events) + 1, "", "charge", body)]
+    if accounts.FACTOR[DATASET] * accounts.sums(with_it)[DATASET] <= budget:
+        return [Fault(OTHER, "a charge that fits into the budget was refused")]
+    return []
+
+
 def _charge_once(place: Place, say: Notes) -> None:
-    rng = np.random.default_rng(0)
+    rng, began = np.random.default_rng(0), time.monotonic()
     with place.open() as ledger:
         release(ledger, request(rng, "afterwards", place), place, rng, say)
+    say("took", time.monotonic() - began)
 
 
 def _check(place: Place, say: Notes) -> None:

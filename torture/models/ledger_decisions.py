@@ -208,4 +208,5 @@ class LedgerDecisions(LedgerSteps):
             account = (charge.dataset, analyst)
             tells = asked.tells
             self.sums.add(account, asked.rows, tells.pairs, tells.delta, tells.rho)
+            self.within(account, asked.prior)
         self.took("answer used again" if new else "answer that is free, or none")

@@ -25,6 +25,8 @@ from torture.models.ledger_state import ANALYSTS, USUAL, Asked, LedgerState
 from torture.models.two_handles import handles
 
 SIZES = tuple(map(Fraction, ("1/20", "1/8", "1/3", "1", "3")))
+EVERYTHING = Reads(None, None, (), frozenset(), USUAL, "UTC")
+NOT_PURE = ("approximate", "concentrated")  # what a budget without a δ never admits
 ELSEWHERE = Elsewhere("torture.models.ledger_machine")
 analysts = st.sampled_from(ANALYSTS)
 tens = st.integers(0, 9)
@@ -88,6 +90,24 @@ class LedgerSteps(LedgerState):
         """Two of them, by two handles in turn."""
         for turn, reads in enumerate((first, second)):
             self.charge((handle + turn) % 2, reads, kind, SIZES[1], self.somebody(), "ward", False)
+
+    @precondition(lambda self: not self.delta)
+    @rule(handle=handles, kind=tens, over=tens)
+    def fill(self, handle: int, kind: int, over: int) -> None:
+        """Charge to just below the limit, then a little more than fits: that is refused."""
+        who = self.somebody()
+        for step, number, part, least in (
+            ("charge to the limit", kind, Fraction(99, 100), Fraction(0)),
+            ("charge beyond the limit", over, Fraction(105, 100), Fraction(1, 100)),
+        ):
+            if self.kind(number) in NOT_PURE:
+                number = 0
+            size = self.filling(number, who, part)
+            if size is not None and max(size, least) > 0:
+                fine = Fraction(int(max(size, least) * 10**6), 10**6)
+                asked = self.ask(EVERYTHING, number, fine, who, dataset="ward")
+                receipt = self.pay(step, handle, asked)
+                self.drawn |= {} if receipt is None else {receipt.key: 1}
 
     def somebody(self) -> str | None:
         """Somebody who may ask."""

@@ -17,7 +17,7 @@ from takifugu.errors import InvalidCharge, TakifuguError
 from takifugu.ledger import Cells, Charge, Ledger, Receipt, Terms
 from takifugu.losses import Total
 from tests.ledger.charges import EVERY_PAIR
-from tests.oracles.cell_sums import CellSum, CellSums
+from tests.oracles.cell_sums import CellSum, CellSums, Pair
 from torture.models.counted_machine import must
 from torture.models.ledger_model import (
     KINDS,
@@ -33,6 +33,8 @@ from torture.models.two_handles import TwoHandles
 
 ANALYSTS = (None, "ana", "bob")
 DATASETS = ("ward", "annex")
+NEARLY = Fraction(1001, 1000)  # bounds are searched for: one may end a little above another
+Account = tuple[str, str | None]  # a dataset, and whose budget
 USUAL = "usual"  # the unit that most windows of an example have
 
 
@@ -55,7 +57,7 @@ class LedgerState(TwoHandles):
 
     def __init__(self) -> None:
         super().__init__()
-        self.sums = CellSums[tuple[str, str | None], Row]()
+        self.sums = CellSums[Account, Row]()
         self.asked = dict[str, Asked]()
         self.there, self.gone = set[str](), set[str]()  # keys: acknowledged; in a lost part
         self.drawn = dict[
@@ -63,7 +65,7 @@ class LedgerState(TwoHandles):
         ]()  # by key: how often noise was drawn, of one that is not resumed
         self.shown = dict[str, set[Any]]()  # by key: what was shown, of one that is resumed
         self.lost_attempts = dict[str, int]()  # by key: the handle that got no receipt
-        self.budgets = dict[tuple[str, str | None], Fraction]()
+        self.budgets = dict[Account, Fraction]()
         self.highest = dict.fromkeys(DATASETS, Fraction(0))
         self.worth, self.delta, self.prior, self.naming, self.data = "sums", Fraction(0), 0, 0, 0
         self.named = dict.fromkeys(DATASETS, 0)  # what their cells are called in the ledger
@@ -96,8 +98,7 @@ class LedgerState(TwoHandles):
         self, reads: Reads, kind: int, size: Fraction, analyst: str | None, **others: Any
     ) -> Asked:
         """A charge under what is declared and believed now."""
-        kinds = KINDS[self.worth]
-        tells = WORTHS[self.worth].tells(kinds[kind % len(kinds)], size)
+        tells = WORTHS[self.worth].tells(self.kind(kind), size)
         if reads.unit == USUAL:
             reads = replace(reads, unit=self.unit)
         made = planned(
@@ -124,10 +125,57 @@ class LedgerState(TwoHandles):
         for who in {None, charge.analyst}:
             account = (charge.dataset, who)
             self.sums.add(account, asked.rows, tells.pairs, tells.delta, tells.rho)
-            budget = self.budgets.get(account)
-            if budget is not None and not self.delta:
-                most = self.sums.most(account)
-                must(most <= budget, f"{most} was told from a budget of {budget} of {account}")
+            self.within(account, asked.prior)
+
+    def within(self, account: Account, prior: int) -> None:
+        """What was told must be within the budget of an account, as an adversary reads it."""
+        budget = self.budgets.get(account)
+        if budget is None or self.delta:
+            return
+        told, most = self.told_so_far(account, prior), self.admitted(budget, prior)
+        most *= NEARLY if self.worth == "chains" else 1
+        must(told <= most, f"{told} of {most} was told from {budget} of {account}")
+
+    def told_so_far(self, account: Account, prior: int) -> Fraction:
+        """What is compared with `admitted`: what all rows together have told, or one of them.
+
+        An adversary of "sums" adds up what is told about each pair of values at worst.
+        """
+        if self.worth == "chains":
+            return self.sums.most(account)
+        worst = dict[Pair, Fraction]()
+        for row in self.sums.of(account).values():
+            for pair, told in row.pairs.items():
+                worst[pair] = max(worst.get(pair, Fraction(0)), told)
+        return (1 + prior) * sum(worst.values(), Fraction(0))
+
+    def admitted(self, budget: Fraction, prior: int) -> Fraction:
+        """How much of that a budget admits.
+
+        Of "chains", whose two values tell all that a charge tells: an ε of every row.
+        """
+        if self.worth == "chains":
+            return Fraction(float(WORTHS["chains"].priors[prior].to_dp(float(budget))))
+        return budget
+
+    def filling(self, kind: int, who: str | None, part: Fraction) -> Fraction | None:
+        """How large a charge on all rows may be to come to a part of the smaller budget.
+
+        None if no budget says so.
+        """
+        sizes = []
+        for account in {("ward", None), ("ward", who)} & set(self.budgets):
+            told = self.told_so_far(account, self.prior)
+            unit = WORTHS[self.worth].tells(self.kind(kind), Fraction(1)).pairs.values()
+            each = max(unit) if self.worth == "chains" else (1 + self.prior) * sum(unit)
+            most = self.admitted(self.budgets[account], self.prior)
+            sizes.append((most * part - told) / each)
+        return None if self.delta or not sizes else min(sizes)
+
+    def kind(self, number: int) -> str:
+        """One of the kinds of charges."""
+        kinds = KINDS[self.worth]
+        return kinds[number % len(kinds)]
 
     def twin(self, dataset: str) -> bool:
         """Whether another dataset has the same rows, and a budget of its own for them."""

@@ -262,7 +262,7 @@ def _no_log_beside(ledger: str, cause: BaseException) -> bool:
 
 
 def _kind(cause: BaseException) -> tuple[type[LedgerError], str, str]:
-    if isinstance(cause, UnicodeDecodeError):
+    if _no_text(cause):
         return _BROKEN
     code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
     if code in _SQLITE:
@@ -274,7 +274,13 @@ def _kind(cause: BaseException) -> tuple[type[LedgerError], str, str]:
     return LedgerUnavailable, "unreachable", "See whether it can be reached, then try again."
 
 
+def _no_text(cause: BaseException) -> bool:
+    """Whether bytes were read that are no text; Python's own error of SQLite quotes them."""
+    quoted = isinstance(cause, sqlite3.OperationalError) and "decode to UTF-8" in str(cause)
+    return quoted or isinstance(cause, UnicodeDecodeError)
+
+
 def _line(cause: BaseException) -> str:
-    if isinstance(cause, UnicodeDecodeError):
+    if _no_text(cause):
         return "what should be text is not"
     return (str(cause).strip() or type(cause).__name__).splitlines()[0]
