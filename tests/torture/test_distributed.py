@@ -14,8 +14,8 @@ from takifugu.engines import Engine, Scope
 from takifugu.engines.engine import Engine as EngineClass
 from tests.engines.spark_sessions import why_no_spark
 from tests.torture.planted import part_report
-from torture.distributed import compare, count_executors, driver_lost, run
-from torture.distributed.contract_run import ended_tests
+from torture.distributed import compare, contract_kept, count_executors, driver_lost, run
+from torture.distributed.contract_run import ended_tests, run_contract
 from torture.distributed.driver_loss import DriverLoss
 from torture.distributed.executors import (
     EXECUTOR,
@@ -193,10 +193,45 @@ def test_tests_that_fail_are_named() -> None:
         "tests/engines/test_spark.py::test_d SKIPPED (needs more) [100%]\n"
         "FAILED tests/engines/test_spark.py::test_b - AssertionError\n"
     )
-    done = ended_tests(told, 3, True)
+    done = ended_tests(told, 3, 1)
     assert (done.tests, done.failed, done.skipped) == (4, ("test_b", "test_c"), 1)
-    assert (done.killed, done.ended) == (3, True)
-    assert ended_tests("", 0, False).tests == 0
+    assert (done.killed, done.ended, done.undone) == (3, True, "")
+    assert ended_tests("", 0, None).tests == 0
+
+
+PASSED = "tests/engines/test_spark.py::test_a PASSED [100%]\n"
+SKIPPED = "tests/engines/test_spark.py::test_a SKIPPED (needs Java) [100%]\n"
+NOT_COLLECTED = "collected 0 items / 1 error\nERROR tests/engines/test_spark.py - ImportError\n"
+
+
+@pytest.mark.parametrize(
+    ("told", "status", "why"),
+    [
+        (NOT_COLLECTED, 2, "pytest ended with status 2"),
+        (PASSED, -9, "pytest ended with status -9"),
+        ("", 5, "pytest ended with status 5"),
+        ("", 0, "no test was run, and 0 were skipped"),
+        (SKIPPED, 0, "no test was run, and 1 were skipped"),
+        (PASSED, 0, ""),
+        (SKIPPED + PASSED, 0, ""),
+        ("", None, ""),  # stopped: its time was over
+    ],
+)
+def test_a_contract_that_is_not_tried_is_found(
+    told: str, status: int | None, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = ended_tests(told, 0, status)
+    monkeypatch.setattr(torture.distributed, "run_contract", lambda *_: done)
+    report = part_report("distributed", tmp_path)
+    contract_kept(report, tmp_path, np.random.default_rng(1))
+    found = [f"The contract was not tried on the cluster: {why}"] if why else []
+    assert [one.what for one in report.findings] == found
+    assert bool(report.remarks) == (status is None)
+
+
+def test_pytest_that_cannot_start_is_found(tmp_path: Path) -> None:
+    done = run_contract(tmp_path, 120.0, np.random.default_rng(1), options=("--no-such-option",))
+    assert done.ended and done.undone == "pytest ended with status 4"
 
 
 def test_values_are_compared_whole() -> None:

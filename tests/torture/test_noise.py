@@ -7,15 +7,20 @@ deviation of more than 10 of its standard deviations to miss.
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import torture.noise.leakage
+from takifugu.ledger import Charge
+from takifugu.ledger.charge_values import loss_body
+from takifugu.losses import Concentrated
 from takifugu.session import Session
 from takifugu.session.query_planner import KINDS
 from tests.torture.planted import part_report
-from torture.noise import ALL_CASES, run
-from torture.noise.audits import FALSE_ALARM, Audited, error_of
+from torture.noise import ALL_CASES, MOST_RUNS, audits, run
+from torture.noise.audits import ENOUGH, FALSE_ALARM, MOST_ALONE, NEEDED, Audited, error_of
 from torture.noise.cases import CASES, Case
 from torture.noise.half_noise import half_noise
 from torture.noise.leakage import Charged, Leakage, leakage
@@ -90,6 +95,62 @@ def test_a_charge_that_is_dropped_is_found(tmp_path: Path, monkeypatch: pytest.M
     run(report, np.random.default_rng(9), cases=cases, runs=40, turns=1)
     (finding,) = report.findings
     assert "count by integer-laplace: 1 ledgers count less" in finding.what
+
+
+def test_a_charge_that_is_written_too_small_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = Charge.body
+
+    def body(self: Charge) -> dict[str, Any]:
+        written = original(self)
+        if isinstance(self.loss, Concentrated):
+            written = {**written, "loss": loss_body(Concentrated(self.loss.rho / 1_000))}
+        return written
+
+    cases = [case for case in CASES if case.name == "count" and not case.alone]  # in ε and in ρ
+    report = part_report("noise", tmp_path)
+    run(report, np.random.default_rng(9), cases=cases, runs=40, turns=1)
+    assert report.findings == []
+    monkeypatch.setattr(Charge, "body", body)
+    run(report, np.random.default_rng(9), cases=cases, runs=40, turns=1)
+    (finding,) = report.findings
+    assert "count by integer-gaussian: 1 ledgers hold other losses" in finding.what
+
+
+def test_an_auditor_that_finds_nothing_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torture.noise.leakage, "epsilon_below", lambda *_, **__: 0.0)
+    report = part_report("noise", tmp_path)
+    case = first_of("count")
+    run(report, np.random.default_rng(9), cases=[case], runs=40, turns=1)
+    assert report.findings == [] and "give it more minutes" in report.remarks[-1]
+    monkeypatch.setattr(audits, "ENOUGH", 40)
+    run(report, np.random.default_rng(9), cases=[case], runs=40, turns=1)
+    (finding,) = report.findings
+    assert "half of the noise was not found with 40 runs of either side" in finding.what
+
+
+def test_some_cases_need_more_runs_than_others() -> None:
+    (alone,) = [case for case in CASES if case.alone]
+    slow = next(case for case in ALL_CASES if (case.name, case.mechanism) in NEEDED)
+    charged = Charged("epsilon", 2.0)
+    for case, enough in (
+        (first_of("count"), ENOUGH),
+        (alone, MOST_ALONE),
+        (slow, NEEDED[slow.name, slow.mechanism]),
+    ):
+        few, many, found = (
+            Leakage(charged, lower, runs, "")
+            for lower, runs in ((1.9, enough - 1), (1.9, enough), (2.1, enough))
+        )
+        assert not Audited(case).missed
+        assert not Audited(case, weak=few).missed
+        assert Audited(case, weak=many).missed
+        assert not Audited(case, weak=found).missed
+    assert set(NEEDED) <= {(case.name, case.mechanism) for case in ALL_CASES}
+    assert max(NEEDED.values()) <= MOST_RUNS
 
 
 def test_a_group_after_another_is_a_release_each() -> None:

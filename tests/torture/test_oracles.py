@@ -2,22 +2,37 @@
 
 import dataclasses
 import json
+import re
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
+from takifugu.errors import TakifuguError
+from takifugu.influence import InfluenceCurve
+from takifugu.influence import curve as influence_curve
 from takifugu.priors.documents import KINDS
+from takifugu.translation import bounds, transport_bound
 from takifugu.translation import translation as translations
-from takifugu.translation import transport_bound
+from tests.oracles.all_vertices import TooManyMechanisms
+from tests.torture.planted import part_report
 from torture.oracles import again, curves, finite_worlds, tightness_page
-from torture.oracles.comparison import Instance
+from torture.oracles.comparison import EXACT, Allowance, Compared, Family, Instance
 from torture.oracles.families import BY_NAME, FAMILIES
-from torture.oracles.runner import one_instance, run_families
-from torture.oracles.tally import Tally
+from torture.oracles.runner import (
+    KEPT,
+    MOST_FINDINGS,
+    _TooSlow,
+    compared,
+    one_instance,
+    run_families,
+)
+from torture.oracles.tally import ENOUGH, Tally
 from torture.part_report import Report
 
 
@@ -119,6 +134,126 @@ def test_an_error_of_no_kind_of_ours_is_found(
     monkeypatch.setattr(translations.Translation, "explain", broken)
     report = found(tmp_path, "table", 10)
     assert any("ZeroDivisionError" in finding.what for finding in report.findings)
+
+
+WRONG, RIGHT = Compared("a", 1.0, 2.0, 2.0), Compared("b", 2.0, 2.0, 2.0)
+
+
+def made_up(*steps: Compared | Allowance | Exception) -> Family:
+    """A family whose instances are told like this, one after the other."""
+
+    def compare(_instance: Instance) -> Any:
+        for step in steps:
+            if isinstance(step, Exception):
+                raise step
+            yield step
+
+    return Family("made up", "nothing", lambda _rng: {"any": 1}, compare)
+
+
+def ran_made_up(folder: Path, limit: int, *steps: Compared | Allowance | Exception) -> Report:
+    report = part_report("oracles", folder)
+    run_families(report, np.random.default_rng(1), [made_up(*steps)], limit=limit)
+    return report
+
+
+def test_one_instance_with_many_faults_is_told_of_and_kept(tmp_path: Path) -> None:
+    many = 2 * MOST_FINDINGS
+    report = ran_made_up(tmp_path, 1, *[WRONG] * many)
+    (finding,) = report.findings
+    assert "made up, a: the upper bound 1.0 is below" in finding.what
+    assert f"the first of {many} faults" in finding.what
+    assert report.counts["violations"] == many
+    assert Path(finding.again.split(maxsplit=3)[-1]).exists()
+
+
+def test_so_many_instances_of_a_family_are_told_of_and_kept(tmp_path: Path) -> None:
+    report = ran_made_up(tmp_path, MOST_FINDINGS + 5, WRONG, WRONG)
+    assert len(report.findings) == len(list((tmp_path / KEPT).iterdir())) == MOST_FINDINGS
+    assert report.counts["violations"] == 2 * (MOST_FINDINGS + 5)
+
+
+@pytest.mark.parametrize("end", [TakifuguError("not today"), TooManyMechanisms(), _TooSlow()])
+def test_what_was_wrong_before_a_refusal_is_found(end: Exception, tmp_path: Path) -> None:
+    report = ran_made_up(tmp_path, 1, WRONG, end)
+    (finding,) = report.findings
+    assert "the upper bound 1.0 is below" in finding.what
+    assert report.counts["violations"] == report.counts["statements compared"] == 1
+
+
+def test_an_error_does_not_hide_what_was_wrong_before(tmp_path: Path) -> None:
+    report = ran_made_up(tmp_path, 1, WRONG, ZeroDivisionError("planted"))
+    (finding,) = report.findings
+    assert "the upper bound 1.0 is below" in finding.what and "2 faults" in finding.what
+    assert report.counts["violations"] == 2
+
+
+def test_a_family_that_is_refused_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_given: Any, **_named: Any) -> Any:
+        raise TakifuguError("not today")
+
+    for name in ("explain", "explain_cost", "to_dp", "to_cost"):
+        monkeypatch.setattr(translations.Translation, name, refuse)
+    assert ran(tmp_path, ["independent entries"], ENOUGH - 1).findings == []
+    told = [one.what for one in ran(tmp_path, ["independent entries"], ENOUGH).findings]
+    assert told == [
+        f"independent entries: {ENOUGH} of {ENOUGH} instances were refused",
+        f"independent entries: nothing was compared in {ENOUGH} instances",
+    ]
+
+
+def test_a_family_that_is_refused_now_and_then_is_not(tmp_path: Path) -> None:
+    report, rng = part_report("oracles", tmp_path), np.random.default_rng(1)
+    refused = made_up(RIGHT, TakifuguError("not today"))
+    tally = Tally(made_up(RIGHT))
+    for number in range(100):
+        tally.family = refused if number % 5 < 2 else made_up(RIGHT)
+        one_instance(report, rng, tally)
+    assert tally.refused == 40 and tally.statements == 100 and not tally.blind()
+    tally.family = refused
+    one_instance(report, rng, tally)
+    assert tally.blind() == ["41 of 101 instances were refused"]
+
+
+def test_a_family_with_nothing_to_compare_is_found(tmp_path: Path) -> None:
+    (finding,) = ran_made_up(tmp_path, ENOUGH).findings
+    assert finding.what == f"made up: nothing was compared in {ENOUGH} instances"
+
+
+def test_allowances_of_nothing_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(translations.Translation, "to_dp", lambda *_: 0.0)
+    monkeypatch.setattr(translations.Translation, "to_cost", lambda *_: Fraction(0))
+    report = ran(tmp_path, ["independent entries"], 220)
+    (finding,) = report.findings
+    assert re.fullmatch(r"independent entries: (\d+) of \1 allowances were 0", finding.what)
+    (table,) = report.tables.values()
+    assert table.rows[0][table.columns.index("nothing allowed")] >= ENOUGH  # type: ignore[operator]
+
+
+def test_a_few_allowances_of_nothing_are_none(tmp_path: Path) -> None:
+    told = [Allowance(nothing=True), Allowance(nothing=False)]
+    assert ran_made_up(tmp_path, ENOUGH, *told, RIGHT).findings == []
+
+
+def test_what_exact_means_is_not_takifugus_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The share of a millionth, and the leaks of which a curve may say it, are written twice."""
+    assert EXACT == 1e-6 and curves.LEAST_EXACT == 5e-4
+    loose = Compared("a", 1.0 + 2e-6, 1.0, 1.0, exact=True)
+    monkeypatch.setattr(bounds, "EXACT", 0.5)
+    assert "called exact" in "".join(loose.faults(0.0))
+
+
+def test_a_tiny_leak_that_is_called_exact_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A curve says "exact" of none below its limit; where that is lowered, what it says counts."""
+    truth = mpmath.mpf("1e-5")
+    curve = InfluenceCurve(
+        exposed=np.array([1]), leak=np.array([[1.1e-5]]), entries=3, exact=np.array([[True]])
+    )
+    (one,) = curves._points(curve, 0, [truth])
+    assert one.exact is None and not list(one.faults(0.0))
+    monkeypatch.setattr(influence_curve, "LEAST_EXACT", 0.0)
+    (one,) = curves._points(curve, 0, [truth])
+    assert one.exact and "called exact" in "".join(one.faults(0.0))
 
 
 def least(bounds: Any) -> Any:
@@ -240,5 +375,5 @@ FOUND: dict[str, Instance] = {  # a factor beyond float64 in a search; a truth o
 @pytest.mark.parametrize("name", FOUND)
 def test_what_was_found_once_holds(name: str) -> None:
     family = BY_NAME[name]
-    compared = list(family.compare(FOUND[name]))
-    assert compared and not [fault for one in compared for fault in one.faults(family.off)]
+    statements = list(compared(family, FOUND[name]))
+    assert statements and not [fault for one in statements for fault in one.faults(family.off)]

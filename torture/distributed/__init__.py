@@ -85,6 +85,11 @@ def contract_kept(report: Report, folder: Path, rng: np.random.Generator) -> Non
             f"Tests of the contract failed on the cluster: {', '.join(done.failed)}",
             "see distributed/contract/contract.log",
         )
+    if done.undone:
+        report.finding(
+            f"The contract was not tried on the cluster: {done.undone}",
+            "see distributed/contract/contract.log",
+        )
     if not done.ended:
         report.remark(f"There was no time for all tests of the contract: {done.tests} ended")
 

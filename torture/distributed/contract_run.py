@@ -16,6 +16,7 @@ from torture.distributed.executors import executors, kill, processor_seconds
 from torture.part_report import ROOT
 
 TESTS = "tests/engines/test_spark.py"
+TRIED = (0, 1)  # what pytest ends with where it has run tests: all passed, or some failed
 AGE = (3.0, 9.0)  # seconds on a processor at which an executor dies: it needs some to start
 ENDED = re.compile(r"^\S+::(.+?) (PASSED|FAILED|ERROR|SKIPPED)\b", re.MULTILINE)
 
@@ -29,14 +30,30 @@ class ContractRun:
         failed: The names of those that failed.
         skipped: How many could not run, and said why.
         killed: How many executors were killed meanwhile.
-        ended: Whether they came to their end in time.
+        status: With which pytest ended by itself; None if it was stopped, as time was over.
     """
 
     tests: int
     failed: tuple[str, ...]
     skipped: int
     killed: int
-    ended: bool
+    status: int | None
+
+    @property
+    def ended(self) -> bool:
+        """Whether they came to their end in time."""
+        return self.status is not None
+
+    @property
+    def undone(self) -> str:
+        """Why it shows nothing although it ended, in words; empty if it does."""
+        if not self.ended:
+            return ""
+        if self.status not in TRIED:
+            return f"pytest ended with status {self.status}"
+        if self.tests == self.skipped:
+            return f"no test was run, and {self.skipped} were skipped"
+        return ""
 
 
 def run_contract(
@@ -55,11 +72,12 @@ def run_contract(
             stderr=subprocess.STDOUT,
         )
         killed = _kill_until(process, time.monotonic() + seconds, rng)
-        ended = process.poll() is not None
-        if not ended:
+        status = process.poll()
+        if status is None:
             process.terminate()
         process.wait()
-    return ended_tests(told.read_text(encoding="utf-8", errors="replace"), killed, ended)
+    text = told.read_text(encoding="utf-8", errors="replace")
+    return ended_tests(text, killed, status)
 
 
 def _kill_until(process: subprocess.Popen[bytes], end: float, rng: np.random.Generator) -> int:
@@ -74,9 +92,9 @@ def _kill_until(process: subprocess.Popen[bytes], end: float, rng: np.random.Gen
     return killed
 
 
-def ended_tests(told: str, killed: int, ended: bool) -> ContractRun:
-    """What pytest has told, line by line, of the tests that ended."""
+def ended_tests(told: str, killed: int, status: int | None) -> ContractRun:
+    """What pytest has told, line by line, of the tests that ended; no status if it was stopped."""
     found = ENDED.findall(told)
     failed = tuple(name for name, how in found if how in ("FAILED", "ERROR"))
     skipped = sum(how == "SKIPPED" for _, how in found)
-    return ContractRun(len(found), failed, skipped, killed, ended)
+    return ContractRun(len(found), failed, skipped, killed, status)

@@ -5,7 +5,8 @@ the outputs and counted on the other (Clopper-Pearson): a lower bound on what le
 the charge is a finding. All bounds of a run together are wrong with probability at most 1e-9.
 
 So that "nothing found" says something, the same is done with half of the noise and the same
-charge: that has to be found, by as many runs and at the same level.
+charge: that has to be found, by as many runs and at the same level. Where it is not found by
+as many as are known to be enough (`audits.ENOUGH`), the part is blind, and that is a finding.
 """
 
 from collections.abc import Sequence
@@ -74,10 +75,14 @@ def _ended(report: Report, audited: Sequence[Audited]) -> None:
         if one.weak is None:
             report.remark(f"{one.case.name}: there was no time for it")
         elif not one.weak.too_much:
-            report.remark(
+            what = (
                 f"{one.case.name} by {one.mechanism}: half of the noise was not found with"
-                f" {one.weak.runs:,} runs of either side; give it more minutes"
+                f" {one.weak.runs:,} runs of either side"
             )
+            if one.missed:
+                report.finding(what, f"python -m torture noise --seed {report.seed}")
+            else:
+                report.remark(f"{what}; give it more minutes")
         if one.mechanism and one.mechanism != one.case.mechanism:
             report.remark(
                 f"{one.case.name} is answered by {one.mechanism} now, not by {one.case.mechanism}"

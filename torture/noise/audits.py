@@ -19,6 +19,12 @@ from torture.part_report import Cell, Report
 
 FALSE_ALARM = 1e-9  # of all bounds of a run together
 MOST_ALONE = 1_500  # runs of either side where every run is a release of its own
+ENOUGH = 16_000  # runs of either side by which half of the noise has to be found
+NEEDED = {  # instead of it, where the bound is less than 1.2 times the charge with so many
+    ("median", "permute-and-flip"): 64_000,
+    ("top 1 in a chain, of a gap", "permute-and-flip"): 64_000,
+    ("histogram of a related column", "integer-laplace"): 64_000,
+}
 UNITS = {"epsilon": "ε", "rho": "ρ"}
 COLUMNS = (
     *("query", "mechanism", "charge", "runs", "bound", "bound / charge"),
@@ -68,6 +74,15 @@ class Audited:
         """Whether more runs are of no use: each of them is slow, and the fault is found."""
         return self.case.alone and self.weak is not None and self.weak.too_much
 
+    @property
+    def missed(self) -> bool:
+        """Whether half of the noise was not found by as many runs as are enough for that."""
+        if self.weak is None or self.weak.too_much:
+            return False
+        case = self.case
+        enough = MOST_ALONE if case.alone else NEEDED.get((case.name, case.mechanism), ENOUGH)
+        return self.weak.runs >= enough
+
     def turn(self, runs: int, error: float, report: Report, rng: np.random.Generator) -> None:
         """Bound what the real noise leaks, and what half of it does if that was not found yet."""
         self.real = self._bounded(runs, error, report, rng, weak=False)
@@ -104,6 +119,12 @@ class Audited:
             report.finding(
                 f"{case.name} by {self.mechanism}: {trials.underpaid} ledgers count less than what"
                 " was charged",
+                f"python -m torture noise --seed {report.seed}",
+            )
+        if trials.mischarged:
+            report.finding(
+                f"{case.name} by {self.mechanism}: {trials.mischarged} ledgers hold other losses"
+                " than were planned",
                 f"python -m torture noise --seed {report.seed}",
             )
         if trials.unexplained:

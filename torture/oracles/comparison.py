@@ -7,10 +7,9 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from takifugu.translation.bounds import EXACT
-
 Rng = np.random.Generator
 Instance = dict[str, Any]  # as it is written to a file: lists, numbers and names
+EXACT = 1e-6  # the share within which a number may be called exact: not takifugu's own number
 LEAST_SHOWN = 1e-6  # below it rounding is all: bounds are checked, ratios are not shown
 
 
@@ -83,6 +82,17 @@ class Compared:
 
 
 @dataclass(frozen=True)
+class Allowance:
+    """That takifugu was asked what a target allows; what that loses is compared after it.
+
+    Attributes:
+        nothing: Whether it allows nothing, which no oracle can find too much.
+    """
+
+    nothing: bool
+
+
+@dataclass(frozen=True)
 class Family:
     """Instances of one kind, and two ways to know their losses that share no code.
 
@@ -97,7 +107,7 @@ class Family:
     name: str
     oracle: str
     draw: Callable[[Rng], Instance]
-    compare: Callable[[Instance], Iterable[Compared]]
+    compare: Callable[[Instance], Iterable[Compared | Allowance]]
     off: float = 1e-30
 
 

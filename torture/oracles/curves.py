@@ -14,7 +14,6 @@ import numpy as np
 from takifugu.influence import InfluenceCurve
 from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.influence.chain.interval_curves import interval_chain_curve
-from takifugu.influence.curve import LEAST_EXACT
 from takifugu.influence.network.attractive_curves import attractive_curve
 from takifugu.influence.network.network_curves import network_curve
 from takifugu.priors import MarkovChain, Secrets
@@ -29,6 +28,7 @@ from torture.oracles.extreme_draws import length
 FAR = 3  # exposed entries of a long chain
 FEW = 5  # exposed entries of a chain within intervals
 IMPOSSIBLE = oracle.NEVER
+LEAST_EXACT = 5e-4  # where "exact" is said of a leak that is smaller, it is judged all the same
 ROUNDING = mpmath.mpf("1e-50")  # of a logarithm of sums in 60 digits
 
 
@@ -44,14 +44,15 @@ def _points(
     curve: InfluenceCurve, row: int, truths: list[Any], where: str = ""
 ) -> Iterator[Compared]:
     """One row of a curve: each point beside the truth."""
-    exact = np.broadcast_to(curve.exact, curve.leak.shape)
+    exact, pooled = np.broadcast_to(curve.exact, curve.leak.shape), curve.points()
     for k, (b, bound) in enumerate(zip(curve.exposed.tolist(), curve.leak[row], strict=True)):
         if b > len(truths):
             return
         truth = truths[b - 1]
         if truth == IMPOSSIBLE:
             return
-        said = bool(exact[row, k]) if bound > LEAST_EXACT else None
+        told = pooled[k].exact and pooled[k].secret == curve.pairs[row]
+        said = bool(exact[row, k]) or told if bound > LEAST_EXACT or told else None
         yield Compared(
             f"{where}{curve.pairs[row]}, {b} exposed",
             *(float(bound), max(truth - ROUNDING, mpmath.mpf(0)), truth + ROUNDING),

@@ -21,7 +21,7 @@ from takifugu.costs import Cost, Distance
 from takifugu.priors import MarkovChain
 from takifugu.translation import Translation
 from tests.oracles.binary_chains import counting_losses, unbounded_counting_losses
-from torture.oracles.comparison import Compared, Family, Instance, Rng
+from torture.oracles.comparison import Allowance, Compared, Family, Instance, Rng
 from torture.oracles.extreme_draws import epsilon, law, length, ordinary_epsilon, rows
 from torture.oracles.small_priors import Said, said_by
 from torture.oracles.spending import NAMES, NUMBERS
@@ -48,7 +48,7 @@ def spending(instance: Instance) -> Instance:
     return {"kind": "allowance" if instance.get("allowance") else "dp"}
 
 
-def _said(chain: MarkovChain, instance: Instance) -> Said | None:
+def _said(chain: MarkovChain, instance: Instance) -> Said:
     return said_by(Translation(chain), spending(instance), instance["unit"])
 
 
@@ -74,10 +74,11 @@ def binary_chain(instance: Instance) -> MarkovChain:
     return MarkovChain(np.array(instance["rows"]), start=given, length=instance["length"])
 
 
-def _compare_binary(instance: Instance) -> Iterator[Compared]:
+def _compare_binary(instance: Instance) -> Iterator[Compared | Allowance]:
     table, start = instance["rows"], instance["start"]
     said = _said(binary_chain(instance), instance)
-    if said is None:
+    yield from said.asked()
+    if not said.unit:
         return
     spent = _spent(instance, float(said.unit))
     losses = counting_losses([np.array(table)] * (len(spent) - 1), _start(table, start), spent)
@@ -122,9 +123,10 @@ def classes_chain(instance: Instance, size: int | None) -> MarkovChain:
     return MarkovChain(np.array(table), start=np.array(start), length=size)
 
 
-def _compare_classes(instance: Instance) -> Iterator[Compared]:
+def _compare_classes(instance: Instance) -> Iterator[Compared | Allowance]:
     said = _said(classes_chain(instance, instance["length"]), instance)
-    if said is None:
+    yield from said.asked()
+    if not said.unit:
         return
     unit = float(said.unit)
     spent = [unit] * instance["length"]
@@ -158,9 +160,10 @@ def _draw_unbounded(rng: Rng) -> Instance:
     return {**drawn, "unit": epsilon(rng), "allowance": bool(rng.random() < 0.2)}
 
 
-def _compare_unbounded(instance: Instance) -> Iterator[Compared]:
+def _compare_unbounded(instance: Instance) -> Iterator[Compared | Allowance]:
     said = _said(classes_chain(instance, None), instance)
-    if said is None:
+    yield from said.asked()
+    if not said.unit:
         return
     unit = float(said.unit)
     found = unbounded_counting_losses(np.array(instance["rows"]), unit)
@@ -185,10 +188,11 @@ def turning_chain(instance: Instance) -> MarkovChain:
     return MarkovChain(table, start=np.array(instance["start"]), length=instance["length"])
 
 
-def _compare_turning(instance: Instance) -> Iterator[Compared]:
+def _compare_turning(instance: Instance) -> Iterator[Compared | Allowance]:
     size = instance["length"]
     said = _said(turning_chain(instance), instance)
-    if said is None:
+    yield from said.asked()
+    if not said.unit:
         return
     with mpmath.workdps(60):
         truth = size * mpmath.mpf(said.unit.numerator) / said.unit.denominator

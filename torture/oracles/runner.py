@@ -14,14 +14,14 @@ from takifugu._atomic import write_whole
 from takifugu.errors import TakifuguError
 from takifugu.translation import LooserTranslation
 from tests.oracles.all_vertices import TooManyMechanisms
-from torture.oracles.comparison import Compared, Family, Instance, Rng
+from torture.oracles.comparison import Allowance, Compared, Family, Instance, Rng
 from torture.oracles.tally import COLUMNS, Tally
 from torture.part_report import Report
 
 TITLE = "Bounds beside the truth"
 KEPT = "oracles-kept"  # the folder of the instances that a finding is about
 LONGEST = 60.0  # seconds of the processor for one instance
-MOST_FINDINGS = 20  # of a family; the others are counted
+MOST_FINDINGS = 20  # instances of a family that are told of and kept; the others are counted
 SHOWN_EVERY = 50  # instances between two tables
 
 
@@ -44,6 +44,10 @@ def run_families(
         if done % SHOWN_EVERY == 0:
             _tell(report, tallies)
     _tell(report, tallies)
+    for tally in tallies:
+        for what in tally.blind():
+            again = f"python -m torture oracles --seed {report.seed}"
+            report.finding(f"{tally.family.name}: {what}", again)
     return tallies
 
 
@@ -53,47 +57,58 @@ def one_instance(report: Report, rng: Rng, tally: Tally) -> None:
     instance: Instance = json.loads(json.dumps(tally.family.draw(rng)))
     tally.instances += 1
     report.count("instances")
+    wrong: list[str] = []
     try:
         with _at_most(LONGEST):
-            wrong = tally.add(compared(tally.family, instance))
+            for one in told(tally.family, instance):
+                wrong += tally.add(one)
     except Refused:
         tally.refused += 1
         report.count("refused with a reason")
-        wrong = []
     except TooManyMechanisms:
         tally.skipped += 1
         report.count("too large for an oracle")
-        wrong = []
     except _TooSlow:
         kept = keep(report, tally.family, instance, "slow")
         report.count("over a minute")
         report.remark(f"{tally.family.name}: an instance took over {LONGEST:.0f} s: {kept}")
-        wrong = []
     except Exception as error:  # noqa: BLE001 - each of them is a finding
         tally.violations += 1
-        wrong = [f"{type(error).__name__}: {error}"]
+        wrong.append(f"{type(error).__name__}: {error}")
     tally.seconds += time.process_time() - began
-    for what in wrong:
-        report.count("violations")
-        if tally.violations <= MOST_FINDINGS:
-            kept = keep(report, tally.family, instance, f"{tally.violations}")
+    if wrong:
+        tally.faulty += 1
+        report.count("violations", len(wrong))
+        if tally.faulty <= MOST_FINDINGS:
+            kept = keep(report, tally.family, instance, f"{tally.faulty}")
+            more = f" (the first of {len(wrong)} faults)" if len(wrong) > 1 else ""
             again = f"python -m torture.oracles.again {kept}"
-            report.finding(f"{tally.family.name}, {what}", again)
+            report.finding(f"{tally.family.name}, {wrong[0]}{more}", again)
 
 
 class Refused(Exception):
     """takifugu gave no number, and said why."""
 
 
-def compared(family: Family, instance: Instance) -> list[Compared]:
-    """The comparison of one instance, with takifugu's refusals told apart from faults."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)  # what is not a number, or overflows
-        warnings.simplefilter("ignore", LooserTranslation)
-        try:
-            return list(family.compare(instance))
-        except TakifuguError as error:
-            raise Refused(str(error)) from error
+def told(family: Family, instance: Instance) -> Iterator[Compared | Allowance]:
+    """What takifugu says of one instance, with its refusals told apart from faults."""
+    answers = iter(family.compare(instance))
+    while True:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)  # what is not a number, or overflows
+            warnings.simplefilter("ignore", LooserTranslation)
+            try:
+                one = next(answers)
+            except StopIteration:
+                return
+            except TakifuguError as error:
+                raise Refused(str(error)) from error
+        yield one
+
+
+def compared(family: Family, instance: Instance) -> Iterator[Compared]:
+    """The statements about one instance."""
+    return (one for one in told(family, instance) if isinstance(one, Compared))
 
 
 def keep(report: Report, family: Family, instance: Instance, name: str) -> Path:

@@ -1,5 +1,6 @@
 """Small worlds as takifugu's priors: its side of an instance."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -21,7 +22,7 @@ from takifugu.priors import (
     TimeOfDayChain,
 )
 from takifugu.translation import Translation
-from torture.oracles.comparison import Instance
+from torture.oracles.comparison import Allowance, Instance
 from torture.oracles.spending import NAMES, cost, entry_costs
 
 
@@ -34,7 +35,9 @@ class Said:
         lower: What the witness leaks.
         exact: Whether it is called exact.
         by_entry: The bound of each entry, if it is known.
-        unit: What the losses of the instance are multiples of: of an allowance, its answer.
+        unit: What the losses of the instance are multiples of: of an allowance, its answer. Where
+            that is 0 nothing is lost, and nothing can be compared.
+        allowance: Whether it is one.
     """
 
     upper: float
@@ -42,6 +45,12 @@ class Said:
     exact: bool | None
     by_entry: Floats | None
     unit: Fraction
+    allowance: bool = False
+
+    def asked(self) -> Iterator[Allowance]:
+        """That an allowance was asked for, if it was."""
+        if self.allowance:
+            yield Allowance(nothing=not self.unit)
 
 
 def prior_of(world: Instance) -> Prior | list[Prior]:
@@ -114,22 +123,22 @@ def secrets_of(groups: list[list[int]] | None) -> Secrets:
     return Secrets(pairs=((left, right),))
 
 
-def said_of(instance: Instance) -> Said | None:
-    """What takifugu answers; None if an allowance is 0, which is a loss of nothing."""
+def said_of(instance: Instance) -> Said:
+    """What takifugu answers."""
     translation = Translation(prior_of(instance["world"]), secrets_of(instance.get("groups")))
     return said_by(translation, instance["spent"], instance["unit"])
 
 
-def said_by(translation: Translation, spent: Instance, epsilon: float) -> Said | None:
+def said_by(translation: Translation, spent: Instance, epsilon: float) -> Said:
     """What a translation says of a spending."""
     unit = Fraction(epsilon)
     match spent["kind"]:
         case "allowance":
             allowed = Fraction(float(translation.to_dp(epsilon)))
-            return Said(epsilon, None, None, None, allowed) if allowed else None
+            return Said(epsilon, None, None, None, allowed, allowance=True)
         case "factor":
             factor = translation.to_cost(cost(spent["terms"], Fraction(1)), epsilon)
-            return Said(epsilon, None, None, None, factor) if factor else None
+            return Said(epsilon, None, None, None, factor, allowance=True)
         case "dp":
             found = translation.explain(epsilon)
         case "profile":

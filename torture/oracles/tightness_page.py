@@ -20,6 +20,7 @@ MEASURED = Path(__file__).with_name("measured.json")
 PAGE = ROOT / "docs" / "explanation" / "tightness.md"
 SHOWN = {
     "instances": "instances",
+    "refused": "refused",
     "violations": "violations",
     "wrong exact": "wrong *exact*",
     "exact": "*exact*",

@@ -28,7 +28,7 @@ from tests.oracles.all_vertices import (
     normalised,
     pair_loss,
 )
-from torture.oracles.comparison import Compared, Family, Instance, Rng
+from torture.oracles.comparison import Allowance, Compared, Family, Instance, Rng
 from torture.oracles.extreme_draws import epsilon, law, rows
 from torture.oracles.small_priors import Said, prior_of, said_by
 from torture.oracles.spending import NAMES, draw_spending, matrices
@@ -59,10 +59,11 @@ def _draw_unknown(rng: Rng) -> Instance:
     return {"world": world, "spent": draw_spending(rng, [size] * entries), "unit": epsilon(rng)}
 
 
-def _compare_unknown(instance: Instance) -> Iterator[Compared]:
+def _compare_unknown(instance: Instance) -> Iterator[Compared | Allowance]:
     world, spent = instance["world"], instance["spent"]
     said = said_by(Translation(prior_of(world)), spent, instance["unit"])
-    if said is None:
+    yield from said.asked()
+    if not said.unit:
         return
     size = len(world["rows"])
     steps = [exact_rows(world["rows"])] * (world["length"] - 1)
@@ -120,10 +121,11 @@ def interval_chain(instance: Instance) -> IntervalMarkovChain:
     return IntervalMarkovChain(low, high, NAMES[: len(low)], "any", instance["length"])
 
 
-def _compare_intervals(instance: Instance) -> Iterator[Compared]:
+def _compare_intervals(instance: Instance) -> Iterator[Compared | Allowance]:
     low, high, size = instance["low"], instance["high"], len(instance["low"])
     said = said_by(Translation(interval_chain(instance)), instance["spent"], instance["unit"])
-    if said is None:
+    yield from said.asked()
+    if not said.unit:
         return
     laws = (
         chain_law(
@@ -160,11 +162,12 @@ def attractive_field(instance: Instance) -> MarkovRandomField:
     )
 
 
-def _compare_attractive(instance: Instance) -> Iterator[Compared]:
+def _compare_attractive(instance: Instance) -> Iterator[Compared | Allowance]:
     unary, favours = instance["unary"], instance["favours"]
     translation = Translation(attractive_field(instance))
     said = said_by(translation, {"kind": instance["kind"]}, instance["unit"])
-    if said is None:
+    yield from said.asked()
+    if not said.unit:
         return
     exact = [[Fraction(w) for w in weights] for weights in unary]
     couplings = [(i, j, Fraction(f)) for (i, j), f in zip(instance["edges"], favours, strict=True)]
