@@ -3,14 +3,9 @@
 import logging
 import os
 import signal
-import socketserver
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,44 +13,21 @@ import pytest
 import takifugu.cli
 from takifugu.cli.command_reference import commands
 from takifugu.errors import InvalidFile
-from torture.inputs import cases, routes, run, scratch_folder, surfaces
-from torture.inputs.canary_study import LABEL, NUMBER, PERSON, make_study
-from torture.inputs.case import Case, Outcome, Put
+from tests.torture.input_trials import OK, Main, answering, outcome, said
+from torture.inputs import cases, routes, run, surfaces
+from torture.inputs.canary_study import LABEL, NUMBER, PERSON
+from torture.inputs.case import Case, Put
 from torture.inputs.children import run_cases
 from torture.inputs.command_lines import slots
 from torture.inputs.command_seeds import LINES
 from torture.inputs.documents import DEEP, json_text, spoiled_tree, toml_text
 from torture.inputs.requests import rules
 from torture.inputs.running import Runner
-from torture.inputs.serving import Target, is_whole
+from torture.inputs.serving import is_whole
 from torture.part_report import Report
 
 INPUTS = 100
 MANY = 4000
-Main = Callable[[], None]
-
-
-@pytest.fixture(scope="module")
-def scratch() -> Iterator[Path]:
-    before, home = Path.cwd(), os.environ.get("XDG_STATE_HOME")
-    argv = sys.argv
-    with scratch_folder() as folder:
-        make_study(folder / "template", warm=False)
-        yield folder
-        os.chdir(before)
-        sys.argv = argv
-        if home is None:
-            del os.environ["XDG_STATE_HOME"]
-        else:
-            os.environ["XDG_STATE_HOME"] = home
-
-
-def outcome(scratch: Path, case: Case, main: Main | None = None, **how: float) -> Outcome:
-    """What becomes of one case, with another command line if one is planted."""
-    given = {} if main is None else {"main": main}
-    make = partial(Runner, **given, **how)  # type: ignore[arg-type]
-    (ran,) = run_cases([(0, case)], scratch / "template", scratch, make)
-    return ran.outcome
 
 
 def test_a_small_seed_finds_nothing(scratch: Path, tmp_path: Path) -> None:
@@ -101,11 +73,6 @@ def test_good_lines_are_accepted(scratch: Path) -> None:
 
 
 # --- planted faults ---
-
-
-def said(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    raise SystemExit(0)
 
 
 def refused(text: str) -> None:
@@ -241,39 +208,6 @@ def test_every_route_is_asked(scratch: Path, tmp_path: Path) -> None:
     assert report.counts["accepted"] > 5 and report.counts["refused"] > 5
 
 
-class Answers(socketserver.BaseRequestHandler):
-    """Answers whatever it is asked with the same bytes."""
-
-    def handle(self) -> None:
-        """One connection."""
-        self.request.recv(65_536)
-        answer = self.server.answer  # type: ignore[attr-defined]
-        if answer is None:
-            self.server.stop.wait(5)  # type: ignore[attr-defined]
-        else:
-            self.request.sendall(answer)
-
-
-@contextmanager
-def answering(answer: bytes | None, log: Path) -> Iterator[Target]:
-    """A server with a fault."""
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Answers) as server:
-        server.answer, server.stop = answer, threading.Event()  # type: ignore[attr-defined]
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        process = SimpleNamespace(pid=os.getpid(), poll=lambda: None, returncode=None)
-        host, port = "127.0.0.1", server.server_address[1]
-        output = SimpleNamespace(name=str(log))
-        fake = SimpleNamespace(host=host, port=port, process=process, output=output)
-        try:
-            yield Target(fake, {"ana": "tf_secretsecret"}, seconds=0.3)  # type: ignore[arg-type]
-        finally:
-            server.stop.set()  # type: ignore[attr-defined]
-            server.shutdown()
-            thread.join()
-
-
-OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 WRONG_ANSWERS: dict[str, tuple[bytes | None, str, str]] = {
     "a fault": (b"HTTP/1.1 500 x\r\n\r\n{}", "", "status 500"),
     "a canary": (OK + b"\r\n" + PERSON.encode(), "", "canary"),
@@ -293,7 +227,7 @@ WRONG_ANSWERS: dict[str, tuple[bytes | None, str, str]] = {
 @pytest.mark.parametrize("name", WRONG_ANSWERS)
 def test_a_wrong_answer_is_found(tmp_path: Path, name: str) -> None:
     answer, logged_text, told = WRONG_ANSWERS[name]
-    (tmp_path / "log").write_text(logged_text, encoding="utf-8")
+    (tmp_path / "log").write_text(f"{logged_text}\n", encoding="utf-8")
     request = b"GET /api/v1/me HTTP/1.1\r\nHost: @host@\r\n\r\n"
     case = Case("route: x", request=request, route="GET /api/v1/me", who="ana")
     with answering(answer, tmp_path / "log") as server:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from torture.inputs.canary_study import make_study
-from torture.inputs.case import Case
+from torture.inputs.case import Case, is_hang
 from torture.inputs.children import Make, Numbered, Ran, run_cases
 from torture.inputs.command_lines import command_case
 from torture.inputs.command_seeds import COSTLY, LINES, LONG_BY_RIGHT
@@ -153,8 +153,7 @@ def run(
 
 def _confirmed(ran: Ran, study: Path, scratch: Path, make: Make) -> Ran:
     """A hang is one if it happens again: a busy machine may be slow once."""
-    if not any(what.startswith("hangs") for what in ran.outcome.wrong):
+    if not any(map(is_hang, ran.outcome.wrong)):
         return ran
     (again,) = run_cases([(ran.number, ran.case)], study, scratch, make)
-    seconds = max(ran.outcome.seconds, again.outcome.seconds)
-    return replace(again, outcome=replace(again.outcome, seconds=seconds))
+    return replace(again, outcome=again.outcome.after(ran.outcome))

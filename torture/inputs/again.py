@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from torture.inputs import scratch_folder
@@ -26,6 +27,7 @@ def main() -> int:
         if case.request:
             with target(scratch / "template", scratch) as server:
                 outcome = server.run(case)
+            outcome = replace(outcome, wrong=(*outcome.wrong, *server.left))
         else:
             (ran,) = run_cases([(0, case)], scratch / "template", scratch)
             outcome = ran.outcome

@@ -6,7 +6,7 @@ A case is plain data, so that whatever went wrong can be kept as JSON and run ag
 import base64
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +111,7 @@ class Outcome:
         size: Bytes of the case.
         wrong: What must not be, each in a sentence; empty if all is well.
         work: Seconds of the processor; 0 where it was another process that worked.
+        unjudged: An option of which it cannot be said whether it is ignored.
     """
 
     surface: str
@@ -121,3 +122,15 @@ class Outcome:
     size: int
     wrong: tuple[str, ...] = ()
     work: float = 0.0
+    unjudged: str = ""
+
+    def after(self, first: "Outcome") -> "Outcome":
+        """This outcome of a second attempt, with what the first found besides taking too long."""
+        kept = [what for what in first.wrong if not is_hang(what) and what not in self.wrong]
+        seconds = max(self.seconds, first.seconds)
+        return replace(self, wrong=(*self.wrong, *kept), seconds=seconds)
+
+
+def is_hang(what: str) -> bool:
+    """Whether a finding is that something took too long, which a busy machine may cause."""
+    return what.startswith(("hangs", "no answer within"))

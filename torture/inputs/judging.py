@@ -1,7 +1,9 @@
 """What a case must not do: end in a traceback, tell a canary, leave something behind."""
 
-import logging
+import csv
+import io
 import re
+import struct
 import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,6 +12,7 @@ from takifugu.cli import exit_status
 from takifugu.visible import visible
 from torture.inputs.canary_study import CANARIES, LABEL, NUMBER, PERSON, STATE
 from torture.inputs.case import Case
+from torture.inputs.unpacked import unpacked
 from torture.inputs.workplace import PASSING
 
 CACHE = ".takifugu/"  # what was computed is kept, whatever becomes of the command
@@ -28,6 +31,7 @@ PUBLISHING = (
 )
 COLUMNS = {"person": PERSON, "illness": LABEL, "score": NUMBER}
 OWNERS = ("quickstart", "dataset new", "prior fit", "dataset add")
+FOUND_LABELS = "wards"  # the dataset that takes the labels of illness from the fitted rows
 UNFINISHED = exit_status.UNDELIVERED  # released and charged: the ledger has changed, as documented
 
 
@@ -41,6 +45,7 @@ class Said:
         err: On standard error.
         error: What it ended with, if that was a deliberate error.
         log: Whatever was logged.
+        beside: On file descriptors 1 and 2, past Python's streams.
     """
 
     status: int
@@ -48,25 +53,7 @@ class Said:
     err: str
     error: BaseException | None
     log: str
-
-
-class Heard(logging.Handler):
-    """Keeps whatever is logged, tracebacks included."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.DEBUG)
-        self.lines: list[str] = []
-        self.setFormatter(logging.Formatter())
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """One record."""
-        self.lines.append(self.format(record))
-
-    def taken(self) -> str:
-        """All that was heard since the last time."""
-        text = "\n".join(self.lines)
-        self.lines.clear()
-        return text
+    beside: bytes = b""
 
 
 def wrong_words(case: Case, said: Said) -> list[str]:
@@ -83,7 +70,8 @@ def wrong_words(case: Case, said: Said) -> list[str]:
             found.append(f"status {said.status} without a line that says why: {said.err[:200]!r}")
         if said.out and not shows_first:
             found.append(f"status {said.status} with output on stdout: {said.out[:200]!r}")
-    found += [f"a warning of Python: {line[:200]!r}" for line in lines if _is_python(line)]
+    beside = said.beside.decode("utf-8", "replace").splitlines()
+    found += [f"a warning of Python: {line[:200]!r}" for line in lines + beside if _is_python(line)]
     if any(len(line) > LONGEST for line in lines):
         found.append(f"a line of {max(map(len, lines))} letters")
     if any(visible(text, keep="\n") != text for text in (said.out, said.err)):
@@ -102,32 +90,65 @@ def chain_text(error: BaseException | None) -> str:
     return "".join(traceback.format_exception(error)) + repr(vars(error))
 
 
+def forms(canary: str) -> tuple[bytes, ...]:
+    """A canary as bytes: as text, and a number as processors and databases keep it."""
+    texts = (canary.encode(), canary.encode("utf-16-le"))
+    if canary != NUMBER:
+        return texts
+    return (*texts, struct.pack("<d", float(canary)), struct.pack(">d", float(canary)))
+
+
+FORMS = {canary: forms(canary) for canary in CANARIES}
+
+
 def told(case: Case, places: Iterable[tuple[str, str | bytes]]) -> list[str]:
-    """The canaries in these places that the case did not ask to publish."""
-    found = []
+    """The canaries in these places, or packed in them, that the case did not ask to publish."""
+    found: dict[str, str] = {}
     for place, content in places:
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-        found += [
-            f"the canary {canary} is in {place}"
-            for canary in CANARIES
-            if canary.encode() in data and canary not in published(case)
-        ]
-    return found
+        for part in unpacked(data):
+            for canary, written in FORMS.items():
+                if any(form in part for form in written):
+                    found[f"the canary {canary} is in {place}"] = canary
+    public = published(case) if found else set()
+    return [what for what, canary in found.items() if canary not in public]
 
 
 def published(case: Case) -> set[str]:
     """The canaries that a case publishes by intent: a column is declared public, or its labels."""
     name = " ".join(case.words[:2])
     found = {canary for canary in CANARIES if any(canary in word for word in case.words)}
-    if name.startswith("prior fit"):
-        found.add(LABEL)  # the labels of the fitted rows are published, which its help says
-        found |= set(CANARIES if case.files else ())  # whatever a spoiled file has for labels
+    if name == "prior fit":
+        found |= _fitted(case)
     if not name.startswith(OWNERS):
         return found
     for option, value in pairs(case.words):
         if option.lstrip("-") in PUBLISHING:
             found |= {canary for column, canary in COLUMNS.items() if column in value}
     return found
+
+
+def _fitted(case: Case) -> set[str]:
+    """What a fit publishes as its labels: those that it finds on the rows, as its help says."""
+    options = dict(pairs(case.words))
+    found = set()
+    if FOUND_LABELS in case.words and options.get("--at-least", "1").strip() in ("", "0", "1"):
+        found.add(LABEL)  # it is of one person
+    for name, put in case.files.items():
+        if name in case.words and "--state" in options:
+            cells = _cells(put.content, options["--state"])
+            found |= {canary for canary in CANARIES if any(canary in cell for cell in cells)}
+    return found
+
+
+def _cells(data: bytes, column: str) -> list[str]:
+    """The cells of a column of spoiled rows, whatever their commas have become."""
+    *_, text = unpacked(data, 1)
+    reader = csv.DictReader(io.StringIO(text.decode("utf-8-sig", "replace"), newline=""))
+    try:
+        return [str(row.get(column) or "") for row in reader]
+    except csv.Error:
+        return []
 
 
 def pairs(words: tuple[str, ...]) -> Iterable[tuple[str, str]]:

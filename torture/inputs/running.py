@@ -1,7 +1,6 @@
 """Run one case in this process, under limits, and judge it."""
 
 import contextlib
-import hashlib
 import io
 import logging
 import os
@@ -21,9 +20,9 @@ from takifugu.cli import main
 from takifugu.cli.exit_status import DONE, FAILED
 from takifugu.errors import TakifuguError
 from takifugu.session.releasing import CHARGED
-from torture.inputs.case import Case, Outcome
+from torture.inputs.case import Case, Outcome, is_hang
+from torture.inputs.effects import Done, Effect, effect_of
 from torture.inputs.judging import (
-    Heard,
     Said,
     chain_text,
     left_behind,
@@ -31,6 +30,7 @@ from torture.inputs.judging import (
     told,
     wrong_words,
 )
+from torture.inputs.overheard import Descriptors, Heard
 from torture.inputs.readers import READERS
 from torture.inputs.workplace import Workplace
 
@@ -65,11 +65,11 @@ class Runner:
     seconds: float = SECONDS
     growth: int = GROWTH
     _heard: Heard = field(default_factory=Heard)
-    _bases: dict[tuple[str, ...], str] = field(default_factory=dict)
+    _beside: Descriptors = field(default_factory=Descriptors)
+    _bases: dict[tuple[str, ...], list[Done]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _atomic.PIPE_TIMEOUT = PATIENCE
-        logging.getLogger().addHandler(self._heard)
         logging.lastResort = None
         os.chdir(self.place.folder)
 
@@ -91,30 +91,35 @@ class Runner:
         really = [name for name in changed if not self._only_opened(name, put)]
         if CHARGED in said.err:  # the ledger has changed, and the message says so
             really = [name for name in really if not name.endswith(".ledger")]
-        wrong += left_behind(said.status, really)
+        if not any(map(is_hang, wrong)):  # what an interruption leaves is not the command's doing
+            wrong += left_behind(said.status, really)
         places: list[tuple[str, str | bytes]] = [
             ("its output", said.out),
             ("its message", said.err),
             ("the log", said.log),
+            ("what it wrote past Python's streams", said.beside),
             ("the error and what it came from", chain_text(said.error)),
         ]
         places += [(f"the file {name}", self.place.contents(name)) for name in changed]
         places += [("the name of a file", "\n".join(changed))]
         wrong += told(case, places)
-        done = self._done(said, changed) if case.ignored else ""
+        done = self._done(said, changed) if case.ignored else None
         self.place.put_right()
-        if case.ignored and not wrong and not said.status:
-            wrong += self._ignored(case, done)
+        effect = "seen"
+        if done is not None and not wrong and not said.status:
+            effect = self._effect(case, done)
+        if effect == "none":
+            wrong.append(f"{case.ignored} is ignored: nothing is different with it")
         return Outcome(
-            *(
-                case.surface,
-                said.status in (DONE, FAILED),
-                _reached(said),
-                seconds,
-                growth,
-                case.size,
-            ),
-            *(tuple(wrong), work),
+            surface=case.surface,
+            accepted=said.status in (DONE, FAILED),
+            reached=_reached(said),
+            seconds=seconds,
+            growth=growth,
+            size=case.size,
+            wrong=tuple(wrong),
+            work=work,
+            unjudged=case.ignored if effect == "unknown" else "",
         )
 
     def _only_opened(self, name: str, put: Mapping[str, bytes]) -> bool:
@@ -126,8 +131,10 @@ class Runner:
         error: BaseException | None = None
         wrong: list[str] = []
         status = 0
+        self._heard.listen()
         try:
             with (
+                self._beside.kept(),
                 _limits(self.seconds),
                 contextlib.redirect_stdout(out),
                 contextlib.redirect_stderr(err),
@@ -140,7 +147,10 @@ class Runner:
             kind = type(escaped).__name__
             wrong.append(f"{kind} escaped: {_last(escaped)}")
             status = 2
-        said = Said(status, out.getvalue(), err.getvalue(), error, self._heard.taken())
+        said = Said(
+            *(status, out.getvalue(), err.getvalue(), error),
+            *(self._heard.taken(), self._beside.taken()),
+        )
         if not wrong and not case.reader:
             wrong = wrong_words(case, said)
         return wrong, said
@@ -160,22 +170,23 @@ class Runner:
             return (code if isinstance(code, int) else 99), stop.__cause__
         return 0, None
 
-    def _done(self, said: Said, changed: list[str]) -> str:
+    def _done(self, said: Said, changed: list[str]) -> Done:
         """All that a command has said and written."""
-        files = b"".join(self.place.contents(name) for name in changed)
-        return f"{said.out}{said.err}{hashlib.sha256(files).hexdigest()}"
+        files = {name: self.place.contents(name) for name in changed}
+        return Done(f"{said.out}\n{said.err}", files)
 
-    def _ignored(self, case: Case, done: str) -> list[str]:
-        """Whether the option changed nothing, although its value means nothing."""
+    def _effect(self, case: Case, done: Done) -> Effect:
+        """What the option changed, although its value means nothing."""
         if case.base not in self._bases:
-            before = self.place.facts()
-            _, without = self._tried(Case(case.surface, case.base))
-            changed = self.place.changed(before, self.place.facts())
-            self._bases[case.base] = self._done(without, changed)
-            self.place.put_right()
-        if done != self._bases[case.base]:
-            return []
-        return [f"{case.ignored} is ignored: nothing is different with it"]
+            self._bases[case.base] = [self._without(case) for _ in range(2)]
+        return effect_of(done, *self._bases[case.base])
+
+    def _without(self, case: Case) -> Done:
+        before = self.place.facts()
+        _, said = self._tried(Case(case.surface, case.base))
+        done = self._done(said, self.place.changed(before, self.place.facts()))
+        self.place.put_right()
+        return done
 
 
 @contextlib.contextmanager

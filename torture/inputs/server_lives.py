@@ -1,12 +1,11 @@
 """One server after another for the requests of a run, each from a fresh copy of the study."""
 
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 from tests.ledger import postgres
 from torture.inputs.canary_study import make_study
-from torture.inputs.case import Case, Outcome
+from torture.inputs.case import Case, Outcome, is_hang
 from torture.inputs.serving import Target, target
 from torture.part_report import Report
 
@@ -29,21 +28,29 @@ class ServerLives:
     def run(self, case: Case) -> Outcome:
         """Send a request; one that takes too long is sent once more."""
         outcome = self._running().run(case)
-        if any(what.startswith("no answer within") for what in outcome.wrong):
-            again = self._running().run(case)
-            return replace(again, seconds=max(again.seconds, outcome.seconds))
+        if any(map(is_hang, outcome.wrong)):
+            return self._running().run(case).after(outcome)
         return outcome
 
     def _running(self) -> Target:
         if self._target is not None and (self._target.asked >= self._life or self._target.ended):
-            self._stack.close()
-            self._target = None
+            self._end()
         if self._target is None:
             study = self._study if self._lives % 2 == 0 else self._on_postgresql()
             self._lives += 1
             self._report.count("servers")
             self._target = self._stack.enter_context(target(study, self._scratch))
         return self._target
+
+    def _end(self) -> None:
+        """End the server, and tell what is wrong with what it leaves."""
+        self._stack.close()
+        if self._target is None:
+            return
+        for what in self._target.left:
+            again = f"a server that was asked {self._target.asked} times; see the seed"
+            self._report.finding(f"server: {what}", again)
+        self._target = None
 
     def _on_postgresql(self) -> Path:
         if needed := postgres.missing():
@@ -60,5 +67,5 @@ class ServerLives:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        self._end()
         self._whole.close()

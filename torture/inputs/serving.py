@@ -16,15 +16,16 @@ from tests.server.attacked import LEAKS
 from tests.server.running import RunningServer, new_token, running_server
 from torture.inputs.canary_study import CANARIES, STATE
 from torture.inputs.case import Case, Outcome
+from torture.inputs.judging import told
 from torture.inputs.request_seeds import PEOPLE
 from torture.inputs.running import GROWTH, IDLE, SECONDS, STARVED
+from torture.inputs.server_records import ServerLog
 
 SETTINGS: dict[str, Any] = {
     "rate": 1_000_000, "burst": 100_000, "time_step": 0.0, "wait": 3.0, "work_time": 100.0,
     "request_time": 0.5, "workers": 1,
 }  # fmt: skip
 LIMITED = ("ana", "wim", "")  # who must not even learn where things lie
-FAULTS = re.compile(r'Traceback|"level": "critical"')  # an error is a problem that was answered
 DRIFT = 400  # requests after which memory may be compared: caches are full by then
 
 
@@ -39,6 +40,8 @@ class Target:
         growth: Bytes by which its memory may grow, workers included.
         charge: A release of it.
         job: A job of it.
+        asked: How many requests it was sent.
+        left: What is wrong with what it left, once it has ended.
     """
 
     server: RunningServer
@@ -48,7 +51,8 @@ class Target:
     charge: str = "1"
     job: str = "none"
     asked: int = 0
-    _read: int = 0
+    left: list[str] = field(default_factory=list)
+    _log: ServerLog = field(default_factory=ServerLog)
     _usual: int = 0
 
     @property
@@ -155,30 +159,33 @@ class Target:
             if token[3:].encode() in answer
         ]
         if case.who in LIMITED and not case.route.startswith("GET /static"):
-            leak = LEAKS.search(answer.decode("latin-1"))
-            named = status < 400 and leak is not None and leak[0] == "duckdb"  # what drew an answer
-            if leak is not None and leak[0].encode("latin-1") not in sent and not named:
-                found.append(f"{leak[0]!r} is told to {case.who or 'nobody'}")
+            found += [
+                f"{leak!r} is told to {case.who or 'nobody'}"
+                for leak in _leaks(answer, sent, may_name_engine=status < 400)
+            ]
+        if status >= 500 and (number := re.search(rb"(?im)^x-request-id: *(\w+)", head)):
+            self._log.failed.add(number[1].decode())
         return found
 
     def _logged(self) -> list[str]:
         """What the log has that it must not have, since the last time."""
-        with open(self.server.output.name, "rb") as file:
-            file.seek(self._read)
-            new = file.read()
-            self._read = file.tell()
-        text = new.decode("utf-8", "replace")
-        found = [f"the canary {canary} is in the log" for canary in CANARIES if canary in text]
-        fault = FAULTS.search(text)
-        if fault is not None:
-            line = next(line for line in text.splitlines() if FAULTS.search(line))
-            found.append(f"the log tells of a fault: {line[:300]}")
-        found += [
+        text, found = self._log.read(Path(self.server.output.name))
+        return found + [
             f"a token of {name} is in the log"
             for name, token in self.tokens.items()
             if token[3:] in text
         ]
-        return found
+
+    def written(self, before: Path, after: Path) -> list[str]:
+        """What the server has written in its study that it must not have, and the log's end."""
+        changed = list(changed_files(before, after))
+        found = self._logged() + told(Case("server"), changed)
+        return found + [
+            f"a token of {name} is in {place}"
+            for place, content in changed
+            for name, token in self.tokens.items()
+            if token[3:].encode() in content
+        ]
 
     def _grown(self) -> int:
         """How much more memory it has had than after the first requests."""
@@ -223,6 +230,30 @@ def _reached(answer: bytes) -> tuple[int, str]:
     return status, " ".join(parts)
 
 
+def _leaks(answer: bytes, sent: bytes, *, may_name_engine: bool) -> list[str]:
+    """Words that must not be in an answer, each once, unless they came with the request."""
+    found = dict.fromkeys(leak[0] for leak in LEAKS.finditer(answer.decode("latin-1")))
+    return [
+        leak
+        for leak in found
+        if leak.encode("latin-1") not in sent
+        and not (may_name_engine and leak == "duckdb")  # what drew an answer
+    ]
+
+
+def changed_files(before: Path, after: Path) -> Iterator[tuple[str, bytes]]:
+    """The files of a folder that are new or another than those of the folder it came from."""
+    for path in sorted(after.rglob("*")):
+        name = path.relative_to(after)
+        if path.is_file() and not path.is_symlink():
+            content = path.read_bytes()
+            earlier = before / name
+            if not earlier.is_file() or earlier.read_bytes() != content:
+                yield f"the file {name}", content
+            if not os.path.lexists(earlier):
+                yield f"the name of the file {name}", str(name).encode("utf-8", "surrogateescape")
+
+
 def _peak(process: int) -> int:
     with suppress(OSError), open(f"/proc/{process}/status") as file:
         for line in file:
@@ -256,7 +287,12 @@ def target(study: Path, scratch: Path) -> Iterator[Target]:
         file = folder / "takifugu.toml"
         tokens = {name: new_token(file, role, name) for name, role in PEOPLE.items()}  # type: ignore[arg-type]
         with running_server(file, **SETTINGS) as server:
-            yield Target(server, tokens)
+            found = Target(server, tokens)
+            try:
+                yield found
+            finally:
+                server.stop()
+                found.left += found.written(study, folder)
     finally:
         if before is not None:
             os.environ["XDG_STATE_HOME"] = before

@@ -10,6 +10,7 @@ from torture.part_report import Cell, Report
 COLUMNS = (
     *("surface", "inputs", "accepted", "refused", "findings", "distinct ends"),
     *("slowest s", "most memory MiB", "largest input KiB", "work ms an input"),
+    "effect unknown",
 )
 KEPT = 3  # inputs of one finding
 SLOW = 3.0  # seconds from which on the slowest input of a surface is kept
@@ -28,6 +29,7 @@ class Tally:
     growth: int = 0
     size: int = 0
     work: float = 0.0
+    unjudged: int = 0
 
     def add(self, outcome: Outcome) -> None:
         """Count an outcome."""
@@ -39,6 +41,7 @@ class Tally:
         self.growth = max(self.growth, outcome.growth)
         self.size = max(self.size, outcome.size)
         self.work += outcome.work
+        self.unjudged += bool(outcome.unjudged)
 
     def row(self, surface: str) -> tuple[Cell, ...]:
         """Its row."""
@@ -46,7 +49,7 @@ class Tally:
         return (
             *(surface, self.inputs, self.accepted, refused, self.findings, len(self.reached)),
             *(round(self.seconds, 2), self.growth >> 20, round(self.size / 1024, 1)),
-            round(1000 * self.work / max(1, self.inputs), 1),
+            *(round(1000 * self.work / max(1, self.inputs), 1), self.unjudged),
         )
 
 
@@ -72,6 +75,13 @@ class Tallies:
         self.report.count("inputs")
         self.report.count("accepted" if outcome.accepted else "refused")
         self.report.count(f"of {outcome.surface.partition(':')[0]}s")
+        if outcome.unjudged:
+            command = outcome.surface.partition(": ")[2]
+            self.report.count("options whose effect cannot be judged")
+            self.report.remark(
+                f"{command} {outcome.unjudged}: whether it is ignored cannot be judged, since the"
+                " command says and writes something else every time"
+            )
         for what in outcome.wrong:
             self._found(case, outcome.surface, what)
 
