@@ -309,6 +309,9 @@ def test_a_signing_key_that_is_none_is_told(study: Path) -> None:
     (study.parent / "sign.key").chmod(0o600)
     write_settings(study, signing_key="sign.key")
     assert wrong_of(study) == {"signing"}
+    (study.parent / "sign.key").unlink()
+    os.mkfifo(study.parent / "sign.key", 0o600)  # nobody writes to it
+    assert wrong_of(study) == {"signing"}
 
 
 def test_too_much_for_the_machine_is_told(study: Path) -> None:

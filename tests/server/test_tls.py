@@ -1,5 +1,6 @@
 """TLS by certificate files, reloaded by a signal."""
 
+import os
 import signal
 import socket
 import ssl
@@ -124,5 +125,8 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         tls_context(tmp_path / "none.pem", one.key)
     with raises(InvalidFile, field="key", reason="unreadable"):
         tls_context(one.certificate, tmp_path / "none.key")
+    os.mkfifo(tmp_path / "pipe")  # nobody writes to it: it would be read for ever
+    with raises(InvalidFile, field="certificate", reason="unreadable"):
+        tls_context(tmp_path / "pipe", one.key)
     with raises(InvalidFile, field="certificate", reason="content"):
         tls_context(one.key, one.key)

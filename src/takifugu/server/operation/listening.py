@@ -4,6 +4,7 @@ import socket
 import ssl
 from pathlib import Path
 
+from takifugu._atomic import refuse_special
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.server.settings import ServerSettings
 
@@ -76,6 +77,7 @@ def load_certificate(context: ssl.SSLContext, certificate: Path, key: Path) -> N
     """Use these files from the next connection on; an error leaves the context as it was."""
     for field, path in (("certificate", certificate), ("key", key)):
         try:
+            refuse_special(path)  # a pipe that nobody writes to would keep us waiting
             path.open("rb").close()
         except OSError as error:
             reason = (error.strerror or type(error).__name__).lower()

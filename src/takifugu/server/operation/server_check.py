@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from takifugu._atomic import read_bytes
 from takifugu.engines import read_declaration
 from takifugu.keys import beside, state_folder
 from takifugu.ledger.storage.addresses import address_of
@@ -299,7 +300,7 @@ def _signing(settings: ServerSettings) -> Iterator[Finding]:
     if settings.signing_key is not None:
         from takifugu.reports.report_signature import read_private_key
 
-        read_private_key(settings.signing_key.read_bytes())
+        read_private_key(read_bytes(settings.signing_key, field="signing_key", needed="be a key"))
         yield ok("signing", f"{settings.signing_key} can sign reports")
 
 
