@@ -63,7 +63,7 @@ def test_where_the_law_has_settled_a_far_entry_is_exact() -> None:
     assert found.exact.all()
     is_sound(found, truths)
     near = chain_curve(
-        MarkovChain(SETTLES, start=[0.0, 1.0], length=6000),
+        MarkovChain(np.array(SETTLES), start=np.array([0.0, 1.0]), length=6000),
         Secrets(entries=(3000,)),
         max_exposed=MOST,
     )
@@ -73,7 +73,7 @@ def test_where_the_law_has_settled_a_far_entry_is_exact() -> None:
 def test_far_entries_of_a_chain_with_a_matrix_for_each_step_have_their_own() -> None:
     steps = np.array([[[0.875, 0.125], [0.125, 0.875]]] * 4800)
     steps[4600:] = [[0.9990234375, 0.0009765625], [0.0009765625, 0.9990234375]]
-    chain = MarkovChain(steps, start=[0.25, 0.75], length=4801)
+    chain = MarkovChain(steps, start=np.array([0.25, 0.75]), length=4801)
     found = chain_curve(chain, Secrets(entries=(4700,)), max_exposed=1)
     # the past and the next entry say it each with odds of 1023 to 1, and before were even
     assert found.leak[:, 0] == pytest.approx([2 * np.log(1023)] * 2, rel=1e-9)
@@ -93,7 +93,7 @@ def test_what_long_products_of_logarithms_add_is_not_called_exact() -> None:
 
 def test_groups_far_from_the_start() -> None:
     transition = [[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [0.25, 0.0, 0.75]]
-    chain = MarkovChain(transition, start=[1.0, 0.0, 0.0], length=5000)
+    chain = MarkovChain(np.array(transition), start=np.eye(3)[0], length=5000)
     pairs = (((0,), (1, 2)), ((1, 2), (0,)))
     far, near = (
         chain_curve(chain, Secrets(entries=(entry,), pairs=pairs), max_exposed=MOST)
@@ -105,7 +105,7 @@ def test_groups_far_from_the_start() -> None:
 
 def test_values_that_never_come_again_are_no_secrets_of_later_entries() -> None:
     transition = [[0.0, 0.5, 0.5], [0.0, 0.7, 0.3], [0.0, 0.4, 0.6]]
-    chain = MarkovChain(transition, start=[1.0, 0.0, 0.0], length=6000)
+    chain = MarkovChain(np.array(transition), start=np.eye(3)[0], length=6000)
     for secrets in (Secrets(), Secrets(entries=(5000,))):
         found = chain_curve(chain, secrets, max_exposed=MOST)
         assert np.isfinite(found.leak).all()
