@@ -4,6 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from takifugu.errors import TooLarge
 from takifugu.influence.network.attractive_curves import attractive_curve
 from takifugu.influence.network.network_curves import network_curve
 from takifugu.priors.random_field import MarkovRandomField
@@ -49,3 +50,12 @@ def test_a_leak_beside_what_twenty_entries_add_by_rounding(weak: float) -> None:
     assert point.a >= truth
     assert not point.exact or point.a * (1 - 1e-6) <= truth
     assert point.exact == (weak > 5e-4)
+
+
+@pytest.mark.filterwarnings("error")
+def test_weights_that_underflow_are_refused_without_a_warning() -> None:
+    strong = np.array([[1e145, 1e-145], [1e-145, 1e145]])
+    edges = ((0, 1), (0, 2))
+    field = MarkovRandomField((0, 1, 2), ((0, 1),) * 3, (np.ones(2),) * 3, edges, (strong,) * 2)
+    with pytest.raises(TooLarge):
+        attractive_curve(field)
