@@ -81,7 +81,7 @@ def test_costs_of_many_terms_are_not_exceeded(count: int) -> None:
 
 
 def test_an_attractive_field_with_a_cost_of_many_terms() -> None:
-    count = 2000
+    count = 4000
     cost = Cost.of(
         {
             Matrix([0, 1], [[0, Fraction(1, 2)], [Fraction(10**6 - i, 10**6), 0]]): Fraction(
