@@ -70,6 +70,7 @@ __all__ = [
 ]
 
 KEPT = 32  # matrices that are cached
+FEW = 3  # terms that each add to the room for rounding; more of them need no more
 TINY = 2.0**-1022  # a smaller product may be rounded down to 0
 
 
@@ -329,15 +330,20 @@ def _shape_matrix(shape: Shape, values: tuple[Value, ...], columns: tuple[str, .
 @lru_cache(maxsize=KEPT)
 def _matrix(cost: Cost, values: tuple[Value, ...], columns: tuple[str, ...] | None) -> Floats:
     size = len(values)
-    total = np.zeros((size, size))
-    for shape, value in cost.terms:
-        part = _shape_matrix(shape, values, columns)
-        tells = part > 0
-        with np.errstate(over="ignore"):  # to infinity
-            total[tells] += np.maximum(float_up(value) * part[tells], TINY)
-    # Each term is off by a unit of roundoff, and so is each sum; none of them is negative. So is
-    # each step of a path through the values: no such sum shall be below the exact cost either.
-    total *= 1 + 4 * (len(cost.terms) + size + 1) * UNIT
+    total, left_out = np.zeros((size, size)), np.zeros((size, size))
+    with np.errstate(over="ignore", invalid="ignore"):  # to infinity
+        for shape, value in cost.terms:
+            part = _shape_matrix(shape, values, columns)
+            term = np.where(part > 0, np.maximum(float_up(value) * part, TINY), 0.0)
+            added = total + term
+            grown = added - total
+            left_out += (total - (added - grown)) + (term - grown)  # by rounding, exactly
+            total = added
+        total = np.where(total < np.inf, total + left_out, np.inf)
+    # Each term is off by a few units of roundoff, and the sum of all of them by one more, however
+    # many there are: what a lower bound takes back is enough. So is each step of a path through the
+    # values: no such sum shall be below the exact cost either.
+    total *= 1 + 4 * (min(len(cost.terms), FEW) + size + 1) * UNIT
     return frozen(total)
 
 

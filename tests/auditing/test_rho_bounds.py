@@ -1,13 +1,14 @@
 """Bounds on ρ from counts, against quadrature and against the law of the noise itself."""
 
 from math import inf, log
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.auditing.epsilon_bounds import probability_above, probability_below
+from takifugu.auditing.epsilon_bounds import epsilon_below, probability_above, probability_below
 from takifugu.auditing.rho_bounds import ORDERS, renyi, rho_below
 from takifugu.errors import UnsoundRequest
 from tests.raising import raises
@@ -69,3 +70,28 @@ def test_nothing_is_found_where_nothing_differs() -> None:
     assert rho_below(1_000, 1_000, 0, 1_000, confidence=0.99) > 2
     with raises(UnsoundRequest, field="confidence"):
         rho_below(1, 2, 1, 2, confidence=1.0)
+
+
+@pytest.mark.parametrize("bound", [rho_below, epsilon_below])
+@pytest.mark.parametrize(
+    ("counts", "field"),
+    [
+        ((3, 2, 0, 2), "hits"),
+        ((0, 2, 3, 2), "hits"),
+        ((-1, 2, 0, 2), "hits"),
+        ((1, 2, -1, 2), "hits"),
+        ((float("nan"), 2, 0, 2), "hits"),
+        ((0, 0, 0, 2), "draws"),
+        ((1, 2, 0, 0), "draws"),
+        ((1, 2, 0, float("nan")), "draws"),
+        ((1, -2, 0, 2), "draws"),
+    ],
+)
+def test_counts_that_cannot_be_are_refused(bound: Any, counts: Any, field: str) -> None:
+    with raises(UnsoundRequest, field=field):
+        bound(*counts, confidence=0.99)
+
+
+def test_one_impossible_count_among_others_is_refused() -> None:
+    with raises(UnsoundRequest, field="hits", given=3.0):
+        epsilon_below([1, 3], 2, 0, 2, confidence=0.99)

@@ -184,7 +184,7 @@ def test_the_odds_of_an_entry() -> None:
 def test_the_largest_odds_of_later_entries(length: int | None) -> None:
     found = walk(length, 2, start=[0.9, 0.1])
     pairs = (((0,), (1,)), ((1,), (0,)))
-    keep, offset, exact = found._later_offset(2, 0, pairs)
+    keep, offset, exact, _ = found._later_offset(2, 0, pairs)
     law, odds = np.array([0.9, 0.1]), []
     for entry in range(length or 400):
         if entry >= 2:

@@ -46,6 +46,21 @@ def checked_confidence(confidence: float) -> float:
     return confidence
 
 
+def refuse_impossible(hits: ArrayLike, draws: ArrayLike) -> None:
+    """Raise `UnsoundRequest` unless there are draws, and from 0 to as many hits."""
+    counted = np.broadcast_arrays(np.asarray(hits, dtype=float), np.asarray(draws, dtype=float))
+    k, n = (np.ravel(part) for part in counted)
+    wrong = np.flatnonzero(~((n >= 1) & (n < inf) & (k >= 0) & (k <= n)))  # also those of NaN
+    if wrong.size:
+        at = wrong[0]
+        raise UnsoundRequest(
+            f"an event cannot have happened {k[at]:g} times in {n[at]:g} draws; needed are at least"
+            " one draw, and from 0 to as many hits",
+            field="hits" if n[at] >= 1 else "draws",
+            given=float(k[at] if n[at] >= 1 else n[at]),
+        )
+
+
 def probability_below(hits: ArrayLike, draws: ArrayLike, *, error: float) -> Floats:
     """A lower bound on a probability (Clopper-Pearson); fails with probability ≤ ``error``."""
     from scipy.special import betaincinv
@@ -83,6 +98,8 @@ def epsilon_below(
     been chosen by looking at these counts.
     """
     error = (1 - confidence) / 2
+    refuse_impossible(hits, draws)
+    refuse_impossible(other_hits, other_draws)
     low = probability_below(hits, draws, error=error) - delta
     high = probability_above(other_hits, other_draws, error=error)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -17,6 +17,7 @@ from takifugu.auditing.epsilon_bounds import (
     checked_confidence,
     probability_above,
     probability_below,
+    refuse_impossible,
 )
 
 ORDERS = (1.01, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 9.0, 17.0)
@@ -32,6 +33,8 @@ def rho_below(
     these counts.
     """
     error = (1 - checked_confidence(confidence)) / 2
+    refuse_impossible(hits, draws)
+    refuse_impossible(other_hits, other_draws)
     low = float(probability_below(hits, draws, error=error))
     high = float(probability_above(other_hits, other_draws, error=error))
     if low <= high:

@@ -13,9 +13,10 @@ from takifugu.fingerprint import ByContent
 from takifugu.numeric import Booleans, Floats, Integers, frozen
 from takifugu.priors.universe import Name
 
-# Sets of a network whose leaks are within 1e-10 count as equal, and rounding adds less: a smaller
-# leak is not known to a share of 1e-6.
-LEAST_EXACT = 2e-4
+SHARE = 1e-6  # what is called exact is known to this share
+# Sets of a network whose leaks are within 1e-10 count as equal, and rounding adds up to 2.4e-10
+# where 20 entries are summed over: with some room, a smaller leak is not known to that share.
+LEAST_EXACT = 5e-4
 MOST = 2.0**1000  # a loss beyond this counts as infinite
 
 

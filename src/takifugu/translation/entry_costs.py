@@ -68,6 +68,25 @@ class EntryCosts:
         """All costs, each once."""
         return tuple(dict.fromkeys(self.anywhere if self.by_entry is None else self.by_entry))
 
+    @property
+    def alone(self) -> tuple["EntryCosts", ...]:
+        """What one mechanism may have: where any of some costs was lost, one of them everywhere.
+
+        The largest first, without those that another one dominates: they tell no more.
+        """
+        if self.by_entry is not None or not self.anywhere:
+            return (self,)
+        kept = [
+            cost
+            for k, cost in enumerate(self.anywhere)
+            if not any(
+                other.dominates(cost) and (k > j or not cost.dominates(other))
+                for j, other in enumerate(self.anywhere)
+                if j != k
+            )
+        ]
+        return tuple(EntryCosts((cost,)) for cost in sorted(kept, key=lambda c: -c.scalar))
+
     def matrix(
         self, values: Sequence[Value], columns: tuple[str, ...] | None = None, *, entry: int = 0
     ) -> Floats:

@@ -35,6 +35,7 @@ class GroupLeaks:
     after: Sequence[LogProduct]
     law: LogProduct
     offset: Floats
+    error: float = 0.0
     _scaled: dict[tuple[int, str, int], tuple[Floats, float]] = field(default_factory=dict)
 
     def leaks(self, left: int, rights: range) -> Iterator[Floats]:

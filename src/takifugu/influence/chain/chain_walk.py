@@ -9,7 +9,7 @@ from takifugu._rounding import UNIT
 from takifugu.errors import TooLarge
 from takifugu.influence.chain.chain_groups import GroupLeaks
 from takifugu.influence.chain.curve_request import ROOM, CurveRequest, Side
-from takifugu.influence.chain.powers import LogProduct, largest_ratios, products, turned
+from takifugu.influence.chain.powers import LogProduct, largest_ratios, products, reach, turned
 from takifugu.influence.chain.splitting import EntryLeaks, PairLeaks
 from takifugu.numeric import Booleans, Floats
 from takifugu.priors.markov import MarkovChain
@@ -107,8 +107,10 @@ class Walk:
         if entries is not None:
             if self.stationary and any(self._interior(i) for i in entries):
                 return [self.later(most, settled)]
-            near = [self.at(i) for i in entries if i < inside + STEPS or self.stationary]
-            return near if len(near) == len(entries) else [*near, self.later(inside, settled)]
+            listed = self.stationary or not self.chain.homogeneous
+            far = [] if listed else [i for i in entries if i >= inside + STEPS]
+            near = [self.at(i) for i in entries if listed or i < inside + STEPS]
+            return [*near, self.later(inside, settled, far)] if far else near
         if length is not None and (not self.chain.homogeneous or length <= inside + most):
             self.request.apart(length)  # an error now rather than after all the work
             return [self.at(i) for i in range(length)]
@@ -135,25 +137,26 @@ class Walk:
     def at(self, entry: int) -> list[EntryLeaks]:
         """The rows of one entry."""
         length = self.chain.length
-        reach = (entry, None if length is None else length - 1 - entry)
+        sides = (entry, None if length is None else length - 1 - entry)
         law = self.law(entry)
         keep, offset = self._offset(law, self.request.single)
         before = [
             self.before(entry, d, self.support(entry - d))
             for d in range(1, min(entry, self.far) + 1)
         ]
-        ahead = self.far if reach[1] is None else min(reach[1], self.far)
+        ahead = self.far if sides[1] is None else min(sides[1], self.far)
         after = [self.after(entry, d) for d in range(1, ahead + 1)]
         parts: list[EntryLeaks] = []
         if self.request.single:
             exact: Booleans = np.ones(len(keep), dtype=bool)
-            parts.append(PairLeaks(str(entry), reach, keep, exact, before, after, offset))
+            error = self._error(entry, (len(before), ahead), law)
+            parts.append(PairLeaks(str(entry), sides, keep, exact, before, after, offset, error))
         if self.request.grouped:
             keep, offset = self._offset(law, self.request.grouped)
             parts.append(
                 GroupLeaks(
                     str(entry),
-                    reach,
+                    sides,
                     keep,
                     np.full(len(keep), not self.shift),
                     self.request.grouped,
@@ -165,31 +168,55 @@ class Walk:
                     [self.power(entry, d + self.shift) for d in range(1, ahead + 1)],
                     law,
                     offset,
+                    self._error(entry, (len(before), ahead), law, self.request.grouped),
                 )
             )
         return parts
 
-    def later(self, first: int, settled: int | None) -> list[EntryLeaks]:
-        """The rows that hold for every entry from ``first`` on, as if the chain were unbounded."""
+    def later(self, first: int, settled: int | None, far: Sequence[int] = ()) -> list[EntryLeaks]:
+        """The rows that hold for every entry from ``first`` on, as if the chain were unbounded.
+
+        With ``far``: for these entries only, each at least `STEPS` further.
+        """
         name = f"{first}+"
         support = self._ever() if settled is None else self.support(settled)
         before = [self.before(first, d, support) for d in range(1, self.far + 1)]
         after = [self.after(first, d) for d in range(1, self.far + 1)]
-        unused = self.law(0)
+        unused, room = self.law(0), 0.0 if self.stationary else 4 * SETTLED
         parts: list[EntryLeaks] = []
         if self.request.single:
-            keep, offset, exact = self._later_offset(first, settled, self.request.single)
-            parts.append(PairLeaks(name, (None, None), keep, exact, before, after, offset))
+            keep, offset, exact, law = self._later_offset(first, settled, self.request.single, far)
+            error = room + self._error(first, (self.far, self.far), law)
+            parts.append(PairLeaks(name, (None, None), keep, exact, before, after, offset, error))
         if self.request.grouped:
-            keep, offset, exact = self._later_offset(first, settled, self.request.grouped)
+            keep, offset, exact, law = self._later_offset(first, settled, self.request.grouped, far)
             powers = [self.power(0, d) for d in range(1, self.far + self.shift + 1)]
             seen = [LogProduct(p.log[support], p.error) for p in powers[: self.far]]
             ahead, exact = powers[self.shift :], exact & (not self.shift)
             pairs = self.request.grouped
-            parts.append(
-                GroupLeaks(name, (None, None), keep, exact, pairs, seen, ahead, unused, offset)
-            )
+            error = room + self._error(first, (self.far, self.far), law, pairs)
+            told = (pairs, seen, ahead, unused, offset, error)
+            parts.append(GroupLeaks(name, (None, None), keep, exact, *told))
         return parts
+
+    def _error(
+        self,
+        entry: int,
+        sides: tuple[int, int],
+        law: LogProduct,
+        grouped: tuple[tuple[Side, Side], ...] = (),
+    ) -> float:
+        """How far leaks may be above the truth by rounding, with so many distances to both sides.
+
+        The error of a product is at least 8 units for each nat of its logarithms. It is added to a
+        bound that may be as far above the truth itself; groups add sums and units of their own.
+        """
+        used = [self.power(entry - d, d) for d in range(1, sides[0] + 1)]
+        used += [self.power(entry, d + self.shift) for d in range(1, sides[1] + 1)]
+        most = max((product.error for product in used), default=0.0)
+        deepest = max(reach(product.log) for product in (*used, law))
+        members = max((len(a) + len(b) for a, b in grouped), default=0)
+        return 6 * (2 * most + law.error) + 64 * members * UNIT * (1 + deepest)
 
     def _ever(self) -> Booleans:
         """``[x]``: the states that are possible at some entry."""
@@ -208,12 +235,21 @@ class Walk:
         return keep, offset + 4 * UNIT * np.abs(offset)  # it may cancel what it is added to
 
     def _later_offset(
-        self, first: int, settled: int | None, pairs: tuple[tuple[Side, Side], ...]
-    ) -> tuple[Booleans, Floats, Booleans]:
-        """The largest offset of any entry from ``first`` on, and where it is one of theirs."""
+        self,
+        first: int,
+        settled: int | None,
+        pairs: tuple[tuple[Side, Side], ...],
+        far: Sequence[int] = (),
+    ) -> tuple[Booleans, Floats, Booleans, LogProduct]:
+        """The largest offset of any entry from ``first`` on, and where it is one of theirs.
+
+        Also the laws that they have at last, with the largest error that was met.
+        If only entries that are ``far`` are asked about, no other one counts: where the law has
+        settled, theirs is the one that all mixtures have.
+        """
         if self.stationary:
             keep, offset = self._offset(self.law(0), pairs)
-            return keep, offset, np.ones(len(keep), dtype=bool)
+            return keep, offset, np.ones(len(keep), dtype=bool), self.law(0)
         length, most = self.chain.length, self.request.most
         highest_yet = np.full(len(pairs), -np.inf)
         attained = highest_yet.copy()  # by an entry with enough others to its right
@@ -221,24 +257,31 @@ class Walk:
         begin = settled or 0  # the mixtures are of rows that are possible from this entry on
         kernel, error = self.chain.kernel(), self.chain.row_error
         steps = products(kernel, error, repeat(kernel), error)
+        laws = self.law(0)
         for entry, power in enumerate(steps, start=begin + 1):
             if entry < first:
                 continue
             if entry == length:
                 break
-            keep, offset = self._offset(self.law(entry), pairs)
-            np.copyto(highest_yet, np.maximum(highest_yet, offset), where=keep)
-            if length is None or length - 1 - entry >= most:
-                np.copyto(attained, np.maximum(attained, offset), where=keep)
+            if not far:
+                keep, offset = self._offset(self.law(entry), pairs)
+                np.copyto(highest_yet, np.maximum(highest_yet, offset), where=keep)
+                if length is None or length - 1 - entry >= most:
+                    np.copyto(attained, np.maximum(attained, offset), where=keep)
+            met = laws.error if far else max(laws.error, self.law(entry).error)
             rows = LogProduct(power.log[ever], power.error)
-            if entry >= first + STEPS or _spread(rows) <= SETTLED + 2 * rows.error:
+            laws = LogProduct(rows.log, max(met, rows.error))
+            one_law = _spread(rows) <= SETTLED + 2 * rows.error
+            if entry >= first + STEPS or one_law:
                 highest_yet = np.maximum(highest_yet, _hull(rows, pairs))
+                if far and one_law and (length is None or length - 1 - min(far) >= most):
+                    attained = highest_yet
                 break
         keep = highest_yet > -np.inf
         with np.errstate(invalid="ignore"):
             near: Booleans = np.asarray(highest_yet - attained <= 4 * SETTLED)
         exact = near if settled is not None else np.zeros_like(near)
-        return keep, np.where(keep, highest_yet, 0.0), exact
+        return keep, np.where(keep, highest_yet, 0.0), exact, laws
 
 
 def _masses(law: LogProduct, sides: Sequence[Side]) -> tuple[Floats, float]:
@@ -267,4 +310,5 @@ def _hull(rows: LogProduct, pairs: tuple[tuple[Side, Side], ...]) -> Floats:
     with np.errstate(invalid="ignore"):
         ratio = np.where(right == -np.inf, -np.inf, right - left + 2 * error)
     worst: Floats = ratio.max(axis=0)
+    worst[left.max(axis=0) == -np.inf] = -np.inf  # it never happens: no secret
     return worst

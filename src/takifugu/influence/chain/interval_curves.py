@@ -101,6 +101,7 @@ class _WorstMembers:
     pairs: tuple[tuple[Side, Side], ...]
     before: Sequence[Floats]  # [distance - 1][x, y]
     after: Sequence[Floats]
+    error: float = 0.0
 
     def leaks(self, left: int, rights: range) -> Iterator[Floats]:
         """See `EntryLeaks`."""

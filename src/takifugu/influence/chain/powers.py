@@ -66,10 +66,10 @@ def products(
 def _logs(value: Floats, possible: Booleans, relative: float) -> LogProduct:
     log = np.full(value.shape, -np.inf)
     np.log(value, out=log, where=possible)
-    return LogProduct(log, relative / (1 - relative) + UNIT * (8 * _reach(log) + 8))
+    return LogProduct(log, relative / (1 - relative) + UNIT * (8 * reach(log) + 8))
 
 
-def _reach(log: Floats) -> float:
+def reach(log: Floats) -> float:
     """The largest finite absolute value: what a unit in the last place is measured by."""
     return float(np.max(np.abs(log), where=log > -np.inf, initial=0.0))
 
@@ -86,9 +86,7 @@ def _log_step(left: LogProduct, right: LogProduct) -> LogProduct:
         top = terms.max(axis=0)
         met = top > -np.inf
         out[x, met] = top[met] + np.log(np.exp(terms[:, met] - top[met]).sum(axis=0))
-    own = 6 * UNIT * (_reach(left.log) + _reach(right.log) + _reach(out)) + gamma(
-        len(right.log) + 32
-    )
+    own = 6 * UNIT * (reach(left.log) + reach(right.log) + reach(out)) + gamma(len(right.log) + 32)
     return LogProduct(out, left.error + right.error + own)
 
 
@@ -121,7 +119,7 @@ def largest_ratios(
         for k in range(0, len(numerator), step):
             part = above[numerator[k : k + step]] - below[denominator[k : k + step]]
             np.max(part, axis=1, out=worst[k : k + step])
-    slack = product.error + other.error + 2 * UNIT * (_reach(product.log) + _reach(other.log))
+    slack = product.error + other.error + 2 * UNIT * (reach(product.log) + reach(other.log))
     return np.where(worst > -IMPOSSIBLE / 2, np.inf, worst + slack)
 
 

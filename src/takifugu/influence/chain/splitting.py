@@ -18,7 +18,7 @@ import numpy as np
 from takifugu._rounding import up
 from takifugu.errors import InvalidWorld
 from takifugu.influence.chain.curve_request import CurveRequest, Side
-from takifugu.influence.curve import InfluenceCurve
+from takifugu.influence.curve import LEAST_EXACT, SHARE, InfluenceCurve
 from takifugu.numeric import Booleans, Floats, Integers
 
 
@@ -39,7 +39,11 @@ class EntryLeaks(Protocol):
 
     @property
     def exact(self) -> Booleans:
-        """``[pair]``: whether `leaks` is exact up to rounding."""
+        """``[pair]``: whether `leaks` is exact, up to `error`."""
+
+    @property
+    def error(self) -> float:
+        """How far `leaks` may be above the truth where it is exact, in nats."""
 
     def leaks(self, left: int, rights: range) -> Iterator[Floats]:
         """``[pair]``: upper bounds when the nearest seen entries are so far to the two sides.
@@ -59,6 +63,7 @@ class PairLeaks:
     before: Sequence[Floats]  # [distance - 1][pair]
     after: Sequence[Floats]
     offset: Floats  # [pair], added to `before`
+    error: float = 0.0
 
     def leaks(self, left: int, rights: range) -> Iterator[Floats]:
         """See `EntryLeaks`."""
@@ -147,14 +152,15 @@ def assemble(request: CurveRequest, entry_leaks: Sequence[Sequence[EntryLeaks]])
         parts = [parts[kind] for parts in entry_leaks]
         for group in [[part] for part in parts] if apart else [parts]:
             leak = np.full((request.most, len(pairs)), -np.inf)
-            sure = np.ones(len(pairs), dtype=bool)
+            sure = np.ones(leak.shape, dtype=bool)
             for part in group:
                 here = best_leaks(part, request.most, reverse)
                 np.copyto(leak, np.maximum(leak, here), where=part.keep)
-                sure &= part.exact | ~part.keep
+                known = part.error <= SHARE * np.maximum(here, LEAST_EXACT)
+                sure &= (part.exact & known) | ~part.keep
             kept = np.flatnonzero(leak[0] > -np.inf)
             blocks.append(leak.T[kept])
-            exact.append(sure[kept])
+            exact.append(sure.T[kept])
             words = _words(request, pairs, group[0].entry if apart and len(entry_leaks) > 1 else "")
             labels += [f"{words[pairs[k][0]]} / {words[pairs[k][1]]}" for k in kept]
             rows += [(group, int(k)) for k in kept]
@@ -177,7 +183,7 @@ def _curve(
     reverses: list[Integers | None],
 ) -> InfluenceCurve:
     exposed = np.arange(1, request.most + 1)
-    table = np.repeat(exact[:, None], len(exposed), axis=1)
+    table = exact.copy()
     if request.length is not None:
         if request.length > request.most:  # group privacy is always there
             exposed = np.append(exposed, request.length)

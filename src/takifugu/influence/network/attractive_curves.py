@@ -130,7 +130,8 @@ class AttractiveField:
         low, high = float(alone.min()), float(alone.max())
         if not (low > 2.0**-40 and high < 2.0**40):
             alone = np.ldexp(alone, -np.frexp(alone.max(axis=(1, 2), keepdims=True))[1])
-        logs = np.log2(alone)
+        with np.errstate(divide="ignore"):  # what underflowed spans all, and is refused
+            logs = np.log2(alone)
         spans = np.maximum([-logs.min(axis=(1, 2)), logs.max(axis=(1, 2))], 0.0).sum(axis=1)
         _stays(spans + self.reach[:, order][:, :, order].sum(axis=(1, 2)) / 2)
         table = np.ones((2, 1))  # [value around, state of the entries so far]

@@ -156,7 +156,7 @@ class BinaryTransport(TransportBound):
         known = {cost: told(cost) for cost in costs.listed}
         if costs.by_entry is None:
             each = np.array([[0.0, 0.0], *(known[cost] for cost in costs.anywhere)])
-            return np.asarray(each.max(axis=0))
+            return np.asarray(each[np.argmax(each.max(axis=1))])  # a mechanism has one of them
         return np.array([known[cost] for cost in costs.by_entry]).T
 
     def _counting(self, spent: Floats) -> Witness:

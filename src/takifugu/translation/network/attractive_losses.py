@@ -59,6 +59,7 @@ STEEP = 300.0  # an ε beyond this is not exponentiated
 VISITS = 400_000  # entries that pinning visits before it stops
 VISITS_EACH = 1000  # the same for each entry, where that is more
 ROUGH = 20_000  # visits of a guess
+TRIED = 4  # of several costs: mechanisms with the largest
 LIKELY = 2  # pairs that a guess is made for
 OFF = 1e-12  # relative error of a cost: matrices are rounded up, and mechanisms must be admissible
 
@@ -149,11 +150,8 @@ class AttractiveModel:
         by_way = _by_way(costs)
         enough = max(VISITS, VISITS_EACH * len(self._chosen)) if visits is None else visits
         lower, upper, summed = self._both(by_way, enough)
-        if isinstance(epsilon, EntryCosts):  # matrices are rounded up, and mechanisms must exist
-            told = _by_way([attainable_cost(cost) for cost in costs])
-            if not np.array_equal(told, by_way):
-                lower = self._both(told, enough)[0]
-            lower = lower - OFF * told.sum(axis=1, keepdims=True)
+        if isinstance(epsilon, EntryCosts):
+            lower = self._attained(epsilon, by_way, lower, enough)
         most = [group_loss(part.tolist()) for part in by_way]
         least, greatest = np.zeros(len(self.pairs)), np.zeros(len(self.pairs))
         by_entry = np.full(len(self.model.entries), -np.inf)
@@ -171,6 +169,18 @@ class AttractiveModel:
             bool(summed and least.max(initial=0.0) >= (1 - EXACT) * greatest.max(initial=0.0)),
             summed,
         )
+
+    def _attained(self, costs: EntryCosts, by_way: Floats, lower: Floats, visits: int) -> Floats:
+        """``[way, k]``: what a mechanism that exists leaks; ``lower`` is what ``by_way`` would.
+
+        A mechanism has one of several costs everywhere, and matrices are rounded up.
+        """
+        found = np.zeros_like(lower)
+        for one in costs.alone[:TRIED]:
+            told = _by_way([attainable_cost(cost) for cost in cost_matrices(self.model, one)])
+            here = lower if np.array_equal(told, by_way) else self._both(told, visits)[0]
+            found = np.maximum(found, here - OFF * told.sum(axis=1, keepdims=True))
+        return found
 
     def _both(self, spent: Floats, visits: int) -> tuple[Floats, Floats, bool]:
         """``[way, k]`` twice: both bounds; and whether they are sums over the whole model."""

@@ -21,6 +21,7 @@ from takifugu.errors import InvalidPrior, TooLarge
 from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.priors.factors import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair
+from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.network.junction_tree import JunctionTree, junction_tree
 from takifugu.translation.network.partition_function import PartitionSums
 from takifugu.translation.network.spending import EntrySpending, attainable_cost, cost_matrices
@@ -31,6 +32,7 @@ MOST = 500.0  # the total cost of the other entries: weights times e^MOST are fl
 ENOUGH = 1e-12  # a smaller gain ends the search
 OFF = 1e-12  # relative error of a cost: matrices are rounded up, and mechanisms must be admissible
 TRIED = 12  # pairs for which a mechanism is looked for
+COSTS = 4  # of several, the largest: a mechanism has one of them
 WORK = 100_000_000  # cells that the sums of a search may have
 
 
@@ -57,7 +59,8 @@ def product_witness(
     First all factors are improved at once, as long as it helps; then one after the other,
     ``sweeps`` times.
     """
-    return _found(_Searches(model, epsilon), pair, sweeps)
+    found = [_found(_Searches(model, one), pair, sweeps) for one in _alone(epsilon)]
+    return max(found, key=lambda witness: witness.lower)
 
 
 def best_witness(
@@ -67,14 +70,25 @@ def best_witness(
 
     It ends where no upper bound is above what was found, or after a fixed amount of work.
     """
-    searches = _Searches(model, epsilon)
+    found = [_best(_Searches(model, one), pairs, uppers) for one in _alone(epsilon)]
+    return max(found, key=lambda witness: witness.lower)
+
+
+def _alone(epsilon: EntrySpending) -> Sequence[EntrySpending]:
+    """What one mechanism may have: one of several costs."""
+    return epsilon.alone[:COSTS] if isinstance(epsilon, EntryCosts) else (epsilon,)
+
+
+def _best(
+    searches: "_Searches", pairs: Sequence[SecretPair], uppers: Sequence[float]
+) -> ProductWitness:
     order = sorted(range(len(pairs)), key=lambda k: -uppers[k])
     best = _found(searches, pairs[order[0]], 0)
     for k in order[1:TRIED]:
         if uppers[k] <= best.lower or searches.work > WORK:
             break
         best = max(best, _found(searches, pairs[k], 0), key=lambda found: found.lower)
-    if 3 * len(model.entries) * searches.cells > WORK:
+    if 3 * len(searches.model.entries) * searches.cells > WORK:
         return best
     return max(best, _found(searches, best.pair, 1), key=lambda found: found.lower)
 
