@@ -26,7 +26,6 @@ from torture.oracles.comparison import Compared, Family, Instance, Rng
 from torture.oracles.extreme_draws import length
 
 FAR = 3  # exposed entries of a long chain
-LEAST_EXACT = 5e-4  # nats; a smaller leak is not called exact
 FEW = 5  # exposed entries of a chain within intervals
 IMPOSSIBLE = oracle.NEVER
 LEAST_EXACT = 5e-4  # where "exact" is said of a leak that is smaller, it is judged all the same
