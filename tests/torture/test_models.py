@@ -174,12 +174,12 @@ def test_an_answer_is_reused_after_cells_were_named_anew(name: str) -> None:
 
 def test_a_little_of_the_ledger_finds_nothing(tmp_path: Path) -> None:
     report, rng = Report("models", tmp_path, 60, 5), np.random.default_rng(5)
-    tally = run_rounds(report, rng, (LedgerMachine,), steps=lambda _: 25, rounds=1, first=6)
+    tally = run_rounds(report, rng, (LedgerMachine,), steps=lambda _: 25, rounds=1, first=10)
     assert not report.findings
     assert tally.times("ledger", "charge", DONE) and tally.refused("ledger", "charge")
     assert tally.times("ledger", "interrupted charge", CRASHED)
     assert tally.times("ledger", "rollback", NOTICED)
-    assert report.counts["examples of the ledger"] >= 6 and report.counts["steps"] > 100
+    assert report.counts["examples of the ledger"] >= 10 and report.counts["steps"] > 100
     assert [table.title for table in report.tables.values()] == ["Steps, and how they ended"]
 
 

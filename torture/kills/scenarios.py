@@ -1,5 +1,6 @@
 """The scenarios of this part: what each does in one trial, and how much of the time it gets."""
 
+import itertools
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -121,11 +122,11 @@ def stopped_holders(given: Setting) -> Outcome:
 
 
 def torn_files(given: Setting) -> Outcome:
-    """Files whose end is missing, or is something else."""
-    outcome = Outcome()
+    """Files whose end is missing, or is something else; some are left as they are."""
+    outcome, numbers = Outcome(), itertools.count()
     with folder_for(given.rng) as folder:
-        for number in range(given.size):
-            own = folder / str(number)
+        while outcome.kills < given.size:
+            own = folder / str(next(numbers))
             own.mkdir()
             witness = str(given.rng.choice(["", f"{own}/heads", f"sqlite:///{own}/heads.db"]))
             place = Place(str(own / "ward.ledger"), own, witness or True)

@@ -144,7 +144,7 @@ def run_torn(place: Place, rng: np.random.Generator, kinds: Sequence[Tear] = ())
 
     ``kinds`` are the tears to choose from, of a log if something is in it; by default any.
     """
-    done, known = Outcome(kills=1), Acknowledged()
+    done, known = Outcome(), Acknowledged()
     file, log = Path(place.address), Path(f"{place.address}-wal")
     known.take(alone(lambda _: make(place, BUDGET)))
     _charge_a_while(place, known, done, rng)
@@ -160,6 +160,7 @@ def run_torn(place: Place, rng: np.random.Generator, kinds: Sequence[Tear] = ())
     tear = choice[int(rng.integers(len(choice)))]
     before, settled = remains(place), file.read_bytes() == file.with_name("older").read_bytes()
     what = tear(file, log, rng)
+    done.kills += what != "nothing"
     Path(f"{place.address}-shm").unlink(missing_ok=True)
     refusals = _refusals(known, before, remains(place), only_log=in_log and settled)
     after = alone(lambda say: _use(place, say))
