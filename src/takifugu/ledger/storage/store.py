@@ -250,7 +250,7 @@ _POSTGRESQL = {
 
 def _named(ledger: str, cause: BaseException) -> LedgerError:
     kind, reason, advice = _READ_ONLY if _no_log_beside(ledger, cause) else _kind(cause)
-    message = f"ledger {ledger!r}: {_line(cause)}; nothing was released. {advice}"
+    message = f"ledger {ledger!r}: {line_of(cause)}; nothing was released. {advice}"
     return kind(message, reason=reason)
 
 
@@ -280,7 +280,8 @@ def _no_text(cause: BaseException) -> bool:
     return quoted or isinstance(cause, UnicodeDecodeError)
 
 
-def _line(cause: BaseException) -> str:
+def line_of(cause: BaseException) -> str:
+    """What a database said, in a line that quotes nothing that is stored."""
     if _no_text(cause):
         return "what should be text is not"
     return (str(cause).strip() or type(cause).__name__).splitlines()[0]

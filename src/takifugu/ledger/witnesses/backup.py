@@ -30,7 +30,7 @@ from takifugu.ledger.events import replay
 from takifugu.ledger.events.event_chain import Anchor
 from takifugu.ledger.events.replay import Report
 from takifugu.ledger.storage.migrations import prepare
-from takifugu.ledger.storage.store import Store
+from takifugu.ledger.storage.store import Store, line_of
 from takifugu.ledger.witnesses.file_witness import sync_folder
 from takifugu.ledger.witnesses.head_witness import Guard, HeadWitness, holds, identity
 from takifugu.ledger.witnesses.lost_history import LossTerms
@@ -145,8 +145,8 @@ def _failed(error: Exception, path: Path) -> Exception:
             f"{str(path)!r} is not the file of a ledger; nothing was changed", reason="foreign"
         )
     return LedgerDamaged(
-        f"{str(path)!r} cannot be read ({error}); nothing was changed. Move a damaged ledger away"
-        " before another is put in its place",
+        f"{str(path)!r} cannot be read ({line_of(error)}); nothing was changed. Move a damaged"
+        " ledger away before another is put in its place",
         reason="storage",
     )
 
