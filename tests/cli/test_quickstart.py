@@ -122,7 +122,7 @@ def test_open_points_are_all_said_with_the_command_to_go_on(
     ran = start(tmp_path, monkeypatch, line)
     assert ran.status == 2 and [p.name for p in tmp_path.iterdir()] == ["meters.parquet"]
     found = start(tmp_path, monkeypatch, f"{line} --json")
-    assert found.status == 2
+    assert found.status == 2 and found.err == ran.err  # a line that says why, as without --json
     document = json.loads(found.out)
     assert document["folder"] is None
     assert [point["key"] for point in document["open"]] == [

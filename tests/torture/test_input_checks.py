@@ -161,13 +161,17 @@ FAULTS = {
     "a loop": record(message="the event loop met an error"),
     "a worker": record(message="a thread of a worker ended: KeyError at x:1"),
     "an error of a request that was answered": record(places=["x:1 y"], request="aa"),
-    "an unforeseen error of a job": record(error="KeyError", reference="aa"),
+    "an unforeseen error of a job": record(
+        message="KeyError (reference aa): takifugu.server.work.pool.run:12 < x.y:3"
+    ),
     "the end": record(level="critical"),
     "no JSON": "Segmentation fault",
 }
 HARMLESS = {
     "what was answered with 500": record(places=["x:1 y"], request="bb"),
-    "a refusal that is for the owner": record(error="InvalidFile", reference="aa"),
+    "a refusal that is for the owner": record(
+        message="InvalidProject (reference aa): `dataset` is missing; it must be given"
+    ),
     "a warning": record(level="warning", places=["x:1 y"]),
     "a worker that was lost": record(message="worker 7 was lost during task 'plan'"),
 }
@@ -286,8 +290,8 @@ def test_an_effect_that_cannot_be_judged_is_counted(scratch: Path) -> None:
 
 
 def test_times_and_noise_are_no_effect() -> None:
-    one = Done("took 1.5 s, 31.5 of 2026-11-17T20:00:01Z", {"a": b"0123456789abcdef012345"})
-    two = Done("took 12 ms, -7 of 2026-11-17T20:00:02Z", {"a": b"fedcba98765432100123456"})
+    one = Done("took 1.5 s, 31.5 of 2026-11-17T20:00:01Z", {"a": b"0a23beefcdab"})
+    two = Done("took 12 ms, -7 of 2026-11-17T20:00:02Z", {"a": b"fedcbabe"})
     assert effect_of(one, two, Done("took 2 s, 3e-7 of 2026-11-18", two.files)) == "none"
     assert effect_of(Done(f"{one.said} of ana", one.files), one, two) == "seen"
     assert effect_of(Done("other", {}), Done("a", {}), Done("b", {})) == "unknown"

@@ -16,6 +16,7 @@ from torture.inputs.unpacked import unpacked
 Effect = Literal["none", "seen", "unknown"]
 _VARYING = re.compile(
     r"\b(?=[\w/+-]*\d)[A-Za-z0-9/+_-]{16,}={0,2}"  # hashes, keys, signatures
+    r"|\b[0-9a-f]{8,}\b"  # the beginnings of hashes
     r"|[+-]?\d[\d.,:TZ-]*(?:[eE][+-]?\d+)?(?:\s?(?:ms|s|µs)\b)?"  # numbers and times
 )
 PACKED = (b"PK\x03\x04", b"\x1f\x8b", b"PAR1", b"%PDF")  # all that counts is within

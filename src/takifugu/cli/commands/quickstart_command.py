@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from takifugu.project.quickstart import Quickstart
     from takifugu.project.quickstart_choices import Choice, QuickstartOptions
 
-OPEN_STATUS = 2
-
 
 def run_quickstart(
     file: draft_options.DataFile,
@@ -276,13 +274,13 @@ def _stop(draft: "Draft", command: str, *, as_json: bool) -> None:
                 "next": again,
             }
         )
-        raise typer.Exit(OPEN_STATUS)
-    echo(f"{draft.rows:,} rows\n")
-    for choice in choices:
-        echo(_line(choice))
-    for point in draft.open:
-        echo(f"open       {point.question}\n{'':<11}needed: {point.needed}")
-        echo(f"{'':<11}option: {point.option}")
+    else:
+        echo(f"{draft.rows:,} rows\n")
+        for choice in choices:
+            echo(_line(choice))
+        for point in draft.open:
+            echo(f"open       {point.question}\n{'':<11}needed: {point.needed}")
+            echo(f"{'':<11}option: {point.option}")
     raise InvalidOption(
         "FILE",
         given=f"leaves {len(draft.open)} open point{'s' if len(draft.open) > 1 else ''}",
