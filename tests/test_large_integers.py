@@ -1,15 +1,19 @@
-"""Whole numbers that no float holds: refused in words wherever numbers are taken."""
+"""Numbers that no float holds: refused in words wherever numbers are taken."""
 
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from takifugu._exact import at_least_zero, shown
 from takifugu.errors import TakifuguError
 from takifugu.mechanisms.planner import plan_top_k
 from takifugu.mechanisms.post import rounded
 from takifugu.priors import MarkovChain
+from takifugu.priors.fitting import smooth
 from takifugu.session import QueryOptions
+from takifugu.session.release_cost import checked_delta
 from takifugu.translation.accounting.approximate import approximate
 from takifugu.translation.translation import Translation
 
@@ -26,6 +30,9 @@ TRANSLATION = Translation(CHAIN)
         lambda: TRANSLATION.to_dp(HUGE),
         lambda: approximate(TRANSLATION, HUGE, 0.0),
         lambda: rounded([HUGE]),
+        lambda: at_least_zero(-HUGE, "epsilon"),
+        lambda: checked_delta("-1e400"),
+        lambda: smooth(np.eye(2), tau=-np.inf),
         lambda: plan_top_k(3, 1, translation=TRANSLATION, epsilon=1, reference=[1, 2, HUGE]),
         lambda: MarkovChain([[HUGE, 1], [0, 1]]),  # type: ignore[arg-type]
         lambda: QueryOptions("top_k", k=1, reference=[1, 2, HUGE]),
@@ -34,3 +41,8 @@ TRANSLATION = Translation(CHAIN)
 def test_a_number_beyond_float64_is_refused(given: Callable[[], object]) -> None:
     with pytest.raises(TakifuguError):
         given()
+
+
+def test_numbers_that_no_float_holds_are_shown() -> None:
+    assert shown(Fraction(1, 3)) == "0.333333" and shown(Fraction(-2)) == "-2"
+    assert (shown(Fraction(HUGE)), shown(Fraction(-HUGE))) == ("beyond 1.8e308", "beyond -1.8e308")

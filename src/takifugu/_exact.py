@@ -54,6 +54,14 @@ def at_least_zero(value: Number, name: str) -> Fraction:
     number = exactly(value, name)
     if number < 0:
         raise UnsoundRequest(
-            f"{name} is {float(number):g}; it must be 0 or more", field=name, given=number
+            f"{name} is {shown(number)}; it must be 0 or more", field=name, given=number
         )
     return number
+
+
+def shown(number: Fraction) -> str:
+    """A number in a message, with a few digits; some are larger than any float."""
+    try:
+        return f"{float(number):g}"
+    except OverflowError:
+        return f"beyond {'-' if number < 0 else ''}1.8e308"

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from takifugu._exact import Number, exactly
+from takifugu._exact import Number, exactly, shown
 from takifugu.errors import UnsoundRequest
 
 Value = Hashable  # a label, a number, or for a joint state the tuple of its columns' values
@@ -129,7 +129,7 @@ class Distance(_Written):
         object.__setattr__(self, "high", exactly(high, "high"))
         if not self.low < self.high:
             raise UnsoundRequest(
-                f"low is {float(self.low):g} and high {float(self.high):g}; low must be below high",
+                f"low is {shown(self.low)} and high {shown(self.high)}; low must be below high",
                 field="low",
             )
 
@@ -188,7 +188,7 @@ class Steps(_Written):
         object.__setattr__(self, "step", exactly(step, "step"))
         if not self.step > 0 or any(end % self.step for end in (self.low, self.high)):
             raise UnsoundRequest(
-                f"step is {float(self.step):g}; it must be positive, and the bounds whole multiples"
+                f"step is {shown(self.step)}; it must be positive, and the bounds whole multiples"
                 " of it",
                 field="step",
             )

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
 from fractions import Fraction
 
-from takifugu._exact import exactly
+from takifugu._exact import exactly, shown
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidQuery
 from takifugu.engines.scope import Scope, Share, fitted_rows
@@ -42,7 +42,7 @@ class ByEntity:
     def __post_init__(self) -> None:
         if not 0 < self.share < 1:
             raise InvalidQuery(
-                "share", given=f"is {float(self.share):g}", needed="be between 0 and 1"
+                "share", given=f"is {shown(self.share)}", needed="be between 0 and 1"
             )
 
 

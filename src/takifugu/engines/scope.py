@@ -13,6 +13,7 @@ from pathlib import PurePath
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from takifugu._exact import shown
 from takifugu.engines.declarations.columns import Order, Source
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine_errors import InvalidQuery
@@ -44,7 +45,7 @@ class Share:
         if not 0 <= self.low < self.high <= 1:
             raise InvalidQuery(
                 "entities",
-                given=f"are from {float(self.low):g} to {float(self.high):g}",
+                given=f"are from {shown(self.low)} to {shown(self.high)}",
                 needed="be a share, from 0 to 1, that is not empty",
             )
 

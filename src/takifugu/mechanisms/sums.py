@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._exact import Number, exactly
+from takifugu._exact import Number, exactly, shown
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.losses import Loss
 from takifugu.mechanisms.checks import LARGEST, counts, whole
@@ -43,14 +43,13 @@ class Bounds:
             object.__setattr__(self, name, exactly(value, name))
         if not self.unit > 0:
             raise UnsoundRequest(
-                f"unit is {float(self.unit):.4g}; it must be positive",
+                f"unit is {shown(self.unit)}; it must be positive",
                 field="unit",
                 given=self.unit,
             )
         if not self.low < self.high:
             raise UnsoundRequest(
-                f"bounds go from {float(self.low):.4g} to {float(self.high):.4g}; low must be below"
-                " high",
+                f"bounds go from {shown(self.low)} to {shown(self.high)}; low must be below high",
                 field="bounds",
                 reason="empty",
             )

@@ -208,7 +208,7 @@ def smooth(table: Floats, *, tau: float = TAU) -> Floats:
     and Stability"). This makes another prior, by choice: with zeros the curve may be infinite.
     """
     zeros = table == 0
-    taken = zeros.sum(axis=1) * min(tau, 1.0)  # an infinite one would be no number times 0
+    taken = zeros.sum(axis=1) * (tau if 0 < tau < inf else 1.0)  # infinity times 0 is no number
     if not (0 < tau < inf and (taken < 1).all()):  # also false for NaN
         raise InvalidPrior(
             "tau",

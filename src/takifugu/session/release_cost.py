@@ -7,7 +7,7 @@ from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Any, Protocol
 
-from takifugu._exact import Number, exactly
+from takifugu._exact import Number, exactly, shown
 from takifugu._rounding import float_down, float_up
 from takifugu.costs import Cost
 from takifugu.errors import UnsoundRequest
@@ -202,7 +202,7 @@ def checked_delta(delta: Number) -> Fraction:
     found = exactly(delta, "delta")
     if not 0 < found < 1:
         raise UnsoundRequest(
-            f"delta is {float(found):g}; it must be between 0 and 1. Leave it out for a loss in"
+            f"delta is {shown(found)}; it must be between 0 and 1. Leave it out for a loss in"
             " epsilon alone",
             field="delta",
             given=found,

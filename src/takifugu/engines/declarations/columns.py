@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Literal, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from takifugu._exact import shown
 from takifugu.engines.engine_errors import InvalidDeclaration
 from takifugu.priors import Name
 
@@ -289,7 +290,7 @@ class Amount:
             )
         if not self.step > 0:
             raise InvalidDeclaration(
-                f"{self.column}, step", given=f"is {float(self.step):g}", needed="be positive"
+                f"{self.column}, step", given=f"is {shown(self.step)}", needed="be positive"
             )
         furthest = max(abs(self.low), abs(self.high))
         fits = furthest <= MOST_BOUND and furthest <= MOST_UNITS * self.step
@@ -303,8 +304,7 @@ class Amount:
         if not fits or any((end / self.step).denominator != 1 for end in ends):
             raise InvalidDeclaration(
                 place,
-                given=f"are [{float(self.low):g}, {float(self.high):g}] in steps of"
-                f" {float(self.step):g}",
+                given=f"are [{shown(self.low)}, {shown(self.high)}] in steps of {shown(self.step)}",
                 needed=f"be whole multiples of the step, at most {MOST_UNITS} steps from 0",
             )
 

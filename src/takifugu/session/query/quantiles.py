@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from takifugu._exact import Number, exactly
+from takifugu._exact import Number, exactly, shown
 from takifugu._rounding import float_down, float_up
 from takifugu.engines import Declaration, Engine, InvalidQuery
 from takifugu.errors import TooLarge, UnsoundRequest
@@ -81,8 +81,8 @@ class QuantileQuery(Query):
             if cells.denominator != 1 or cells < 1:
                 raise InvalidQuery(
                     "grid",
-                    given=f"is {float(cells * step):g}",
-                    needed=f"be a multiple of the step of {column}, {float(step):g}",
+                    given=f"is {shown(cells * step)}",
+                    needed=f"be a multiple of the step of {column}, {shown(step)}",
                 )
             every = int(cells)
         return cls(column, options.by, rows, level=level, every=every)
@@ -92,14 +92,14 @@ class QuantileQuery(Query):
         amount = numbers_of(declaration, self.kind, self.column)
         if not 0 < self.level < 1:
             raise InvalidQuery(
-                "level", given=f"is {float(self.level):g}", needed="be between 0 and 1"
+                "level", given=f"is {shown(self.level)}", needed="be between 0 and 1"
             )
         cells = amount.cells(self.every)
         if cells > MOST_CANDIDATES:
             coarse = -(-(amount.width + 1) // MOST_CANDIDATES) * amount.step
             raise TooLarge(
                 f"the grid of {self.column} has {cells:,} cells; at most {MOST_CANDIDATES:,} can be"
-                f" chosen from: give `grid`, at least {float(coarse):g}",
+                f" chosen from: give `grid`, at least {shown(coarse)}",
                 field="grid",
                 size=cells,
                 limit=MOST_CANDIDATES,
@@ -221,7 +221,7 @@ def picker_within(
     """The most noise whose answer is within ``ranks`` with ``confidence``, whatever the values."""
     distance = exactly(ranks, "within")
     if not distance > 0:
-        raise UnsoundRequest(f"within is {float(distance):g} ranks; ask for more than 0")
+        raise UnsoundRequest(f"within is {shown(distance)} ranks; ask for more than 0")
     beyond = exponential_beyond if concentrated else flips_beyond
     noise = reach(beyond, cells, confidence) * (1 + 1e-12)
     scale = float(distance * moves) / noise

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from takifugu._exact import Number, exactly
+from takifugu._exact import Number, exactly, shown
 from takifugu.costs import Cost, Jointly
 from takifugu.engines import Amount, Category, Declaration, Engine, InvalidQuery
 from takifugu.engines.engine import MOST_CELLS
@@ -378,7 +378,7 @@ class NumberQuery(Query):
             steps = floor(near / unit)  # rounded down: nearer, if anything
             if steps < 1:
                 raise UnsoundRequest(
-                    f"within is {float(near):g}, less than the unit of the answer, {float(unit):g};"
+                    f"within is {shown(near)}, less than the unit of the answer, {shown(unit)};"
                     " give that or more",
                     field="within",
                     given=near,
