@@ -1,6 +1,7 @@
 """Numbers as exact rationals, and nothing else."""
 
 import re
+import sys
 from decimal import Decimal
 from fractions import Fraction
 from math import isfinite
@@ -65,3 +66,8 @@ def shown(number: Fraction) -> str:
         return f"{float(number):g}"
     except OverflowError:
         return f"beyond {'-' if number < 0 else ''}1.8e308"
+
+
+def is_finite(value: float) -> bool:
+    """Whether a float holds it: `math.isfinite` fails on whole numbers that none does."""
+    return abs(value) <= sys.float_info.max  # also false for NaN

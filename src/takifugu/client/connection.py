@@ -1,11 +1,11 @@
 """A connection to a server: who asks, and which datasets there are."""
 
 import os
-from math import isfinite
 from pathlib import Path
 from urllib.parse import quote
 
 from takifugu._closing import Closing
+from takifugu._exact import is_finite
 from takifugu.client.exchange import Exchange
 from takifugu.client.following import API
 from takifugu.client.remote_budget import next_cursor
@@ -59,7 +59,7 @@ def connect(
     if (
         isinstance(patience, bool)
         or not isinstance(patience, int | float)
-        or not (isfinite(patience) and patience >= 0)
+        or not (is_finite(patience) and patience >= 0)
     ):
         raise UnsoundRequest("patience must be a number of seconds, 0 or more", field="patience")
     exchange = Exchange(

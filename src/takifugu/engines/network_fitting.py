@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from math import isfinite, prod, sqrt
+from math import prod, sqrt
 from typing import Any
 
 import numpy as np
 
+from takifugu._exact import is_finite
 from takifugu.engines.declarations.columns import Amount
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidQuery
@@ -42,7 +43,7 @@ def fit_network(
     Dirichlet law, where k is the number of labels. Rows are taken to be independent.
     """
     alpha = SMOOTHING if options.smoothing is None else options.smoothing
-    if not (alpha >= 0 and isfinite(alpha)):
+    if not (alpha >= 0 and is_finite(alpha)):
         raise InvalidQuery("smoothing", given=f"is {alpha}", needed="be 0 or more")
     keys = {column: _labels(engine, column) for column in columns}
     parents, tables, information = _counted(engine, keys, train, options.structure)

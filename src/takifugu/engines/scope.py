@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
 from fractions import Fraction
-from math import floor, isfinite
+from math import floor
 from pathlib import PurePath
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from takifugu._exact import shown
+from takifugu._exact import is_finite, shown
 from takifugu.engines.declarations.columns import Order, Source
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine_errors import InvalidQuery
@@ -91,7 +91,7 @@ def place_in_order(moment: Moment, order: Order, *, zoned: bool, what: str) -> d
     go back stays as ambiguous as the column has it.
     """
     if order.kind == "number":
-        if isinstance(moment, bool) or not isinstance(moment, int | float) or not isfinite(moment):
+        if isinstance(moment, bool) or not isinstance(moment, int | float) or not is_finite(moment):
             raise InvalidQuery(what, given="is not a number", needed="be a number, as the order is")
         return moment
     local = ZoneInfo(str(order.zone))

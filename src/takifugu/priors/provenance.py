@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
-from math import isfinite
 from typing import Any, Self
 
-from takifugu._exact import exactly
+from takifugu._exact import exactly, is_finite
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.fingerprint import ByContent
 
@@ -67,7 +66,7 @@ class FittedRows:
         if not _whole(self.days) or (self.days is not None and self.before is None):
             raise _wrong("days", "be a whole number that comes with `before`, or be left out")
         place = self.before
-        number = isinstance(place, int | float) and not isinstance(place, bool) and isfinite(place)
+        number = isinstance(place, int | float) and not isinstance(place, bool) and is_finite(place)
         local = isinstance(place, datetime) and place.tzinfo is None
         if not (place is None or number or local):
             raise _wrong("before", "be a local time or a finite number")

@@ -6,10 +6,10 @@ of it that is unknown, as it does in any other section.
 
 import ipaddress
 from collections.abc import Callable, Mapping
-from math import isfinite
 from typing import Any
 from urllib.parse import urlsplit
 
+from takifugu._exact import is_finite
 from takifugu._toml import TomlSection
 
 MOST_WORKERS = 256
@@ -93,7 +93,7 @@ def _seconds(least: float, *, zero: bool = False) -> Callable[[TomlSection, str]
     def read(section: TomlSection, key: str) -> float:
         value = section.get(key)
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not isfinite(value) or not ((value == 0 and zero) or least <= value):
+        if not number or not is_finite(value) or not ((value == 0 and zero) or least <= value):
             given = f"is {value!r:.40}"
         elif value > MOST_SECONDS:
             given = f"is {value!r:.40}, which is more than a week"
