@@ -105,3 +105,10 @@ def test_a_malformed_curve_is_refused(
 ) -> None:
     with raises(UnsoundRequest, field=field):
         InfluenceCurve(np.array(exposed), np.array(leak), entries)
+
+
+def test_what_is_given_as_lists_is_kept_as_arrays_that_cannot_be_written() -> None:
+    curve = InfluenceCurve(exposed=[1, 3], leak=[[2.0, 0.5]], entries=None)  # type: ignore[arg-type]
+    for array, values in ((curve.exposed, [1, 3]), (curve.leak[0], [2.0, 0.5])):
+        assert array.tolist() == values and not array.flags.writeable
+    assert curve.exact.tolist() == [[True, True]] and not curve.exact.flags.writeable

@@ -333,3 +333,12 @@ def test_a_measurement_and_what_it_says() -> None:
     for part in (Part(), Other()):
         with raises(InvalidMechanism, field="measurement"):
             ExternalMeasurement(part, 3, "count")
+
+
+@pytest.mark.parametrize("row", [[3, -1], [np.inf, 1], [np.nan, 1], [0, 0]])
+def test_a_row_that_is_no_law_is_refused_wherever_it_stands(row: list[float]) -> None:
+    law = [1.0, 3.0]
+    for rows in ([row, law], [law, row]):
+        with raises(InvalidMechanism, field="channel") as caught:
+            channel_cost(["a", "b"], rows)
+        assert "not a law" in str(caught.value)
