@@ -17,6 +17,7 @@ from takifugu.numeric import Floats, frozen
 from takifugu.priors import MarkovChain, Product, Secrets
 from takifugu.translation import Translation
 from takifugu.translation.chain.adversary_transport import AdversaryTransport
+from takifugu.translation.chain.known_entries import KnownSide
 from takifugu.translation.entry_costs import EntryCosts
 from tests.oracles.cost_programs import (
     chain_table,
@@ -254,3 +255,20 @@ def _by_entry(chain: MarkovChain, costs: list[Cost]) -> Floats:
 def _possible(world: Floats, entry: int) -> list[tuple[int, int]]:
     law = world.sum(axis=tuple(j for j in range(world.ndim) if j != entry))
     return list(permutations(np.flatnonzero(law > 0).tolist(), 2))
+
+
+@pytest.mark.parametrize("length", [12, 40])
+def test_an_entry_known_nearby_counts_however_long_the_chain_is(length: int) -> None:
+    """The second state is rare; seeing it two entries away makes the one between less certain."""
+    rows, gain = np.array([[0.95, 0.05], [0.9, 0.1]]), np.expm1(1.0)
+    cost = frozen(1.0 - np.eye(2))
+    between = rows * rows[:, 1]  # [x, u]: u between x and the rare state
+    q, p = (between / between.sum(axis=1, keepdims=True))[::-1, 1]
+    least = np.log((1 + gain * q) / (1 + gain * p))
+    kernels, costs = [frozen(rows)] * (length - 1), [cost] * length
+    after = KnownSide.after(kernels, costs).tables()
+    before = KnownSide.before([frozen(rows.T)] * (length - 1), costs).tables()
+    for entry in range(length - 2):
+        for side, place in ((after, entry), (before, length - 1 - entry)):
+            assert side.table(place)[1, 0] >= least
+            assert side.table(place).max() <= 1.01 * least

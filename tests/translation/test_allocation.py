@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 from takifugu.errors import UnsoundRequest
 from takifugu.numeric import Floats
-from takifugu.priors import IndependentEntries, MarkovChain, Product, Secrets
+from takifugu.priors import (
+    IndependentEntries,
+    IntervalMarkovChain,
+    MarkovChain,
+    Product,
+    Secrets,
+)
 from takifugu.translation.accounting.allocation import allocate
 from takifugu.translation.accounting.levelling import levelled, relaxed
 from takifugu.translation.translation import Translation
@@ -210,3 +216,14 @@ def test_a_target_below_the_uncertainty_leaves_the_constant(
     chain = MarkovChain(np.array([[0.3, 0.7], [0.45, 0.55]]), length=3)
     found = allocate(Translation(chain, uncertainty=uncertainty), target, objective="total")
     assert found.loss <= target and found.epsilon.sum() >= 3 * found.constant
+
+
+def test_where_single_entries_have_no_loss_of_their_own_the_constant_is_kept() -> None:
+    middle = np.array([[0.8, 0.2], [0.2, 0.8]])
+    chain = IntervalMarkovChain(middle - 0.05, middle + 0.05, length=4)
+    translation = Translation(chain)
+    assert translation.bound(np.full(4, 0.1), "transport").by_entry is None
+    found = allocate(translation, 1.0, objective="total")
+    assert found.constant == translation.to_dp(1.0) < 0.5
+    assert found.loss == translation.to_pufferfish(found.constant) > 0.99
+    assert found.epsilon.tolist() == [found.constant] * 4

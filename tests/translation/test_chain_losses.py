@@ -180,3 +180,15 @@ def test_what_has_no_meaning_is_refused_in_one_line() -> None:
         chain_losses(binary(0.5, 0.5), [0.1, -0.1])
     with raises(InvalidPrior, field="start", reason="shape"):
         chain_losses(binary(0.5, 0.5), [0.1, 0.1], start=[0.2, 0.3, 0.5])
+
+
+def test_what_can_happen_may_come_back() -> None:
+    """Two states and a third one in turn: after it the two are possible again, and secret."""
+    matrix = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [0.3, 0.7, 0.0]])
+    losses = chain_losses(matrix, np.full(6, 0.5), start=[0.4, 0.6, 0.0])
+    assert losses.by_entry.tolist() == pytest.approx([0.5, 0.0] * 3, abs=1e-9)
+    for entry in range(6):
+        table = losses.at(entry)
+        possible = np.array([True, True, False] if entry % 2 == 0 else [False, False, True])
+        both = possible[:, None] & possible[None]
+        assert np.isneginf(table[~both]).all() and (table[both] > -1e-12).all()

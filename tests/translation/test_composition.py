@@ -152,3 +152,12 @@ def test_beside_a_delta_or_rho_a_cost_counts_as_the_epsilon_that_covers_it(
     assert (mixed.epsilon, mixed.delta) == (plain.epsilon, plain.delta)
     alone = compose(DAYS, [Release(other)], delta=delta)
     assert mixed.lower <= alone.epsilon and mixed.lower < plain.lower
+
+
+def test_an_entry_is_named_by_its_number_also_in_an_unbounded_stream() -> None:
+    assert Release.read("0.5@3,12") == Release(Pure("0.5"), entries=(3, 12))
+    assert Release.read("0.5@3,x2") == Release(Pure("0.5"), entries=(3, "x2"))
+    stream = Translation(MarkovChain(STICKY))
+    named, window = (compose(stream, [Release.read(text)]) for text in ("0.5@3", "0.5@3:4"))
+    assert np.array_equal(np.asarray(named.dp), np.asarray(window.dp))
+    assert named.epsilon == window.epsilon

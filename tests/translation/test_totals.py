@@ -7,10 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from takifugu._rounding import float_up
 from takifugu.errors import UnsoundRequest
 from takifugu.losses import Approximate, Concentrated, Pure, Total
 from takifugu.priors import MarkovChain
-from takifugu.translation.accounting.totals import Filter, extra, rho_within
+from takifugu.translation.accounting.totals import (
+    Filter,
+    extra,
+    rho_within,
+    total_to_pufferfish,
+)
 from takifugu.translation.accounting.translation_table import tabulate
 from takifugu.translation.translation import Translation
 from tests.oracles import totals as oracle
@@ -196,3 +202,17 @@ def test_a_filter_counts_delta_and_its_own_share() -> None:
     )
     assert not nothing.admits(Total(rho=MICRO)) and nothing.admits(Total(Fraction(1, 2)))
     assert Filter.of(Fraction(1), Fraction(10**4), MICRO).delta == 0  # beyond all floats
+
+
+@pytest.mark.parametrize("exact", [Fraction(1, 3), Fraction(1, 10), Fraction(10**20 + 1, 10**20)])
+def test_an_epsilon_between_two_floats_is_translated_as_the_next_one_above(exact: Fraction) -> None:
+    asked: list[float] = []
+
+    def loss_at(epsilon: float) -> tuple[float, float]:
+        asked.append(epsilon)
+        return epsilon, 2 * epsilon
+
+    found = total_to_pufferfish(loss_at, Total(exact), Fraction(0))
+    assert asked == [float_up(exact)] and exact < Fraction(asked[0])
+    assert found == 2 * asked[0]
+    assert total_to_pufferfish(loss_at, Total(), Fraction(0)) == 0.0

@@ -1,5 +1,10 @@
 """Pairwise fields of any size: the non-backtracking bound and self-avoiding walks."""
 
+import warnings
+from dataclasses import replace
+from itertools import product
+
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,15 +12,17 @@ from hypothesis import strategies as st
 
 from takifugu.costs import Cost
 from takifugu.errors import TooLarge
+from takifugu.numeric import frozen
 from takifugu.priors import Secrets
 from takifugu.priors.factors import written_out
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.translation import Translation
 from takifugu.translation.bounds import LooserTranslation
 from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.network.attractive_losses import AttractiveModel
 from takifugu.translation.network.network_transport import NetworkTransport
 from takifugu.translation.network.walk_kernel import reweighted
-from takifugu.translation.network.walk_losses import walk_losses
+from takifugu.translation.network.walk_losses import Contacts, contacts_of, walk_losses
 from tests.influence.strategies import networks
 from tests.oracles import cost_programs as oracle
 from tests.raising import raises
@@ -155,3 +162,46 @@ def test_tables_of_three_and_zeros_are_refused(model: object) -> None:
         return
     with raises(TooLarge, limit=2):
         walk_losses(model, 0.1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_reach_of_a_table_is_rounded_up_however_far_its_weights_are_apart(seed: int) -> None:
+    """Logarithms of large and small weights are rounded more than those of weights near 1."""
+    rng = np.random.default_rng(seed)
+    weights = tuple(10.0 ** rng.uniform(-120, 120, (3, 3)) for _ in range(20))
+    entries, edges = tuple(range(21)), tuple((k, k + 1) for k in range(20))
+    field = MarkovRandomField(entries, ((0, 1, 2),) * 21, (np.ones(3),) * 21, edges, weights)
+    contacts = contacts_of(field)
+    place = {(i, int(contacts.near[k])): k for i in range(21) for k in contacts_at(contacts, i)}
+    with mpmath.workdps(40):
+        for k, table in enumerate(weights):
+            logs = mpmath.matrix([[mpmath.log(w) for w in row] for row in table.tolist()])
+            true = max(
+                logs[x, u] - logs[y, u] - logs[x, v] + logs[y, v]
+                for x, y, u, v in product(range(3), repeat=4)
+            )
+            for contact in (place[k, k + 1], place[k + 1, k]):
+                assert true <= contacts.spread[contact] <= true * (1 + 1e-12)
+
+
+def contacts_at(contacts: Contacts, entry: int) -> range:
+    return range(*contacts.start[entry : entry + 2].tolist())
+
+
+@pytest.mark.parametrize(("apart", "said"), [(1.05, False), (1.15, True), (1.9, True)])
+def test_bounds_a_tenth_apart_are_said_to_be(
+    monkeypatch: pytest.MonkeyPatch, apart: float, said: bool
+) -> None:
+    field = grid(2, 2, 0.2)
+    transport = NetworkTransport(field, Secrets())
+    real = AttractiveModel(field, Secrets()).losses(np.full(4, 0.3))
+    given_up = replace(
+        real, upper=frozen(real.lower), lower=frozen(real.lower / apart), exact=False, summed=False
+    )
+    monkeypatch.setattr(AttractiveModel, "losses", lambda *_, **__: given_up)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        bound = transport.uniform(0.3)
+    assert bound.value == given_up.loss
+    words = [str(one.message) for one in heard if one.category is LooserTranslation]
+    assert len(words) == said and all("more than 10% above" in one for one in words)

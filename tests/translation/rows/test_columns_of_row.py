@@ -23,6 +23,7 @@ from takifugu.translation import Translation
 from takifugu.translation.network.junction_tree import junction_tree
 from takifugu.translation.rows import charged_columns
 from takifugu.translation.rows.columns_of_row import ColumnsOfRow
+from takifugu.translation.rows.row_spending import RowSpending
 from tests.oracles import cost_programs as programs
 from tests.oracles import table_programs as oracle
 from tests.oracles.table_instances import table_instance
@@ -439,3 +440,15 @@ def test_a_value_that_is_all_but_impossible_does_not_make_the_bound_loose() -> N
     for seed in (5035, 5039):
         for found in table_instance(seed, "row"):
             assert found.least * (1 - 1e-9) <= found.upper <= found.most * (1 + 1e-6), found
+
+
+def test_laws_of_few_sets_of_columns_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(charged_columns, "KEPT", 2)
+    laws = charged_columns.ChargedColumns(ILL)
+    sides = (((0,), (1,)), ((1,), (0,)))
+    found: dict[str, list[float]] = {}
+    for column in ("smokes", "ill", "coughs") * 2:
+        spending = RowSpending.of(Cost.of({Column(column, ANY): "0.5"}))
+        losses = laws.losses(spending, "ill", sides)
+        assert losses is not None and found.setdefault(column, losses.tolist()) == losses.tolist()
+        assert len(laws._laws) <= 2
