@@ -299,3 +299,15 @@ def test_messages_are_scaled_so_that_most_and_least_are_equally_far_from_one() -
     nothing: Floats = np.zeros((0, 2))
     assert message(nothing, roundings=3, least=0).roundings == 3
     assert Fraction(found.depth) < 12
+
+
+def test_a_table_of_a_group_counts_one_rounding_for_each_product() -> None:
+    """Of n tables n - 1: the first is only copied. Scaling a row is one more for each of them."""
+    full = Elimination(field_of(1, 3, density=1.0))
+    own, near, far = (k for k, mask in enumerate(full._masks) if mask & 0b001)
+    assert [full._masks[k] for k in (own, near, far)] == [0b001, 0b011, 0b101]
+    assert full._table(0, 0b001, [own], []).roundings == 1
+    assert full._table(0b010, 0b001, [near], []).roundings == 1
+    assert full._table(0b010, 0b001, [own, near], []).roundings == 1 + 1
+    thinned = 2  # of four rows the two extreme ones are kept
+    assert full._table(0b110, 0b001, [own, near, far], []).roundings == 2 + 1 + thinned

@@ -104,6 +104,17 @@ def test_rows_that_do_not_fit_are_refused_before_the_work(monkeypatch: pytest.Mo
     assert worked == list(range(6))
 
 
+@pytest.mark.parametrize(("room", "apart"), [(6 * 2 * 4, True), (6 * 2 * 4 - 1, False)])
+def test_rows_are_kept_apart_by_default_if_all_of_them_fit(
+    room: int, apart: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(curve_request, "ROOM", room)
+    assert walk(6, 3).request.apart(6) == apart
+    if apart:
+        assert walk(6, 3, by_entry=True).request.apart(6)
+    assert not walk(6, 3, by_entry=False).request.apart(6)
+
+
 def test_matrices_for_every_step_need_room(monkeypatch: pytest.MonkeyPatch) -> None:
     kernels = np.stack([STEP] * 5)
     monkeypatch.setattr(chain_walk, "ROOM", 5 * 3 * 4 // 2)

@@ -102,6 +102,16 @@ def test_a_backup_holds_what_is_still_in_the_log_and_is_private(
     assert not [name for name in names(folder) if name.startswith(".") or "backup-" in name]
 
 
+def test_a_backup_can_be_read_by_its_owner_whatever_is_masked(path: Path, folder: Path) -> None:
+    with open_ledger(path) as ledger:
+        mask = os.umask(0o277)
+        try:
+            ledger.backup(folder / "backup")
+        finally:
+            os.umask(mask)
+    assert stat.S_IMODE((folder / "backup").stat().st_mode) == 0o600
+
+
 def test_a_backup_appears_whole_or_not_at_all(
     path: Path, folder: Path, opened: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,6 +152,15 @@ def test_a_backup_is_put_back_where_the_ledger_is_gone(path: Path, folder: Path)
     with open_ledger(path) as ledger:
         assert ledger.head() == head and ledger.verify().sound
         ledger.charge(charge("0.25"), DOUBLING)
+
+
+def test_a_backup_is_put_back_in_the_place_of_an_empty_file(path: Path, folder: Path) -> None:
+    with open_ledger(path) as ledger:
+        ledger.backup(folder / "backup")
+    path.write_bytes(b"")  # as a disk that was full leaves it
+    restore_ledger(folder / "backup", path)
+    with open_ledger(path) as ledger:
+        assert ledger.verify().sound and ledger.spent("ward", DOUBLING) == 0.5
 
 
 def test_a_backup_in_the_place_of_the_same_ledger_changes_nothing(path: Path, folder: Path) -> None:

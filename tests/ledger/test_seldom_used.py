@@ -20,6 +20,7 @@ from takifugu.ledger.events.accepted_terms import _NothingCharged
 from takifugu.ledger.events.replay import _row_problems
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.statement import Statement, insert, transaction_state, update
+from takifugu.ledger.witnesses import backup
 from takifugu.ledger.witnesses.backup import _appear
 from takifugu.ledger.witnesses.file_witness import FileWitness, heads_folder
 from tests.ledger.charges import DOUBLING, charge
@@ -249,6 +250,16 @@ def test_a_copy_appears_under_its_name_unless_that_is_taken(folder: Path) -> Non
     assert not (folder / "new").exists()
     _appear(part, folder / "new")
     assert os.path.samefile(part, folder / "new")
+
+
+def test_the_name_of_a_copy_is_made_durable_once_it_is_there(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part, path, there = folder / "part", folder / "copy", list[tuple[Path, bool]]()
+    part.write_text("copy")
+    monkeypatch.setattr(backup, "sync_folder", lambda where: there.append((where, path.exists())))
+    _appear(part, path)
+    assert there == [(folder, True)]
 
 
 def test_a_witness_needs_a_place(monkeypatch: pytest.MonkeyPatch) -> None:

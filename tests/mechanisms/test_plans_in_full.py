@@ -24,7 +24,7 @@ from takifugu.mechanisms import (
     planner,
     targets,
 )
-from takifugu.mechanisms.mechanism_plan import Choice, RankingError
+from takifugu.mechanisms.mechanism_plan import Choice, RankingError, name, price
 from takifugu.mechanisms.mechanism_protocol import HISTOGRAM
 from takifugu.mechanisms.prediction import predicted, resolution, staircase
 from takifugu.translation.protocol import LossTranslation
@@ -173,6 +173,9 @@ def test_a_ranking_for_a_target_is_the_cheapest() -> None:
     assert losses == sorted(one.loss.epsilon for one in meeting)  # type: ignore[union-attr]
     assert plan.reason.startswith("for places that are right with a probability of 0.8, ")
     assert f" and costs (ε, δ) = ({float(losses[0]):.4g}, 0.1). " in plan.reason
+    _, rest = plan.reason.removesuffix(".").split(". The others: ")
+    told = [f"{name(one.mechanism)} {price(one.loss)}" for one in plan.alternatives]
+    assert rest.split("; ") == told  # what each of them would cost
     with raises(UnsoundRequest, field="reference", reason="missing"):
         plan_top_k(4, 2, confidence=0.8)
 

@@ -410,3 +410,21 @@ def test_what_an_earlier_version_released_at_a_looser_bound_is_still_free(
             assert plan.mechanism.describe() == then.mechanism and "before" in plan.reason
         assert not now.plan.count("home", epsilon="1.5").stored
         assert not now.plan.count("home", epsilon="0.5").stored
+
+
+@pytest.mark.parametrize(("part", "by_value"), [(Fraction(1, 2), False), (Fraction(1), True)])
+def test_values_are_left_out_where_the_search_with_them_allows_less(
+    part: Fraction, by_value: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lesser cost would allow at least as much; a search for how much may end too early."""
+    found = TRANSLATION.to_cost(Cost.of({HOME: 1}), 1.0) * part
+    scalar = IntegerLaplace.within(float(TRANSLATION.to_dp(1.0)), sensitivity=1)
+    monkeypatch.setattr(Translation, "to_cost", lambda *_, **__: found)
+    with hospital(tmp_path) as (session, _, _):
+        plan = session.plan.count("home", epsilon=1)
+        assert (plan.cost.by_value is not None) == by_value
+        assert isinstance(plan.mechanism, IntegerLaplace)
+        assert (plan.mechanism.scale < scalar.scale) == by_value
+        assert plan.mechanism.scale == scalar.scale or by_value
+        session.release(plan, accept_noise=True)
+        assert session.spent() <= 1

@@ -170,6 +170,23 @@ def test_an_interrupt_of_the_terminal_and_a_second_one_reach_nothing(
     assert not reached(told.value)
 
 
+def test_an_interrupt_has_the_engine_give_up_what_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    given_up, ended = threading.Event(), threading.Event()
+
+    def slow(*_: Any) -> Integers:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        if given_up.wait(20):  # as a database does whose query is interrupted
+            ended.set()
+        raise TimeoutError
+
+    monkeypatch.setattr(HistogramQuery, "exact", slow)
+    engine: Any = Still()
+    monkeypatch.setattr(engine, "interrupt", given_up.set)
+    with pytest.raises(KeyboardInterrupt):
+        draw(QUERY, NOISE, engine)
+    assert given_up.is_set() and ended.wait(20)
+
+
 def test_a_thread_that_cannot_be_started_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: Any) -> None:
         raise RuntimeError("can't start new thread")
