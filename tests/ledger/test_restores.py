@@ -8,7 +8,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from takifugu.errors import InvalidFile, LedgerDamaged, LedgerUnwritable, NotALedger
+from takifugu.errors import (
+    InvalidFile,
+    LedgerDamaged,
+    LedgerSetBack,
+    LedgerUnwritable,
+    NotALedger,
+)
 from takifugu.ledger import LostWitness, open_ledger, restore_ledger
 from takifugu.ledger.storage.store import Store
 from takifugu.ledger.witnesses import backup
@@ -110,3 +116,14 @@ def test_what_is_no_backup_is_told_by_its_own_name(path: Path, folder: Path) -> 
     with raises(NotALedger, reason="foreign") as told:
         restore_ledger(folder / "text", path)
     assert repr(str(folder / "text")) in str(told.value) and ".part" not in str(told.value)
+
+
+def test_what_is_lost_is_noted_also_where_the_witness_was_behind(path: Path, folder: Path) -> None:
+    with open_ledger(path, witness=False) as ledger:
+        ledger.charge(charge("0.5"), DOUBLING)  # the witness knows of none of it
+        ends = ledger.head()
+    restore_ledger(folder / "backup", path, lossy=True)
+    with raises(LedgerSetBack, reason="older", event=ends.seq):
+        open_ledger(path)
+    with open_ledger(path, inspect=True) as ledger:
+        assert ledger.verify().witness == ends
