@@ -5,6 +5,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -14,10 +15,13 @@ from takifugu.errors import (
     LedgerSetBack,
     LedgerUnwritable,
     NotALedger,
+    UnsoundRequest,
 )
 from takifugu.ledger import LostWitness, open_ledger, restore_ledger
 from takifugu.ledger.storage.store import Store
 from takifugu.ledger.witnesses import backup
+from takifugu.ledger.witnesses.file_witness import FileWitness
+from takifugu.ledger.witnesses.lost_history import LossTerms
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
 
@@ -127,3 +131,53 @@ def test_what_is_lost_is_noted_also_where_the_witness_was_behind(path: Path, fol
         open_ledger(path)
     with open_ledger(path, inspect=True) as ledger:
         assert ledger.verify().witness == ends
+
+
+def test_a_file_of_which_a_part_is_lost_is_damaged_and_no_foreign_one(
+    path: Path, folder: Path
+) -> None:
+    whole = (folder / "backup").read_bytes()
+    (folder / "backup").write_bytes(whole[:100] + bytes(8000) + whole[8100:])
+    with raises(LedgerDamaged, reason="storage") as told:
+        restore_ledger(folder / "backup", path)
+    assert repr(str(folder / "backup")) in str(told.value)
+
+
+def test_an_error_without_a_code_is_of_a_damaged_file(folder: Path) -> None:
+    error = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+    for one in (error, sqlite3.DatabaseError("malformed")):
+        assert isinstance(backup._failed(one, folder / "ward.ledger"), LedgerDamaged)
+
+
+def test_a_loss_the_witness_does_not_know_is_counted_before_it_happens(
+    path: Path, folder: Path
+) -> None:
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 4, delta="1e-6")
+        ledger.backup(folder / "later")
+    with open_ledger(path, witness=False) as ledger:
+        ledger.charge(charge("0.5"), DOUBLING)
+        spent = ledger.spent("ward", DOUBLING)
+    with raises(UnsoundRequest, field="delta", reason="translation unknown"):
+        restore_ledger(folder / "later", path, lossy=True, terms=LossTerms())
+    with open_ledger(path) as ledger:
+        assert ledger.spent("ward", DOUBLING) == spent  # as it was
+
+
+def test_nobody_writes_between_what_is_compared_and_what_is_overwritten(
+    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_ledger(path, witness=False) as ledger:
+        ledger.charge(charge("0.5"), DOUBLING)
+    note, tried = FileWitness.record, list[str]()
+
+    def record(self: FileWitness, *arguments: Any) -> Any:
+        with closing(sqlite3.connect(path, timeout=0)) as raw:
+            with pytest.raises(sqlite3.OperationalError, match="locked") as told:
+                raw.execute("BEGIN IMMEDIATE")
+            tried.append(str(told.value))
+        return note(self, *arguments)
+
+    monkeypatch.setattr(FileWitness, "record", record)
+    restore_ledger(folder / "backup", path, lossy=True)
+    assert len(tried) == 1
