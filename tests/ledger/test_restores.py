@@ -1,0 +1,183 @@
+"""Backups of older forms, ledgers that cannot be read, and places where no copy can be made."""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from takifugu.errors import (
+    InvalidFile,
+    LedgerDamaged,
+    LedgerSetBack,
+    LedgerUnwritable,
+    NotALedger,
+    UnsoundRequest,
+)
+from takifugu.ledger import LostWitness, open_ledger, restore_ledger
+from takifugu.ledger.storage.store import Store
+from takifugu.ledger.witnesses import backup
+from takifugu.ledger.witnesses.file_witness import FileWitness
+from takifugu.ledger.witnesses.lost_history import LossTerms
+from tests.ledger.charges import DOUBLING, charge
+from tests.raising import raises
+
+
+@pytest.fixture
+def path(folder: Path) -> Path:
+    """A ledger with a budget and a charge, closed, and a backup of it."""
+    with open_ledger(folder / "ward.ledger") as ledger:
+        ledger.set_budget("ward", 2)
+        ledger.charge(charge("0.25"), DOUBLING)
+        ledger.backup(folder / "backup")
+    return folder / "ward.ledger"
+
+
+def test_a_backup_of_an_older_form_is_brought_up_to_date(folder: Path) -> None:
+    old, path = folder / "backup", folder / "ward.ledger"
+    text = Path(__file__).with_name("before_costs.sql").read_text(encoding="utf-8")
+    with closing(sqlite3.connect(old)) as raw:
+        raw.executescript(text)
+    before = old.read_bytes()
+    with raises(LedgerUnwritable, reason="migration"):
+        open_ledger(old, read_only=True)
+    assert restore_ledger(old, path).sound and old.read_bytes() == before
+    with pytest.warns(LostWitness):
+        open_ledger(path).close()
+    with open_ledger(path, read_only=True) as ledger:
+        assert ledger.verify().sound and ledger.spent("ward", DOUBLING) == 0.8125
+
+
+@pytest.mark.parametrize("body", ["{", "[]", '{"kind": "created"}'])
+def test_a_ledger_that_cannot_be_read_is_moved_away_by_its_owner(
+    path: Path, folder: Path, body: str
+) -> None:
+    with closing(sqlite3.connect(path)) as raw, raw:
+        raw.execute("UPDATE takifugu_events SET body = ? WHERE seq = 1", (body,))
+    with raises(LedgerDamaged, reason="storage"):
+        restore_ledger(folder / "backup", path, lossy=True)
+    with closing(sqlite3.connect(path)) as raw:
+        found = raw.execute("SELECT body FROM takifugu_events WHERE seq = 1").fetchall()
+    assert found == [(body,)]  # as it was
+    path.rename(folder / "damaged")
+    assert restore_ledger(folder / "backup", path).sound
+
+
+def test_a_place_where_nothing_can_be_made_or_removed_is_told(folder: Path) -> None:
+    (folder / "file").write_text("precious")
+    with (
+        raises(InvalidFile, field="ledger", reason="unwritable"),
+        backup._part(folder / "file" / "ward.ledger", "ledger"),
+    ):
+        pass
+    assert (folder / "file").read_text() == "precious"
+
+
+def test_every_file_that_is_opened_for_a_backup_is_closed(
+    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, closed = list[Store](), list[Store]()
+
+    class Noted(Store):
+        """Notes what is opened and closed."""
+
+        def __init__(self, where: str | Path, *, read_only: bool, wait: float) -> None:
+            super().__init__(where, read_only=read_only, wait=wait)
+            made.append(self)
+
+        def close(self) -> None:
+            """As ever."""
+            closed.append(self)
+            super().close()
+
+    with open_ledger(path) as ledger:
+        monkeypatch.setattr(backup, "Store", Noted)
+        ledger.backup(folder / "another")
+        assert len(made) == 2
+    restore_ledger(folder / "another", path)
+    assert len(made) > 4 and closed == made
+
+
+def test_a_copy_is_not_made_through_a_link_that_lies_there(
+    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "precious").write_text("precious")
+    (folder / f".takifugu-{os.getpid()}-00000000.part").symlink_to(folder / "precious")
+    monkeypatch.setattr(backup, "uuid4", lambda: SimpleNamespace(hex="0" * 32))
+    with (
+        open_ledger(path) as ledger,
+        raises(InvalidFile, field="backup", reason="unwritable"),
+    ):
+        ledger.backup(folder / "another")
+    assert (folder / "precious").read_text() == "precious" and not (folder / "another").exists()
+
+
+def test_what_is_no_backup_is_told_by_its_own_name(path: Path, folder: Path) -> None:
+    (folder / "text").write_text("not a database at all, but long enough" * 40)
+    with raises(NotALedger, reason="foreign") as told:
+        restore_ledger(folder / "text", path)
+    assert repr(str(folder / "text")) in str(told.value) and ".part" not in str(told.value)
+
+
+def test_what_is_lost_is_noted_also_where_the_witness_was_behind(path: Path, folder: Path) -> None:
+    with open_ledger(path, witness=False) as ledger:
+        ledger.charge(charge("0.5"), DOUBLING)  # the witness knows of none of it
+        ends = ledger.head()
+    restore_ledger(folder / "backup", path, lossy=True)
+    with raises(LedgerSetBack, reason="older", event=ends.seq):
+        open_ledger(path)
+    with open_ledger(path, inspect=True) as ledger:
+        assert ledger.verify().witness == ends
+
+
+def test_a_file_of_which_a_part_is_lost_is_damaged_and_no_foreign_one(
+    path: Path, folder: Path
+) -> None:
+    whole = (folder / "backup").read_bytes()
+    (folder / "backup").write_bytes(whole[:100] + bytes(8000) + whole[8100:])
+    with raises(LedgerDamaged, reason="storage") as told:
+        restore_ledger(folder / "backup", path)
+    assert repr(str(folder / "backup")) in str(told.value)
+
+
+def test_an_error_without_a_code_is_of_a_damaged_file(folder: Path) -> None:
+    error = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+    for one in (error, sqlite3.DatabaseError("malformed")):
+        assert isinstance(backup._failed(one, folder / "ward.ledger"), LedgerDamaged)
+
+
+def test_a_loss_the_witness_does_not_know_is_counted_before_it_happens(
+    path: Path, folder: Path
+) -> None:
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 4, delta="1e-6")
+        ledger.backup(folder / "later")
+    with open_ledger(path, witness=False) as ledger:
+        ledger.charge(charge("0.5"), DOUBLING)
+        spent = ledger.spent("ward", DOUBLING)
+    with raises(UnsoundRequest, field="delta", reason="translation unknown"):
+        restore_ledger(folder / "later", path, lossy=True, terms=LossTerms())
+    with open_ledger(path) as ledger:
+        assert ledger.spent("ward", DOUBLING) == spent  # as it was
+
+
+def test_nobody_writes_between_what_is_compared_and_what_is_overwritten(
+    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_ledger(path, witness=False) as ledger:
+        ledger.charge(charge("0.5"), DOUBLING)
+    note, tried = FileWitness.record, list[str]()
+
+    def record(self: FileWitness, *arguments: Any) -> Any:
+        with closing(sqlite3.connect(path, timeout=0)) as raw:
+            with pytest.raises(sqlite3.OperationalError, match="locked") as told:
+                raw.execute("BEGIN IMMEDIATE")
+            tried.append(str(told.value))
+        return note(self, *arguments)
+
+    monkeypatch.setattr(FileWitness, "record", record)
+    restore_ledger(folder / "backup", path, lossy=True)
+    assert len(tried) == 1
