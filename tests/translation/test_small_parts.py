@@ -37,16 +37,18 @@ def test_a_witness_of_no_known_entry_is_about_the_middle_one(length: int, middle
     assert found.entries == tuple(range(length))
 
 
-@pytest.mark.parametrize("entry", [0, 2, 3, 4, 9])
-def test_a_binary_profile_goes_one_entry_on_and_as_far_as_secrets(entry: int) -> None:
+@pytest.mark.parametrize("entries", [(0,), (2,), (3,), (4,), (9,), (1, 9)])
+def test_a_binary_profile_goes_one_entry_on_and_as_far_as_secrets(entries: tuple[int, ...]) -> None:
     table, spent = np.array([[0.8, 0.2], [0.3, 0.7]]), [0.1, 0.2, 0.3]
-    secrets = Secrets(entries=(entry,))
+    secrets = Secrets(entries=entries)
     found = BinaryTransport(MarkovChain(table), secrets).profile(np.array(spent))
     padded = np.array(spent + [0.0] * 7)
     finite = BinaryTransport(MarkovChain(table, length=10), secrets).profile(padded)
-    assert found.binding is not None and found.binding.entry == entry
+    assert found.binding is not None and found.binding.entry == entries[0]
     assert found.value == pytest.approx(finite.value, rel=1e-9) and found.value > 0
-    assert found.by_entry is not None and len(found.by_entry) == len(spent) + 1
+    assert found.by_entry is not None and finite.by_entry is not None
+    assert len(found.by_entry) == len(spent) + 1
+    assert found.by_entry[-1] == pytest.approx(finite.by_entry[len(spent) :].max(), rel=1e-9)
 
 
 class _Chain:
@@ -156,7 +158,7 @@ def test_values_that_never_happen_are_no_part_of_a_secret() -> None:
 
 def test_a_linear_query_may_be_without_bounds() -> None:
     assert LinearQuery([1, 2]).bounds is None
-    assert LinearQuery([1, 2], bounds=(0, 1)).bounds == (0, 1)
+    assert LinearQuery([1, 2], bounds=(0, 1)).bounds == (Fraction(0), Fraction(1))
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0])
