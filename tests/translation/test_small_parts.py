@@ -11,7 +11,7 @@ from takifugu.numeric import Floats
 from takifugu.priors import HigherOrderChain, IndependentEntries, MarkovChain, Secrets
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.translation.bounds import Binding, Bound
-from takifugu.translation.chain import start_hull, unknown_start
+from takifugu.translation.chain import group_bounds, group_window, start_hull, unknown_start
 from takifugu.translation.chain.binary_transport import BinaryTransport
 from takifugu.translation.chain.coalescing import StarSide, WorstPair
 from takifugu.translation.chain.higher_order_transport import HigherOrderTransport
@@ -25,6 +25,7 @@ from takifugu.translation.independent_transport import IndependentTransport
 from takifugu.translation.network.pinning import pairwise_field
 from takifugu.translation.prior_advice import PriorAdvice
 from takifugu.translation.remedies import _allowed, _Change
+from takifugu.translation.translation import Translation
 
 SECOND_ORDER = np.array([[[0.9, 0.1], [0.4, 0.6]], [[0.6, 0.4], [0.1, 0.9]]])
 
@@ -188,3 +189,33 @@ def test_entries_far_away_are_put_together_only_where_all_steps_are_alike(
     kernels = [kernel] * 5 if alike else [kernel, *([kernel.copy()] * 4)]
     KnownSide.after(kernels, [0.1 * (np.ones((2, 2)) - np.eye(2))] * 6).tables()
     assert bool(asked) == alike
+
+
+def test_the_window_of_a_piece_ends_where_all_entries_are_near(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pieces, ends = list[Any](), list[tuple[int, int, tuple[bool, bool]]]()
+    by_pieces, window_reach = group_bounds._by_pieces, group_window.window_reach
+
+    def kept(length: int, entries: Any, loss: Any) -> Any:
+        pieces.append(loss)
+        return by_pieces(length, entries, loss)
+
+    def seen(cost: Floats, ahead: Any, behind: Any, all_: tuple[bool, bool]) -> tuple[int, int]:
+        ends.append((len(ahead), len(behind), all_))
+        return window_reach(cost, ahead, behind, all_)
+
+    monkeypatch.setattr(group_bounds, "_by_pieces", kept)
+    monkeypatch.setattr(group_bounds, "window_reach", seen)
+    table = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]])
+    secrets = Secrets(pairs=(((0, 1), (2,)),))
+    Translation(MarkovChain(table, length=40), secrets).bound(0.1, "transport")
+    ends.clear()
+    for after, before in [(3, 20), (16, 17), (17, 16), (20, 0)]:
+        pieces[0](after, before)
+    assert ends == [
+        (3, 16, (True, False)),
+        (16, 16, (True, False)),
+        (16, 16, (False, True)),
+        (16, 0, (False, True)),
+    ]
