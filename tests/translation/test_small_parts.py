@@ -1,6 +1,7 @@
 """Small parts of translations, called directly: what the larger results hardly show."""
 
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from takifugu.priors.random_field import MarkovRandomField
 from takifugu.translation.bounds import Binding, Bound
 from takifugu.translation.chain import group_bounds, group_window, start_hull, unknown_start
 from takifugu.translation.chain.binary_transport import BinaryTransport
+from takifugu.translation.chain.chain_witness import Neighbourhood, best_product
 from takifugu.translation.chain.coalescing import StarSide, WorstPair
 from takifugu.translation.chain.higher_order_transport import HigherOrderTransport
 from takifugu.translation.chain.known_entries import KnownSide
@@ -219,3 +221,19 @@ def test_the_window_of_a_piece_ends_where_all_entries_are_near(
         (16, 16, (False, True)),
         (16, 0, (False, True)),
     ]
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_the_search_for_a_product_goes_on_while_either_side_improves(ahead: bool) -> None:
+    rows = np.array([[0.318, 0.681, 0.001], [0.982, 0.018, 0.0], [0.0, 0.0, 1.0]])
+    gap, steps, nothing = 2.0, 5, np.zeros((3, 3))
+    cost = gap * np.abs(np.subtract.outer(np.arange(3), np.arange(3)))
+    sides: tuple[list[Floats], list[Floats]] = ([rows] * steps, [cost] * steps)
+    (first, first_costs), (second, second_costs) = (sides, ([], [])) if ahead else (([], []), sides)
+    around = Neighbourhood(first, second, nothing, first_costs, second_costs, 0.0)
+    found = best_product(around, np.eye(3)[[0]], np.eye(3)[[1]])
+    factors = [np.exp([0.0, a, a + b]) for a, b in product((-gap, gap), repeat=2)]
+    given = [np.ones(3)]  # what every product of extreme factors expects, given the entry
+    for _ in range(steps):
+        given = [rows @ (factor * further) for factor in factors for further in given]
+    assert found.leak == pytest.approx(max(np.log(e[0] / e[1]) for e in given), rel=1e-6)
