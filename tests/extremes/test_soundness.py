@@ -15,7 +15,6 @@ import pytest
 from takifugu.errors import Malformed, TooLarge, UnsoundRequest
 from takifugu.finite import FiniteMechanism, World, leakage
 from takifugu.finite.joint_runs import joint_leakage
-from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.influence.chain.interval_curves import interval_chain_curve
 from takifugu.influence.network.attractive_curves import attractive_curve
 from takifugu.influence.network.network_curves import network_curve
@@ -25,6 +24,7 @@ from takifugu.priors.universe import Tables
 from takifugu.translation.network.attractive_losses import attractive_losses
 from takifugu.translation.network.junction_losses import network_losses
 from tests.extremes import instances
+from tests.extremes.chain_points import chain_points
 from tests.oracles import extremes as oracle
 
 COUNT = 14_000 if os.environ.get("DEEP") else 40
@@ -132,21 +132,9 @@ def long_chains(rng: np.random.Generator) -> bool:
 
 
 def check_chain(chain: MarkovChain, entries: Any, sides: Any, *, most: int) -> bool:
-    length = chain.length or 0
-    steps = oracle.powers(chain.transition, min(most + 1, length))
-    laws = oracle.chain_laws(chain.start, chain.transition, length)
-    for entry in entries:
-        for left, right in sides:
-            if not all(sum(laws[entry][x] for x in side) > 0 for side in (left, right)):
-                continue  # one side cannot happen there
-            secrets = Secrets(entries=(entry,), pairs=((left, right),))
-            curve = chain_curve(chain, secrets, max_exposed=most)
-            rows = dict(zip(curve.pairs, curve.leak, strict=True))
-            row = rows["|".join(map(str, left)) + " / " + "|".join(map(str, right))]
-            most_seen = min(most, length - 1)
-            truths = oracle.interval_leaks(steps, laws, entry, (left, right), most_seen, length)
-            for bound, truth in zip(row, truths, strict=False):
-                at_least(bound, truth)
+    for _, curve, row, truths in chain_points(chain, entries, sides, most):
+        for bound, truth in zip(curve.leak[row], truths, strict=False):
+            at_least(bound, truth)
     return True
 
 

@@ -19,6 +19,7 @@ from takifugu.influence import curve as influence_curve
 from takifugu.priors.documents import KINDS
 from takifugu.translation import bounds, transport_bound
 from takifugu.translation import translation as translations
+from tests.extremes import chain_points
 from tests.oracles.all_vertices import TooManyMechanisms
 from tests.torture.planted import part_report
 from torture.oracles import again, curves, finite_worlds, tightness_page
@@ -282,7 +283,7 @@ def scaled(original: Callable[..., Any], field: str) -> Callable[..., Any]:
 @pytest.mark.parametrize(
     ("module", "function", "field", "family"),
     [
-        (curves, "chain_curve", "leak", "curve: short chains, groups"),
+        (chain_points, "chain_curve", "leak", "curve: short chains, groups"),
         (curves, "network_curve", "leak", "curve: networks and fields"),
         (finite_worlds, "joint_leakage", "epsilon", "finite mechanisms"),
     ],

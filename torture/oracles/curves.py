@@ -12,7 +12,6 @@ import mpmath
 import numpy as np
 
 from takifugu.influence import InfluenceCurve
-from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.influence.chain.interval_curves import interval_chain_curve
 from takifugu.influence.network.attractive_curves import attractive_curve
 from takifugu.influence.network.network_curves import network_curve
@@ -21,6 +20,7 @@ from takifugu.priors.factors import FactorModel
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.secrets import EntryIs, SecretPair
 from tests.extremes import instances
+from tests.extremes.chain_points import chain_points
 from tests.oracles import extremes as oracle
 from torture.oracles.comparison import Compared, Family, Instance, Rng
 from torture.oracles.extreme_draws import length
@@ -136,20 +136,8 @@ def _chain(rng: Rng, size: int, entries: int) -> MarkovChain:
 
 
 def _asked(chain: MarkovChain, entries: Any, sides: Any, most: int) -> Iterator[Compared]:
-    size = chain.length or 0
-    steps = oracle.powers(chain.transition, min(most + 1, size))
-    laws = oracle.chain_laws(chain.start, chain.transition, size)
-    for entry in entries:
-        for left, right in sides:
-            if not all(sum(laws[entry][x] for x in side) > 0 for side in (left, right)):
-                continue  # one side cannot happen there
-            secrets = Secrets(entries=(entry,), pairs=((left, right),))
-            curve = chain_curve(chain, secrets, max_exposed=most)
-            name = "|".join(map(str, left)) + " / " + "|".join(map(str, right))
-            truths = oracle.interval_leaks(
-                steps, laws, entry, (left, right), min(most, size - 1), size
-            )
-            yield from _points(curve, curve.pairs.index(name), truths, f"entry {entry}: ")
+    for entry, curve, row, truths in chain_points(chain, entries, sides, most):
+        yield from _points(curve, row, truths, f"entry {entry}: ")
 
 
 def intervals(instance: Instance) -> IntervalMarkovChain:

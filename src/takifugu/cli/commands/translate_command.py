@@ -1,12 +1,12 @@
 """``takifugu translate``: per-entry DP loss to Pufferfish loss and back."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu._exact import is_finite
 from takifugu.cli.commands.translate_costs import (
     allowed,
     count_of,
@@ -419,7 +419,7 @@ def _marks(result: dict[str, Any]) -> list[tuple[float, float]]:
 def _listed(path: Path) -> list[float]:
     listed = read_json_option("--profile", path, "be a JSON list of ε")
     if not isinstance(listed, list) or not all(
-        isinstance(e, int | float) and not isinstance(e, bool) and 0 <= e <= sys.float_info.max
+        isinstance(e, int | float) and not isinstance(e, bool) and e >= 0 and is_finite(e)
         for e in listed
     ):
         raise InvalidOption(
