@@ -25,14 +25,14 @@ class Part:
 
 
 PARTS = (  # in the order in which they begin: on two cores this fills two lanes to the end
-    Part("inputs", "Inputs: does anything crash, hang, swell or tell a protected value?", 55),
-    Part("kills", "Kills: is every acknowledged charge there, and none too many?", 40),
-    Part("dependencies", "Dependencies: oldest and newest versions, licences", 20),
-    Part("oracles", "Oracle fuzzing: is every bound a bound, and how tight is it?", 30),
+    Part("inputs", "Inputs: does anything crash, hang, swell or tell a protected value?", 62),
+    Part("kills", "Kills: is every acknowledged charge there, and none too many?", 38),
+    Part("dependencies", "Dependencies: oldest and newest versions, licences", 22),
+    Part("oracles", "Oracle fuzzing: is every bound a bound, and how tight is it?", 28),
     Part("distributed", "Distributed: do executors that die change an answer?", 10),
     Part("mutants", "Mutation testing: are faults in the code noticed by its tests?", 50),
-    Part("models", "Models: does the ledger ever count less than a plain sum per cell?", 20),
-    Part("noise", "Noise: does an answer tell more than its charge says?", 15),
+    Part("models", "Models: does the ledger ever count less than a plain sum per cell?", 17),
+    Part("noise", "Noise: does an answer tell more than its charge says?", 13),
 )
 NAMES = tuple(part.name for part in PARTS)
 

@@ -54,6 +54,36 @@ def test_nothing():
     level(3)
     level(10)
 """
+AT_IMPORT = """
+from pond.water.level import level
+
+LEVELS = [level(depth) for depth in (2, 3, 9, 10)]
+
+
+def test_something_else():
+    pass
+
+
+def test_levels():
+    assert LEVELS == [4, 6, 18, 18]
+"""
+SHARED = """
+import pytest
+from pond.water.level import level
+
+
+@pytest.fixture(scope="module")
+def levels():
+    return [level(depth) for depth in (2, 3, 9, 10)]
+
+
+def test_there_are_levels(levels):
+    assert levels
+
+
+def test_what_they_are(levels):
+    assert levels == [4, 6, 18, 18]
+"""
 BROKEN = """
 from pond.water.level import level
 
@@ -114,6 +144,19 @@ def test_a_good_test_kills_whatever_it_runs(tmp_path: Path) -> None:
     assert uncovered and all(":unused:" in name for name in uncovered)
     assert sum(kind in ("failed", "import") for *_, kind, _ in found["verdicts"]) >= 10
     assert not found["bad"]
+
+
+@pytest.mark.parametrize("tests", [AT_IMPORT, SHARED])
+def test_what_is_run_for_all_tests_of_a_file_is_run_by_each(tests: str, tmp_path: Path) -> None:
+    found = of_pond(tmp_path, tests)
+    lived = [
+        name
+        for name, operator, before, kind, _ in found["verdicts"]
+        if kind == "passed" and (operator, before) in {("swap", "min"), ("arithmetic", "*")}
+    ]
+    uncovered = [name for name, *_, kind, _ in found["verdicts"] if kind == "not covered"]
+    assert not lived
+    assert uncovered and all(":unused:" in name for name in uncovered)
 
 
 def test_a_test_that_asserts_nothing_is_seen_through(tmp_path: Path) -> None:

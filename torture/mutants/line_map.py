@@ -4,7 +4,9 @@ One file for each file of tests, remade when that file changes. The lines are th
 it was, which is kept beside them: where it has changed since, lines are matched by their text.
 """
 
+import contextlib
 import hashlib
+import importlib
 import json
 import os
 import signal
@@ -28,6 +30,7 @@ FOLDERS = (*PACKAGES, "extremes", "finite", "priors", "project", "reports")
 ALSO = ("server/test_owner_decisions.py",)
 LOOPS = "_loops.py"  # files of tests of compiled loops, on instances small enough for plain Python
 INTERPRETED = {"NUMBA_DISABLE_JIT": "1"}
+Rows = dict[Path, set[int]]  # of source files
 NOT_USED = {"test_docs", "test_site", "test_wheel", "test_notebook", "test_peers", "test_imports"}
 
 
@@ -56,7 +59,8 @@ class Covered:
         path: The file.
         digest: Of its content.
         seconds: Test to how long it took, for those that passed.
-        lines: Source file to its digest and, for each line, the tests that ran it.
+        lines: Source file to its digest and, for each line, the tests that ran it. What the file
+            runs when it is imported, and in fixtures that its tests share, is run by all of them.
     """
 
     path: str
@@ -162,6 +166,8 @@ class _Recorder:
         measured = [f"{name}/*" for name in PACKAGES] if lines.top == "takifugu" else ["*"]
         self.seconds: dict[str, float] = {}
         self.failed: set[str] = set()
+        self.context = ""
+        self.imported: dict[str, Rows] = {}  # by file of tests: what its own import runs
         self.covering = coverage.Coverage(
             data_file=None,
             config_file=False,
@@ -171,8 +177,39 @@ class _Recorder:
         self.covering.start()
 
     @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self, collector: Any) -> Iterator[Any]:
+        if isinstance(collector, pytest.File):
+            self._switch(collector.nodeid)
+        try:
+            return (yield)
+        finally:
+            self._switch("")
+
+    def _switch(self, context: str) -> None:
+        self.context = context
+        self.covering.switch_context(context)
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        for path in {item.nodeid.partition("::")[0] for item in session.items}:
+            self.imported[path] = {}
+        for source, line, ran in self._recorded():
+            for path in ran & self.imported.keys():
+                self.imported[path].setdefault(source, set()).add(line)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any, request: Any) -> Iterator[Any]:
+        if fixturedef.scope == "function":
+            return (yield)
+        before, file = self.context, request._pyfuncitem.nodeid.partition("::")[0]
+        self._switch(file)  # for every test of the file
+        try:
+            return (yield)
+        finally:
+            self._switch(before)
+
+    @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> Iterator[None]:
-        self.covering.switch_context(item.nodeid)
+        self._switch(item.nodeid)
         previous = signal.signal(signal.SIGPROF, self._alarm)
         signal.setitimer(signal.ITIMER_PROF, SLOWEST)
         began = time.process_time()
@@ -182,7 +219,7 @@ class _Recorder:
             signal.setitimer(signal.ITIMER_PROF, 0)
             signal.signal(signal.SIGPROF, previous)
             self.seconds[item.nodeid] = time.process_time() - began
-            self.covering.switch_context("")
+            self._switch("")
         path = item.nodeid.partition("::")[0]
         if nextitem is None or nextitem.nodeid.partition("::")[0] != path:
             self._keep(path)
@@ -196,27 +233,52 @@ class _Recorder:
         if not report.passed:
             self.failed.add(report.nodeid)
 
-    def _keep(self, path: str) -> None:
+    def _recorded(self) -> list[tuple[Path, int, set[str]]]:
+        """Source, line and what ran it, since the last time; what is recorded begins anew."""
         self.covering.stop()
         data = self.covering.get_data()
-        passed = {n: round(s, 3) for n, s in self.seconds.items() if n not in self.failed}
-        lines: dict[str, tuple[str, dict[int, list[str]]]] = {}
-        for measured in sorted(data.measured_files()):
-            source = Path(measured).relative_to(self.map.root).as_posix()
-            rows = {
-                line: [one for one in ran if one in passed]
-                for line, ran in data.contexts_by_lineno(measured).items()
-            }
-            lines[source] = digest(Path(measured)), {line: ran for line, ran in rows.items() if ran}
-        self.map.write(Covered(path, digest(self.map.root / path), passed, lines))
+        found = [
+            (Path(source), line, set(ran))
+            for source in sorted(data.measured_files())
+            for line, ran in data.contexts_by_lineno(source).items()
+        ]
         self.covering.erase()
-        self.seconds, self.failed = {}, set()
         self.covering.start()
+        return found
+
+    def _keep(self, path: str) -> None:
+        passed = {n: round(s, 3) for n, s in self.seconds.items() if n not in self.failed}
+        rows: dict[Path, dict[int, set[str]]] = {}
+        for source, line, ran in self._recorded():
+            tests = passed.keys() if path in ran else passed.keys() & ran
+            if tests:
+                rows.setdefault(source, {})[line] = set(tests)
+        for source, at_import in self.imported.get(path, {}).items() if passed else ():
+            rows.setdefault(source, {}).update((line, set(passed)) for line in at_import)
+        lines = {
+            source.relative_to(self.map.root).as_posix(): (
+                digest(source),
+                {line: sorted(ran) for line, ran in sorted(known.items())},
+            )
+            for source, known in sorted(rows.items())
+        }
+        self.map.write(Covered(path, digest(self.map.root / path), passed, lines))
+        self.seconds, self.failed = {}, set()
+
+
+def import_everything(lines: LineMap) -> None:
+    """So that what runs when a module is imported is not taken for what a file of tests runs."""
+    for package in PACKAGES if lines.top == "takifugu" else ():
+        for path in sorted((lines.root / "src" / lines.top / package).rglob("*.py")):
+            name = path.relative_to(lines.root / "src").with_suffix("").as_posix()
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name.replace("/", ".").removesuffix(".__init__"))
 
 
 def record(lines: LineMap, files: list[str]) -> None:
     """Run files of tests in this process and keep what they run."""
     recorder = _Recorder(lines)
+    import_everything(lines)
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"--rootdir={lines.root}"]
     pytest.main([*options, *files], plugins=[recorder])
 
