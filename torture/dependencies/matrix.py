@@ -78,15 +78,18 @@ def run_matrix(report: Report, rng: np.random.Generator, limit: int | None = Non
     rows: list[tuple[Cell, ...]] = []
     found: dict[str, dict[str, str]] = {}
     waiting = cells(rng, tuple(there))[:limit]
+    install = 0.0  # seconds, the longest so far
     while waiting and not report.over:
         version, level = waiting.pop(0)
         began = time.monotonic()
         try:
             with environment(version, there[version], level, within=within, tree=tree) as made:
+                install = max(install, time.monotonic() - began)
                 packages = made.packages()
                 found.setdefault(level, packages)
                 report.count("environments")
-                outcomes = run_tests(made, rng, report.seconds_left / (len(waiting) + 1), within)
+                share = share_of(report.seconds_left, install, len(waiting))
+                outcomes = run_tests(made, rng, share, within)
                 told_twice(report, made, outcomes)
                 not_reached(report, made, outcomes)
                 licences(report, made, within)
@@ -110,6 +113,11 @@ def run_matrix(report: Report, rng: np.random.Generator, limit: int | None = Non
     if waiting:
         left = ", ".join(f"{version} {level}" for version, level in waiting)
         report.remark(f"No time was left for {left}.")
+
+
+def share_of(seconds: float, install: float, waiting: int) -> float:
+    """Of the time that is left, what the tests of one get if each that waits must be installed."""
+    return max(0.0, seconds - install * waiting) / (waiting + 1)
 
 
 def _versions(found: dict[str, dict[str, str]]) -> Iterator[tuple[str, ...]]:

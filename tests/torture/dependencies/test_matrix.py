@@ -16,6 +16,7 @@ from torture.dependencies.matrix import (
     licences,
     not_reached,
     run_batch,
+    share_of,
     told_twice,
 )
 from torture.dependencies.oldest import OLDEST, constraints, lower_bound, oldest
@@ -114,6 +115,16 @@ def test_an_environment_is_made_with_the_constraints_of_its_level(uv: bool) -> N
             given = [line[at + 1] for at, word in enumerate(line) if word == "-c"]
             assert given == ([] if file is None else [file.relative_to(ROOT).as_posix()])
         assert ours[-2] == "-e" and ours[-1].startswith(".[dev,tables")
+
+
+def test_every_environment_that_can_be_installed_gets_its_share() -> None:
+    left, install, shares = 1300.0, 90.0, []
+    for waiting in reversed(range(9)):
+        left -= install
+        shares.append(share_of(left, install, waiting))
+        left -= shares[-1]
+    assert shares == pytest.approx([(1300 - 9 * 90) / 9] * 9)
+    assert share_of(100.0, 90.0, 3) == 0.0
 
 
 def test_the_copy_of_the_sources_has_all_of_them_and_nothing_else(tmp_path: Path) -> None:
