@@ -58,7 +58,8 @@ class Covered:
     Attributes:
         path: The file.
         digest: Of its content.
-        seconds: Test to how long it took, for those that passed.
+        seconds: Test to how long it takes by itself, with the fixtures that tests of the file
+            share; for those that passed.
         lines: Source file to its digest and, for each line, the tests that ran it. What the file
             runs when it is imported, and in fixtures that its tests share, is run by all of them.
     """
@@ -167,6 +168,7 @@ class _Recorder:
         self.seconds: dict[str, float] = {}
         self.failed: set[str] = set()
         self.context = ""
+        self.shared = 0.0  # seconds of fixtures that the tests of a file share
         self.imported: dict[str, Rows] = {}  # by file of tests: what its own import runs
         self.covering = coverage.Coverage(
             data_file=None,
@@ -201,10 +203,14 @@ class _Recorder:
         if fixturedef.scope == "function":
             return (yield)
         before, file = self.context, request._pyfuncitem.nodeid.partition("::")[0]
+        if before == file:  # for another shared one
+            return (yield)
         self._switch(file)  # for every test of the file
+        began = time.process_time()
         try:
             return (yield)
         finally:
+            self.shared += time.process_time() - began
             self._switch(before)
 
     @pytest.hookimpl(wrapper=True)
@@ -212,13 +218,13 @@ class _Recorder:
         self._switch(item.nodeid)
         previous = signal.signal(signal.SIGPROF, self._alarm)
         signal.setitimer(signal.ITIMER_PROF, SLOWEST)
-        began = time.process_time()
+        began, before = time.process_time(), self.shared
         try:
             result = yield
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
             signal.signal(signal.SIGPROF, previous)
-            self.seconds[item.nodeid] = time.process_time() - began
+            self.seconds[item.nodeid] = time.process_time() + before - self.shared - began
             self._switch("")
         path = item.nodeid.partition("::")[0]
         if nextitem is None or nextitem.nodeid.partition("::")[0] != path:
@@ -247,7 +253,11 @@ class _Recorder:
         return found
 
     def _keep(self, path: str) -> None:
-        passed = {n: round(s, 3) for n, s in self.seconds.items() if n not in self.failed}
+        passed = {
+            name: round(own + self.shared, 3)
+            for name, own in self.seconds.items()
+            if name not in self.failed
+        }
         rows: dict[Path, dict[int, set[str]]] = {}
         for source, line, ran in self._recorded():
             tests = passed.keys() if path in ran else passed.keys() & ran
@@ -263,7 +273,7 @@ class _Recorder:
             for source, known in sorted(rows.items())
         }
         self.map.write(Covered(path, digest(self.map.root / path), passed, lines))
-        self.seconds, self.failed = {}, set()
+        self.seconds, self.failed, self.shared = {}, set(), 0.0
 
 
 def import_everything(lines: LineMap) -> None:
