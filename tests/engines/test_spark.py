@@ -3,6 +3,7 @@
 In one process, unless ``SPARK_MASTER`` names another place: see `torture.distributed`.
 """
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -161,6 +162,21 @@ def test_an_error_of_spark_is_logged_without_the_value(
         engine._backend.rows("SELECT CAST('secret' || count(*) AS INT) AS found FROM data")
     written = capfd.readouterr()
     assert "secret" not in written.out + written.err + str(refused.value)
+
+
+def test_a_warning_of_pyspark_about_what_is_not_used_stays_unsaid(
+    stored: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(stored) as engine:
+        session = engine._backend._session  # type: ignore[attr-defined]
+        asked = session.sql
+
+        def sql(text: str) -> Any:
+            warnings.warn("not yet with pandas 3", FutureWarning, stacklevel=1)
+            return asked(text)
+
+        monkeypatch.setattr(session, "sql", sql)
+        assert engine.count() == 96
 
 
 def test_spark_reads_no_csv(stored: Stored, session: Any) -> None:

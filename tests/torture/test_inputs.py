@@ -4,6 +4,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from functools import partial
 from pathlib import Path
 
@@ -147,6 +148,12 @@ def test_what_is_planted_is_found(scratch: Path, name: str) -> None:
 def test_a_hang_is_found(scratch: Path) -> None:
     found = outcome(scratch, Case("command: x", ("init",)), endless, seconds=0.2)
     assert any(what.startswith("hangs") for what in found.wrong)
+
+
+def test_the_start_of_spark_is_waited_for(scratch: Path) -> None:
+    words = ("approve", "x.json", "--backend=spark")
+    found = outcome(scratch, Case("command: x", words), lambda: time.sleep(0.6), seconds=0.2)
+    assert not any(what.startswith("hangs") for what in found.wrong)
 
 
 def test_memory_is_limited(scratch: Path) -> None:

@@ -61,11 +61,7 @@ class SparkBackend(Backend):
                 given=f"is {declaration.source.kind!r}",
                 needed="be 'spark' or 'parquet' to be read by Spark",
             )
-        with (
-            driver("pyspark", purpose="reading with Spark", extra="spark"),
-            warnings.catch_warnings(),
-        ):
-            warnings.simplefilter("ignore")  # PySpark warns of pandas, which is not used here
+        with driver("pyspark", purpose="reading with Spark", extra="spark"), _silent():
             import pyspark.sql  # noqa: F401 - found missing here, and said so
         self._declaration = declaration
         self._place = declaration.source.place
@@ -152,13 +148,22 @@ class SparkBackend(Backend):
 
 
 @contextmanager
+def _silent() -> Iterator[None]:
+    """PySpark warns of pandas, which is not used here, in more than one place."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
 def _unlogged() -> Iterator[None]:
     """PySpark logs the message of every error as it is raised, with the value that it is about."""
     loggers = [logging.getLogger(name) for name in LOGGERS]
     for logger in loggers:
         logger.addFilter(_nothing)
     try:
-        yield
+        with _silent():
+            yield
     finally:
         for logger in loggers:
             logger.removeFilter(_nothing)
