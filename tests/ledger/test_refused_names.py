@@ -199,3 +199,26 @@ def test_entries_are_written_in_one_order() -> None:
     assert groups_body(None) is None is window_body(None) is window_body(Window(None, None))
     assert window_body(Window(None, 5)) == {"unit": "step", "start": None, "end": 5}
     assert window_body(Window(0, None)) == {"unit": "step", "start": 0, "end": None}
+
+
+LOOKS: dict[str, Callable[..., object]] = {
+    "snapshot": lambda ledger, dataset, **who: ledger.snapshot(dataset, **who),
+    "standings": lambda ledger, dataset, **who: ledger.standings(dataset, DOUBLING, **who),
+    "remaining": lambda ledger, dataset, **who: ledger.remaining(dataset, DOUBLING, **who),
+    "spent": lambda ledger, dataset, **who: ledger.spent(dataset, DOUBLING, **who),
+    "lost": lambda ledger, dataset, **who: ledger.lost(dataset, **who),
+    "odometer": lambda ledger, dataset, **who: list(ledger.odometer(dataset, DOUBLING, **who)),
+    "over time": lambda ledger, dataset, **who: ledger.over_time(dataset, **who),
+}
+
+
+@pytest.mark.parametrize("bad", ["a\0b", "ana\udcff"])
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_name_that_no_database_can_look_for_is_refused(
+    look: str, bad: str, ledger: Ledger
+) -> None:
+    ledger.charge(charge("0.25", analyst="ana"), DOUBLING)
+    with raises(InvalidCharge, field="analyst"):
+        LOOKS[look](ledger, "ward", analyst=bad)
+    with raises(InvalidCharge, field="dataset"):
+        LOOKS[look](ledger, bad)

@@ -156,6 +156,7 @@ class LedgerViews(OpenStore):
         History that was lost and accepted as spent counts as one charge. Each reading is a
         translation, which may be slow.
         """
+        tables.refuse_unaskable(dataset=dataset, analyst=analyst or WHOLE)
         found = self._counted(dataset, analyst or WHOLE)
         for event, totals, budget in found if last is None else deque(found, maxlen=last):
             spent = spent_epsilon(translation, totals, *budget, self._limits)

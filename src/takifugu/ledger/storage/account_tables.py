@@ -14,7 +14,7 @@ from typing import Any
 from takifugu.errors import LedgerDamaged
 from takifugu.ledger.accounts import frontier
 from takifugu.ledger.accounts.account import WHOLE, Account, Book, Books, Segment, Shape, Touch
-from takifugu.ledger.canonical_text import read_fraction
+from takifugu.ledger.canonical_text import check_name, read_fraction
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.storage import digest_tree as digests
 from takifugu.ledger.storage.digest_tree import Tree, mark_of, place_of
@@ -22,6 +22,7 @@ from takifugu.ledger.storage.schema import ACCOUNTS, CELLS, SEGMENTS
 from takifugu.ledger.storage.statement import (
     Connection,
     Statement,
+    askable,
     insert,
     transaction_state,
     update,
@@ -68,6 +69,7 @@ _SAVE_CELL = update(CELLS, "own", where="account = :which AND start = :at AND ce
 
 def find(connection: Connection, dataset: str, analyst: str = WHOLE) -> dict[str, Book]:
     """The accounts of the whole dataset and of ``analyst``, without their segments."""
+    refuse_unaskable(dataset=dataset, analyst=analyst)
     names = {"named": dataset, "first": WHOLE, "second": analyst}
     rows = {row.analyst: row for row in _NAMED.all(connection, names)}
     marks = {
@@ -78,6 +80,13 @@ def find(connection: Connection, dataset: str, analyst: str = WHOLE) -> dict[str
     if chain.totals(connection).differing(connection, marks):
         raise digests.edited(f" of dataset {dataset!r}")
     return found
+
+
+def refuse_unaskable(**names: str) -> None:
+    """Raise for a name that no database could look for, instead of its driver."""
+    for name, value in names.items():
+        if not askable(value):
+            check_name(value, name)
 
 
 def every(connection: Connection, *, compare: bool = True) -> list[Book]:
