@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from takifugu.errors import InvalidFile
+from takifugu.errors import InvalidFile, UnsoundRequest
 from takifugu.ledger import open_ledger
 from takifugu.priors import MarkovChain, write_prior
 from takifugu.project.batches import BatchRefused, read_batch
@@ -248,6 +248,21 @@ def test_rows_may_be_late(study: Path, do: Call) -> None:
     assert [one["state"] for one in shown["periods"]] == ["due", "due"]
     (shown,) = do("schedule show --json --as-of 2024-03-12").json()["schedules"]
     assert [one["state"] for one in shown["periods"]] == ["due", "waiting"]
+
+
+@pytest.mark.parametrize("command", ["show", "run", "run --limit 1"])
+def test_a_place_that_is_centuries_ahead_is_refused(study: Path, do: Call, command: str) -> None:
+    scheduled(study)
+    done = do(f"schedule {command} --as-of 2224-01-01")
+    assert done.status == 2 and isinstance(done.error, UnsoundRequest)
+    assert done.error.field == "as_of" and "10,000 periods" in done.err
+    assert charges(study) == 0
+
+
+def test_a_schedule_ends_with_the_calendar(study: Path, do: Call) -> None:
+    scheduled(study, SCHEDULE.replace("2024-02-26", "9999-12-06") + 'delay = "60 days"\n')
+    (shown,) = do("schedule show --json --as-of 9999-12-30").json()["schedules"]
+    assert [one["state"] for one in shown["periods"]] == ["waiting"]
 
 
 def test_two_runs_at_once_charge_once(study: Path) -> None:

@@ -13,7 +13,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from itertools import count, islice, takewhile
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from takifugu._toml import TomlSection
-from takifugu.errors import InvalidFile, Malformed, TakifuguError
+from takifugu.errors import InvalidFile, Malformed, TakifuguError, UnsoundRequest
 from takifugu.ledger import Event
 from takifugu.project.query_sections import query_from
 from takifugu.session.cells import rows_of
@@ -35,6 +35,7 @@ OWN_KEYS = (
 )  # fmt: skip
 SPAN = re.compile(r"(\d{1,5}) (day|week|month)s?")
 PATIENCE = 60.0  # seconds that another run is waited for
+MOST_PERIODS = 10_000  # that are over: 27 years of days
 AHEAD = 24  # periods to come that the budget is asked for
 Place = date | int  # a day, or a step of an order of numbers
 
@@ -125,7 +126,11 @@ class Schedule:
         return takewhile(lambda period: not period.end > until, whole)  # type: ignore[operator]
 
     def _ends(self) -> Iterator[Place]:
-        """Every place where a period may end, from the start on."""
+        """Every place where a period may end, from the start on, up to the last year there is."""
+        with suppress(OverflowError, ValueError):
+            yield from self._unending()
+
+    def _unending(self) -> Iterator[Place]:
         if isinstance(self.start, int):
             step = int(self.every)
             return (self.start + step * turn for turn in count(1))
@@ -141,7 +146,10 @@ class Schedule:
 
     def complete_from(self, period: Period) -> Place:
         """The place that the order must have reached before a period is released."""
-        return period.end if self.delay is None else self.delay.after(period.end)
+        try:
+            return period.end if self.delay is None else self.delay.after(period.end)
+        except (OverflowError, ValueError):  # a day that no calendar has
+            return date.max
 
     def query(self, period: Period) -> QueryOptions:
         """The query of a period."""
@@ -275,6 +283,7 @@ def states(
             needed=f"be as the order of dataset {schedule.dataset!r} is",
         )
     reached: Place = as_of if as_of is not None else _reached(session.latest())
+    _refuse_too_many(schedule, reached)
     done = _answered(events, schedule.analyst)
     for period in schedule.periods():
         key = _key(session.identity(session_options(session, schedule, period)))
@@ -286,6 +295,18 @@ def states(
         else:
             yield PeriodState(period, "waiting")
             return
+
+
+def _refuse_too_many(schedule: Schedule, reached: Place) -> None:
+    """Raise if more periods are over than anybody waits for: the place is probably mistaken."""
+    after = next(islice(schedule.periods(), MOST_PERIODS, None), None)
+    if after is not None and not reached < schedule.complete_from(after):  # type: ignore[operator]
+        raise UnsoundRequest(
+            f"more than {MOST_PERIODS:,} periods of schedule {schedule.name!r} are over at"
+            f" {reached!s:.40}; name an earlier place with --as-of, or let `from` of the schedule"
+            " be later",
+            field="as_of",
+        )
 
 
 def session_options(session: Session, schedule: Schedule, period: Period) -> QueryOptions:
