@@ -159,6 +159,20 @@ def test_what_is_run_for_all_tests_of_a_file_is_run_by_each(tests: str, tmp_path
     assert uncovered and all(":unused:" in name for name in uncovered)
 
 
+def test_examples_in_the_code_are_those_of_the_mutant(tmp_path: Path) -> None:
+    """A file that pytest is given is read from the disk, for examples as for tests."""
+    root = pond(tmp_path / "pond", GOOD)
+    home = root / "src" / "pond" / "water" / "level.py"
+    example = '"""How full it is.\n\n    >>> level(3)\n    6\n    """'
+    home.write_text(CODE.replace('"""How full it is."""', example), encoding="utf-8")
+    (root / "pytest.ini").write_text("[pytest]\naddopts = --doctest-modules\n", encoding="utf-8")
+    files = "src/pond/water/level.py", "tests/test_level.py"
+    found = tried(root, tmp_path, "pond", "water/level.py", 99, *files)
+    assert not [one for one in found["verdicts"] if one[3] == "passed"]
+    assert any(one[4].startswith("src/") for one in found["verdicts"])
+    assert not found["bad"]
+
+
 def test_a_test_that_asserts_nothing_is_seen_through(tmp_path: Path) -> None:
     found = of_pond(tmp_path, EMPTY)
     lived = {
