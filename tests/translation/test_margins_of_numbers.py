@@ -301,3 +301,14 @@ def test_the_factor_of_rounded_numbers(
     raised = eta if eta == rounded_numbers.FINEST else eta * (1 + 8 * LARGE)
     added = found / (1 + 4 * LARGE) - 1
     assert 2.49e-8 < float(mpmath.mpf(added) / exact_factor(kappa, raised) - 1) < 2.52e-8
+
+
+@pytest.mark.parametrize("bounds", [None, (-1, 1)])
+def test_what_underflows_beside_an_entry_that_does_not_move(bounds: Any) -> None:
+    """A weight so small that its product is 0 as a float still tells something."""
+    law = Covariance(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    tiny = Fraction(1, 10**300)
+    process = LinearReleases(Gaussian(law), Secrets(entries=(0,), within=tiny))
+    both = LinearQuery({0: tiny, 1: 1}, bounds=bounds)
+    assert 0 < process.laplace([(both, 1)]).pufferfish < 1e-300
+    assert process.laplace([(LinearQuery({1: 1}, bounds=bounds), 1)]).pufferfish == 0
