@@ -174,6 +174,56 @@ def test_a_crossing_covers_the_rounding_of_costs_and_logarithms(
     assert 4 * low + 4 <= units(float(gains[0][0, 0]), 1.0) <= 16 * (1 + low)
 
 
+def stays(stay: float, gap: float, monkeypatch: pytest.MonkeyPatch, *answers: Any) -> list[Any]:
+    """Two states that stay at one cost and move at another; what is asked, and the bound last."""
+    asked: list[Any] = []
+    given = iter(answers)
+
+    def likelier(*args: Any) -> tuple[float, float]:
+        asked.append(args[-2:])
+        found: tuple[float, float] = next(given)(args[-2])
+        return found
+
+    monkeypatch.setattr(COUPLINGS, "likelier", likelier)
+    monkeypatch.setattr(
+        COUPLINGS, "move", lambda *given: stay if given[-2] == given[-1] else stay + gap
+    )
+    states, value = np.array([0, 1, 0, 1]), np.full(1, np.nan)
+    COUPLINGS._nearly(
+        *(np.array([0, 2, 4]), states, np.full(4, 0.5), np.full(4, 0.5), *[None] * 5),
+        *(np.array([0]), np.array([1]), value, np.arange(2), -1.0),
+    )
+    return [*asked, float(value[0])]
+
+
+def test_a_bound_by_staying_is_raised_until_it_is_proven_beyond_rounding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    margin = 16 * (2 + 2 + 8)  # units
+
+    def even(_: float) -> tuple[float, float]:
+        return 1.0, 1.0
+
+    def short(share: float) -> Any:
+        """The function is negative by this share of the margin only."""
+        return lambda tau: (tau, 1 + share * margin * U)
+
+    for stay in (0.0, 50.0):
+        (first, second, value) = stays(stay, 2.0, monkeypatch, even, short(0.75))
+        assert first[0] == 1.0 and units(second[0], 1.0) == pytest.approx(margin)
+        assert 4 <= units(first[1], math.expm1(2.0)) <= 16 and second[1] == first[1]
+        assert 4 * (1 + stay) <= (value - stay) / U - margin <= 16 * (1 + stay) + 1
+        # too little beyond rounding: it is raised again, by twice as much
+        asked = stays(stay, 2.0, monkeypatch, even, short(0.25), short(0.75), short(2.0))
+        raised = units(asked[-2][0], 1.0)
+        assert len(asked) == 5 and raised == pytest.approx((1 + 2 + 4) * margin, rel=0.01)
+        # steps from below go on while they are larger than rounding
+        asked = stays(
+            stay, 2.0, monkeypatch, lambda _: (1.25, 1.0), lambda _: (1.5, 1.2), short(1.0)
+        )
+        assert asked[1][0] == 1.25 and units(asked[2][0], 1.25) == pytest.approx(margin)
+
+
 PINS: Any = pinning_kernel
 
 
