@@ -69,7 +69,7 @@ def summed_star(count: int, spread: float, cost: float, below: float) -> float:
 def test_sums_along_walks_cover_the_rounding_of_their_terms(star: Any, count: int) -> None:
     # with an unbounded cost behind, each contact adds its spread: only the sum is rounded
     outer = units(star(count, 0.5, np.inf, 1.0), 0.5 * count)
-    assert count + 0.99 <= outer <= 8 * (count + 3)
+    assert count + 1.5 <= outer <= 8 * (count + 3)
     # with an unbounded table, each adds what is behind it: a sum of two, and a product
     whole = star(count, np.inf, 0.75, 0.25)
     inner = units(whole / (1 + outer * U), float(count))
@@ -80,23 +80,43 @@ def test_sums_along_walks_cover_the_rounding_of_their_terms(star: Any, count: in
 def test_rounds_cover_the_rounding_of_a_sum_and_a_difference(falling: bool) -> None:
     """A star: an outer entry finds behind the middle all outer entries but itself."""
     for count in (2, 5, 12):
-        start = np.array([0, count, *range(count + 1, 2 * count + 1)])
-        near = np.array([*range(1, count + 1), *[0] * count])
+        start = np.array([*range(count + 1), 2 * count])  # the middle is the last
+        near = np.array([*[count] * count, *range(count)])
         back = np.array([*range(count, 2 * count), *range(count)])
         for cost, spread in ((np.inf, 0.5), (0.5, np.inf)):
             behind = np.full(2 * count, 100.0 if falling else 0.0)
-            behind[:count] = 0.0  # nothing is behind the outer ones
+            behind[count:] = 0.0  # nothing is behind the outer ones
             WALKS.rounds(
                 1, 0.0, np.full(count + 1, cost), start, near, back, np.full(2 * count, spread),
                 behind, falling,
             )  # fmt: skip
             rest = 0.5 * (count - 1)
-            above = (behind[count:] - rest) / (0.5 * count * U)
+            above = (behind[:count] - rest) / (0.5 * count * U)
             own = 0.0 if cost == np.inf else 2.0 * (count - 1) / count
             assert (above >= count + own).all() and (above <= 8 * (count + 3)).all()
             inner = above - 4 * (count + 2)
-            assert inner == pytest.approx(own, abs=2.0)
-            assert (behind[:count] == 0.0).all()
+            assert inner == pytest.approx(own, abs=1.01 if own else 0.01)
+            assert (behind[count:] == 0.0).all()
+
+
+@pytest.mark.parametrize("high", [0.01, 0.3])
+def test_falling_rounds_keep_a_bound_that_is_known_to_be_lower(high: float) -> None:
+    """As group privacy may be: where a round finds more, what was known before stays."""
+    start, near = np.array([0, 2, 4, 6]), np.array([1, 2, 0, 2, 0, 1])
+    back = np.array([2, 4, 0, 5, 1, 3])
+    behind = np.full(6, high)
+    behind[3] = 40.0
+    WALKS.rounds(1, 0.0, np.full(3, 2.0), start, near, back, np.full(6, 1.5), behind, True)
+    assert (behind[[0, 1, 2, 4, 5]] == high).all() and behind[3] < 1.5
+
+
+def test_a_sink_without_mass_that_gets_nothing_is_not_divided_by() -> None:
+    with np.errstate(all="raise"):
+        found = COUPLINGS.proven(
+            *(np.ones(1), np.array([0.5, 0.0]), np.ones((1, 2)), np.zeros(2, dtype=np.int64)),
+            *(np.array([0, 1]), np.array([1.0, 0.0]), np.zeros((2, 3))),
+        )
+    assert found == pytest.approx(2.0, rel=1e-3)
 
 
 def test_a_change_of_weights_covers_the_rounding_of_its_logarithms() -> None:
