@@ -155,7 +155,9 @@ def test_what_is_leaked_is_said_to_be_less_by_the_error_of_costs(cost: float) ->
 
 def listed() -> ExplicitTransport:
     universe = Tables.of({"a": ("x", "y"), "b": ("u", "v", "w")})
-    return ExplicitTransport(Explicit(universe, [0.1, 0.2, 0.1, 0.2, 0.1, 0.3]), Secrets())
+    return ExplicitTransport(
+        Explicit(universe, np.array([0.1, 0.2, 0.1, 0.2, 0.1, 0.3])), Secrets()
+    )
 
 
 def test_a_listed_prior_says_where_a_cost_binds_and_what_each_entry_loses(
@@ -198,7 +200,7 @@ def test_a_listed_prior_under_a_number_for_each_entry() -> None:
     bound = transport.profile(np.array([0.25, 0.75]))
     costs = EntryCosts(by_entry=(Cost.any("0.25"), Cost.any("0.75")))
     assert bound.by_entry == pytest.approx(transport.valued(costs).by_entry, abs=1e-6)
-    assert bound.value == max(bound.by_entry)  # type: ignore[arg-type]
+    assert bound.value == max(bound.by_entry)
     assert bound.binding is not None and bound.binding.entry == "b"
     found = transport.witness(np.array([0.25, 0.75]), bound)
     assert bound.value - 1e-6 <= found.leak <= bound.value and found.mechanism is not None
