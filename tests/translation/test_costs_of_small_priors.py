@@ -334,5 +334,7 @@ def test_one_value_against_another_costs_what_the_matrix_says_and_no_more() -> N
     bound = transport.valued(EntryCosts(by_entry=(NOTHING, cost)))
     assert 0.375 <= bound.value <= 0.375 + 1e-14  # the value 2 of b cannot happen
     assert bound.binding == Binding("0|2", "1", entry="b")
+    found = transport.valued_witness(EntryCosts(by_entry=(Cost.any(9), cost)), bound)
+    assert 0.375 - 1e-10 < found.leak < 0.375 and found.entries == ("b",)
     free = transport.valued(EntryCosts(by_entry=(NOTHING, NOTHING)))
     assert free.value == 0.0 and free.binding == Binding("0|2", "1", entry="b")
