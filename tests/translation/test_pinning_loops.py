@@ -310,3 +310,41 @@ def test_boxes_follow_level_by_level(seed: int, levels: int) -> None:
                 assert box[1] >= pinned and box[4] >= upper
                 assert box[3] >= most * (1 - 1e-15)
         behind = {key: [float(one) for one in found[m, key[0], key[1]]] for key in new}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_ends_of_a_loose_field_are_the_odds_of_its_ends(seed: int) -> None:
+    """Odds rise with fields and couplings: least where all are least, and so for the most."""
+    loose = Field(seed, 5, 0.5, loose=0.3)
+    boxes = loose.boxes(3)
+    least, most = Field(seed, 5, 0.5), Field(seed, 5, 0.5)
+    least.odds, least.more = loose.odds * 0.7, loose.more * 0.7
+    most.odds, most.more = loose.odds * 1.3, loose.more * 1.3
+    for entry in range(5):
+        lowest, highest = least.exactly(entry), most.exactly(entry)
+        low, high, gained, grown = loose.explore(entry, boxes, 7)
+        assert low == pytest.approx(float(lowest[0]), rel=1e-12) and low <= lowest[0]
+        assert high == pytest.approx(float(highest[0]), rel=1e-12) and high >= highest[0]
+        for depth in (1, 2, 3):
+            less, more, small, large = loose.explore(entry, boxes, depth)
+            assert less <= low * (1 + 1e-12) and more >= high * (1 - 1e-12)
+            assert small <= gained * (1 + 1e-12) and large >= grown * (1 - 1e-12)
+            for ends in (lowest, highest, Field(seed, 5, 0.5).exactly(entry)):
+                assert small <= ends[1] <= large
+
+
+def test_what_may_have_been_lost_to_underflow_is_added() -> None:
+    field = Field(1, 4, 0.5)
+    field.own[:], field.whole = 0.0, 1.0
+    boxes = field.boxes(3)
+    found = [field.explore(entry, boxes, depth) for entry in range(4) for depth in (1, 5)]
+    filled = [boxes[:, i, : field.degree[i]].reshape(-1, 5) for i in range(4)]
+    gains = [*np.concatenate(filled)[:, 2:4].tolist(), *(one[2:] for one in found)]
+    for least, most in gains:
+        assert least == 0.0 and most >= loops.LEAST
+    field.own[:] = 1e-304
+    field.whole = 1.0
+    boxes = field.boxes(2)
+    for entry in range(4):
+        least, most = field.explore(entry, boxes, 5)[2:]
+        assert least < 0.95e-304 and most > 1.05e-304
