@@ -12,8 +12,8 @@ from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.bounds import Binding, Bound
 from takifugu.translation.chain import chain_transport as parts
-from takifugu.translation.chain.chain_transport import ChainTransport
 from takifugu.translation.chain.chain_losses import chain_losses
+from takifugu.translation.chain.chain_transport import ChainTransport
 from takifugu.translation.chain.cost_levels import CostLevels
 from takifugu.translation.chain.entry_laws import law_slack, row_slack
 from takifugu.translation.chain.group_step import PairLosses
