@@ -108,3 +108,58 @@ def test_a_cost_off_by_more_than_rounding_is_no_star() -> None:
         assert star.tight is tight and covers(star, cost)
         above = star.up[:, None] + star.down
         assert above.min() >= -1e-12 and (above.max() <= 1.0 + 1e-11 or not tight)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rays_begin_at_the_value_least_far_from_the_others(seed: int) -> None:
+    """The longest are shortened first: leaving, then entering, as far as the others allow."""
+    rng = np.random.default_rng(seed)
+    size = 5
+    cost = closed(off_diagonal(size) * rng.exponential(0.5, (size, size)))
+    furthest = [max(max(cost[u, v], cost[v, u]) for v in range(size)) for u in range(size)]
+    centre = furthest.index(min(furthest))
+    up, down = [float(cost[u, centre]) for u in range(size)], [float(v) for v in cost[centre]]
+    longest = sorted(range(size), key=lambda u: -(up[u] + down[u]))
+    for u in longest:
+        others = [v for v in range(size) if v != u]
+        up[u] = max(*(float(cost[u, v]) - down[v] for v in others), -down[u])
+        down[u] = max(*(float(cost[v, u]) - up[v] for v in others), -up[u])
+    found = _around(cost)
+    assert found[0] == pytest.approx(up, abs=1e-14) and found[1] == pytest.approx(down, abs=1e-14)
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+def test_a_cost_is_a_star_by_relative_rounding(scale: float) -> None:
+    for off, tight in ((1e-13, True), (1e-11, False), (-1e-11, False)):
+        cost = off_diagonal(4, scale)
+        cost[2, 3] += off * scale
+        assert star_of(cost).tight is tight
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_stars_cover_a_cost_at_every_scale(seed: int) -> None:
+    """A hub of two values with one level, and rays of any length."""
+    rng = np.random.default_rng(seed)
+    rays = rng.random((2, 3)) * 10.0 ** rng.integers(-3, 4)
+    up, down = (np.append([0.0, 0.0], part) for part in rays)
+    apart = np.array([0, 0, 1, 2, 3])[:, None] != np.array([0, 0, 1, 2, 3])
+    cost = apart * (up[:, None] + down)
+    star = star_of(cost)
+    assert star.tight and star.attained and covers(star, cost)
+    assert (star.up[:2] == 0).all() and (star.down[:2] == 0).all()
+    assert star.up == pytest.approx(up, rel=1e-12) and star.down == pytest.approx(down, rel=1e-12)
+
+
+def test_the_smaller_class_may_come_last() -> None:
+    cost = np.array([[0.0, 0.0, 0.5], [0.0, 0.0, 0.5], [0.25, 0.25, 0.0]])
+    star = star_of(cost)
+    assert star.up == pytest.approx([0.0, 0.0, 0.25]) and star.attained
+    assert star.down == pytest.approx([0.0, 0.0, 0.5])
+
+
+def test_a_negative_ray_is_no_star() -> None:
+    """Rays of which one would be negative in all: the cost is not closed, the star covers it."""
+    up, down = np.array([0.5, 0.6, 0.2, 0.4]), np.array([0.5, 0.6, -0.3, 0.4])
+    cost = off_diagonal(4) * (up[:, None] + down)
+    star = star_of(cost)
+    assert not star.tight and covers(star, cost)
