@@ -123,7 +123,7 @@ def test_the_next_largest_pair_follows_one_that_fell() -> None:
     order = [(1, 0, 0.8, ROUGH), (0, 1, 0.6, ROUGH), (1, 0, 0.8, CLOSE)]
     assert one.calls == order
     # three entries, of which the second is no secret
-    stacked = np.array([table, [[0.0, 9.0], [9.0, 0.0]], table / 4])
+    stacked = np.array([table, [[0.0, 9.0], [9.0, 0.0]], [[0.0, 0.5], [0.02, 0.0]]])
     many = Asked(stacked)
     secret = np.array([True, False, True])
     by_entry = solve_entries(cast("SolvedSides", many), list(stacked), np.arange(3), secret, mask)

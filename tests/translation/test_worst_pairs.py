@@ -89,6 +89,21 @@ def test_the_worst_pair_is_the_worst_of_all(seed: int, leeway: float) -> None:
         assert found.others == pytest.approx(leeway * total[first])
 
 
+def test_rivals_are_all_that_may_lose_more() -> None:
+    """Pairs that come in the order in which they seem to lose: the first is the worst of all."""
+    rng = np.random.default_rng(11)
+    side = known(rng, 20, 0.0)
+    pairs = np.argwhere(~np.eye(20, dtype=bool))
+    pairs = pairs[np.argsort(-side.truth[tuple(pairs.T)])]
+    total = side.truth[tuple(pairs.T)]
+    side.off[:] = rng.uniform(0.6, 1.0, (20, 20))
+    side.off[tuple(pairs[0])] = 1.0
+    found = worst_pair(cast("Any", side), None, np.zeros(len(pairs)), pairs, leeway=0.5)
+    assert found.pair == 0 and found.others == pytest.approx(0.5 * total[0])
+    aside = np.setdiff1d(np.arange(len(pairs)), found.rivals)
+    assert len(aside) and (total[aside] <= found.others).all() and 0 in found.rivals
+
+
 def test_guesses_that_are_given_are_not_made_again() -> None:
     rng = np.random.default_rng(5)
     side = known(rng, 3, 0.0)
@@ -175,7 +190,8 @@ def test_a_side_is_made_ready() -> None:
     assert side.low == pytest.approx(np.exp([[-0.25, -2.0], [-0.2, 0.0]]))
     assert side.last.tolist() == [[True, True], [True, True]]  # the second has but one level
     assert 0.01 + 2 * 18 * UNIT * 0.99 <= side.error <= 0.01 + 1e-12
-    assert side.floor == pytest.approx(1e-230 / 0.125)
+    assert side.floor * 0.125 / 1e-230 == pytest.approx(1.0)
+    assert side.held.tolist() == [False, False, True]
     assert side.dearest == pytest.approx([3.0, 0.0])
     near, far = side.nearest(2), side.beyond(1)
     assert near is not None and far is not None
@@ -183,8 +199,23 @@ def test_a_side_is_made_ready() -> None:
     assert far.row_at.tolist() == [1, 0] and far.cost_at.tolist() == [1, 1]
     assert near.held.tolist() == [False, False] and far.held.tolist() == [False, True]
     assert side.nearest(0) is None and side.beyond(3) is None and side.beyond(4) is None
+    back = StarSide.of([one, one, other], [cheap, dear, dear], slack=0.0)
+    assert back is not None and back.held.tolist() == [False, False, True]
+    shorter = back.nearest(2)
+    assert shorter is not None and shorter.held.tolist() == [False, False]
     endless = StarSide.of([one], [dear], slack=0.0, unbounded=True)
     assert endless is not None and endless.most == coalescing.LONGEST and endless.unbounded
+
+
+def test_states_are_listed_class_by_class() -> None:
+    rows = np.full((4, 4), 0.25)
+    star = Star(np.array([0.5, 0.2, 0.5, 0.2]), np.full(4, 0.25), np.array([1, 0, 1, 0]), True)
+    side = StarSide.of([rows], [star], slack=0.0)
+    assert side is not None and side.order.tolist() == [[1, 3, 0, 2]]
+    assert side.last.tolist() == [[False, True, False, True]]
+    tall = Star(np.array([0.5, 0.2, 0.5, 101.0]), np.full(4, 0.25), np.arange(4), True)
+    assert StarSide.of([rows, rows], [tall, star], slack=0.0) is None
+    assert StarSide.of([rows, rows], [star, tall], slack=0.0) is None
 
 
 def test_what_is_out_of_range_has_no_side() -> None:
