@@ -1,6 +1,7 @@
 """Which pairs and entries are solved: with sides that know the truth and write down who asks."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
@@ -301,3 +302,48 @@ def test_weights_of_two_states_on_which_a_sum_vanishes() -> None:
     mixed = search._mixtures(np.array([[1e43, -1e43]]), 0)
     assert mixed[0, 0, 1] == pytest.approx(0.0, abs=1e-12)  # ½ + ½ to 1 + 1e-270
     assert mixed[0, 0, 0] == pytest.approx(math.log(0.5))
+
+
+@dataclass
+class Curves:
+    """A chain whose pairs lose what these functions of the multiple say; None if out of range."""
+
+    curves: list[Callable[[float], float]]
+    able: bool = True
+    solved: list[int] = field(default_factory=list)
+
+    @property
+    def pairs(self) -> Integers:
+        """One value beside each other one."""
+        return np.array([[0, place + 1] for place in range(len(self.curves))])
+
+    def sides(self, *_: Any) -> Any:
+        """Two sides that lose nothing."""
+        return (Nothing(), Nothing()) if self.able else None
+
+    def worst(self, cost: Floats, *, leeway: float, among: Integers, **_: Any) -> Any:
+        """The largest of them, and those that lose nearly as much."""
+        self.solved.append(len(among))
+        losses = np.array([self.curves[place](float(cost.max())) for place in among.tolist()])
+        loss = float(losses.max())
+        rivals = np.flatnonzero(losses > leeway * loss) if leeway < 1 else np.arange(len(among))
+        others = leeway * loss if leeway < 1 else 0.0
+        return coalescing.WorstPair(loss, 0, (0.0, 0.0), rivals, others)
+
+
+def test_pairs_that_were_left_out_are_looked_at_again_where_they_may_matter() -> None:
+    """A steep loss leaves the others behind at larger multiples, and is below them at smaller."""
+    unit = np.where(np.eye(3) > 0, 0.0, 1.0)
+    chain = Curves([lambda m: m**8, lambda m: 2.0 * m])
+    losses = RisingLosses(cast("StationaryChain", chain), unit)
+    assert losses.at(1.0) == pytest.approx(2.0)
+    assert chain.solved[-1] == 2  # both of them
+    assert losses.at(1.5) == pytest.approx(1.5**8)
+    # a little ahead others are left out as well: the larger of both limits counts
+    chain = Curves([lambda m: m**30, lambda m: 0.9 * m])
+    assert RisingLosses(cast("StationaryChain", chain), unit).at(0.99) == pytest.approx(0.891)
+    # infinite further ahead: nobody is left out
+    chain = Curves([lambda m: math.inf if m > 1 else m, lambda m: 3.0 * m])
+    assert RisingLosses(cast("StationaryChain", chain), unit).at(0.9) == pytest.approx(2.7)
+    nowhere = Curves([lambda m: m], able=False)
+    assert RisingLosses(cast("StationaryChain", nowhere), unit).at(0.5) == math.inf
