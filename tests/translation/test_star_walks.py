@@ -141,3 +141,58 @@ def test_blocks_and_pieces() -> None:
         assert all(a[1] == b[0] and a[0] < a[1] for a, b in pairwise(pieces))
         sizes = [end - begin for begin, end in pieces]
         assert sizes[0] == sizes[-1] == 1 or count < 3
+
+
+def test_what_may_be_positive_counts_as_positive() -> None:
+    """At the very τ at which a measure or a sum vanishes its sign is that of rounding up."""
+    kernel = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.375, 0.375, 0.25]])
+    free = Star(np.zeros(3), np.zeros(3), np.arange(3), True)
+    walk = StarWalk(kernel, free, 3, True, True, np.ones(3))
+    search = walk.search(0, 1, 2.0)
+    points = np.array([math.log(2.0), 0.0, math.log(2.0) + 1e-12, 1e-12, -1e-12])
+    signs, sums, best, some = search._evaluate(points)
+    assert signs.shape == (3, 5, 3) and best.shape == (3, 5)
+    # one entry away: ½ − τ ¼ vanishes at 2, ¼ − τ ½ at ½, and ¼ − τ ¼ at 1
+    assert signs[0].tolist() == [
+        [True, False, False], [True, False, True], [False, False, False],
+        [True, False, False], [True, False, True],
+    ]  # fmt: skip
+    # further away the third state has a quarter of the sum, which vanishes at 1
+    assert signs[1:, :, 2].tolist() == [[False, True, False, False, True]] * 2
+    assert sums.tolist() == [[False, True, False, False, True]] * 3
+    assert some[0].tolist() == [True, True, False, True, True]
+    assert (best == -np.inf).all()
+    for e, after in search._walked(points, 3):
+        assert np.abs(e).max(axis=1) == pytest.approx(1.0)
+        assert after == pytest.approx(e, rel=1e-14)
+
+
+def test_a_shift_moves_where_a_sign_changes() -> None:
+    """Bounds of log τ plus a shift: the points around the change, or the cap; none without."""
+    walk = StarWalk.of(KERNELS[0], STAR, 2, known=False, start=np.ones(2))
+    search = walk.search(0, 1, 3.0)
+    search.points = np.array([-1.0, 0.0, 1.0, 2.0])
+    positive = np.array([[[1, 0, 1], [1, 0, 1], [0, 0, 1], [0, 0, 1]]], dtype=bool)
+    upper, below, place = search._between(positive, np.array([[0.25, 0.5, np.nan]]))
+    assert upper.tolist() == [[1.25, -0.5, -np.inf]]
+    assert below.tolist() == [[0.25, -np.inf, -np.inf]] and place.tolist() == [[1, -1, 3]]
+    upper, below, _ = search._between(positive, np.array([[5.0, 0.0, 0.0]]))
+    assert upper.tolist() == [[3.0, -1.0, 3.0]] and below.tolist() == [[5.0, -np.inf, 2.0]]
+
+
+def test_the_grid_is_split_in_order() -> None:
+    """New points lie inside of the intervals, and all that is known stays with its point."""
+    walk = StarWalk.of(KERNELS[1], STAR, 3, known=True, start=np.array([0.2, 0.8]))
+    search = walk.search(0, 1, 2.0)
+    before = search.points.copy()
+    search.split(np.array([0, 5]))
+    assert len(search.points) == len(before) + 6 and (np.diff(search.points) > 0).all()
+    assert np.isin(before, search.points).all()
+    fresh = np.setdiff1d(search.points, before)
+    assert ((fresh[:3] > before[0]) & (fresh[:3] < before[1])).all()
+    assert ((fresh[3:] > before[5]) & (fresh[3:] < before[6])).all()
+    again = search._evaluate(search.points)
+    for kept, wanted in zip(
+        (search.signs, search.sums, search.best, search.some), again, strict=True
+    ):
+        assert (kept == wanted).all()
