@@ -102,7 +102,10 @@ class MutatedFinder(importlib.abc.MetaPathFinder):
 class _Watcher:
     """A plugin of pytest: only the tests asked for, in that order, and the first that fails."""
 
-    def __init__(self, tests: Sequence[str], each: float) -> None:
+    def __init__(
+        self, tests: Sequence[str], each: float, finder: MutatedFinder | None = None
+    ) -> None:
+        self._finder = finder
         self._place = {name: index for index, name in enumerate(tests)}
         self._each = each
         self.seconds: dict[str, float] = {}
@@ -118,6 +121,13 @@ class _Watcher:
         quick = settings(settings.default, phases=without, database=None)
         settings.register_profile("mutants", quick)
         settings.load_profile("mutants")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """Before pytest itself, which takes files that it is given, examples too, from the disk."""
+        if self._finder is not None:
+            sys.meta_path.remove(self._finder)
+            sys.meta_path.insert(0, self._finder)
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         items[:] = sorted(
@@ -273,9 +283,10 @@ def _child(
 
             os.environ["NUMBA_DISABLE_JIT"] = "1"
             setattr(numba.config, "DISABLE_JIT", 1)  # noqa: B010 - not in its stubs
-        if path is not None:
-            sys.meta_path.insert(0, MutatedFinder(name, path, text))
-        watcher = _Watcher(tests, each)
+        finder = None if path is None else MutatedFinder(name, path, text)
+        if finder is not None:
+            sys.meta_path.insert(0, finder)
+        watcher = _Watcher(tests, each, finder)
         files = list(dict.fromkeys(one.partition("::")[0] for one in tests))
         options = ["-q", "-p", "no:cacheprovider", "--tb=no", "--no-header"]
         options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
