@@ -227,6 +227,12 @@ def test_a_search_that_is_stopped_gives_upper_bounds_and_says_so(model: Bayesian
     assert np.all(quiet.leak >= whole.leak - ROUNDING)
 
 
+def test_no_larger_sets_are_tried_than_were_asked_for() -> None:
+    sizes: set[int] = set()
+    network_curve(dense(3), largest=2, progress=lambda p: sizes.add(p.b))
+    assert sizes == {1, 2}
+
+
 @settings(max_examples=20)
 @given(model=networks(zeros=False))
 def test_groups_of_values_can_be_secret(model: BayesianNetwork) -> None:

@@ -153,6 +153,16 @@ def test_candidates_are_windows_neighbours_and_the_most_correlated() -> None:
     assert gaussian.split_leak(prior, 0, (0, 3)) < gaussian.split_leak(prior, 0, (0, 1))
 
 
+def test_entries_are_as_correlated_as_they_are_on_one_scale() -> None:
+    """Entry 2 varies the most; entry 3 is the one that goes with entry 0."""
+    covariance = np.diag([1.0, 1.0, 100.0, 0.01])
+    covariance[0, 2] = covariance[2, 0] = 2.0  # a correlation of 0.2
+    covariance[0, 3] = covariance[3, 0] = 0.08  # of 0.8
+    prior = TruncatedGaussian(covariance, bound=3.0, width=0.5)
+    found = gaussian._candidates(prior, 0, 2)
+    assert (0, 3) in found and (0, 2) not in found
+
+
 # ---- attractive fields
 
 
