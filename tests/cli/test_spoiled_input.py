@@ -9,6 +9,7 @@ from takifugu.cli.shared_options import InvalidOption
 from takifugu.engines import DatabaseFailed
 from takifugu.errors import InvalidFile, InvalidPrior, InvalidWorld, LedgerError
 from takifugu.priors import write_prior
+from takifugu.project.policy import InvalidProject
 from takifugu.server.state.state_errors import StateConflict
 from takifugu.session.releasing import CHARGED
 from tests.cli.running import Ran, call
@@ -138,6 +139,9 @@ def test_a_project_that_cannot_be_made_leaves_no_folder(
 ) -> None:
     refused(call(study, monkeypatch, "init", f"new/{'9' * 400}"))
     refused(call(study, monkeypatch, "init", "new/er", "--ledger", "no/such/folder"))
+    for ledger in ("takifugu.toml", "./takifugu.toml", "../er/takifugu.toml"):
+        ran = call(study, monkeypatch, "init", "new/er", "--ledger", ledger)
+        refused(ran, InvalidProject, "ledger")
     assert not (study / "new").exists()
 
 

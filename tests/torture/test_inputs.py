@@ -22,7 +22,7 @@ from torture.inputs.children import run_cases
 from torture.inputs.command_lines import slots
 from torture.inputs.command_seeds import LINES
 from torture.inputs.documents import DEEP, json_text, spoiled_tree, toml_text
-from torture.inputs.requests import rules
+from torture.inputs.requests import Made, _spoiled, rules
 from torture.inputs.running import Runner
 from torture.inputs.serving import is_whole
 from torture.part_report import Report
@@ -276,3 +276,14 @@ def test_trees_that_are_spoiled_again_and_again_can_be_written() -> None:
         assert toml_text(tree).endswith("\n")
         deepest = max(deepest, text.count("["))
     assert deepest >= DEEP
+
+
+def test_a_body_that_is_too_deep_to_be_written_again_is_still_spoiled() -> None:
+    rng = np.random.default_rng(3)
+    body = b'{"a": ' + b"[" * 500 + b"]" * 500 + b"}"
+    deep = Made("POST", "/plans", [], body)
+
+    def within(frames: int) -> list[bytes]:
+        return within(frames - 1) if frames else [_spoiled(rng, deep).body for _ in range(50)]
+
+    assert any(one[:1] == b"{" and one != body for one in within(300))

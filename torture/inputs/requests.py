@@ -201,7 +201,7 @@ def _spoiled(rng: np.random.Generator, made: Made) -> Made:
         case _ if body[:1] == b"{":
             try:
                 body = json_text(spoiled_tree(rng, json.loads(body))).encode("utf-8", "replace")
-            except ValueError:
+            except (ValueError, RecursionError):  # no JSON any more, or too deep to be written
                 body = spoiled_bytes(rng, body)
         case _:
             body = _other_form(rng, body)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from os.path import lexists, relpath
+from os.path import abspath, lexists, relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -79,6 +79,10 @@ def init_project(folder: str | Path = ".", *, ledger: str = LEDGER) -> "Project"
     if file.exists():
         raise InvalidProject(str(file), given="exists", needed="not exist yet", reason="exists")
     refuse_password(ledger, "ledger")
+    if "://" not in ledger and abspath(folder / ledger) == abspath(file):
+        raise InvalidProject(
+            "ledger", given=f"is {ledger!r:.80}, the project file", needed="be another file"
+        )
     parse_policy(write.head(ledger, "0" * 64))  # refuse first what cannot be written
     made = [one for one in (folder, *folder.parents) if not lexists(one)]
     try:
