@@ -22,7 +22,7 @@ from takifugu.translation import translation as translations
 from tests.extremes import chain_points
 from tests.oracles.all_vertices import TooManyMechanisms
 from tests.torture.planted import part_report
-from torture.oracles import again, curves, finite_worlds, tightness_page
+from torture.oracles import again, curves, finite_worlds, tightness_page, wider_worlds
 from torture.oracles.comparison import EXACT, Allowance, Compared, Family, Instance
 from torture.oracles.families import BY_NAME, FAMILIES
 from torture.oracles.runner import (
@@ -378,3 +378,39 @@ def test_what_was_found_once_holds(name: str) -> None:
     family = BY_NAME[name]
     statements = list(compared(family, FOUND[name]))
     assert statements and not [fault for one in statements for fault in one.faults(family.off)]
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        ([0.25, 0.5], [0.5, 0.75]),
+        ([0.9, 0.1], [0.9, 0.1]),  # as floats these are 1 and a little more
+        ([1.526030657661781e-16, 0.9999999999999999], [1.2e-15, 1.0]),
+        ([0.1, 0.2, 0.3], [0.3, 0.3, 0.4]),
+    ],
+)
+def test_a_law_within_bounds_is_one(low: list[float], high: list[float]) -> None:
+    """It was not where the sum of the lower bounds is above 1: what was too much was taken off."""
+    for order in ([0, 1, 2][: len(low)], [2, 1, 0][-len(low) :]):
+        row = wider_worlds._filled(low, high, order)
+        assert sum(row) == 1
+        for least, value, most in zip(low, row, high, strict=True):
+            near = Fraction(least) * (1 - Fraction(1, 2**52)), Fraction(most)
+            assert near[0] <= value <= near[1]
+
+
+def test_bounds_that_leave_no_room_stand_for_the_row_divided_by_its_sum() -> None:
+    low = [[1.526030657661781e-16, 0.9999999999999999], [2.2198841370556666e-30, 1.0]]
+    high = [[1.152603065766178e-15, 1.0], [1.0000000000000022e-15, 1.0]]
+    instance = {
+        "low": low,
+        "high": high,
+        "length": 3,
+        "unit": 7.656288129677356e-10,
+        "members": [[[[0, 1], [1, 0]]] * 2, [[[1, 0], [0, 1]]] * 2],
+        "spent": {"kind": "dp"},
+        "starts": [[0.24483625377738838, 0.7551637462226117], [0.5, 0.5]],
+    }
+    family = BY_NAME["chain within intervals"]
+    (found,) = compared(family, instance)
+    assert not list(found.faults(family.off)) and found.least > 0

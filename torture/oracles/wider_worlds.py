@@ -11,12 +11,14 @@
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import permutations, product
+from math import fsum
 from typing import Any
 
 import mpmath
 import numpy as np
 
 from takifugu.influence import gaussian_curve
+from takifugu.numeric import Floats
 from takifugu.priors import IntervalMarkovChain, MarkovRandomField, TruncatedGaussian
 from takifugu.translation import Translation
 from tests.oracles.all_vertices import (
@@ -83,13 +85,19 @@ def _on_two(size: int, x: int, y: int, share: Fraction) -> list[Fraction]:
     return found
 
 
+def _fits(table: Floats) -> bool:
+    """Whether every row has a sum that is 1 as a float, so that it may be its own bounds."""
+    return all(fsum(row) == 1 for row in table)
+
+
 def _draw_intervals(rng: Rng) -> Instance:
     size = int(rng.choice([2, 3], p=[0.7, 0.3]))
     entries = int(rng.integers(1, {2: 5, 3: 3}[size]))
     middle = np.array(rows(rng, size))
     loose = float(rng.choice([0.0, 0.01, 0.1, 0.5, 1.0]))
     low = np.where(rng.random(middle.shape) < 0.2, 0.0, middle * (1 - loose))
-    high = np.minimum(middle * (1 + loose) + 1e-15 * (middle > 0), 1.0)
+    room = 1e-15 * float(rng.integers(2)) if _fits(middle) else 1e-15
+    high = np.minimum(middle * (1 + loose) + room * (middle > 0), 1.0)
     members = [
         [[rng.permutation(size).tolist() for _ in range(size)] for _ in range(entries - 1)]
         for _ in range(4)
@@ -106,13 +114,16 @@ def _draw_intervals(rng: Rng) -> Instance:
 
 
 def _filled(low: list[float], high: list[float], order: list[int]) -> list[Fraction]:
-    """The row that gives as much as it may to one value after the other."""
-    row, left = [Fraction(v) for v in low], 1 - sum(map(Fraction, low))
+    """The row that gives as much as it may to one value after the other.
+
+    Bounds whose sums are 1 only as floats have no such row: theirs is divided by its sum.
+    """
+    row, left = [Fraction(v) for v in low], max(1 - sum(map(Fraction, low)), Fraction(0))
     for v in order:
         more = min(left, Fraction(high[v]) - row[v])
         row[v] += more
         left -= more
-    return row
+    return [part / sum(row) for part in row]
 
 
 def interval_chain(instance: Instance) -> IntervalMarkovChain:

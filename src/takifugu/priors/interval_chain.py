@@ -28,7 +28,8 @@ class IntervalMarkovChain(SequencePrior):
     This is a set Θ of priors. **Each step may use another matrix** of the set, chosen row by row:
     the chains with one fixed matrix are among them. With ``start="any"`` the first entry may have
     any law; with ``"stationary"`` the entries are a window of a process that has no beginning: the
-    stationary chains with one fixed matrix are among these.
+    stationary chains with one fixed matrix are among these. Bounds whose sums are 1 as floats but
+    not exactly, as 0.9 and 0.1, stand for the row divided by its sum.
 
     >>> IntervalMarkovChain([[0.8, 0.1], [0.3, 0.5]], [[0.9, 0.2], [0.5, 0.7]]).states
     (0, 1)
