@@ -159,17 +159,30 @@ def test_what_is_run_for_all_tests_of_a_file_is_run_by_each(tests: str, tmp_path
     assert uncovered and all(":unused:" in name for name in uncovered)
 
 
+def test_what_runs_only_when_a_module_is_imported_is_tried_by_importing_it(tmp_path: Path) -> None:
+    root = pond(tmp_path / "pond", GOOD)
+    home = root / "src" / "pond" / "water" / "level.py"
+    home.write_text(f"{CODE}\n\nSTATED = len(str(unused(1)))\n", encoding="utf-8")
+    found = tried(root, tmp_path, "pond", "water/level.py", 99, "tests/test_level.py")
+    of_import = [one for one in found["verdicts"] if ":unused:" in one[0]]
+    assert {kind for *_, kind, _ in of_import} == {"not covered"}  # it changes, and nobody looks
+    home.write_text(f"{CODE}\n\nassert unused(1) == 2\n", encoding="utf-8")
+    found = tried(root, tmp_path, "pond", "water/level.py", 99, "tests/test_level.py")
+    of_import = [one for one in found["verdicts"] if ":unused:" in one[0]]
+    assert of_import and {kind for *_, kind, _ in of_import} == {"import"}
+
+
 def test_examples_in_the_code_are_those_of_the_mutant(tmp_path: Path) -> None:
     """A file that pytest is given is read from the disk, for examples as for tests."""
-    root = pond(tmp_path / "pond", GOOD)
+    root = pond(tmp_path / "pond", EMPTY)
     home = root / "src" / "pond" / "water" / "level.py"
     example = '"""How full it is.\n\n    >>> level(3)\n    6\n    """'
     home.write_text(CODE.replace('"""How full it is."""', example), encoding="utf-8")
     (root / "pytest.ini").write_text("[pytest]\naddopts = --doctest-modules\n", encoding="utf-8")
     files = "src/pond/water/level.py", "tests/test_level.py"
     found = tried(root, tmp_path, "pond", "water/level.py", 99, *files)
-    assert not [one for one in found["verdicts"] if one[3] == "passed"]
-    assert any(one[4].startswith("src/") for one in found["verdicts"])
+    doubling = [one for one in found["verdicts"] if one[1:3] == ["arithmetic", "*"]]
+    assert doubling and all(one[4].startswith("src/") for one in doubling)
     assert not found["bad"]
 
 

@@ -278,7 +278,7 @@ class _Recorder:
 
 def import_everything(lines: LineMap) -> None:
     """So that what runs when a module is imported is not taken for what a file of tests runs."""
-    for package in PACKAGES if lines.top == "takifugu" else ():
+    for package in PACKAGES if lines.top == "takifugu" else ("",):
         for path in sorted((lines.root / "src" / lines.top / package).rglob("*.py")):
             name = path.relative_to(lines.root / "src").with_suffix("").as_posix()
             with contextlib.suppress(ImportError):

@@ -86,7 +86,10 @@ class Selection:
         return place
 
     def covering(self, mutant: Mutant) -> set[str]:
-        """The tests that run the statement, else its function, else anything of its module."""
+        """The tests that run the statement, or its function, or anything of its module.
+
+        The function is asked for what is in its signature, the module for what is in no function.
+        """
         path = (self._source / mutant.module).relative_to(self._root).as_posix()
         ran = self._ran.get(path, {})
         compiled = self._compiled.get(mutant.module)
@@ -97,6 +100,12 @@ class Selection:
         if mutant.function:  # in the signature
             return {one for line in mutant.function for one in ran.get(line, ())}
         return {one for tests in ran.values() for one in tests}
+
+    def importing(self, mutant: Mutant) -> Tests:
+        """One quick test that imports the module, for what runs only then."""
+        path = (self._source / mutant.module).relative_to(self._root).as_posix()
+        tests = {one for ran in self._ran.get(path, {}).values() for one in ran} - self.bad
+        return tuple(sorted(tests, key=lambda one: (self.seconds[one], one))[:1])
 
     def seen(self, module: str) -> bool:
         """Whether a module's lines were seen run inside functions, so also if it is compiled."""

@@ -129,6 +129,10 @@ class Trial:
 
     def _outcome(self, mutant: Mutant) -> tuple[Outcome, tuple[str, ...]]:
         chosen = self.selection.chosen(mutant, self._seconds(mutant))
+        if not chosen.first:  # perhaps it runs when its module is imported
+            tests = self.selection.importing(mutant)
+            found = self._run(mutant, tests, sum(self.selection.seconds[one] for one in tests))
+            return (found if found.kind in KILLED else Outcome("no tests")), tests
         outcome = self._run(mutant, chosen.first, chosen.expected(chosen.first))
         tests = chosen.first
         rounds = 0 if mutant.id in self._known_to_live else self._rounds
