@@ -231,6 +231,11 @@ def test_no_larger_sets_are_tried_than_were_asked_for() -> None:
     sizes: set[int] = set()
     network_curve(dense(3), largest=2, progress=lambda p: sizes.add(p.b))
     assert sizes == {1, 2}
+    sizes.clear()
+    step = np.array([[0.8, 0.2], [0.3, 0.7]])
+    two = BayesianNetwork(("a", "b"), ((0, 1),) * 2, ((), ("a",)), (np.array([0.5, 0.5]), step))
+    network_curve(two, largest=4, progress=lambda p: sizes.add(p.b))
+    assert sizes == {1}  # with both exposed nothing is left to leak
 
 
 @settings(max_examples=20)
