@@ -238,6 +238,14 @@ def test_no_larger_sets_are_tried_than_were_asked_for() -> None:
     assert sizes == {1}  # with both exposed nothing is left to leak
 
 
+def test_up_to_five_entries_are_exposed_unless_told() -> None:
+    names = tuple("abcdefg")
+    apart = BayesianNetwork(names, ((0, 1),) * 7, ((),) * 7, (np.array([0.5, 0.5]),) * 7)
+    drawn = sampled_curve(apart, rng=np.random.default_rng(1))
+    for found in (network_curve(apart), nearest_curve(apart), drawn):
+        assert found.exposed.tolist() == [1, 2, 3, 4, 5, 7]
+
+
 @settings(max_examples=20)
 @given(model=networks(zeros=False))
 def test_groups_of_values_can_be_secret(model: BayesianNetwork) -> None:

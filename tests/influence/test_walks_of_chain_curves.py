@@ -26,7 +26,7 @@ STEP = np.array([[0.75, 0.25], [0.125, 0.875]])
 
 def walk(
     length: int | None,
-    most: int,
+    most: int | None,
     *,
     start: Any = "stationary",
     entries: tuple[int, ...] | None = None,
@@ -103,6 +103,8 @@ def test_rows_that_do_not_fit_are_refused_before_the_work(monkeypatch: pytest.Mo
     assert not worked
     walk(6, 3, by_entry=False).entry_leaks()
     assert worked == list(range(6))
+    # nor is more than half of a chain exposed unless asked for, but one entry always
+    assert [walk(length, None).request.most for length in (2, 3, 4, 5)] == [2, 1, 1, 2]
 
 
 @pytest.mark.parametrize(("room", "apart"), [(6 * 2 * 4, True), (6 * 2 * 4 - 1, False)])
