@@ -79,7 +79,9 @@ def test_each_prior_keeps_its_own_best_split() -> None:
     far = Explicit(tables, linked, "linked")
     pair = SecretPair(EntryIs(0, (0,)), EntryIs(0, (1,)))
     curve = explicit_curve(World(tables, (near, far), (pair,)))
-    assert len(curve.pairs) == 2
+    assert curve.pairs == (f"{near.name}: {pair}", f"linked: {pair}")
+    alone = explicit_curve(World(tables, (far,), (pair,)))
+    assert alone.pairs == (str(pair),)
     assert curve.leak[0] == pytest.approx([0, 0, 0], abs=1e-12)
     assert np.isinf(curve.leak[1, 0]) and curve.leak[1, 1] == pytest.approx(np.log(9))
 

@@ -45,6 +45,7 @@ def test_families_that_have_no_written_out_law() -> None:
     gaussian = TruncatedGaussian.process(5, length=1, bound=3, width=0.1)
     cut = influence_curve(gaussian, max_exposed=2)
     assert cut.exposed.tolist() == [1, 2, 5] and cut.points()[1].split["exposed"]
+    assert influence_curve(FIELD, max_exposed=1).exposed.tolist() == [1, 3]
     interval = IntervalMarkovChain.around(CHAIN, relative=0.05)
     wide = influence_curve(interval, max_exposed=3)
     assert (wide.pooled()[:3] >= chain_curve(CHAIN, max_exposed=3).pooled()[:3]).all()
@@ -64,6 +65,8 @@ def test_independent_people_do_not_add_up() -> None:
         (3, {}),
         (TruncatedGaussian(np.eye(2), 3, 0.1), {"secrets": Secrets(entries=(0,))}),
         (TruncatedGaussian(np.eye(2), 3, 0.1), {"max_exposed": 0}),
+        (FIELD, {"max_exposed": 0}),
+        (UNEVEN, {"max_exposed": 0}),
         (CHAIN, {"secrets": Secrets(pairs=((("home",), ("nowhere",)),))}),
     ],
 )

@@ -231,6 +231,19 @@ def test_no_larger_sets_are_tried_than_were_asked_for() -> None:
     sizes: set[int] = set()
     network_curve(dense(3), largest=2, progress=lambda p: sizes.add(p.b))
     assert sizes == {1, 2}
+    sizes.clear()
+    step = np.array([[0.8, 0.2], [0.3, 0.7]])
+    two = BayesianNetwork(("a", "b"), ((0, 1),) * 2, ((), ("a",)), (np.array([0.5, 0.5]), step))
+    network_curve(two, largest=4, progress=lambda p: sizes.add(p.b))
+    assert sizes == {1}  # with both exposed nothing is left to leak
+
+
+def test_up_to_five_entries_are_exposed_unless_told() -> None:
+    names = tuple("abcdefg")
+    apart = BayesianNetwork(names, ((0, 1),) * 7, ((),) * 7, (np.array([0.5, 0.5]),) * 7)
+    drawn = sampled_curve(apart, rng=np.random.default_rng(1))
+    for found in (network_curve(apart), nearest_curve(apart), drawn):
+        assert found.exposed.tolist() == [1, 2, 3, 4, 5, 7]
 
 
 @settings(max_examples=20)

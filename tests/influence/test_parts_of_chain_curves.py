@@ -238,6 +238,8 @@ def test_the_best_split_of_all(reach: tuple[int | None, int | None]) -> None:
             assert said["entry"] == "3"
             left, right = said["left"] + 1, said["right"] + 1
             assert left + right - 1 <= b or whole
+            for side, there in zip(("left", "right"), reach, strict=True):
+                assert there is None or said[side] <= there  # no entry that there is not
             past = (
                 before[left - 1] + offset
                 if left <= (most if reach[0] is None else reach[0])

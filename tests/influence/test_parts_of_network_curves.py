@@ -254,6 +254,16 @@ def test_balls_and_growing_sets() -> None:
     assert attractive_curves._ball(field, 0, 99) == 0b1111111
 
 
+def test_what_surrounds_a_set_counts_the_roundings_of_all_its_parts() -> None:
+    full = Elimination(ring(6, ((0, 3),)))
+    for inside in (0b1, 0b11, 0b100110):
+        around = full.surroundings(inside)
+        parts = [*around.cases.T.tolist(), *([k] for k in around.fixed.tolist())]
+        own = [max(full._messages.roundings[k] for k in part) for part in parts]
+        # one for the product with the others, one for the scale
+        assert around.roundings >= sum(own) + 2 * len(own) > 0
+
+
 def test_constraints_are_passed_on_one_entry_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     order = [[1.0, 1.0], [0.0, 1.0]]  # 1 is not followed by 0
     chain = field_of(6, {(i, i + 1): order for i in range(5)})

@@ -356,6 +356,7 @@ def test_work_is_counted_to_the_last_step() -> None:
     for budget in range(3, cost, 3):
         assert left(float(budget)) < 0
     assert left(float(cost)) == 0.0
+    assert left(5.0) == 5.0 - 2 * 6  # nothing is done after the step that was not paid for
 
 
 def test_single_rows_are_chosen_first_then_what_differs_most() -> None:

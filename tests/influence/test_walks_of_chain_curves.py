@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from takifugu._rounding import UNIT
-from takifugu.errors import TooLarge
+from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.influence.chain import chain_walk, curve_request, higher_order_curves, powers
+from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.influence.chain.chain_walk import Walk
 from takifugu.influence.chain.higher_order_curves import higher_order_curve
 from takifugu.influence.chain.interval_curves import _Spread
@@ -25,7 +26,7 @@ STEP = np.array([[0.75, 0.25], [0.125, 0.875]])
 
 def walk(
     length: int | None,
-    most: int,
+    most: int | None,
     *,
     start: Any = "stationary",
     entries: tuple[int, ...] | None = None,
@@ -102,6 +103,8 @@ def test_rows_that_do_not_fit_are_refused_before_the_work(monkeypatch: pytest.Mo
     assert not worked
     walk(6, 3, by_entry=False).entry_leaks()
     assert worked == list(range(6))
+    # nor is more than half of a chain exposed unless asked for, but one entry always
+    assert [walk(length, None).request.most for length in (2, 3, 4, 5)] == [2, 1, 1, 2]
 
 
 @pytest.mark.parametrize(("room", "apart"), [(6 * 2 * 4, True), (6 * 2 * 4 - 1, False)])
@@ -115,7 +118,14 @@ def test_rows_are_kept_apart_by_default_if_all_of_them_fit(
     assert not walk(6, 3, by_entry=False).request.apart(6)
 
 
-def test_matrices_for_every_step_need_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_walk_needs_one_law_and_room_for_a_matrix_of_every_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chain = MarkovChain(STEP, length=6)
+    with raises(UnsoundRequest, field="start"):
+        chain_curve(chain.against(start="unknown"))
+    with raises(UnsoundRequest, field="known"):
+        chain_curve(chain.against(known="any"))
     kernels = np.stack([STEP] * 5)
     monkeypatch.setattr(chain_walk, "ROOM", 5 * 3 * 4 // 2)
     assert walk(6, 3, start=[0.5, 0.5], transition=kernels).far == 3

@@ -112,7 +112,7 @@ def _network(
     except UnsoundRequest:
         report = None if progress is None else (lambda p: progress(f"{p.entry}: b = {p.b}"))
         return network_curve(prior, secrets, largest=largest, progress=report)
-    return attractive_curve(prior, secrets, largest=max(largest, 1))
+    return attractive_curve(prior, secrets, largest=largest)
 
 
 def _product(
