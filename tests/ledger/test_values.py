@@ -17,7 +17,7 @@ from takifugu.errors import BudgetExceeded, InvalidCharge, UnsoundRequest
 from takifugu.influence import InfluenceCurve
 from takifugu.ledger import Groups, Window
 from takifugu.ledger.accounts.limits import Limit, to_pufferfish
-from takifugu.ledger.canonical_text import canonical_json
+from takifugu.ledger.canonical_text import canonical_json, read_fraction, write_fraction
 from takifugu.losses import Pure, Total
 from takifugu.translation.curve_translation import CurveTranslation
 from takifugu.translation.protocol import LossTranslation
@@ -174,3 +174,14 @@ def test_a_refusal_says_what_to_do() -> None:
     )
     allowed = Limit(DOUBLING, Fraction(1, 3), Fraction(0)).allowed
     assert allowed <= Fraction(1, 6)
+
+
+@pytest.mark.parametrize("value", ["0", "1", "1/3", "5/2"])
+def test_a_rational_is_read_as_it_was_written_and_nothing_is_one(value: str) -> None:
+    assert read_fraction(write_fraction(Fraction(value), "loss")) == Fraction(value)
+
+
+@pytest.mark.parametrize("text", ["-1/2", "-1", "1/0", "0/0", "1/-2"])
+def test_a_rational_below_zero_or_over_nothing_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="below 0"):
+        read_fraction(text)
