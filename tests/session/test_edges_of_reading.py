@@ -26,7 +26,7 @@ from takifugu.ledger import Anchor
 from takifugu.priors import MarkovChain
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.higher_order import HigherOrderChain
-from takifugu.priors.kernels import Covariance
+from takifugu.priors.kernels import AR1, Covariance
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.session import Entries, held_out
@@ -277,6 +277,15 @@ def test_the_numbers_of_a_chain_that_looks_back_further() -> None:
     both = main_numbers({"weather": chain, "stays": CHAIN})
     assert "weather, 2 states" in both and "stays, 2 states" in both and "0.7 to 0.8" in both
     assert main_numbers({}) == ""
+
+
+def test_the_numbers_of_a_gaussian_are_those_of_its_rule() -> None:
+    by_rule, written_out = Gaussian(AR1(0.9), variance=100), Gaussian(Covariance(np.eye(4)))
+    words = "covariance ar1 (rho 0.9), variance 100"
+    assert main_numbers({"flow": by_rule}) == f"The prior in numbers: {words}."
+    assert main_numbers({"flow": written_out}) == ""  # as many as there are pairs of entries
+    both = main_numbers({"flow": by_rule, "heat": written_out})
+    assert both == f"The priors in numbers: flow, {words}."
 
 
 def test_a_ranking_says_how_many_places_of_a_reference_are_right() -> None:
