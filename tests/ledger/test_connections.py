@@ -9,7 +9,7 @@ import pytest
 from takifugu.errors import LedgerUnavailable
 from takifugu.ledger.storage.connections import KEPT, MOST, Connections
 from takifugu.ledger.storage.sqlite_connections import open_sqlite
-from takifugu.ledger.storage.statement import Statement
+from takifugu.ledger.storage.statement import Statement, insert
 from tests.raising import raises
 
 
@@ -123,6 +123,16 @@ def test_a_transaction_to_read_does_not_keep_others_from_writing(kept: Opened) -
         kept.all.transaction(reading=False),
     ):
         pass
+
+
+def test_a_row_is_added_by_the_names_of_its_columns(kept: Opened) -> None:
+    """Also of those that are words of SQL."""
+    with kept.all.transaction(reading=False) as connection:
+        connection.raw.execute('CREATE TABLE u (a, "key", "order")')
+        added = insert("u", "order", "key")
+        added.run(connection, {"order": 1, "key": "k", "a": "left out"})
+        row = Statement('SELECT a, "key" AS k, "order" AS o FROM u').one(connection, {})
+    assert tuple(row) == (None, "k", 1)
 
 
 @pytest.mark.parametrize(("wait", "seconds"), [(0.0, 30), (30.0, 30), (45.0, 45)])
