@@ -8,7 +8,8 @@ import pytest
 
 from takifugu.errors import LedgerUnavailable
 from takifugu.ledger.storage.connections import KEPT, MOST, Connections
-from takifugu.ledger.storage.statement import Statement
+from takifugu.ledger.storage.sqlite_connections import open_sqlite
+from takifugu.ledger.storage.statement import Statement, insert
 from tests.raising import raises
 
 
@@ -122,6 +123,25 @@ def test_a_transaction_to_read_does_not_keep_others_from_writing(kept: Opened) -
         kept.all.transaction(reading=False),
     ):
         pass
+
+
+def test_a_row_is_added_by_the_names_of_its_columns(kept: Opened) -> None:
+    """Also of those that are words of SQL."""
+    with kept.all.transaction(reading=False) as connection:
+        connection.raw.execute('CREATE TABLE u (a, "key", "order")')
+        added = insert("u", "order", "key")
+        added.run(connection, {"order": 1, "key": "k", "a": "left out"})
+        row = Statement('SELECT a, "key" AS k, "order" AS o FROM u').one(connection, {})
+    assert tuple(row) == (None, "k", 1)
+
+
+@pytest.mark.parametrize(("wait", "seconds"), [(0.0, 30), (30.0, 30), (45.0, 45)])
+def test_who_waits_for_a_connection_to_a_file_waits_half_a_minute_or_longer(
+    folder: Path, wait: float, seconds: float
+) -> None:
+    """However short the wait for another writer is: threads of this process take turns."""
+    found = open_sqlite(folder / "some.db", read_only=False, wait=wait)
+    assert found._wait == seconds
 
 
 # --- what a server is told ---

@@ -147,3 +147,22 @@ def test_a_disk_that_takes_a_part_is_full(
     with raises(LedgerUnwritable, reason="witness"):
         witness.record(LEDGER, EVENTS[1], EVENTS[0])
     assert witness.read(LEDGER) == EVENTS[0]
+
+
+@pytest.mark.parametrize("size", range(1, len(EVENTS)))
+def test_a_file_of_another_length_is_mended_and_keeps_the_record_before(
+    witness: FileWitness, size: int
+) -> None:
+    seen = None
+    for event in EVENTS[:size]:
+        witness.record(LEDGER, event, seen)
+        seen = event
+    path = Path(witness.path(LEDGER))
+    path.write_bytes(path.read_bytes() + b"more")
+    assert witness.record(LEDGER, EVENTS[size], seen) == EVENTS[size] == witness.read(LEDGER)
+    content = bytearray(path.read_bytes())
+    assert len(content) == 2 * SLOT
+    place = SLOT * (size % 2)
+    content[place : place + SLOT] = bytes(SLOT)  # as if it had not been written
+    path.write_bytes(content)
+    assert witness.read(LEDGER) == seen

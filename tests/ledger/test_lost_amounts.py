@@ -6,7 +6,9 @@ import pytest
 
 from takifugu.costs import ANY, Column, Cost
 from takifugu.errors import UnsoundRequest
-from takifugu.ledger.witnesses.lost_history import LARGEST, _above, _of_each
+from takifugu.fingerprint import fingerprint
+from takifugu.ledger.witnesses.lost_history import LARGEST, Used, _above, _of_each
+from takifugu.priors.secrets import Secrets
 from tests.raising import raises
 
 
@@ -58,3 +60,14 @@ def test_each_column_may_have_lost_all() -> None:
     assert _of_each((), three) == Cost.any(3)
     assert _of_each(("a",), three) == Cost.any(3)
     assert _of_each(("a", "b"), three) == Cost.of({Column("a", ANY): 3, Column("b", ANY): 3})
+
+
+def test_all_pairs_may_be_named_at_once_or_by_column_or_both() -> None:
+    at_once = fingerprint(Secrets())
+    by_column = fingerprint(("by column", {"place": Secrets(), "zone": Secrets()}))
+    some = fingerprint(Secrets(pairs=((("ill",), ("well",)),)))
+    columns = ("zone", "place")
+    for named in (set(), {at_once}, {by_column}, {at_once, by_column}):
+        assert Used(secrets=named).every_pair(columns)
+        assert not Used(secrets={*named, some}).every_pair(columns)
+    assert not Used(secrets={by_column}).every_pair(("zone",))

@@ -51,6 +51,23 @@ def test_a_backup_of_an_older_form_is_brought_up_to_date(folder: Path) -> None:
         assert ledger.verify().sound and ledger.spent("ward", DOUBLING) == 0.8125
 
 
+def indexes(path: Path) -> set[tuple[str, str]]:
+    """The indexes of a ledger, with what each is on."""
+    with closing(sqlite3.connect(path)) as raw:
+        return set(raw.execute("SELECT name, sql FROM sqlite_master WHERE type = 'index'"))
+
+
+@pytest.mark.parametrize("form", ["before_digests", "before_costs", "before_cells"])
+def test_a_ledger_of_an_older_form_gets_every_index_of_a_new_one(folder: Path, form: str) -> None:
+    old, new = folder / "old.ledger", folder / "new.ledger"
+    with closing(sqlite3.connect(old)) as raw:
+        raw.executescript(Path(__file__).with_name(f"{form}.sql").read_text(encoding="utf-8"))
+    with pytest.warns(LostWitness):
+        open_ledger(old).close()
+    open_ledger(new).close()
+    assert indexes(old) == indexes(new)
+
+
 @pytest.mark.parametrize("body", ["{", "[]", '{"kind": "created"}'])
 def test_a_ledger_that_cannot_be_read_is_moved_away_by_its_owner(
     path: Path, folder: Path, body: str

@@ -274,3 +274,13 @@ def test_a_witness_that_cannot_be_read_is_no_empty_one(folder: Path) -> None:
     assert FileWitness(folder / "none", folder=False).read("x") is None
     with raises(LedgerUnwritable, reason="witness"):
         FileWitness(folder / ("y" * 300), folder=False).read("x")
+
+
+def test_marks_of_one_opening_are_by_one_key(folder: Path) -> None:
+    """Also where its file is lost meanwhile, which does not make another one."""
+    place = folder / "own.key"
+    with open_ledger(folder / "ward.ledger", key=place) as ledger:
+        first = ledger.mark("rows", 3)
+        place.unlink()
+        assert ledger.mark("rows", 3) == first != ledger.mark("rows", 4)
+        assert not place.exists()

@@ -17,7 +17,7 @@ from takifugu.errors import BudgetExceeded, InvalidCharge, UnsoundRequest
 from takifugu.influence import InfluenceCurve
 from takifugu.ledger import Groups, Window
 from takifugu.ledger.accounts.limits import Limit, to_pufferfish
-from takifugu.ledger.canonical_text import canonical_json
+from takifugu.ledger.canonical_text import canonical_json, read_fraction, write_fraction
 from takifugu.losses import Pure, Total
 from takifugu.translation.curve_translation import CurveTranslation
 from takifugu.translation.protocol import LossTranslation
@@ -147,6 +147,18 @@ def test_an_inverse_that_guarantees_too_much_is_cut_down_to_what_is_proven() -> 
             Limit(Broken(), Fraction(1), Fraction(0))
 
 
+def test_an_inverse_that_is_a_rounding_apart_is_cut_down_by_a_rounding() -> None:
+    class Rounded(LossTranslation):
+        def to_pufferfish(self, epsilon: float, /) -> float:
+            return math.nextafter(epsilon, math.inf)
+
+        def to_dp(self, epsilon: float, /) -> float:
+            return epsilon
+
+    allowed = Limit(Rounded(), Fraction(1), Fraction(0)).allowed
+    assert 1 - Fraction(1, 2**40) < allowed < 1
+
+
 def test_a_malformed_budget_is_refused(tmp_path: Path) -> None:
     with room.open_ledger(tmp_path / "x.ledger") as ledger:
         for epsilon, delta in [(-1, 0), (1, 1), (1, -0.5), (Fraction(1, 3**800), 0)]:
@@ -174,3 +186,14 @@ def test_a_refusal_says_what_to_do() -> None:
     )
     allowed = Limit(DOUBLING, Fraction(1, 3), Fraction(0)).allowed
     assert allowed <= Fraction(1, 6)
+
+
+@pytest.mark.parametrize("value", ["0", "1", "1/3", "5/2"])
+def test_a_rational_is_read_as_it_was_written_and_nothing_is_one(value: str) -> None:
+    assert read_fraction(write_fraction(Fraction(value), "loss")) == Fraction(value)
+
+
+@pytest.mark.parametrize("text", ["-1/2", "-1", "1/0", "0/0", "1/-2"])
+def test_a_rational_below_zero_or_over_nothing_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="below 0"):
+        read_fraction(text)

@@ -77,6 +77,12 @@ def test_nothing_is_shown_where_nobody_looks(monkeypatch: Any) -> None:
     assert isinstance(screen(True), TerminalSpinner) and screen(None) is None
 
 
+def test_a_notebook_shows_a_bar_unless_it_is_told_not_to(monkeypatch: Any) -> None:
+    monkeypatch.setattr(activity, "in_notebook", lambda: True)
+    assert isinstance(screen(None), NotebookBar) and isinstance(screen(True), NotebookBar)
+    assert screen(False) is None
+
+
 def test_a_spinner_writes_markup_as_text(capsys: Any) -> None:
     spinner = TerminalSpinner()
     spinner.show("[bold]planning\x1b[2J")

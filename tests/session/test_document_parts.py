@@ -176,7 +176,14 @@ def test_a_part_knows_its_keys_and_its_path() -> None:
 
 @pytest.mark.parametrize(
     "error",
-    [UnsoundRequest("no"), ValueError(), TypeError(), KeyError(), ZeroDivisionError()],
+    [
+        UnsoundRequest("no"),
+        ValueError(),
+        TypeError(),
+        KeyError(),
+        IndexError(),
+        ZeroDivisionError(),
+    ],
 )
 def test_what_a_reader_raises_names_the_path(error: Exception) -> None:
     def broken(*_: object) -> Any:

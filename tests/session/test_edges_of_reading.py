@@ -22,11 +22,12 @@ from takifugu.engines import (
     open_engine,
 )
 from takifugu.errors import UnsoundRequest
+from takifugu.fingerprint import fingerprint
 from takifugu.ledger import Anchor
 from takifugu.priors import MarkovChain
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.higher_order import HigherOrderChain
-from takifugu.priors.kernels import Covariance
+from takifugu.priors.kernels import AR1, Covariance
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.session import Entries, held_out
@@ -37,12 +38,12 @@ from takifugu.session.held_out import first_releasable
 from takifugu.session.matched_rows import refuse_unmatched
 from takifugu.session.prior_numbers import main_numbers
 from takifugu.session.prior_reading import row_translation, translates_rows
-from takifugu.session.provenance import PriorUsed, Provenance, software
+from takifugu.session.provenance import PriorUsed, Provenance, priors_used, software
 from takifugu.session.release_errors import MostlyNoise
 from takifugu.session.release_plan import error_words
 from takifugu.session.usefulness import candidates_above, rows_factor
 from tests.raising import raises
-from tests.session.world import CHAIN, declaration, opened
+from tests.session.world import CHAIN, TRANSLATION, declaration, opened
 
 ROWS_OF_COLUMNS = MarkovChain(
     np.array([[0.8, 0.2], [0.3, 0.7]]), states=(("a", "c"), ("b", "d")), columns=("x", "y")
@@ -277,6 +278,20 @@ def test_the_numbers_of_a_chain_that_looks_back_further() -> None:
     both = main_numbers({"weather": chain, "stays": CHAIN})
     assert "weather, 2 states" in both and "stays, 2 states" in both and "0.7 to 0.8" in both
     assert main_numbers({}) == ""
+
+
+def test_a_prior_is_named_in_words_and_by_its_fingerprint() -> None:
+    (used,) = priors_used(TRANSLATION)
+    assert used == PriorUsed("prior", "a Markov chain of 4 entries", fingerprint(CHAIN), ())
+
+
+def test_the_numbers_of_a_gaussian_are_those_of_its_rule() -> None:
+    by_rule, written_out = Gaussian(AR1(0.9), variance=100), Gaussian(Covariance(np.eye(4)))
+    words = "covariance ar1 (rho 0.9), variance 100"
+    assert main_numbers({"flow": by_rule}) == f"The prior in numbers: {words}."
+    assert main_numbers({"flow": written_out}) == ""  # as many as there are pairs of entries
+    both = main_numbers({"flow": by_rule, "heat": written_out})
+    assert both == f"The priors in numbers: flow, {words}."
 
 
 def test_a_ranking_says_how_many_places_of_a_reference_are_right() -> None:

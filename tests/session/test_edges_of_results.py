@@ -12,7 +12,9 @@ import pytest
 from takifugu._atomic import PendingFile
 from takifugu.errors import InvalidFile
 from takifugu.session import result_files
+from takifugu.session.document_reading import InvalidDocument
 from takifugu.session.release_result import MEANINGS, MOST_LINES, WIDEST
+from takifugu.session.result_documents import result_from_document
 from takifugu.session.result_files import (
     LONGEST_CELL,
     MOST_SHEET_ROWS,
@@ -253,3 +255,21 @@ def test_a_table_shows_its_first_rows_and_counts_the_rest(more: int) -> None:
 def test_a_cell_is_short(value: Any, shown: str) -> None:
     lines = str(result(("estimate",), [(value,)])).splitlines()
     assert lines[1].strip() == shown
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"before": None},  # infinite, and less after it
+        {"after": None},
+        {"budget": "-1"},
+        {"budget_delta": "5"},
+        {"by_column": {}},
+    ],
+)
+def test_a_result_whose_numbers_contradict_one_another_is_refused(changes: dict[str, Any]) -> None:
+    """Each is well formed by itself, and the result could not be printed."""
+    document = {**json.loads(some().to_json()), "window": None, "groups": None}
+    assert result_from_document(document).document() == document
+    with raises(InvalidDocument, field="document"):
+        result_from_document({**document, "cost": document["cost"] | changes})

@@ -143,3 +143,9 @@ def test_rows_are_put_in_order_by_groups_alone() -> None:
     assert [row[2] for row in found.rows] == ["1b", "1a", "2b", "2a", "10b", "10a"]
     assert found.raw == found.rows
     assert in_counting_order(table, keys, [False, False]) is table
+
+
+def test_a_share_of_no_rows_is_not_shown() -> None:
+    shares = Units(3, [0, 4])
+    assert shares.shown(0, 5) is None and shares.shown(1, 2) == 1.5
+    assert Units().shown(7, 5) == 5

@@ -10,9 +10,13 @@ import pytest
 from takifugu.costs import ANY, Column, Cost
 from takifugu.engines import InvalidQuery
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Total
+from takifugu.ledger import Standing
+from takifugu.ledger.accounts.limits import Limit
+from takifugu.ledger.accounts.standings import Payer
+from takifugu.losses import Pure, Total
 from takifugu.priors import BayesianNetwork, MarkovChain, Secrets
 from takifugu.session import Session
+from takifugu.session.release_cost import Prices
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.rows.columns_of_row import ColumnsOfRow
 from takifugu.translation.rows.joint_columns import JointColumns
@@ -205,3 +209,14 @@ def test_secrets_that_are_not_kept_cost_nothing_of_them(tmp_path: Path) -> None:
     with opened_table(tmp_path / "all", CHAIN, "sequence") as (session, _):
         every = session.plan.histogram("place", epsilon=1)
     assert some.cost.per_entry > every.cost.per_entry
+
+
+def test_what_any_change_of_a_row_costs_is_told_by_column() -> None:
+    secrets = {"place": Secrets(), "health": Secrets(pairs=((("ill",), ("well",)),))}
+    rows = ColumnsOfRow({"prior": NETWORK}, secrets)
+    payer = Payer(None, Fraction(10), Fraction(0), (Total(),), (Total(),))
+    room = Standing(payer, Limit(rows, Fraction(10), Fraction(0)))
+    found = Prices("table", rows).of(Pure("0.5"), Fraction(0), [room])
+    assert found.by_column == rows.losses(Cost.any("0.5"))
+    assert set(found.by_column or ()) == {"place", "health"} and found.by_value is None
+    assert max((found.by_column or {}).values()) == found.alone

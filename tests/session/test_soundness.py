@@ -13,16 +13,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from takifugu.engines import Amount, Engine, InvalidQuery, open_engine
+from takifugu.errors import UnsoundRequest
 from takifugu.finite.translation_exact import translation_exact
 from takifugu.finite.world import World
 from takifugu.ledger import open_ledger
+from takifugu.losses import Pure
 from takifugu.priors.secrets import EntryIs, SecretPair
 from takifugu.session import OverBudget, Plan, Session
 from takifugu.session.query_options import QueryOptions
+from takifugu.session.release_cost import Prices
 from takifugu.translation.translation import Translation
 from tests.oracles import session as oracle
 from tests.oracles import totals as exact
-from tests.session.world import CHAIN, PLAIN, ROWS, STATES, TRANSLATION, ZONES, declaration
+from tests.session.world import CHAIN, PLAIN, ROWS, STATES, TRANSLATION, ZONES, declaration, opened
 
 START, STEP = (0.6, 0.4), ((0.8, 0.2), (0.3, 0.7))  # the chain of CHAIN, at rest
 LENGTHS = (4, 2)  # the rows of Ann and of Bea in ROWS, in order
@@ -336,3 +339,22 @@ def test_what_is_read_is_what_is_charged(engine: Engine, kind: str) -> None:
                     for rows, state in noisy(how, plan).numbers
                 ]
                 assert session.release(plan, accept_noise=True).column("estimate") == truth
+
+
+@pytest.mark.parametrize("query", [{"kind": "histogram"}, {"kind": "count", "values": ["ward"]}])
+def test_noise_that_would_lose_more_than_was_asked_is_never_planned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: dict[str, Any]
+) -> None:
+    """Even if the search for what is allowed were wrong, whatever the budget admits."""
+    allowed = Prices.allowed
+
+    def too_much(self: Prices, *given: Any) -> Pure:
+        found = allowed(self, *given)
+        assert isinstance(found, Pure)
+        return Pure(found.epsilon * Fraction(11, 10))
+
+    with opened(tmp_path) as (session, _, _):
+        assert session.plan(QueryOptions(**query, epsilon="0.5")).cost.alone <= 0.5
+        monkeypatch.setattr(Prices, "allowed", too_much)
+        with pytest.raises(UnsoundRequest, match="nothing can be built"):
+            session.plan(QueryOptions(**query, epsilon="0.25"))

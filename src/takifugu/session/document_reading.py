@@ -113,7 +113,14 @@ def converted(value: Any, path: str, convert: Callable[[Any, str], T]) -> T:
         return convert(value, path)
     except InvalidDocument:
         raise
-    except (TakifuguError, ValueError, TypeError, KeyError, ArithmeticError, RecursionError) as why:
+    except (
+        TakifuguError,
+        ValueError,
+        TypeError,
+        LookupError,
+        ArithmeticError,
+        RecursionError,
+    ) as why:
         needed = str(why) if isinstance(why, TakifuguError) else "be what takifugu writes there"
         raise InvalidDocument(path, given="cannot be read", needed=needed) from None
 
