@@ -46,6 +46,11 @@ def test_levels_that_reveal_nothing_are_ones() -> None:
     # what neither law has may have either level
     found = two_levels(np.array([[0.0, 0.2, 0.8]]), np.array([[0.0, 0.6, 0.4]]), 3.0)
     assert found[0, 1:].tolist() == [1.0, 3.0]
+    # one value is no secret, and neither is a factor of all that only rounding prefers
+    assert two_levels(np.array([[0.5]]), np.array([[0.5]]), 2.0).tolist() == [[1.0]]
+    for part in range(1, 40):
+        law = np.array([[part / 41, 0.1, 1 - part / 41]])
+        assert two_levels(law / 3, law, 1.7).min() == 1.0
 
 
 def test_a_change_that_is_free_one_way_is_free_both_ways() -> None:

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from takifugu.numeric import Floats
-from takifugu.priors import IntervalMarkovChain, Secrets
+from takifugu.priors import IntervalMarkovChain, MarkovChain, Secrets
+from takifugu.translation.bounds import Bound
 from takifugu.translation.chain import interval_transport as module
+from takifugu.translation.chain.chain_transport import ChainTransport
 from takifugu.translation.chain.interval_steps import (
     backward_boxes,
     box_rows,
@@ -129,3 +131,14 @@ def test_the_largest_pair_is_the_loss_and_groups_are_lowered(
         expected = ("0", "1") if start == "stationary" else ("0|1", "2")
         assert (found.binding.left, found.binding.right) == expected
         assert transport.profile(np.array([0.1, 0.5])).value == found.value
+
+
+def test_a_witness_within_intervals_may_have_steps_that_cannot_be_taken() -> None:
+    """Intervals that are points have the witness of the one chain that they hold."""
+    rows = np.array([[0.5, 0.5, 0.0], [0.25, 0.5, 0.25], [0.0, 0.5, 0.5]])
+    transport = IntervalTransport(IntervalMarkovChain(rows, rows, length=5), Secrets())
+    bound = transport.uniform(0.5)
+    found = transport.witness(0.5, bound)
+    inside = ChainTransport(MarkovChain(rows, length=5), Secrets())
+    assert found.leak == inside.witness(0.5, Bound(bound.value)).leak
+    assert 0.5 < found.leak <= bound.value

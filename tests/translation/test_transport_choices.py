@@ -143,6 +143,19 @@ def test_a_hull_lowers_the_loss_of_groups_and_covers_its_laws() -> None:
         assert not AdversaryTransport(other, Secrets(pairs=sides))._by_hull
 
 
+def test_a_hull_lowers_the_loss_of_groups_with_a_value_that_cannot_happen() -> None:
+    rows = np.array([[0.6, 0.3, 0.0, 0.1], [0.2, 0.5, 0.0, 0.3], [0.3, 0.3, 0.0, 0.4]] * 2)[:4]
+    sides = (((0, 1, 2), (3,)),)
+    chain = MarkovChain(rows, length=4, start="unknown")
+    hull = StartHull.whole(4).after(rows).after(rows)
+    assert hull.possible.tolist() == [True, True, False, True]
+    table = np.full((4, 4), -np.inf)
+    able = [0, 1, 3]
+    table[np.ix_(able, able)] = COST
+    found = AdversaryTransport(chain, Secrets(pairs=sides))._of_pairs(table, hull)[0]
+    assert 0.6 < found < 0.85  # with the dearest of its values it would be 0.9
+
+
 def test_what_cannot_happen_has_no_loss() -> None:
     table = adversary_transport._combined(COST, np.array([True, False, True]))
     assert table[0, 2] == 0.9 and table[2, 0] == 0.8 and table[0, 0] == table[2, 2] == 0.0
