@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from takifugu.errors import TooLarge
 from takifugu.influence.chain.chain_curves import chain_curve
-from takifugu.influence.chain.interval_curves import interval_chain_curve
+from takifugu.influence.chain.interval_curves import _terms, interval_chain_curve
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.priors.fitting import Transitions
 from takifugu.priors.interval_chain import IntervalMarkovChain
@@ -168,3 +168,30 @@ def test_too_many_states_are_refused() -> None:
     many = IntervalMarkovChain.around(markov(np.full((130, 130), 1 / 130)), relative=0.1)
     with raises(TooLarge, field="states", size=130, limit=128):
         interval_chain_curve(many, max_exposed=2)
+
+
+@pytest.mark.parametrize("start", ["any", "stationary"])
+def test_a_point_does_not_depend_on_how_far_the_curve_goes(
+    start: Literal["any", "stationary"],
+) -> None:
+    lower, upper = [[0.75, 0.125], [0.0625, 0.875]], [[0.875, 0.25], [0.125, 0.9375]]
+    chain = interval(lower, upper, start=start)
+    long = interval_chain_curve(chain, max_exposed=34)
+    assert (np.diff(long.leak, axis=1) <= 0).all() and (long.leak[:, -1] > 0).all()
+    for most in (1, 3, 30):
+        short = interval_chain_curve(chain, max_exposed=most)
+        # at rest the odds are those of the best of 30 steps back, or of as many as the curve has
+        assert short.leak == pytest.approx(long.leak[:, :most], rel=0, abs=1e-3)
+
+
+def test_values_of_one_row_are_not_set_against_each_other() -> None:
+    """Only the second row is in doubt: after one step it is not told apart from itself."""
+    lower = [[0.5, 0.5], [0.25, 0.25]]
+    upper = [[0.5, 0.5], [0.75, 0.75]]
+    chain = interval(lower, upper)
+    _, after = _terms(chain, 2)
+    assert after[0] == pytest.approx(np.array([[0, np.log(2)], [np.log(1.5), 0]]), abs=1e-12)
+    # then values differ by a factor of 2 at most: the least rows give 2 / 1.5, the largest 2.5 / 2
+    assert after[1] == pytest.approx(
+        np.array([[0, np.log(2 / 1.5)], [np.log(2.5 / 2), 0]]), abs=1e-12
+    )
