@@ -42,7 +42,7 @@ def prior_of(n: int, rho: float, *, bound: float = 3.0, width: float = 0.5) -> T
 def test_a_wide_window_is_a_difference_of_two_distribution_functions(
     start: float, width: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its error is that of the ends, of both logarithms, and of what is left of their difference."""
+    """Its error is that of the ends, of both logarithms, and of their difference."""
     monkeypatch.setattr(gaussian, "UNIT", LARGE)
     found = gaussian._window(start, width, 0.0, 1.0)
     low, high = start, start + width
