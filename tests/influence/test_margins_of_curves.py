@@ -6,6 +6,7 @@ What a bound is then off by is its margin, on the safe side.
 """
 
 import math
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -27,6 +28,16 @@ from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.priors.universe import Tables
 
 LARGE = 2.0**-20
+
+
+def counting(into: list[int]) -> Callable[[int], float]:
+    """An error of a percent for any number of roundings, which is noted."""
+
+    def gamma(terms: int) -> float:
+        into.append(terms)
+        return 0.01
+
+    return gamma
 
 
 def prior_of(n: int, rho: float, *, bound: float = 3.0, width: float = 0.5) -> TruncatedGaussian:
@@ -106,19 +117,16 @@ def test_a_poor_solve_widens_the_conditional_law(
     assert deviation**2 <= sigma[0, 0] - true @ cross
 
 
-def test_a_solve_that_says_nothing_leaves_no_law() -> None:
+def test_a_solve_that_says_nothing_leaves_no_law(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two entries that are one another: the least eigenvalue is lost in rounding."""
     prior = prior_of(3, 0.5)
     sigma = prior.covariance.copy()
     sigma[2] = sigma[1]
     sigma[:, 2] = sigma[:, 1]
     object.__setattr__(prior, "covariance", sigma)
-    original = np.linalg.solve
-    try:
-        np.linalg.solve = lambda *_: np.array([0.5, 0.5])  # type: ignore[assignment]
+    with monkeypatch.context() as patch:
+        patch.setattr(np.linalg, "solve", lambda *_: np.array([0.5, 0.5]))
         assert gaussian._conditional(prior, 0, (1, 2)) == (math.inf, 0.0)
-    finally:
-        np.linalg.solve = original
 
 
 def test_errors_of_windows_are_added_to_a_leak(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +171,7 @@ def test_a_leak_is_raised_by_the_margin_and_by_what_stays(monkeypatch: pytest.Mo
 
 
 def field_of(seed: int, n: int, values: int = 2) -> MarkovRandomField:
-    """A path with a chord, all tables positive, and the first one repeated."""
+    """A path with a chord, all tables positive."""
     rng = np.random.default_rng(seed)
     edges = [(i, i + 1) for i in range(n - 1)] + [(0, 2)]
     return MarkovRandomField(
@@ -244,7 +252,7 @@ def test_roundings_of_a_marginal_are_counted_table_by_table(
     middle = (1 + 1 + (last + 1)) + 3
     assert roundings == 1 + (middle + 1)
     counted: list[int] = []
-    monkeypatch.setattr(elimination, "gamma", lambda terms: counted.append(terms) or 0.01)
+    monkeypatch.setattr(elimination, "gamma", counting(counted))
     up = full.odds(0b111, 0, [((0,), (1,)), ((1,), (0,))])
     assert counted == [roundings + 3]
     true = math.log(joint[0].sum() / joint[1].sum())
@@ -261,7 +269,7 @@ def test_roundings_of_an_attractive_set(doubled: bool, monkeypatch: pytest.Monke
     exact = field.evaluate(0b00011, 0)
     field.repeats += doubled
     counted: list[int] = []
-    monkeypatch.setattr(attractive, "gamma", lambda terms: counted.append(terms) or 0.01)
+    monkeypatch.setattr(attractive, "gamma", counting(counted))
     found = field.evaluate(0b00011, 0)
     inside, around = 2, 2
     assert counted == [inside * (field.repeats * (around + inside) + 4) + 2**inside]
@@ -275,7 +283,7 @@ def test_a_written_out_leak_is_raised_by_the_error_of_its_sums(
     left = np.array([0.3, 0.05, 0.2, 0.05, 0.1, 0.1, 0.1, 0.1])
     right = left[::-1].copy()
     counted: list[int] = []
-    monkeypatch.setattr(explicit_curves, "gamma", lambda terms: counted.append(terms) or 0.01)
+    monkeypatch.setattr(explicit_curves, "gamma", counting(counted))
     found = explicit_curves._leak(tables, left, right, (1,), None)
     p, q = (one.reshape(2, 2, 2).sum(axis=1) for one in (left, right))
     assert counted == [8 + 8]
