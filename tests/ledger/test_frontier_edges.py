@@ -67,6 +67,11 @@ def test_scalars_dominate_where_none_is_less() -> None:
         (total(home="1"), total(ward="1"), False),
         (total(home="1", ward="1"), total(home="1"), True),
         (total(home="1"), total("0.5"), False),
+        (total(home="2"), total(home="1", ward="1"), False),  # more of one is not more of another
+        (total(ward="2"), total(home="1", ward="1"), False),
+        (total("1", home="2"), total("0.5", home="1", ward="0.6"), False),
+        (total("1", home="2"), total("0.5", home="1", ward="0.5"), True),
+        (total("1", home="1"), total("0", home="1.5", ward="0.6"), False),
         (total(home="1"), total(delta="1e-9"), False),
     ],
 )
@@ -123,6 +128,17 @@ def test_a_denominator_is_kept_up_to_its_most_bits_and_then_rounded_up() -> None
     assert added == total("6", "8", "10", home="12", ward="9")
     nothing = worst(())
     assert write(nothing) == "" and joined(Total(), total("1")) == total("1")
+
+
+def test_what_is_rounded_is_hardly_more_and_short_again() -> None:
+    for value in (Fraction(1, 3) + Fraction(1, 2**1300), Fraction(7, 3**900)):
+        found = bounded(value)
+        assert value < found < value + Fraction(1, 2**1100)
+        assert found.denominator.bit_length() <= MOST_BITS
+        parts = joined(Total(value, value, value), total("1", "2", "3", home="1"))
+        assert parts.epsilon == bounded(value + 1) > value + 1
+        assert parts.delta == bounded(value + 2) > value + 2
+        assert parts.rho == bounded(value + 3) > value + 3
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def costs_of(totals: Iterable[Total]) -> Costs | None:
 
 
 def _at_most(value: float, epsilon: Fraction) -> bool:
-    return Fraction(min(value, 2.0**64)) <= epsilon
+    return value < math.inf and Fraction(value) <= epsilon
 
 
 def _of_costs(translation: LossTranslation, costs: Costs) -> float:
@@ -170,7 +170,7 @@ class Limit:
 
     def _within(self, spent: float) -> bool:
         value = _translated(self.translation, Total(Fraction(spent)), self.delta)
-        return value < math.inf and Fraction(value) <= self.epsilon
+        return _at_most(value, self.epsilon)
 
     def admits(self, totals: Frontier) -> bool:
         """Whether entries that lost ``totals`` are still within the budget; may take long."""
