@@ -104,7 +104,8 @@ def test_what_no_row_can_reach_is_impossible_however_many_rows_reach_the_rest(
 
 
 def grouped_walk(shift: int = 0, start: Any = (0.5, 0.25, 0.25), most: int = 2) -> Walk:
-    chain = MarkovChain(THREE, start=start if isinstance(start, str) else np.array(start))
+    given: Any = start if isinstance(start, str) else np.array(start)
+    chain = MarkovChain(THREE, start=given)
     request = curve_request(
         chain.states,
         None,
@@ -303,8 +304,8 @@ def test_groups_have_the_errors_of_both_sides(
 
 # ---- boxes
 
-WIDE = IntervalMarkovChain([[0.25, 0.25]] * 2, [[0.75, 0.75]] * 2)
-POINT = IntervalMarkovChain([[0.75, 0.25]] * 2, [[0.75, 0.25]] * 2)
+WIDE = IntervalMarkovChain(np.full((2, 2), 0.25), np.full((2, 2), 0.75))
+POINT = IntervalMarkovChain(np.array([[0.75, 0.25]] * 2), np.array([[0.75, 0.25]] * 2))
 
 
 def test_extreme_means_are_widened(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -222,7 +222,7 @@ def test_all_entries_exposed_leak_nothing(length: int, exposed: list[int]) -> No
 
 def test_sets_of_chains_refuse_what_they_have_no_rows_for() -> None:
     chain = IntervalMarkovChain(
-        [[0.75, 0.15], [0.15, 0.75]], [[0.85, 0.25], [0.25, 0.85]], length=8
+        np.array([[0.75, 0.15], [0.15, 0.75]]), np.array([[0.85, 0.25], [0.25, 0.85]]), length=8
     )
     with pytest.raises(InvalidWorld):
         interval_chain_curve(chain, Secrets(entries=(8,)), max_exposed=2)

@@ -168,7 +168,7 @@ def test_limits_of_accounts_are_told_apart() -> None:
     assert limits.known(RICH, book) is None
     found = limits.limit(RICH, Fraction(1), Fraction(1, 100))
     assert limits.known(RICH, book) is found
-    assert (found.epsilon, found.delta) == (1, Fraction(1, 100))
+    assert (found.epsilon, found.delta) == (Fraction(1), Fraction(1, 100))
     assert limits.known(DOUBLING, book) is None
     assert limits.known(RICH, Book("ward", "", Fraction(1))) is None
     assert limits.known(RICH, Book("ward", "", Fraction(2), Fraction(1, 100))) is None
