@@ -16,6 +16,7 @@ from takifugu.translation.chain.group_step import SecretSides, pair_mask
 from takifugu.translation.chain.group_window import Window, window_reach
 from takifugu.translation.chain.stars import classes_of
 from takifugu.translation.chain.transport_steps import off_diagonal
+from tests.oracles.transport import loss_by_potentials
 
 ROWS = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]])
 LAW = np.array([0.5, 0.2, 0.3])
@@ -47,24 +48,9 @@ def test_windows_of_a_chain_beside_the_program_over_it() -> None:
             [[sum(e * (u != v) for e, u, v in zip(epsilon, one, other, strict=True))
               for other in paths] for one in paths]
         )  # fmt: skip
-        true = program(p / p.sum(), q / q.sum(), apart)
+        true = loss_by_potentials(p / p.sum(), q / q.sum(), apart)
         assert true - 1e-8 <= loss <= true + 1e-6
     assert losses.by_entry[1] >= proven.max() - 1e-9
-
-
-def program(p: Floats, q: Floats, cost: Floats) -> float:
-    """The largest log E_p[g]/E_q[g] over all g that a cost allows, by a general solver."""
-    from scipy.optimize import linprog
-
-    size = len(p)
-    rows = []
-    for u, v in product(range(size), repeat=2):
-        if u != v:
-            row = np.zeros(size)
-            row[u], row[v] = 1.0, -np.exp(cost[u, v])
-            rows.append(row)
-    found = linprog(-p, np.array(rows), np.zeros(len(rows)), q[None], [1.0])
-    return float(np.log(-found.fun))
 
 
 def test_what_rounding_may_do_comes_on_top_of_a_window() -> None:
@@ -205,7 +191,10 @@ def test_a_group_loses_the_transport_between_its_laws_and_their_rounding() -> No
     table = np.array([[0.0, 0.5, 0.9], [0.4, 0.0, 0.7], [0.8, 0.6, 0.0]])
     plain = secret.losses(table, held(LAW))
     laws = [np.array([5 / 7, 2 / 7, 0.0]), np.array([0.0, 0.0, 1.0])]
-    true = [program(laws[0], laws[1], table), program(laws[1], laws[0], table)]
+    true = [
+        loss_by_potentials(laws[0], laws[1], table),
+        loss_by_potentials(laws[1], laws[0], table),
+    ]
     losses = [plain.by_values[0, 2], plain.by_values[2, 0]]
     assert losses == pytest.approx(true, abs=1e-6)
     assert plain.value == max(losses) and plain.pair == int(np.argmax(losses))

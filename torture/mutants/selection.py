@@ -99,12 +99,16 @@ class Selection:
             return {one for line in mutant.lines for one in ran.get(line, ())}
         if mutant.function:  # in the signature
             return {one for line in mutant.function for one in ran.get(line, ())}
-        return {one for tests in ran.values() for one in tests}
+        return self._of_module(mutant.module)
+
+    def _of_module(self, module: str) -> set[str]:
+        """The tests that run anything of a module."""
+        path = (self._source / module).relative_to(self._root).as_posix()
+        return {one for ran in self._ran.get(path, {}).values() for one in ran}
 
     def importing(self, mutant: Mutant) -> Tests:
         """One quick test that imports the module, for what runs only then."""
-        path = (self._source / mutant.module).relative_to(self._root).as_posix()
-        tests = {one for ran in self._ran.get(path, {}).values() for one in ran} - self.bad
+        tests = self._of_module(mutant.module) - self.bad
         return tuple(sorted(tests, key=lambda one: (self.seconds[one], one))[:1])
 
     def seen(self, module: str) -> bool:
@@ -137,9 +141,7 @@ class Selection:
                 name = path.relative_to(self._root).as_posix()
                 if re.search(rf"\b{stem}\b", text) and name in self._ran:
                     tests |= self._callers(path, name, stem)
-            here = (self._source / module).relative_to(self._root).as_posix()
-            tests |= {one for ran in self._ran.get(here, {}).values() for one in ran}
-            found[module] = tests
+            found[module] = tests | self._of_module(module)
         return found
 
     def _callers(self, path: Path, name: str, stem: str) -> set[str]:
