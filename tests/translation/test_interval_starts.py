@@ -20,7 +20,7 @@ from takifugu.translation.chain.interval_steps import (
 )
 from takifugu.translation.chain.interval_transport import IntervalTransport
 from takifugu.translation.chain.transport_steps import closed, off_diagonal
-from tests.translation.test_group_windows import program
+from tests.oracles.transport import loss_by_potentials
 
 ROWS = np.array([[0.5, 0.375, 0.125], [0.125, 0.625, 0.25], [0.25, 0.25, 0.5]])
 LOW, HIGH = ROWS - 0.02, ROWS + 0.02
@@ -37,7 +37,7 @@ def stepped(steps: int) -> list[Floats]:
         above, below = robust_rows(*boxes)(cost)
         value = np.zeros((3, 3))
         for x, y in permutations(range(3), 2):
-            value[x, y] = min(program(above[x], below[y], cost), float(cost.max()))
+            value[x, y] = min(loss_by_potentials(above[x], below[y], cost), float(cost.max()))
         tables.append(value)
     return tables
 

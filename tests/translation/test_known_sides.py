@@ -11,7 +11,7 @@ from takifugu.translation.chain import known_entries, unknown_start
 from takifugu.translation.chain.known_entries import KnownSide, _Known
 from takifugu.translation.chain.start_hull import StartHull, hull_step
 from takifugu.translation.chain.transport_steps import off_diagonal
-from tests.translation.test_group_windows import program
+from tests.oracles.transport import loss_by_potentials
 
 UNIT = 2.0**-53
 ROWS = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]])
@@ -48,7 +48,7 @@ def test_one_entry_between_reveals_its_program(kernel: Floats) -> None:
         else:
             inside = [v for v in range(3) if other[v, b] > 0]
             p, q = (np.array([law[v,] for v in inside]) for law in laws)
-            true = program(p, q, COST[np.ix_(inside, inside)])
+            true = loss_by_potentials(p, q, COST[np.ix_(inside, inside)])
             assert true - 1e-8 <= known.tables[b, x, y] <= true + 1e-6
     joint = (kernel @ other).T
     assert known.weights == pytest.approx(joint / joint.max(axis=1, keepdims=True))
@@ -68,7 +68,7 @@ def test_two_entries_between_reveal_at_least_the_truth(kernel: Floats) -> None:
             continue
         kept = [k for k, path in enumerate(pairs) if laws[0][path] or laws[1][path]]
         p, q = (np.array([law[pairs[k]] for k in kept]) for law in laws)
-        true = program(p, q, apart[np.ix_(kept, kept)])
+        true = loss_by_potentials(p, q, apart[np.ix_(kept, kept)])
         assert true - 1e-8 <= known.tables[b, x, y] <= true * 2 + 1e-6
 
 
@@ -187,7 +187,7 @@ def test_a_step_for_all_boxes_is_rounded_up(monkeypatch: pytest.MonkeyPatch) -> 
     boxes: Any = lambda _cost: (ROWS, ROWS)  # noqa: E731
     plain, known = known_entries._robust(boxes, COST, None)
     for x, y in product(range(3), repeat=2):
-        true = program(ROWS[x], ROWS[y], COST) if x != y else 0.0
+        true = loss_by_potentials(ROWS[x], ROWS[y], COST) if x != y else 0.0
         assert true - 1e-9 <= plain[x, y] <= true + 1e-6
     monkeypatch.setattr(known_entries, "row_slack", lambda states: states / 64)
     wider, _ = known_entries._robust(boxes, COST, known)

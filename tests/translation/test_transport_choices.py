@@ -21,6 +21,7 @@ from takifugu.translation.chain.interval_transport import IntervalTransport
 from takifugu.translation.chain.start_hull import StartHull
 from takifugu.translation.chain.transport_steps import off_diagonal
 from takifugu.translation.chain.unknown_start import unknown_start
+from tests.oracles.transport import loss_by_potentials
 
 ROWS = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]])
 TWO = np.array([[0.7, 0.3], [0.2, 0.8]])
@@ -118,8 +119,6 @@ def test_pairs_of_groups_have_the_largest_of_their_values() -> None:
 
 
 def test_a_hull_lowers_the_loss_of_groups_and_covers_its_laws() -> None:
-    from tests.translation.test_group_windows import program
-
     sides = (((0, 1), (2,)),)
     transport = AdversaryTransport(
         MarkovChain(ROWS, length=4, start="unknown"), Secrets(pairs=sides)
@@ -132,7 +131,7 @@ def test_a_hull_lowers_the_loss_of_groups_and_covers_its_laws() -> None:
         inside = np.array([law[0], law[1], 0.0]) / (law[0] + law[1])
         alone = np.array([0.0, 0.0, 1.0])
         for p, q, at in ((inside, alone, (0, 2)), (alone, inside, (2, 0))):
-            assert program(p, q, COST) <= by_values[at] + 1e-8
+            assert loss_by_potentials(p, q, COST) <= by_values[at] + 1e-8
     assert value < 0.9 and by_values[2, 0] < 0.8 and value == by_values.max()
     assert transport._sides[pair][0] == ((0, 1) if by_values[0, 2] == value else (2,))
     table = COST.copy()
