@@ -402,7 +402,8 @@ def test_why_nothing_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert why_nothing(tabled, 1.0)[1] is advice and asked[-1][0] is plain
     monkeypatch.setattr(module, "advise", answered(PriorAdvice(1.0, 0.0)))
     assert why_nothing(plain, 1.0) == (ANY, None)
-    assert why_nothing(plain, np.inf) == (ANY, None)
+    for nothing in (0.0, np.inf, np.nan):
+        assert why_nothing(plain, nothing) == (ANY, None)
 
     def refuses(*_: Any, **__: Any) -> Any:
         raise UnsoundRequest("no", field="prior")

@@ -25,7 +25,7 @@ def why_nothing(
         translation = translation.computed
     uncertainty = float(getattr(translation, "uncertainty", 0.0))
     least = uncertainty_shift(uncertainty) if uncertainty else 0.0
-    if not epsilon > least:
+    if uncertainty and epsilon <= least:
         told = four_digits(least, "up")
         return (
             f"an uncertainty of {four_digits(uncertainty)} alone counts {told}: ask for an epsilon"
