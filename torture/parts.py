@@ -27,8 +27,8 @@ class Part:
 PARTS = (  # in the order in which they begin: on two cores this fills two lanes to the end
     Part("inputs", "Inputs: does anything crash, hang, swell or tell a protected value?", 62),
     Part("kills", "Kills: is every acknowledged charge there, and none too many?", 38),
-    Part("dependencies", "Dependencies: oldest and newest versions, licences", 22),
-    Part("oracles", "Oracle fuzzing: is every bound a bound, and how tight is it?", 28),
+    Part("dependencies", "Dependencies: oldest and newest versions, licences", 24),
+    Part("oracles", "Oracle fuzzing: is every bound a bound, and how tight is it?", 26),
     Part("distributed", "Distributed: do executors that die change an answer?", 10),
     Part("mutants", "Mutation testing: are faults in the code noticed by its tests?", 50),
     Part("models", "Models: does the ledger ever count less than a plain sum per cell?", 17),

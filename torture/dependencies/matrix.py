@@ -5,7 +5,7 @@ import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -78,18 +78,23 @@ def run_matrix(report: Report, rng: np.random.Generator, limit: int | None = Non
     rows: list[tuple[Cell, ...]] = []
     found: dict[str, dict[str, str]] = {}
     waiting = cells(rng, tuple(there))[:limit]
-    install = 0.0  # seconds, the longest so far
+    least = 0.0  # seconds to install one and to run the first tests of it, the longest so far
     while waiting and not report.over:
         version, level = waiting.pop(0)
         began = time.monotonic()
         try:
             with environment(version, there[version], level, within=within, tree=tree) as made:
-                install = max(install, time.monotonic() - began)
+                log = within / f"{made.version}-{made.level}.log"
+                log.write_text("", encoding="utf-8")
                 packages = made.packages()
                 found.setdefault(level, packages)
                 report.count("environments")
-                share = share_of(report.seconds_left, install, len(waiting))
-                outcomes = run_tests(made, rng, share, within)
+                outcomes = Outcomes()
+                tests = batches(rng, tree)
+                run_batch(made, next(tests), None, outcomes, log)
+                least = max(least, time.monotonic() - began)
+                share = share_of(report.seconds_left, least, len(waiting))
+                run_tests(made, tests, share, outcomes, log)
                 told_twice(report, made, outcomes)
                 not_reached(report, made, outcomes)
                 licences(report, made, within)
@@ -115,9 +120,9 @@ def run_matrix(report: Report, rng: np.random.Generator, limit: int | None = Non
         report.remark(f"No time was left for {left}.")
 
 
-def share_of(seconds: float, install: float, waiting: int) -> float:
-    """Of the time that is left, what the tests of one get if each that waits must be installed."""
-    return max(0.0, seconds - install * waiting) / (waiting + 1)
+def share_of(seconds: float, least: float, waiting: int) -> float:
+    """Of the time that is left, what further tests of one get if each that waits needs `least`."""
+    return max(0.0, seconds - least * waiting) / (waiting + 1)
 
 
 def _versions(found: dict[str, dict[str, str]]) -> Iterator[tuple[str, ...]]:
@@ -129,23 +134,22 @@ def _versions(found: dict[str, dict[str, str]]) -> Iterator[tuple[str, ...]]:
             yield (name, *known)
 
 
-def run_tests(made: Environment, rng: np.random.Generator, seconds: float, logs: Path) -> Outcomes:
-    """Run tests for so many seconds: whole batches, the first of them in any case."""
-    outcomes = Outcomes()
+def run_tests(
+    made: Environment, tests: Iterable[list[str]], seconds: float, outcomes: Outcomes, log: Path
+) -> None:
+    """Run batches of tests one after the other while there is time, and add what they came to."""
     until = time.time() + seconds
-    log = logs / f"{made.version}-{made.level}.log"
-    log.write_text("", encoding="utf-8")
-    for index, files in enumerate(batches(rng, made.tree)):
-        if index and time.time() > until:
+    for files in tests:
+        if time.time() > until:
             break
         run_batch(made, files, until, outcomes, log)
-    return outcomes
 
 
 def run_batch(
-    made: Environment, files: list[str], until: float, outcomes: Outcomes, log: Path
+    made: Environment, files: list[str], until: float | None, outcomes: Outcomes, log: Path
 ) -> None:
-    """Run these files or tests in one process, and add what they came to."""
+    """Run these files or tests in one process, all if there is no `until`; add what came of it."""
+    ends = time.time() + LATE if until is None else until
     told = log.with_suffix(".jsonl")
     told.unlink(missing_ok=True)
     line = [str(made.python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rfE"]
@@ -157,12 +161,12 @@ def run_batch(
         process = subprocess.Popen(  # noqa: S603 - an environment of ours
             line,
             cwd=made.tree,
-            env={**surroundings(made.folder), UNTIL: str(until), OUTCOMES: str(told)},
+            env={**surroundings(made.folder), UNTIL: str(ends), OUTCOMES: str(told)},
             stdout=out,
             stderr=subprocess.STDOUT,
         )
         try:
-            status = process.wait(timeout=max(0.0, until - time.time()) + LATE)
+            status = process.wait(timeout=max(0.0, ends - time.time()) + LATE)
         except subprocess.TimeoutExpired:
             process.kill()
             status = process.wait()
@@ -187,7 +191,7 @@ def told_twice(report: Report, made: Environment, outcomes: Outcomes) -> None:
     log = report.folder / "dependencies" / f"{made.version}-{made.level}-again.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text("", encoding="utf-8")
-    run_batch(made, failed[:TOLD], time.time() + LATE, second, log)
+    run_batch(made, failed[:TOLD], None, second, log)
     for test in failed[:TOLD]:
         if second.by_test.get(test) == "passed":
             outcomes.by_test[test] = "passed"

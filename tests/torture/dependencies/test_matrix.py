@@ -22,7 +22,7 @@ from torture.dependencies.matrix import (
 from torture.dependencies.oldest import OLDEST, constraints, lower_bound, oldest
 from torture.dependencies.pythons import answers, interpreters
 from torture.dependencies.requirements import ALWAYS, RUNTIME, Asked, pinned
-from torture.dependencies.selection import CORE, LEFT_OUT, batches, core
+from torture.dependencies.selection import CORE, LEFT_OUT, batches, core, first
 from torture.part_report import ROOT, Report
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
@@ -94,7 +94,9 @@ def test_the_batches_are_all_tests_once_and_the_core_first() -> None:
     files = [test for test in drawn if "::" not in test]
     assert set(files) == {file for file in every if not file.startswith(LEFT_OUT)}
     assert len(drawn) == len(set(drawn))
-    assert next(batches(np.random.default_rng(1))) == core()
+    begun = batches(np.random.default_rng(1))
+    assert next(begun) == first() and [*first(), *next(begun)] == core()
+    assert all(tests[0] in first() for tests in CORE.values())
     assert drawn != [file for batch in batches(np.random.default_rng(2)) for file in batch]
 
 
