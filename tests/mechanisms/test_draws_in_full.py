@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from takifugu.errors import InvalidMechanism
 from takifugu.mechanisms import (
     Exponential,
     IntegerGaussian,
@@ -126,6 +127,9 @@ def test_selections_draw_their_own_law() -> None:
         assert one.tolist() == two.tolist()
     one = PermuteAndFlip(2.0).simulate(SCORES, 3, rng=Given(*numbers(1)))  # type: ignore[arg-type]
     assert one.shape == (3, 2)
+    for large in (PermuteAndFlip(2.0, 5), Exponential(2.0, 5), NoisyTopK(IntegerLaplace(2.0), 5)):
+        with pytest.raises(InvalidMechanism, match="is 5 with 4 candidates"):
+            large.simulate(SCORES, 3, rng=np.random.default_rng(0))
     steps = np.arange(24).reshape(3, 2, 4)
     drawn = NoisyTopK(IntegerLaplace(2.0), 2).simulate(
         SCORES,

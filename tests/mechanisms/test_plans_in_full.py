@@ -82,6 +82,19 @@ def test_a_histogram_with_two_kinds_of_noise_takes_the_narrower(allowed: Any) ->
     assert f"noise {choice.error.deviation:.4g}, " in plan.reason
 
 
+@pytest.mark.parametrize("delta", [Fraction(1, 3), Fraction(2, 3), Fraction(1, 7)])
+def test_a_delta_that_no_float_holds_is_never_exceeded(delta: Fraction) -> None:
+    """One third and two thirds are rounded to either side by the nearest float."""
+    allowed = Approximate("0.5", delta)
+    for offered in (
+        candidates._gaussian(allowed, HISTOGRAM),
+        candidates._exponential(allowed, 2, 1),
+    ):
+        assert offered is not None and isinstance(offered.loss, Approximate)
+        assert delta * Fraction(999, 1000) < offered.loss.delta <= delta
+        assert Fraction(49, 100) < offered.loss.epsilon <= Fraction(1, 2)
+
+
 def test_a_histogram_for_a_pufferfish_loss() -> None:
     plan = plan_histogram(3, translation=Half(), epsilon=1)
     assert plan.mechanism == IntegerLaplace.within("0.5")

@@ -38,6 +38,15 @@ def test_the_nearest_point_with_a_total_is_exact(values: list[int], total: int) 
     assert post.nearest_with_total(shifted, total) == (above, k)
 
 
+@pytest.mark.parametrize("total", [2**31 - 1, 2**31, 2**60, 2**61])
+def test_the_nearest_point_of_many_far_apart_is_exact(total: int) -> None:
+    """Sums of these are beyond what 64 bits hold."""
+    for step in (2**20 + 7, 2**57 - 9, 2**58 + 3):
+        values = [2**61 - step * i + i * i for i in range(16)]
+        above, k = post.nearest_with_total(values, total)
+        assert [Fraction(x, k) for x in above] == nearest(values, total)
+
+
 @pytest.mark.parametrize("values", LISTS, ids=str)
 @pytest.mark.parametrize("total", [0, 1, 2, 6, 11, 2**33 + 1])
 def test_whole_numbers_with_a_total_are_remainders_to_the_first(
