@@ -11,7 +11,8 @@ from takifugu.costs import ANY, Cost, Membership
 from takifugu.numeric import Floats
 from takifugu.priors import HigherOrderChain, IndependentEntries, MarkovChain, Secrets
 from takifugu.priors.random_field import MarkovRandomField
-from takifugu.translation.bounds import Binding, Bound
+from takifugu.priors.secrets import EntryIs, OneOf, SecretPair
+from takifugu.translation.bounds import Binding, Bound, of_pair
 from takifugu.translation.chain import group_bounds, group_window, start_hull, unknown_start
 from takifugu.translation.chain.binary_transport import BinaryTransport
 from takifugu.translation.chain.chain_witness import Neighbourhood, best_product
@@ -237,3 +238,12 @@ def test_the_search_for_a_product_goes_on_while_either_side_improves(ahead: bool
     for _ in range(steps):
         given = [rows @ (factor * further) for factor in factors for further in given]
     assert found.leak == pytest.approx(max(np.log(e[0] / e[1]) for e in given), rel=1e-6)
+
+
+def test_a_pair_names_its_entry_only_if_both_statements_are_about_one() -> None:
+    one, two = EntryIs("noon", ("home", "work")), EntryIs("noon", ("hospital",))
+    assert of_pair(SecretPair(one, two)) == Binding("home|work", "hospital", entry="noon")
+    other = OneOf("ill", ((0, 1),))
+    assert of_pair(SecretPair(other, OneOf("well", ((1, 0),)))) == Binding("ill", "well")
+    assert of_pair(SecretPair(one, other)) == Binding("noon=home|work", "ill")
+    assert of_pair(SecretPair(other, two)) == Binding("ill", "noon=hospital")
