@@ -4,8 +4,10 @@ Events and their head are the truth. Accounts, segments and cells, and the diges
 derived from them, kept up to date in the same transaction, and can be rebuilt at any time.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from takifugu.ledger.storage.statement import Connection, Statement
 
@@ -113,6 +115,20 @@ UNIQUE = (
 )
 PEOPLE_INDEXES = (BY_ANALYST, "takifugu_abandoned_once")
 LATER_INDEXES = ("takifugu_of_dataset", "takifugu_sources")  # that the first ledgers did not have
+
+_COLUMN = re.compile(
+    r'^ *"?(\w+)"? (INTEGER|BIGINT|VARCHAR|TEXT|{\w+})[^,]*?( NOT NULL)?,?$', re.MULTILINE
+)
+_HELD: dict[str, type] = dict.fromkeys(("INTEGER", "BIGINT", "{number}"), int) | {"{bytes}": bytes}
+
+
+@cache
+def held(table: str) -> dict[str, tuple[type, ...]]:
+    """The types of the values that each column of a table can have, as Python reads them."""
+    return {
+        name: (_HELD.get(kind, str), *(() if needed else (type(None),)))
+        for name, kind, needed in _COLUMN.findall(COLUMNS[table])
+    }
 
 
 @dataclass(frozen=True)

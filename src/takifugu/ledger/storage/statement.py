@@ -6,6 +6,7 @@ driver runs it: a charge is a handful of tiny statements under a lock that every
 
 import itertools
 import re
+import sqlite3
 from collections import namedtuple
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
@@ -62,6 +63,12 @@ class Connection:
     state: TransactionState = field(default_factory=TransactionState, repr=False)
 
 
+class NotAsDeclared(sqlite3.DatabaseError):
+    """A row has a value that its table cannot hold: SQLite checks no types of what it reads."""
+
+    sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+
+
 def askable(text: str) -> bool:
     """Whether a database can look for a text: none takes zero bytes, or half a character."""
     return "\0" not in text and not _HALF.search(text)
@@ -82,18 +89,18 @@ class Statement:
         if lock:
             self._postgresql += " FOR UPDATE"
         self._row: Any = None
+        self._types: tuple[tuple[type, ...], ...] = ()  # that a column of the result can have
 
     def one(self, connection: Connection, values: Values) -> Any:
         """The first row of the result, or None."""
         with closing(self._execute(connection, values)) as cursor:
             found = cursor.fetchone()
-            return None if found is None else self._row_of(cursor)._make(found)
+            return None if found is None else self._made(connection, cursor, found)
 
     def all(self, connection: Connection, values: Values) -> list[Any]:
         """Every row of the result."""
         with closing(self._execute(connection, values)) as cursor:
-            found = cursor.fetchall()
-            return list(map(self._row_of(cursor)._make, found))
+            return [self._made(connection, cursor, row) for row in cursor.fetchall()]
 
     def stream(self, connection: Connection, values: Values) -> Generator[Any]:
         """The rows of the result, a few at a time."""
@@ -105,7 +112,7 @@ class Statement:
         with closing(cursor):
             cursor.execute(self.text(connection), values)
             for row in cursor:
-                yield self._row_of(cursor)._make(row)
+                yield self._made(connection, cursor, row)
 
     def run(self, connection: Connection, values: Values | Sequence[Values]) -> None:
         """Write once, or once for each of many."""
@@ -124,10 +131,26 @@ class Statement:
         cursor.execute(self.text(connection), values)
         return cursor
 
-    def _row_of(self, cursor: Any) -> Any:
+    def _made(self, connection: Connection, cursor: Any, row: Any) -> Any:
         if self._row is None:
-            self._row = _row_of([column[0] for column in cursor.description])
-        return self._row
+            names = [column[0] for column in cursor.description]
+            self._types = tuple(self._able(name) for name in names)
+            self._row = _row_of(names)
+        if connection.sqlite and not all(map(isinstance, row, self._types)):
+            raise NotAsDeclared("a row has a value that cannot have been written there")
+        return self._row._make(row)
+
+    def _able(self, column: str) -> tuple[type, ...]:
+        """The types of a column of the result; any, if no table of a ledger has it."""
+        from takifugu.ledger.storage.schema import COLUMNS, held
+
+        tables = [held(table) for table in COLUMNS if re.search(rf"\b{table}\b", self._sqlite)]
+        found = {kind for table in tables for kind in table.get(column, ())}
+        if not found:
+            return (object,)
+        if re.search(rf'\bAS "?{column}\b', self._sqlite):  # computed: of no rows it is nothing
+            found.add(type(None))
+        return tuple(found)
 
 
 def _row_of(names: Sequence[str]) -> Any:
