@@ -126,7 +126,7 @@ class Tree:
         return self._checked(path, None if row is None else row.content, digest)
 
     def _checked(self, path: str, content: bytes | None, digest: bytes) -> bytes:
-        if not isinstance(content, bytes) or _digest(content) != digest:
+        if content is None or _digest(content) != digest:
             raise edited()
         self._nodes[path] = content
         self._stored.add(path)
