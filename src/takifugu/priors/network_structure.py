@@ -102,8 +102,12 @@ def read_structure(path: Path) -> Parents:
 
 
 def parse_structure(text: str, place: str = "structure") -> Parents:
-    """The parents of each entry, from lines "parent -> child"."""
+    """The parents of each entry, from lines "parent -> child".
+
+    An error tells numbers of lines, not what is on them: the file may be one of protected rows.
+    """
     parents: Parents = {}
+    lines: dict[tuple[str, str], int] = {}
     for number, line in enumerate(text.splitlines(), 1):
         names = [name.strip() for name in line.partition("#")[0].split(ARROW)]
         if names == [""]:
@@ -111,16 +115,17 @@ def parse_structure(text: str, place: str = "structure") -> Parents:
         if len(names) > 2 or not all(names):
             raise InvalidFile(
                 place,
-                given=f"has {line.strip()!r:.80} on line {number}",
+                given=f"has something else than an edge on line {number}",
                 needed="have one edge on each line, as 'parent -> child'",
             )
         parents.setdefault(names[0], ())
         if len(names) == 2:
             parent, child = names
-            if parent in parents.get(child, ()):
+            before = lines.setdefault((parent, child), number)
+            if before != number:
                 raise InvalidFile(
                     place,
-                    given=f"has the edge {parent} -> {child} twice",
+                    given=f"has the edge of line {before} again on line {number}",
                     needed="have each edge once",
                 )
             parents[child] = (*parents.get(child, ()), parent)
@@ -132,17 +137,22 @@ def parse_structure(text: str, place: str = "structure") -> Parents:
 def checked_structure(
     parents: Mapping[str, Sequence[str]], columns: Collection[str], field: str = "structure"
 ) -> Parents:
-    """The parents of each of ``columns``; an error if others are named, or if there is a cycle."""
+    """The parents of each of ``columns``; an error if others are named, or if there is a cycle.
+
+    Names that are no columns are counted, not told: they may come from a file of protected rows.
+    """
     named = {*parents, *(name for above in parents.values() for name in above)}
     if named != set(columns):
-        lists = []
-        if more := sorted(named - set(columns)):
-            lists.append(f"only in the structure: {_listed(more)}")
-        if more := sorted(set(columns) - named):
-            lists.append(f"only among the columns: {_listed(more)}")
+        parts = []
+        if more := named - set(columns):
+            parts.append(
+                f"{len(more)} of its names {'is no column' if len(more) == 1 else 'are none'}"
+            )
+        if missing := sorted(set(columns) - named):
+            parts.append(f"it does not name {_listed(missing)}")
         raise InvalidPrior(
             field,
-            given=f"does not name the columns of the prior ({'; '.join(lists)})",
+            given=f"does not name the columns of the prior ({'; '.join(parts)})",
             needed="name each of them; one that depends on nothing has a line of its own",
             reason="names-differ",
         )
