@@ -222,13 +222,16 @@ def test_a_copy_of_an_older_form_that_was_set_back_is_not_even_migrated(
 
 
 @pytest.mark.parametrize("form", ["before_digests", "before_cells", "before_costs"])
-def test_steps_that_are_missing_are_applied_and_noted(folder: Path, form: str) -> None:
+@pytest.mark.parametrize("create", [False, True])
+def test_steps_that_are_missing_are_applied_and_noted(
+    folder: Path, form: str, create: bool
+) -> None:
     path = old(folder, form)
     events = ask(path, "SELECT seq, hash, body FROM takifugu_events ORDER BY seq")
     done = len(ask(path, "SELECT name FROM takifugu_migrations"))
     assert 0 < done < len(STEPS)
     witness = Remembering(head_in(path))
-    store, _, first = prepared(path, witness, actor="ann")
+    store, _, first = prepared(path, witness, actor="ann", create=create)
     store.close()
     assert ask(path, "SELECT place, name FROM takifugu_migrations ORDER BY place") == list(
         enumerate(STEPS, start=1)
@@ -245,6 +248,46 @@ def test_steps_that_are_missing_are_applied_and_noted(folder: Path, form: str) -
     again, _, _ = prepared(path, witness)
     again.close()
     assert ask(path, "SELECT seq, hash, body FROM takifugu_events ORDER BY seq") == now
+
+
+def test_the_oldest_form_of_all_is_migrated_like_others(folder: Path) -> None:
+    """One without any totals, in its tables or its events."""
+    path = old(folder, "before_digests")
+    events = ask(path, "SELECT count(*) FROM takifugu_events")[0][0]
+    for table in ("accounts", "segments", "cells"):
+        ask(path, f"DROP TABLE takifugu_{table}")
+    ask(path, "DELETE FROM takifugu_migrations WHERE place = 2")
+    store, _, _ = prepared(path, None)
+    store.close()
+    kinds = ask(path, "SELECT kind FROM takifugu_events ORDER BY seq DESC")
+    assert len(kinds) == events + 1 and kinds[0] == ("totals",)
+    with open_ledger(path, witness=False) as ledger:
+        assert ledger.verify().sound
+
+
+def test_totals_that_events_name_are_made_again_without_another_event(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, locks = folder / "ward.ledger", list[Any]()
+    with open_ledger(path, witness=False) as ledger:
+        ledger.set_budget("ward", 2)
+        ledger.charge(charge("0.25", (0, 5), ["fr"]), DOUBLING)
+        last = ledger.head()
+    ask(path, "DROP TABLE takifugu_digests")
+    ask(path, "DELETE FROM takifugu_migrations WHERE place >= 3")
+    head = chain.head
+
+    def noted(connection: Connection, *, lock: bool = False) -> chain.Head:
+        locks.append(lock)
+        return head(connection, lock=lock)
+
+    monkeypatch.setattr(chain, "head", noted)
+    store, _, _ = prepared(path, None)
+    store.close()
+    assert True in locks  # nobody else may write while the last event is compared
+    assert head_in(path) == last
+    with open_ledger(path, witness=False) as ledger:
+        assert ledger.verify().sound and ledger.spent("ward", DOUBLING) == 0.5
 
 
 def test_events_that_do_not_add_up_to_their_totals_are_not_migrated(folder: Path) -> None:

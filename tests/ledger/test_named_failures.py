@@ -78,6 +78,7 @@ def test_every_failure_of_a_database_has_a_name(
         (sqlite3.SQLITE_CANTOPEN_ISDIR, True, False, "read-only"),
         (sqlite3.SQLITE_CANTOPEN, True, True, "unreachable"),
         (sqlite3.SQLITE_CANTOPEN, False, False, "unreachable"),
+        (sqlite3.SQLITE_PROTOCOL, True, False, "unreachable"),
         (sqlite3.SQLITE_BUSY, True, False, "locked"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 from takifugu.errors import InvalidCharge, LedgerUnwritable
 from takifugu.keys import key_at
 from takifugu.ledger import open_ledger
-from takifugu.ledger.events.event_chain import Anchor
+from takifugu.ledger.events.event_chain import Anchor, head
 from takifugu.ledger.open_store import OpenStore
 from tests.raising import raises
 
@@ -134,11 +134,22 @@ def test_a_key_that_cannot_be_used_is_told_without_its_cause(
     assert words in str(told.value) and "ward.ledger" in str(told.value)
 
 
-def test_whether_something_could_be_written_is_asked_as_a_charge_asks(folder: Path) -> None:
+def test_whether_something_could_be_written_is_asked_as_a_charge_asks(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from takifugu.ledger import open_store
+
+    locked = list[Any]()
+
+    def noted(connection: Any, **how: Any) -> Any:
+        locked.append(how)
+        return head(connection, **how)
+
     with open_ledger(folder / "ward.ledger") as ledger:
         before = ledger.head()
+        monkeypatch.setattr(open_store, "head", noted)
         ledger.check_writable()
-        assert ledger.head() == before
+        assert ledger.head() == before and locked == [{"lock": True}]
     with (
         open_ledger(folder / "ward.ledger", read_only=True) as reader,
         raises(LedgerUnwritable, reason="read-only"),

@@ -25,7 +25,13 @@ from takifugu.ledger.storage.schema import (
     recreate,
     table_names,
 )
-from takifugu.ledger.storage.statement import FEW, Connection, Statement, TransactionState
+from takifugu.ledger.storage.statement import (
+    FEW,
+    Connection,
+    Statement,
+    TransactionState,
+    transaction_state,
+)
 from tests.raising import raises
 
 
@@ -199,13 +205,14 @@ def test_rows_have_the_names_of_their_columns(sqlite: bool) -> None:
     raw.rows += [(1, 2), (3, 4)]
     one = statement.one(connection, values)
     assert (one.first, one.second) == (1, 2)
+    assert type(one) is type(statement.one(connection, values))  # made once for a statement
     assert [row._asdict() for row in statement.all(connection, values)] == [
         {"first": 1, "second": 2},
         {"first": 3, "second": 4},
     ]
     assert [row.second for row in statement.stream(connection, values)] == [2, 4]
-    assert raw.told == [(text, values)] * 6
-    assert all(cursor.closed for cursor in raw.cursors) and len(raw.cursors) == 6
+    assert raw.told == [(text, values)] * 7
+    assert all(cursor.closed for cursor in raw.cursors) and len(raw.cursors) == 7
 
 
 def test_rows_of_a_server_come_a_few_at_a_time() -> None:
@@ -263,6 +270,7 @@ def test_a_transaction_begins_with_nothing_known() -> None:
     }
     assert one.events is not two.events
     connection = Connection("raw", True)
+    assert transaction_state(connection) is connection.state == one
     assert connection.state is not Connection("raw", True).state
     assert repr(connection) == "Connection(raw='raw', sqlite=True)"
     assert connection != Connection("raw", True)

@@ -191,6 +191,17 @@ def test_without_a_witness_nothing_is_asked(store: Store) -> None:
         chain.head(connection, lock=True)
 
 
+def test_a_closed_store_closes_its_connections_and_empties_its_log(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, order = Store(path, read_only=False, wait=5), list[str]()
+    monkeypatch.setattr(store, "empty_log", lambda: order.append("log"))
+    close = store._connections.close
+    monkeypatch.setattr(store._connections, "close", lambda: order.append("closed") or close())
+    store.close()
+    assert order == ["closed", "log"]
+
+
 def test_a_closed_store_closes_its_witness(path: Path) -> None:
     store = Store(path, read_only=True, wait=5)
     guard = guarded(store)
