@@ -2,6 +2,7 @@
 
 import sqlite3
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -123,6 +124,58 @@ def test_a_transaction_to_read_does_not_keep_others_from_writing(kept: Opened) -
         kept.all.transaction(reading=False),
     ):
         pass
+
+
+def test_what_went_wrong_first_is_what_is_told(kept: Opened) -> None:
+    """Also where nothing can be undone any more, or the connection cannot even be closed."""
+
+    def closed_meanwhile() -> None:
+        with kept.all.transaction(reading=True) as connection:
+            connection.raw.close()
+            raise KeyError("first")
+
+    with pytest.raises(KeyError, match="first"):
+        closed_meanwhile()
+    assert rows(kept) == []
+
+    def close() -> None:
+        raise sqlite3.OperationalError("second")
+
+    stuck = SimpleNamespace(execute=lambda _: None, close=close)
+    begin = ("BEGIN", "BEGIN IMMEDIATE")
+    found = Connections(lambda: stuck, sqlite=True, errors=(sqlite3.Error,), begin=begin, wait=0.01)
+    with found.transaction(reading=True) as connection:
+        assert connection.raw is stuck
+    found.close()
+
+
+def test_connections_are_taken_and_put_back_under_a_lock(kept: Opened) -> None:
+    """Threads share them: no two may find the same one."""
+    held = list[str]()
+
+    class Lock:
+        def __enter__(self) -> None:
+            held.append("held")
+
+        def __exit__(self, *_: object) -> None:
+            held.append("free")
+
+    class Idle(list[Any]):
+        def pop(self, *place: Any) -> Any:
+            held.append("taken")
+            return super().pop(*place)
+
+        def append(self, raw: Any) -> None:
+            held.append("put back")
+            super().append(raw)
+
+    lock: Any = Lock()
+    kept.all._lock, kept.all._idle = lock, Idle(kept.all._idle)
+    assert rows(kept) == []
+    assert held == ["held", "taken", "free", "held", "put back", "free"]
+    held.clear()
+    kept.all.close()
+    assert held == ["held", "free"] and kept.alive() == 0
 
 
 def test_a_row_is_added_by_the_names_of_its_columns(kept: Opened) -> None:

@@ -154,6 +154,12 @@ def test_many_rows_are_read_with_one_statement_and_few_by_their_path(
         assert reads(MANY + 1, how) == 1
         assert 1 < reads(MANY, how) <= 2 * MANY
         assert reads(1, how) <= 4  # down one path
+    asked.clear()
+    assert Tree().put(connection, rows(texts)) == root
+    few = Tree()
+    few.put(connection, rows(dict(list(texts.items())[:3])))
+    assert few.put(connection, rows(texts)) == root
+    assert asked == []  # there is nothing of a new one to read, nor below a leaf
     connection.raw.set_trace_callback(None)
     small = Tree()
     small_root = small.put(connection, rows(some(1)))

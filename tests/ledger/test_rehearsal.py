@@ -1,13 +1,19 @@
 """A rehearsal admits what the ledger then admits, charge for charge."""
 
+from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import BudgetExceeded
-from takifugu.ledger import Charge, open_ledger
-from tests.ledger.charges import DOUBLING, charge
+from takifugu.ledger import Charge, Ledger, open_ledger
+from takifugu.ledger.accounts.limits import Limits
+from takifugu.ledger.rehearsal import Rehearsed, rehearse
+from takifugu.losses import Concentrated
+from tests.ledger.charges import DOUBLING, RICH, Doubling, charge
 
 PLACES = st.tuples(st.integers(0, 5), st.integers(1, 4)).map(lambda p: (p[0], p[0] + p[1]))
 CHARGES = st.lists(
@@ -48,3 +54,84 @@ def test_a_rehearsal_is_what_happens(tmp_path: Path, before: list, after: list) 
 def _made(one: tuple) -> Charge:  # type: ignore[type-arg]
     loss, window, groups = one
     return charge(loss, window, groups)
+
+
+# --- several who pay ---
+
+
+@pytest.fixture
+def shared(folder: Path) -> Iterator[Ledger]:
+    """A budget of 2 for everybody, of 1 for ana and of 4 for bob; ana has spent 0.5."""
+    with open_ledger(folder / "ward.ledger", witness=False) as ledger:
+        ledger.set_budget("ward", 2)
+        for analyst, budget in (("ana", 1), ("bob", 4)):
+            ledger.set_budget("ward", budget, analyst=analyst)
+        ledger.charge(charge("1/4", analyst="ana"), DOUBLING)
+        yield ledger
+
+
+def test_everybody_who_pays_must_admit_a_charge(shared: Ledger) -> None:
+    """Ana's own budget refuses what the dataset has room for, and the other way round for bob."""
+    planned = [
+        (charge("1/2", analyst="ana"), False, 0.5),  # 1.5 of her 1
+        (charge("1/8", analyst="ana"), True, 0.75),
+        (charge("3/4", analyst="bob"), False, 0.75),  # 2.25 of the 2 of everybody, 1.5 of his 4
+        (charge("1/2", analyst="bob"), True, 1.75),
+        (charge("1/8", analyst="ana"), True, 2.0),  # to the last bit of both
+        (charge("1/1000", (3, 4), ["fr"], analyst="bob"), False, 2.0),
+    ]
+    found = shared.rehearse([(one, DOUBLING) for one, _, _ in planned])
+    assert found == tuple(Rehearsed(*one) for one in planned)
+    for one, admitted, spent in planned:
+        if admitted:
+            shared.charge(one, DOUBLING)
+        else:
+            with pytest.raises(BudgetExceeded):
+                shared.charge(one, DOUBLING)
+        assert shared.spent("ward", DOUBLING) == spent
+
+
+def test_only_budgets_that_were_set_are_asked(folder: Path) -> None:
+    planned = [(charge("1/4", analyst="eve"), DOUBLING), (charge("1/8"), DOUBLING)]
+    with open_ledger(folder / "ward.ledger", witness=False) as ledger:
+        none = ledger.rehearse(planned)
+        assert [(one.admitted, one.spent) for one in none] == [(False, 0.0), (False, 0.0)]
+        ledger.set_budget("ward", 2)
+        some = ledger.rehearse(planned)  # eve has none of her own
+        assert [(one.admitted, one.spent) for one in some] == [(True, 0.5), (True, 0.75)]
+    assert rehearse((), planned[:1], Limits()) == (Rehearsed(planned[0][0], False, 0.0),)
+
+
+def test_a_rehearsal_reads_the_delta_of_each_budget(folder: Path) -> None:
+    with open_ledger(folder / "ward.ledger", witness=False) as ledger:
+        ledger.set_budget("ward", 3, delta="1e-6")
+        ledger.set_budget("ward", 3, delta="1e-12", analyst="ana")
+        loss = Concentrated(Fraction(1, 10))
+        mine = charge(loss, analyst="ana", translation="rich")
+        small = charge(Concentrated("1/100"), analyst="ana", translation="rich")
+        refused, fine = ledger.rehearse([(mine, RICH), (small, RICH)])
+        assert (refused.admitted, refused.spent, fine.admitted) == (False, 0.0, True)
+        ledger.charge(small, RICH)
+        assert fine.spent == ledger.spent("ward", RICH) > ledger.spent("ward", RICH) / 2 > 0
+        with pytest.raises(BudgetExceeded):
+            ledger.charge(mine, RICH)
+
+
+class Loose(Doubling):
+    """Of a smaller loss it finds more than of a larger one, as a search may."""
+
+    fingerprint = "loose"
+
+    def to_pufferfish(self, dp: float, /) -> float:
+        """Rounded up, far too far below 1."""
+        return 2 * dp + (1.25 if 0 < dp < 1 else 0.0)
+
+
+def test_what_a_budget_admits_is_no_more_than_that_budget(folder: Path) -> None:
+    with open_ledger(folder / "ward.ledger", witness=False) as ledger:
+        ledger.set_budget("ward", 2)
+        half = charge("1/2", translation="loose")
+        (found,) = ledger.rehearse([(half, Loose())])
+        assert found == Rehearsed(half, True, 2.0)  # and not 2.25
+        ledger.charge(half, Loose())
+        assert ledger.spent("ward", Loose()) == 2.0

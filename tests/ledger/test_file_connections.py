@@ -1,0 +1,223 @@
+"""Connections to a ledger in a file: how each is made ready, and which files are refused."""
+
+import errno
+import os
+import sqlite3
+from pathlib import Path
+from threading import Thread
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from takifugu.errors import InvalidFile, LedgerUnavailable, LedgerUnwritable, NotALedger
+from takifugu.ledger.storage import sqlite_connections as files
+from takifugu.ledger.storage.sqlite_connections import SMALLEST, _check_place, open_sqlite
+from takifugu.ledger.storage.statement import Statement
+from tests.raising import raises
+
+
+def pragma(raw: sqlite3.Connection, name: str) -> Any:
+    return raw.execute(f"PRAGMA {name}").fetchone()[0]
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_connection_writes_a_log_and_waits_for_the_disk(folder: Path, read_only: bool) -> None:
+    path = folder / "a b.db"
+    found = open_sqlite(path, read_only=read_only, wait=2.5)
+    if read_only:
+        with pytest.raises(sqlite3.OperationalError):  # it makes no file
+            found._taken()
+        path.touch()
+    raw = found._taken()
+    assert path.exists() and found._sqlite is True
+    assert pragma(raw, "journal_mode") == ("delete" if read_only else "wal")
+    assert pragma(raw, "synchronous") == 2  # a commit is on disk when it returns
+    assert pragma(raw, "cache_size") == -32000  # KiB
+    assert pragma(raw, "busy_timeout") == 2500
+    assert raw.isolation_level is None
+    raw.close()
+
+
+def test_who_only_reads_cannot_write(folder: Path) -> None:
+    with open_sqlite(folder / "a.db", read_only=False, wait=1).transaction(reading=False) as one:
+        one.raw.execute("CREATE TABLE t (x)")
+    reader = open_sqlite(folder / "a.db", read_only=True, wait=1)
+    with (
+        pytest.raises(sqlite3.OperationalError, match="readonly"),
+        reader.transaction(reading=False) as one,
+    ):
+        one.raw.execute("INSERT INTO t VALUES (1)")
+    reader.close()
+
+
+def test_who_reads_sees_one_moment_and_who_writes_holds_the_right_from_the_beginning(
+    folder: Path,
+) -> None:
+    found = open_sqlite(folder / "a.db", read_only=False, wait=0)
+    with found.transaction(reading=False) as one:
+        one.raw.execute("CREATE TABLE t (x)")
+    many = Statement("SELECT count(*) AS many FROM t")
+    with found.transaction(reading=True) as reader:
+        assert many.one(reader, {}).many == 0
+        with found.transaction(reading=False) as writer:
+            writer.raw.execute("INSERT INTO t VALUES (1)")
+        assert many.one(reader, {}).many == 0
+    with (
+        found.transaction(reading=False),  # it has written nothing yet
+        pytest.raises(sqlite3.OperationalError, match="locked"),
+        found.transaction(reading=False),
+    ):
+        pass
+    assert found.one(many, {}).many == 1
+    found.close()
+
+
+def test_a_connection_serves_whatever_thread_comes_next(folder: Path) -> None:
+    found, seen = open_sqlite(folder / "a.db", read_only=False, wait=1), list[int]()
+    one = Statement("SELECT 7 AS seven")
+    found.one(one, {})
+    other = Thread(target=lambda: seen.append(found.one(one, {}).seven))
+    other.start()
+    other.join()
+    assert seen == [7]
+    found.close()
+
+
+def test_errors_of_a_file_are_those_of_its_driver_and_of_torn_text(folder: Path) -> None:
+    found = open_sqlite(folder / "a.db", read_only=False, wait=1)
+    assert found.errors == (sqlite3.Error, UnicodeDecodeError)
+
+
+# --- a log that cannot be had ---
+
+
+def test_a_disk_without_a_log_is_refused_and_its_connection_closed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, connect = list[sqlite3.Connection](), sqlite3.connect
+
+    def noted(*where: Any, **how: Any) -> sqlite3.Connection:
+        made.append(connect(*where, **how))
+        return made[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", noted)
+    monkeypatch.setattr(files, "_write_ahead", lambda _, wait: f"delete {wait}")
+    found = open_sqlite(folder / "a.db", read_only=False, wait=4.25)
+    with raises(LedgerUnwritable, reason="journal") as told:
+        found._taken()
+    assert "'delete 4.25'" in str(told.value)
+    with pytest.raises(sqlite3.ProgrammingError):
+        made[0].execute("SELECT 1")
+
+
+class Reluctant:
+    """In place of a connection: so many times it says no; an hour passes whenever one waits."""
+
+    def __init__(self, times: int, code: int) -> None:
+        self.times, self.code, self.asked = times, code, list[str]()
+        self.waited, self.now = list[float](), 0.0
+
+    def execute(self, text: str) -> Any:
+        """The mode, in the end."""
+        self.asked.append(text)
+        if len(self.asked) <= self.times:
+            error = sqlite3.OperationalError("no")
+            error.sqlite_errorcode = self.code
+            raise error
+        return SimpleNamespace(fetchone=lambda: ("wal", "unread"))
+
+    def sleep(self, seconds: float) -> None:
+        """Without waiting."""
+        self.waited.append(seconds)
+        self.now += 3600.0
+
+
+@pytest.mark.parametrize(
+    ("times", "wait", "code", "tried"),
+    [
+        (0, 0.0, sqlite3.SQLITE_BUSY, 1),
+        (2, 7200.0, sqlite3.SQLITE_BUSY, 3),
+        (2, 7200.0, sqlite3.SQLITE_BUSY_RECOVERY, 3),
+        (9, 7200.0, sqlite3.SQLITE_BUSY, -4),  # until more than that has passed
+        (9, 7199.0, sqlite3.SQLITE_BUSY, -3),
+        (1, 7200.0, sqlite3.SQLITE_READONLY, -1),
+        (1, 7200.0, sqlite3.SQLITE_LOCKED, -1),
+    ],
+)
+def test_a_log_is_asked_for_until_others_let_go_or_time_is_over(
+    monkeypatch: pytest.MonkeyPatch, times: int, wait: float, code: int, tried: int
+) -> None:
+    raw: Any = Reluctant(times, code)
+    monkeypatch.setattr(files, "monotonic", lambda: raw.now)
+    monkeypatch.setattr(files, "sleep", raw.sleep)
+    if tried > 0:
+        assert files._write_ahead(raw, wait) == "wal"
+    else:
+        with pytest.raises(sqlite3.OperationalError):
+            files._write_ahead(raw, wait)
+    assert raw.asked == ["PRAGMA journal_mode=WAL"] * abs(tried)
+    assert raw.waited == [0.005] * (abs(tried) - 1)
+
+
+# --- places ---
+
+
+@pytest.mark.parametrize(
+    ("size", "fine"),
+    [(None, True), (0, True), (1, False), (SMALLEST - 1, False), (SMALLEST, True), (9999, True)],
+)
+def test_a_file_that_is_too_small_for_a_database_is_none(
+    folder: Path, size: int | None, fine: bool
+) -> None:
+    assert SMALLEST == 512
+    path = folder / "a.db"
+    if size is not None:
+        path.write_bytes(bytes(size))
+    if fine:
+        _check_place(path)
+        return
+    with raises(NotALedger, reason="foreign") as told:
+        _check_place(path)
+    assert repr(str(path)) in str(told.value)
+
+
+def test_a_ledger_is_a_file_in_a_folder(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    (folder / "file").touch()
+    for path, reason, words in (
+        (folder, "special file", f"{folder} is a folder"),
+        (folder / "pipe", "special file", f"{folder / 'pipe'} is a device or a pipe"),
+        (folder / "none" / "a.db", "folder", f"would lie in {folder / 'none'}"),
+        (folder / "file" / "a.db", "folder", f"would lie in {folder / 'file'}"),
+    ):
+        with raises(InvalidFile, field="ledger", reason=reason) as told:
+            _check_place(path)
+        assert words in str(told.value)
+    _check_place(folder / "new.db")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "words"),
+    [
+        (PermissionError(errno.EACCES, "Permission denied"), LedgerUnavailable, "cannot be read"),
+        (OSError(errno.EIO, "Input/output error"), InvalidFile, "a.db: input/output error"),
+        (OSError("Unheard Of"), InvalidFile, "a.db: cannot be used"),
+    ],
+)
+def test_a_place_that_cannot_be_looked_at_is_told(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: OSError,
+    kind: type[Exception],
+    words: str,
+) -> None:
+    def fails(_: Path) -> bool:
+        raise error
+
+    monkeypatch.setattr(Path, "is_dir", fails)
+    with pytest.raises(kind) as told:
+        open_sqlite(folder / "a.db", read_only=False, wait=1)
+    assert words in str(told.value) and told.value.__cause__ is error
+    if kind is LedgerUnavailable:
+        assert getattr(told.value, "reason", None) == "permission"
