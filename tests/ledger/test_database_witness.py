@@ -87,7 +87,7 @@ def test_the_table_is_made_once_and_by_one_process_at_a_time(
 
 def test_closing_it_releases_its_database(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[Store] = []
-    monkeypatch.setattr(Store, "close", closed.append)
+    monkeypatch.setattr(Store, "close", lambda self: closed.append(self))
     store = Store(f"sqlite:///{folder}/heads", read_only=False, wait=5)
     DatabaseWitness(store).close()
     assert closed == [store]
