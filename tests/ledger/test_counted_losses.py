@@ -242,19 +242,20 @@ def kept(folder: Path) -> Iterator[Ledger]:
         ledger.set_budget("ward", 2, analyst="bob")
         asked = charge("1/4", analyst="ana", secrets="s1")
         ledger.record_answer(ledger.charge(asked, DOUBLING), 7)
-        ledger.reuse(charge("1/4", analyst="bob", secrets="s1"), DOUBLING)
+        ledger.set_partition("yard", ("country",))  # which has no budget
         yield ledger
 
 
 def test_what_a_copy_names_is_found_by_dataset(kept: Ledger) -> None:
     with kept._store.reading() as connection:
         assert used_in(connection) == {"ward": Used({"doubling"}, {"s1"})}
+    kept.reuse(charge("1/4", analyst="bob", secrets="s1", translation="same"), IDENTITY)
     kept.accept(Terms("prior", "s2"), kept.review("ward", DOUBLING, DOUBLING))
     other: dict[str, Any] = {"data": "other data", "query": {"name": "others"}}
     kept.charge(charge("1/8", dataset="town", secrets="s3", translation="places", **other), KNOWN)
     with kept._store.reading() as connection:
         assert used_in(connection) == {
-            "ward": Used({"doubling"}, {"s1", "s2"}),
+            "ward": Used({"doubling", "same"}, {"s1", "s2"}),
             "town": Used({"places"}, {"s3"}),
         }
 
@@ -289,6 +290,7 @@ def test_every_account_is_counted_also_of_a_dataset_that_the_copy_does_not_know(
         ("ward", "bob"),
         ("ward", "ana"),
         ("new", ""),
+        ("yard", ""),
     }
     assert books.book("ward", "").account.worst == (Total(Fraction(3, 8)),)  # as it was
 
@@ -309,6 +311,14 @@ def test_what_is_counted_is_what_is_written_and_what_the_accounts_hold(kept: Led
     assert worst == {name: book.account.worst for name, book in before.books.items()}
     assert worst["town", ""] == (Total(Fraction(7)),)
     assert worst["ward", "ana"] == (Total(Fraction(2)),)
+
+
+def test_a_loss_is_counted_on_every_backend(ledger: Ledger) -> None:
+    lost = Anchor(9, "c" * 64)
+    with ledger._store.reading() as connection:
+        content, _ = counted(connection, lost, {"ward": DOUBLING}, {}, columns={}, costs=True)
+    whole = {"dataset": "ward", "analyst": None, "epsilon": "1", "delta": "0", "rho": "0"}
+    assert content == {"lost": {"seq": 9, "hash": "c" * 64}, "accounts": [whole]}
 
 
 def test_terms_are_checked_with_all_that_they_state(kept: Ledger) -> None:

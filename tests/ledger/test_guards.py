@@ -107,6 +107,19 @@ def test_an_event_that_is_missing_or_was_edited_is_not_the_one_that_was_noted(pa
         assert holds(connection, known[5])  # the head itself
 
 
+def test_a_head_that_was_set_back_takes_its_events_with_it(path: Path) -> None:
+    """Rows that were left behind it are no part of the chain any more."""
+    known = anchors(path)
+    with closing(sqlite3.connect(path)) as raw, raw:
+        raw.execute("UPDATE takifugu_head SET seq = 3, hash = ?", (known[3].hash,))
+    with reading(path) as connection:
+        assert [holds(connection, event) for event in known.values()] == [True] * 3 + [False] * 2
+    with closing(sqlite3.connect(path)) as raw, raw:
+        raw.execute("UPDATE takifugu_head SET hash = ?", ("e" * 64,))
+    with reading(path) as connection:
+        assert [holds(connection, event) for event in known.values()] == [True] * 2 + [False] * 3
+
+
 def test_an_event_whose_text_was_edited_is_damage(path: Path) -> None:
     known = anchors(path)
     with closing(sqlite3.connect(path)) as raw, raw:
@@ -141,8 +154,8 @@ def test_what_is_noted_is_asked_of_a_ledger_with_a_name() -> None:
     witness = Noting(event=Anchor(3, "c" * 64))
     named = guard(witness)
     assert named.noted() == Anchor(3, "c" * 64) and witness.asked == [(LEDGER,)]
-    named.ledger = ""
-    assert named.noted() is None and guard(None).noted() is None
+    unnamed = Guard(witness, "ward.ledger", writes=True, lenient=False)
+    assert unnamed.ledger == "" and unnamed.noted() is None and guard(None).noted() is None
     assert witness.asked == [(LEDGER,)]
 
 
@@ -299,6 +312,23 @@ def test_a_record_of_another_history_is_refused(path: Path) -> None:
     ):
         with raises(LedgerSetBack, reason=reason, event=there.seq):
             advanced(path, known[4], known[3], there)
+
+
+def test_a_history_that_was_given_up_makes_way_for_the_decision(folder: Path) -> None:
+    """What was lost has the number of the event that gave it up, which is recorded all the same."""
+    path = folder / "ward.ledger"
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 2)
+    shutil.copy(path, folder / "copy")
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 3)
+        lost = ledger.head()
+    shutil.copy(folder / "copy", path)
+    decision = accept_loss(path, costs=False)
+    event = Anchor(decision.seq, decision.hash)
+    assert event.seq == lost.seq
+    asked = [(LEDGER, event, None), (LEDGER, event, lost)]
+    assert advanced(path, event, None, lost, event) == (asked, 1)
 
 
 def test_without_a_witness_or_a_name_nothing_is_recorded() -> None:

@@ -120,14 +120,15 @@ def test_an_error_of_the_disk_is_told_in_its_words(folder: Path) -> None:
         assert told.value.given == f"{folder / 'copy'}: {words}"
 
 
-def test_every_handle_is_closed_once_a_copy_is_made(
+def test_a_copy_is_never_open_to_others_and_every_handle_is_closed(
     path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left: list[int] = []
+    left, modes = list[int](), list[int]()
     open_, close = os.open, os.close
 
-    def opened(*given: Any, **how: Any) -> int:
-        left.append(open_(*given, **how))
+    def opened(place: Any, flags: int, mode: int = 0o777) -> int:
+        left.append(open_(place, flags, mode))
+        modes.extend([mode] if flags & os.O_CREAT else [])
         return left[-1]
 
     def closed(handle: int) -> None:
@@ -138,7 +139,7 @@ def test_every_handle_is_closed_once_a_copy_is_made(
         patch.setattr(os, "open", opened)
         patch.setattr(os, "close", closed)
         ledger.backup(folder / "another")
-        assert not left
+        assert not left and modes == [0o600]
 
 
 def test_a_backup_is_one_file_without_a_log(path: Path, folder: Path) -> None:
@@ -148,6 +149,8 @@ def test_a_backup_is_one_file_without_a_log(path: Path, folder: Path) -> None:
         assert path.read_bytes()[18:20] == b"\x02\x02"  # a ledger in use has one
         ledger.backup(folder / "another")
     assert (folder / "another").read_bytes()[18:20] == b"\x01\x01"
+    restore_ledger(folder / "another", path)
+    assert path.read_bytes()[18:20] == b"\x01\x01"  # until it is opened
 
 
 # --- what is no backup ---
@@ -240,9 +243,10 @@ def test_a_copy_that_is_newer_takes_the_place_of_an_older_ledger(path: Path, fol
         ledger.backup(folder / "newer")
         head = ledger.head()
     shutil.copy(folder / "older", path)
-    for how in ({}, {"lossy": True, "terms": LossTerms()}):
+    ways: list[dict[str, Any]] = [{}, {"witness": False}, {"lossy": True, "terms": LossTerms()}]
+    for how in ways:
         shutil.copy(folder / "older", path)
-        assert restore_ledger(folder / "newer", path, **how).head == head  # type: ignore[arg-type]
+        assert restore_ledger(folder / "newer", path, **how).head == head
         with open_ledger(path) as ledger:
             assert ledger.head() == head == ledger.verify().witness
 
@@ -279,6 +283,28 @@ def test_a_copy_older_than_two_histories_leaves_what_was_noted(path: Path, folde
         open_ledger(path)
     with open_ledger(path, inspect=True) as ledger:
         assert ledger.verify().witness == noted and ledger.head().seq == 3
+
+
+@pytest.mark.parametrize("charges", [1, 3])
+def test_what_is_noted_of_two_histories_follows_both(
+    path: Path, folder: Path, charges: int
+) -> None:
+    """The copy is the one that the witness has seen; the ledger in place went on from before it."""
+    shutil.copy(path, folder / "older")
+    with open_ledger(path) as ledger:
+        ledger.charge(charge("0.125"), DOUBLING)
+        ledger.backup(folder / "newer")
+        noted = ledger.head()
+    shutil.copy(folder / "older", path)
+    with open_ledger(path, witness=False) as ledger:
+        for _ in range(charges):
+            ledger.charge(charge("0.0625"), DOUBLING)
+        ends = ledger.head()
+    restore_ledger(folder / "newer", path, lossy=True)
+    both = hashlib.sha256(f"{ends.hash}\n{noted.hash}".encode()).hexdigest()
+    with open_ledger(path, inspect=True) as ledger:
+        assert ledger.verify().witness == Anchor(max(ends.seq, noted.seq + 1), both)
+        assert ledger.head() == noted
 
 
 @pytest.mark.parametrize("lost", [False, True])
