@@ -1,0 +1,204 @@
+"""What owners and auditors are told of a ledger as JSON: every field, and no folder or mark."""
+
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from takifugu.ledger import Event, Position, open_ledger
+from takifugu.ledger.ledger_documents import (
+    account_document,
+    event_document,
+    ledger_document,
+    public_body,
+    verification_document,
+)
+from takifugu.losses import Total
+from tests.ledger.charges import DOUBLING, charge, count
+
+BODY: dict[str, Any] = {
+    "kind": "policy",
+    "actor": "olga",
+    "dataset": "ward",
+    "analyst": "ana",
+    "data": "mark of rows",
+    "question": "mark of a question",
+    "marks": {"source": "mark of a source"},
+    "details": {"command": "prior add", "files": ["/home/olga/a.json", "b.json"]},
+}
+MOMENT = datetime(2026, 1, 9, 12, 30, tzinfo=UTC)
+
+
+def told(body: dict[str, Any], **how: bool) -> dict[str, Any]:
+    return event_document(Event(7, "policy", MOMENT, "ab" * 32, body), **how)
+
+
+def test_a_body_is_told_without_the_marks_of_the_data() -> None:
+    found = public_body(Event(7, "policy", MOMENT, "ab" * 32, BODY))
+    assert found == {
+        name: BODY[name] for name in ("kind", "actor", "dataset", "analyst", "details")
+    }
+
+
+def test_an_event_is_told_in_full() -> None:
+    found = told(BODY)
+    assert isinstance(found.pop("words"), str)
+    assert found == {
+        "seq": 7,
+        "at": "2026-01-09T12:30:00+00:00",
+        "kind": "policy",
+        "hash": "ab" * 32,
+        "actor": "olga",
+        "dataset": "ward",
+        "analyst": "ana",
+        "body": {name: BODY[name] for name in ("kind", "actor", "dataset", "analyst", "details")},
+    }
+
+
+def test_an_event_that_names_nobody_is_told_so() -> None:
+    found = told({"kind": "created", "ledger": "cd" * 16})
+    assert (found["actor"], found["dataset"], found["analyst"]) == (None, None, None)
+    assert found["body"] == {"kind": "created", "ledger": "cd" * 16}
+
+
+def test_an_event_is_told_in_the_words_of_its_kind() -> None:
+    budget = {"kind": "budget", "dataset": "ward", "analyst": None, "epsilon": "3", "delta": "0"}
+    assert told(budget | {"actor": "olga"})["words"] == (
+        "budget of ward set to epsilon = 3, by olga"
+    )
+
+
+def test_folders_are_left_out_for_those_who_are_not_told_places() -> None:
+    """And nothing else of the details is; what was given is not changed."""
+    assert told(BODY)["body"]["details"] == told(BODY, places=True)["body"]["details"]
+    assert told(BODY, places=True)["body"]["details"] == BODY["details"]
+    assert told(BODY, places=False)["body"]["details"] == {
+        "command": "prior add",
+        "files": ["a.json", "b.json"],
+    }
+    assert BODY["details"]["files"] == ["/home/olga/a.json", "b.json"]
+
+
+@pytest.mark.parametrize("details", [None, "/home/olga/files", {"command": "/home/x"}, ["files"]])
+def test_details_without_files_are_told_as_they_are(details: Any) -> None:
+    assert told(BODY | {"details": details}, places=False)["body"]["details"] == details
+
+
+def test_an_account_is_told_with_its_budget_and_every_worst_total() -> None:
+    worst = (
+        Total(Fraction(1, 3), Fraction(1, 10**6), Fraction(2, 7)),
+        Total(Fraction(1, 9), costs=count("1/5", "home").cost),
+    )
+    found = account_document(Position("ward", "ana", Fraction(5, 2), Fraction(1, 8), worst))
+    assert found == {
+        "dataset": "ward",
+        "analyst": "ana",
+        "budget": {"epsilon": "5/2", "delta": "1/8"},
+        "worst": [
+            {"epsilon": "1/3", "delta": "1/1000000", "rho": "2/7"},
+            {"epsilon": "1/9", "delta": "0", "rho": "0", "costs": [["1/5", ["member", ["home"]]]]},
+        ],
+    }
+
+
+def test_an_account_without_a_budget_is_told_so() -> None:
+    found = account_document(Position("ward", None, None, Fraction(0), (Total(),)))
+    assert found == {
+        "dataset": "ward",
+        "analyst": None,
+        "budget": None,
+        "worst": [{"epsilon": "0", "delta": "0", "rho": "0"}],
+    }
+    nothing = account_document(Position("ward", None, Fraction(0), Fraction(0), (Total(),)))
+    assert nothing["budget"] == {"epsilon": "0", "delta": "0"}
+
+
+@pytest.fixture
+def path(folder: Path) -> Path:
+    """A ledger with a budget and a charge, closed."""
+    with open_ledger(folder / "ward.ledger") as ledger:
+        ledger.set_budget("ward", 2)
+        ledger.charge(charge("0.25"), DOUBLING)
+    return folder / "ward.ledger"
+
+
+def test_a_ledger_is_told_by_its_ends_and_accounts(path: Path, folder: Path) -> None:
+    with open_ledger(path, read_only=True) as ledger:
+        first, *_, last = ledger.history()
+        found = ledger_document(ledger, places=False)
+        own = ledger_document(ledger, places=True)
+        witness = ledger.witness
+    assert first.hash != last.hash and found == {
+        "origin": first.hash,
+        "head": {"seq": 3, "hash": last.hash},
+        "accounts": [
+            {
+                "dataset": "ward",
+                "analyst": None,
+                "budget": {"epsilon": "2", "delta": "0"},
+                "worst": [{"epsilon": "1/4", "delta": "0", "rho": "0"}],
+            }
+        ],
+    }
+    assert own == found | {"place": str(path), "witness": witness}
+    assert witness is not None and not witness.startswith(str(folder))
+
+
+def test_a_sound_ledger_is_told_with_what_its_witness_noted(path: Path) -> None:
+    with open_ledger(path, inspect=True) as ledger:
+        head = ledger.head()
+        found = verification_document(ledger, places=False)
+        own = verification_document(ledger, places=True)
+    assert found == {
+        "sound": True,
+        "events": 3,
+        "head": {"seq": 3, "hash": head.hash},
+        "witness": {"kept": True, "noted": {"seq": 3, "hash": head.hash}},
+        "problems": [],
+    }
+    assert own == found | {"place": str(path)}
+
+
+def test_a_ledger_without_a_witness_is_told_so(folder: Path) -> None:
+    with open_ledger(folder / "ward.ledger", witness=False) as ledger:
+        found = verification_document(ledger, places=False)
+        assert found["witness"] == {"kept": False, "noted": None} and found["sound"]
+        assert ledger_document(ledger, places=True)["witness"] is None
+
+
+def test_a_head_behind_the_witness_is_told_from_what_was_noted(path: Path) -> None:
+    """The head is that of the copy, and what was noted is of the ledger that is lost."""
+    with open_ledger(path) as ledger:
+        ledger.backup(path.with_name("copy"))
+        copied = ledger.head()
+        ledger.charge(charge("0.5"), DOUBLING)
+        noted = ledger.head()
+    path.with_name("copy").replace(path)
+    with open_ledger(path, inspect=True) as ledger:
+        witness = str(ledger.witness)
+        found = verification_document(ledger, places=False)
+        own = verification_document(ledger, places=True)
+    assert not found["sound"] and found["events"] == 3
+    assert found["head"] == {"seq": copied.seq, "hash": copied.hash}
+    assert found["witness"] == {"kept": True, "noted": {"seq": noted.seq, "hash": noted.hash}}
+    (problem,), (named,) = found["problems"], own["problems"]
+    assert problem["reason"] == "older" and problem["event"] == noted.seq
+    assert str(path) in named["message"] and witness in named["message"]
+    hidden = named["message"].replace(str(path), "…").replace(witness, "…")
+    assert problem == named | {"message": hidden}
+
+
+def test_every_problem_is_told_by_its_event(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as raw, raw:
+        raw.execute("UPDATE takifugu_events SET body = replace(body, '1/4', '1/8') WHERE seq = 3")
+    with open_ledger(path, inspect=True) as ledger:
+        problems = ledger.verify().problems
+        found = verification_document(ledger, places=True)
+    assert problems and found["problems"] == [
+        {"reason": one.reason, "message": str(one), "event": one.event} for one in problems
+    ]
+    assert {one["event"] for one in found["problems"]} >= {3}

@@ -1,0 +1,380 @@
+"""The parts of a backup and of putting it back, each at its edges."""
+
+import hashlib
+import os
+import re
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from takifugu.errors import (
+    InvalidFile,
+    LedgerConflict,
+    LedgerDamaged,
+    LedgerError,
+    LedgerSetBack,
+    LedgerUnavailable,
+    LedgerUnwritable,
+    NotALedger,
+)
+from takifugu.ledger import Anchor, open_ledger, restore_ledger
+from takifugu.ledger.storage.store import Store
+from takifugu.ledger.witnesses import backup
+from takifugu.ledger.witnesses.file_witness import FileWitness
+from takifugu.ledger.witnesses.lost_history import LossTerms
+from tests.ledger.charges import DOUBLING, charge
+from tests.raising import raises
+
+
+@pytest.fixture
+def path(folder: Path) -> Path:
+    """A ledger with a budget and a charge, closed, and a backup of it."""
+    with open_ledger(folder / "ward.ledger") as ledger:
+        ledger.set_budget("ward", 2)
+        ledger.charge(charge("0.25"), DOUBLING)
+        ledger.backup(folder / "backup")
+    return folder / "ward.ledger"
+
+
+# --- what SQLite says ---
+
+
+def sqlite_error(code: int) -> sqlite3.Error:
+    error = sqlite3.OperationalError("what SQLite says")
+    error.sqlite_errorcode = code
+    return error
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "reason"),
+    [
+        (sqlite3.SQLITE_BUSY, LedgerUnavailable, "locked"),
+        (sqlite3.SQLITE_BUSY_SNAPSHOT, LedgerUnavailable, "locked"),
+        (sqlite3.SQLITE_LOCKED, LedgerUnavailable, "locked"),
+        (sqlite3.SQLITE_LOCKED_SHAREDCACHE, LedgerUnavailable, "locked"),
+        (sqlite3.SQLITE_FULL, LedgerUnwritable, "disk"),
+        (sqlite3.SQLITE_IOERR, LedgerUnwritable, "disk"),
+        (sqlite3.SQLITE_IOERR_WRITE, LedgerUnwritable, "disk"),
+        (sqlite3.SQLITE_READONLY, LedgerUnwritable, "disk"),
+        (sqlite3.SQLITE_NOTADB, NotALedger, "foreign"),
+        (sqlite3.SQLITE_CORRUPT, LedgerDamaged, "storage"),
+        (sqlite3.SQLITE_ERROR, LedgerDamaged, "storage"),
+        (sqlite3.SQLITE_CANTOPEN, LedgerDamaged, "storage"),
+        (0, LedgerDamaged, "storage"),
+    ],
+)
+def test_a_failure_has_its_kind_and_the_name_of_the_file(
+    folder: Path, code: int, kind: type[LedgerError], reason: str
+) -> None:
+    found = backup._failed(sqlite_error(code), folder / "ward.ledger")
+    assert type(found) is kind and found.reason == reason
+    assert repr(str(folder / "ward.ledger")) in str(found) and "nothing was changed" in str(found)
+
+
+# --- the file beside ---
+
+
+def test_a_part_is_its_owners_and_gone_afterwards_with_its_logs(folder: Path) -> None:
+    path = folder / "ward.ledger"
+    with backup._part(path, "ledger") as part:
+        assert part.parent == folder and part.read_bytes() == b""
+        assert re.fullmatch(rf"\.takifugu-{os.getpid()}-[0-9a-f]{{8}}\.part", part.name)
+        assert part.stat().st_mode & 0o777 == 0o600
+        for end in ("-wal", "-shm"):
+            part.with_name(part.name + end).touch()
+    assert not list(folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (OSError(28, "No space left on device"), InvalidFile),
+        (sqlite_error(sqlite3.SQLITE_FULL), LedgerUnwritable),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), LedgerDamaged),
+    ],
+)
+def test_what_goes_wrong_with_a_part_is_told_of_the_file_it_is_for(
+    folder: Path, error: Exception, kind: type[Exception]
+) -> None:
+    with pytest.raises(kind) as told, backup._part(folder / "ward.ledger", "ledger"):
+        raise error
+    assert str(folder / "ward.ledger") in str(told.value) and ".part" not in str(told.value)
+    assert not list(folder.iterdir())
+
+
+def test_an_error_of_the_disk_is_told_in_its_words(folder: Path) -> None:
+    for error, words in (
+        (OSError(28, "No space left on device"), "no space left on device"),
+        (OSError("no number"), "cannot be written"),
+    ):
+        with (
+            raises(InvalidFile, field="backup", reason="unwritable") as told,
+            backup._part(folder / "copy", "backup"),
+        ):
+            raise error
+        assert told.value.given == f"{folder / 'copy'}: {words}"
+
+
+def test_a_copy_is_never_open_to_others_and_every_handle_is_closed(
+    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left, modes = list[int](), list[int]()
+    open_, close = os.open, os.close
+
+    def opened(place: Any, flags: int, mode: int = 0o777) -> int:
+        left.append(open_(place, flags, mode))
+        modes.extend([mode] if flags & os.O_CREAT else [])
+        return left[-1]
+
+    def closed(handle: int) -> None:
+        left.remove(handle)
+        close(handle)
+
+    with open_ledger(path) as ledger, monkeypatch.context() as patch:
+        patch.setattr(os, "open", opened)
+        patch.setattr(os, "close", closed)
+        ledger.backup(folder / "another")
+        assert not left and modes == [0o600]
+
+
+def test_a_backup_is_one_file_without_a_log(path: Path, folder: Path) -> None:
+    """Bytes 18 and 19 say how a file is written: 1 for one that has no log beside it."""
+    assert (folder / "backup").read_bytes()[18:20] == b"\x01\x01"
+    with open_ledger(path) as ledger:
+        assert path.read_bytes()[18:20] == b"\x02\x02"  # a ledger in use has one
+        ledger.backup(folder / "another")
+    assert (folder / "another").read_bytes()[18:20] == b"\x01\x01"
+    restore_ledger(folder / "another", path)
+    assert path.read_bytes()[18:20] == b"\x01\x01"  # until it is opened
+
+
+# --- what is no backup ---
+
+
+def test_the_file_of_a_copy_is_checked_as_well_as_its_events(path: Path, folder: Path) -> None:
+    """An index that lacks a row would hide an event, and no event tells of it."""
+    with closing(sqlite3.connect(folder / "backup", isolation_level=None)) as raw:
+        name, sql = raw.execute(
+            "SELECT name, sql FROM sqlite_master WHERE name = 'takifugu_events_of'"
+        ).fetchone()
+        raw.execute("PRAGMA writable_schema=ON")
+        raw.execute(
+            "UPDATE sqlite_master SET sql = ? WHERE name = ?", (f"{sql} WHERE seq > 2", name)
+        )
+    with closing(sqlite3.connect(folder / "backup", isolation_level=None)) as raw:
+        assert raw.execute("PRAGMA integrity_check").fetchone() != ("ok",)
+    before = path.read_bytes()
+    with raises(LedgerDamaged, reason="unsound copy") as told:
+        restore_ledger(folder / "backup", path)
+    assert "the file is damaged" in str(told.value) and path.read_bytes() == before
+
+
+def test_a_database_of_something_else_is_not_made_a_ledger(path: Path, folder: Path) -> None:
+    (folder / "empty").touch()
+    with closing(sqlite3.connect(folder / "foreign")) as raw, raw:
+        raw.execute("CREATE TABLE notes (text TEXT)")
+    before = path.read_bytes()
+    for name in ("empty", "foreign"):
+        with pytest.raises(NotALedger):
+            restore_ledger(folder / name, path)
+    assert path.read_bytes() == before
+
+
+def test_a_folder_and_the_ledger_itself_are_no_backup(path: Path, folder: Path) -> None:
+    (folder / "sub").mkdir()
+    with raises(InvalidFile, field="backup", given=f"{folder / 'sub'} is not a file"):
+        restore_ledger(folder / "sub", path)
+    (folder / "link").symlink_to(path)
+    for name in ("ward.ledger", "link"):
+        with raises(InvalidFile, field="backup", given="is the ledger itself"):
+            restore_ledger(folder / name, path)
+
+
+# --- logs of a ledger that is gone ---
+
+
+@pytest.mark.parametrize("end", ["-wal", "-journal"])
+def test_a_log_that_lies_there_is_not_read_into_a_copy(path: Path, folder: Path, end: str) -> None:
+    path.unlink()
+    log = folder / f"ward.ledger{end}"
+    log.write_bytes(b"log")
+    with raises(LedgerConflict, reason="log") as told:
+        restore_ledger(folder / "backup", path)
+    assert repr(str(log)) in str(told.value)
+    assert log.read_bytes() == b"log" and not path.exists()
+    log.write_bytes(b"")  # it holds nothing
+    assert restore_ledger(folder / "backup", path).events == 3
+
+
+def test_a_log_beside_an_empty_file_is_one_of_a_ledger_that_is_gone(
+    path: Path, folder: Path
+) -> None:
+    path.write_bytes(b"")
+    (folder / "ward.ledger-journal").write_bytes(b"log")
+    with raises(LedgerConflict, reason="log"):
+        restore_ledger(folder / "backup", path)
+    assert path.read_bytes() == b""
+
+
+# --- in the place of a ledger ---
+
+
+def test_a_copy_of_another_ledger_takes_nobodys_place(path: Path, folder: Path) -> None:
+    with open_ledger(folder / "other.ledger") as other:
+        other.backup(folder / "other")
+    for lossy in (False, True):
+        with raises(LedgerConflict, reason="another ledger") as told:
+            restore_ledger(folder / "other", path, lossy=lossy)
+        assert repr(str(path)) in str(told.value)
+        with open_ledger(path) as ledger:
+            assert ledger.head().seq == 3 and ledger.verify().sound
+
+
+def test_a_copy_that_is_newer_takes_the_place_of_an_older_ledger(path: Path, folder: Path) -> None:
+    """Nothing is lacking: no terms are looked at, and the witness stays as it is."""
+    shutil.copy(path, folder / "older")
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 4, delta="1e-6")
+        ledger.backup(folder / "newer")
+        head = ledger.head()
+    shutil.copy(folder / "older", path)
+    ways: list[dict[str, Any]] = [{}, {"witness": False}, {"lossy": True, "terms": LossTerms()}]
+    for how in ways:
+        shutil.copy(folder / "older", path)
+        assert restore_ledger(folder / "newer", path, **how).head == head
+        with open_ledger(path) as ledger:
+            assert ledger.head() == head == ledger.verify().witness
+
+
+def test_without_a_witness_an_older_copy_is_known_by_the_ledger_in_its_place(
+    path: Path, folder: Path
+) -> None:
+    with open_ledger(path) as ledger:
+        ledger.charge(charge("0.5"), DOUBLING)
+    with raises(LedgerSetBack, reason="older", event=4) as told:
+        restore_ledger(folder / "backup", path, witness=False)
+    assert "the ledger ends at event 4, which it lacks" in str(told.value)
+    with raises(LedgerSetBack, reason="no witness", event=4) as told:
+        restore_ledger(folder / "backup", path, witness=False, lossy=True)
+    assert "lacks event 4 of the ledger" in str(told.value)
+    with raises(LedgerSetBack, reason="older", event=4) as told:
+        restore_ledger(folder / "backup", path)
+    assert "its witness has seen event 4, which it lacks" in str(told.value)
+    assert restore_ledger(folder / "backup", path, lossy=True).events == 3
+
+
+def test_a_copy_older_than_two_histories_leaves_what_was_noted(path: Path, folder: Path) -> None:
+    """It lacks the end of the ledger in place, and what the witness has seen of another one."""
+    shutil.copy(path, folder / "older")
+    with open_ledger(path) as ledger:
+        ledger.charge(charge("0.125"), DOUBLING)
+        noted = ledger.head()
+    shutil.copy(folder / "older", path)
+    with open_ledger(path, witness=False) as ledger:
+        ledger.charge(charge("0.25"), DOUBLING)
+        ledger.charge(charge("0.25"), DOUBLING)
+    restore_ledger(folder / "backup", path, lossy=True)
+    with raises(LedgerSetBack, reason="older", event=noted.seq):
+        open_ledger(path)
+    with open_ledger(path, inspect=True) as ledger:
+        assert ledger.verify().witness == noted and ledger.head().seq == 3
+
+
+@pytest.mark.parametrize("charges", [1, 3])
+def test_what_is_noted_of_two_histories_follows_both(
+    path: Path, folder: Path, charges: int
+) -> None:
+    """The copy is the one that the witness has seen; the ledger in place went on from before it."""
+    shutil.copy(path, folder / "older")
+    with open_ledger(path) as ledger:
+        ledger.charge(charge("0.125"), DOUBLING)
+        ledger.backup(folder / "newer")
+        noted = ledger.head()
+    shutil.copy(folder / "older", path)
+    with open_ledger(path, witness=False) as ledger:
+        for _ in range(charges):
+            ledger.charge(charge("0.0625"), DOUBLING)
+        ends = ledger.head()
+    restore_ledger(folder / "newer", path, lossy=True)
+    both = hashlib.sha256(f"{ends.hash}\n{noted.hash}".encode()).hexdigest()
+    with open_ledger(path, inspect=True) as ledger:
+        assert ledger.verify().witness == Anchor(max(ends.seq, noted.seq + 1), both)
+        assert ledger.head() == noted
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_the_end_of_the_ledger_in_place_is_noted_as_seen_before_it_is_lost(
+    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, lost: bool
+) -> None:
+    with open_ledger(path) as ledger:
+        before = ledger.head()
+    with open_ledger(path, witness=False) as ledger:
+        ledger.charge(charge("0.25"), DOUBLING)
+        ends = ledger.head()
+        (first, *_) = ledger.history()
+    notes: list[tuple[Any, ...]] = []
+    record = FileWitness.record
+
+    def noted(self: FileWitness, *given: Any) -> Anchor | None:
+        notes.append(given)
+        return record(self, *given)
+
+    monkeypatch.setattr(FileWitness, "record", noted)
+    monkeypatch.setattr(FileWitness, "read", lambda *_: None) if lost else None
+    if lost:
+        with raises(LedgerUnavailable, reason="in use"):  # somebody has recorded an event since
+            restore_ledger(folder / "backup", path, lossy=True)
+    else:
+        restore_ledger(folder / "backup", path, lossy=True)
+    assert notes == [(first.body["ledger"], ends, None if lost else before)]
+
+
+def test_two_histories_are_noted_as_neither_of_them() -> None:
+    ends, noted = Anchor(9, "a" * 64), Anchor(4, "b" * 64)
+    both = hashlib.sha256(f"{'a' * 64}\n{'b' * 64}".encode()).hexdigest()
+    assert backup._both(ends, noted) == Anchor(9, both)
+    assert backup._both(Anchor(4, "a" * 64), noted) == Anchor(5, both)
+    assert backup._both(Anchor(5, "a" * 64), noted) == Anchor(5, both)
+    assert backup._both(Anchor(2, "a" * 64), noted) == Anchor(5, both)
+
+
+def test_whether_a_file_has_an_event_is_told_by_its_number_and_hash(path: Path) -> None:
+    with open_ledger(path, read_only=True) as ledger:
+        known = [Anchor(event.seq, event.hash) for event in ledger.history()]
+    with closing(sqlite3.connect(path)) as raw:
+        for event in known:
+            assert backup._has(raw, event) is backup._has_copy(path, event) is True
+            for other in (Anchor(event.seq, "f" * 64), Anchor(event.seq + 1, event.hash)):
+                assert backup._has(raw, other) is backup._has_copy(path, other) is False
+        assert not backup._has_copy(path, None)
+
+
+def test_how_long_others_are_waited_for_is_passed_on(
+    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[tuple[str, Any]] = []
+    connect: Callable[..., sqlite3.Connection] = sqlite3.connect
+
+    def connected(address: str, **how: Any) -> sqlite3.Connection:
+        waits.append((address.rpartition("/")[2], how.get("timeout")))
+        return connect(address, **how)
+
+    made: list[tuple[str, bool, float]] = []
+
+    class Noted(Store):
+        """Notes how it is made."""
+
+        def __init__(self, where: str | Path, *, read_only: bool, wait: float) -> None:
+            super().__init__(where, read_only=read_only, wait=wait)
+            made.append((Path(self.name).name, read_only, wait))
+
+    monkeypatch.setattr(backup, "Store", Noted)
+    monkeypatch.setattr(sqlite3, "connect", connected)
+    restore_ledger(folder / "backup", path, wait=1.5)
+    assert made[0] == ("ward.ledger", True, 1.5)
+    assert ("backup?mode=ro", 10.0) in waits and ("ward.ledger?mode=rw", 1.5) in waits
