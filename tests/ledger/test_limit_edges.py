@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from takifugu._rounding import float_down, float_up
-from takifugu.costs import NOTHING, Cost
+from takifugu.costs import NOTHING, Cost, Matrix
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger.accounts import limits as module
 from takifugu.ledger.accounts.account import Book
@@ -225,6 +225,7 @@ def largest(admits: Filter, spent: Frontier, unit: Cost, beside: Frontier) -> Fr
         ((counted(home="2"),), count("0.5", "home"), ()),
         ((counted(home="2.5"),), count("0.5", "work"), ()),
         ((nested(10, "0.1"),), count("0.5", "home"), ()),  # sets that all tell home apart
+        ((nested(10, "0.1"),), count("2", "home"), ()),
         ((nested(40, "1/60"), Total(Fraction(1))), count("0.3", "home", "l0"), ()),
     ],
 )
@@ -356,3 +357,29 @@ def test_an_epsilon_fits_as_far_as_costs_read_together_admit_it() -> None:
     assert limit.room((Total(), much), Pure(7)) == limit.room((much,), Pure(7))
     found = limit.room((counted(home="1"),), Pure(7))
     assert 4 * third - Fraction(1, 2**40) < found <= 4 * third
+
+
+def test_a_filter_is_asked_for_the_least_room_and_up_to_all_that_is_allowed() -> None:
+    limit = Limit(Blind(), Fraction(12), NO_DELTA)  # allows 2, and can read no cost
+    half, more = Total(Fraction(1, 2)), Total(Fraction(3, 2))
+    for spent in ((half, more), (more, half)):
+        assert limit.room(spent, count("1", "home")) == Fraction(1, 2)
+    both = Metric(count("1", "home").cost + count("1", "ward").cost)  # 2 at most, of any labels
+    assert limit.room((counted(work="0.125"),), both) == 1
+    nothing = Metric(Cost.of({Matrix(["home", "ward"], [[0, 0], [0, 0]]): 1}))
+    assert limit.room((half,), nothing) == 0  # no factor of it can be told by its ε
+
+
+def test_beside_a_delta_of_others_values_are_not_asked_for() -> None:
+    translation = Noted()
+    limit = Limit(translation, Fraction(12), Fraction(1, 100))
+    mixed = Total(Fraction(1), Fraction(1, 10**7))
+    for spent, beside in ((mixed, counted(ward="0.5")), (counted(ward="0.5"), mixed)):
+        assert limit.room((spent,), count("1", "home"), (beside,)) > 0
+    assert not translation.asked
+
+
+def test_a_new_limit_admits_nothing_at_all_and_what_it_allows_is_not_lowered() -> None:
+    limit = Limit(DOUBLING, Fraction(1, 3), NO_DELTA)
+    assert limit.decided(()) is True
+    assert limit.allowed == Fraction(float_down(Fraction(1, 3))) / 2

@@ -38,6 +38,7 @@ def total(epsilon: str = "0", delta: str = "0", rho: str = "0", **counts: str) -
         ((total("1/3"),), "1/3 0 0"),
         ((total("1/3", "1/7"),), "1/3 1/7 0"),
         ((total("1/3", "0", "2"),), "1/3 0 2"),
+        ((total("1/3", "1/2", "1/2"),), "1/3 1/2 1/2"),
         ((total("0", "1/7", "2"), total("5")), "0 1/7 2;5 0 0"),
         ((total("3", home="1/2"),), '3 0 0 [["1/2",["member",["home"]]]]'),
         (
@@ -93,6 +94,26 @@ def test_what_is_no_total_is_not_read(text: str) -> None:
 
 
 # --- which are the worst ---
+
+
+def test_every_version_rounds_and_joins_alike() -> None:
+    """Stored totals are compared with a replay: these sizes are part of what is stored."""
+    kept, long = Fraction(1, 2**1199), Fraction(1, 2**1200)
+    assert frontier.bounded(kept) == kept
+    assert frontier.bounded(long) == Fraction(1, 2**1150)
+    labels = [total(**{f"l{place}": "1"}) for place in range(9)]
+    assert len(worst(labels[:8])) == len(worst(labels)) == 8
+    assert len(worst([*labels[:8], total("1/2")])) == 8  # one without costs among them
+    steps = [total(str(place), str(9 - place)) for place in range(9)]
+    assert len(worst(steps[:8])) == 8 and worst(steps) == (total("8", "9"),)
+    assert worst([total("1", "1/4"), total("2", "1/4"), total("2", "1/2")]) == (total("2", "1/2"),)
+
+
+def test_the_same_costs_dominate_with_no_less_of_all_else() -> None:
+    same = total("1", "1/8", "1/4", home="1")
+    assert dominates(same, same)
+    more = Total(Fraction(2), same.delta, same.rho, same.costs)
+    assert dominates(more, same) and not dominates(same, more)
 
 
 def test_the_worst_stand_in_one_order_whatever_came_first() -> None:

@@ -1,7 +1,8 @@
 """What a ledger shows, row by row: readings, stretches, positions, pages, problems and exports."""
 
 import json
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -213,8 +214,6 @@ def test_a_copy_that_was_set_back_is_told_first_and_in_the_same_words(folder: Pa
 
 
 def test_other_problems_follow_that_of_the_witness(folder: Path) -> None:
-    import sqlite3
-
     path = copied_ledger(folder)
     set_back(path)
     with sqlite3.connect(path) as raw:
@@ -272,3 +271,43 @@ def test_a_ledger_that_nobody_guards_is_verified_by_its_own_chain(kept: Ledger) 
     kept._store.guard = None
     report = kept.verify()
     assert report.sound and report.witness is None and report.events == 12
+
+
+SHOWS: dict[str, Callable[[Ledger], object]] = {
+    "history": lambda ledger: list(ledger.history()),
+    "the last": lambda ledger: list(ledger.history(last=1)),
+    "history of answers": lambda ledger: list(ledger.history(kind="answer")),
+    "events": lambda ledger: ledger.events(),
+    "events of kinds": lambda ledger: ledger.events(kind=("charge", "answer")),
+    "answers": lambda ledger: ledger.events(kind="answer"),
+    "event": lambda ledger: ledger.event(9),
+    "stored": lambda ledger: ledger.stored(0, 1),
+    "export": lambda ledger: ledger.export(Path(ledger.name).with_name("export")),
+}
+SHOWS_NONE: dict[str, Callable[[Ledger], object]] = {
+    "history of charges": lambda ledger: list(ledger.history(kind="charge")),
+    "the last charge": lambda ledger: list(ledger.history(kind="charge", last=1)),
+    "charges": lambda ledger: ledger.events(kind="charge"),
+    "charges and reuses": lambda ledger: ledger.events(kind=("charge", "reuse")),
+    "event": lambda ledger: ledger.event(2),
+    "answered": lambda ledger: ledger.answered([4]),
+}
+
+
+def test_only_what_shows_answers_is_refused_where_an_older_copy_was_put_back(
+    kept: Ledger, folder: Path
+) -> None:
+    """Answers are a matter of the witness; that something was charged may be read all the same."""
+    before = kept.head()
+    kept.charge(charge("0.125", analyst="ana"), DOUBLING)
+    with sqlite3.connect(folder / "ward.ledger") as raw:  # as a snapshot of the disk would
+        raw.execute("DELETE FROM takifugu_events WHERE seq > ?", (before.seq,))
+        raw.execute("UPDATE takifugu_head SET seq = ?, hash = ?", (before.seq, before.hash))
+    raw.close()
+    for show in SHOWS.values():
+        with raises(LedgerSetBack, reason="older", event=13):
+            show(kept)
+    assert not (folder / "export").exists()
+    for show in SHOWS_NONE.values():
+        assert show(kept)
+    assert kept.head() == before
