@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from takifugu._rounding import float_up
-from takifugu.costs import NOTHING, Cost
+from takifugu._rounding import float_down, float_up
+from takifugu.costs import NOTHING, Cost, Matrix
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger.accounts import limits as module
 from takifugu.ledger.accounts.account import Book
@@ -26,6 +26,15 @@ def counted(**sizes: str) -> Total:
     found = Total()
     for label, size in sizes.items():
         found = found.plus(count(size, label))
+    return found
+
+
+def nested(many: int, size: str) -> Total:
+    """A total of counts of sets, each of which holds the one before it."""
+    labels, found = ["home"], Total()
+    for place in range(many):
+        labels.append(f"l{place}")
+        found = found.plus(count(size, *labels))
     return found
 
 
@@ -215,6 +224,9 @@ def largest(admits: Filter, spent: Frontier, unit: Cost, beside: Frontier) -> Fr
         ((counted(home="0.3"),), count("0.5", "work"), (counted(ward="2.1"),)),
         ((counted(home="2"),), count("0.5", "home"), ()),
         ((counted(home="2.5"),), count("0.5", "work"), ()),
+        ((nested(10, "0.1"),), count("0.5", "home"), ()),  # sets that all tell home apart
+        ((nested(10, "0.1"),), count("2", "home"), ()),
+        ((nested(40, "1/60"), Total(Fraction(1))), count("0.3", "home", "l0"), ()),
     ],
 )
 def test_the_factor_of_a_cost_by_its_epsilon_is_the_largest_that_fits(
@@ -281,3 +293,93 @@ def test_a_translation_that_says_less_than_nothing_is_broken() -> None:
     with raises(UnsoundRequest, reason="broken translation"):
         Limit(Below(), Fraction(1), NO_DELTA)
     assert Limit(DOUBLING, Fraction(1), NO_DELTA).room((Total(),), Pure(1)) == Fraction(1, 2)
+
+
+class Noted(Places):
+    """Notes what it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[object, ...]] = []
+
+    def to_cost(
+        self,
+        unit: Cost,
+        pufferfish: float,
+        *,
+        spent: Sequence[Cost] = (NOTHING,),
+        beside: Sequence[Cost] = (),
+    ) -> Fraction:
+        """As before."""
+        self.asked.append((unit, pufferfish, tuple(spent), tuple(beside)))
+        return super().to_cost(unit, pufferfish, spent=spent, beside=beside)
+
+
+def test_a_translation_is_asked_with_all_that_was_lost_and_is_not_less() -> None:
+    """What others lost is left out only where what is read has lost no less."""
+    translation = Noted()
+    limit = Limit(translation, Fraction("35/3"), NO_DELTA)
+    spent = (counted(home="0.5"), Total(Fraction(1, 8)).plus(count("0.25", "ward")))
+    less, more, other = counted(home="0.25"), counted(home="0.75"), counted(work="0.2")
+    unit = count("2", "ward")
+    found = limit.room(spent, unit, (less, more, other))
+    target = float_down(Fraction("35/3"))
+    costs = tuple(one.cost for one in spent)
+    assert translation.asked == [(unit.cost, target, costs, (more.cost, other.cost))]
+    assert limit.admits(after(spent, Metric(unit.cost * found), (less, more, other)))
+    above = Metric(unit.cost * (found + Fraction(1, 2**20)))
+    assert not limit.admits(after(spent, above, (less, more, other)))
+
+
+@pytest.mark.parametrize(
+    ("spent", "unit"),
+    [
+        (Total(), Metric(Cost.any(2))),  # an ε needs no values
+        (Total(Fraction(1), Fraction(1, 10**7)), count("1", "home")),  # nor do they help beside δ
+        (Total(rho=Fraction(1, 1000)), count("1", "home")),
+        (Total(), Metric(NOTHING)),
+    ],
+)
+def test_a_translation_is_not_asked_where_values_say_no_more(spent: Total, unit: Metric) -> None:
+    translation = Noted()
+    limit = Limit(translation, Fraction(12), Fraction(1, 100))
+    found = limit.room((spent,), unit)
+    assert not translation.asked and found > 0
+    limit.room((Total(),), Metric(Cost.any(2)), (counted(home="1"),))
+    assert len(translation.asked) == 1
+
+
+def test_an_epsilon_fits_as_far_as_costs_read_together_admit_it() -> None:
+    limit = Limit(KNOWN, Fraction(12), NO_DELTA)  # allows ε = 2
+    much = counted(home="2.5")  # means 10 of 12, and 2.5 as an ε
+    third = Fraction(1, 3)
+    assert third - Fraction(1, 2**40) < limit.room((much,), Pure(7)) <= third
+    assert limit.room((Total(),), Pure(7), (much,)) == 1
+    assert limit.room((Total(), much), Pure(7)) == limit.room((much,), Pure(7))
+    found = limit.room((counted(home="1"),), Pure(7))
+    assert 4 * third - Fraction(1, 2**40) < found <= 4 * third
+
+
+def test_a_filter_is_asked_for_the_least_room_and_up_to_all_that_is_allowed() -> None:
+    limit = Limit(Blind(), Fraction(12), NO_DELTA)  # allows 2, and can read no cost
+    half, more = Total(Fraction(1, 2)), Total(Fraction(3, 2))
+    for spent in ((half, more), (more, half)):
+        assert limit.room(spent, count("1", "home")) == Fraction(1, 2)
+    both = Metric(count("1", "home").cost + count("1", "ward").cost)  # 2 at most, of any labels
+    assert limit.room((counted(work="0.125"),), both) == 1
+    nothing = Metric(Cost.of({Matrix(["home", "ward"], [[0, 0], [0, 0]]): 1}))
+    assert limit.room((half,), nothing) == 0  # no factor of it can be told by its ε
+
+
+def test_beside_a_delta_of_others_values_are_not_asked_for() -> None:
+    translation = Noted()
+    limit = Limit(translation, Fraction(12), Fraction(1, 100))
+    mixed = Total(Fraction(1), Fraction(1, 10**7))
+    for spent, beside in ((mixed, counted(ward="0.5")), (counted(ward="0.5"), mixed)):
+        assert limit.room((spent,), count("1", "home"), (beside,)) > 0
+    assert not translation.asked
+
+
+def test_a_new_limit_admits_nothing_at_all_and_what_it_allows_is_not_lowered() -> None:
+    limit = Limit(DOUBLING, Fraction(1, 3), NO_DELTA)
+    assert limit.decided(()) is True
+    assert limit.allowed == Fraction(float_down(Fraction(1, 3))) / 2
