@@ -16,7 +16,7 @@ from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.accepted_terms import after
 from takifugu.ledger.events.event_chain import Event, Head
 from takifugu.ledger.storage.digest_tree import EMPTY
-from takifugu.ledger.storage.statement import transaction_state
+from takifugu.ledger.storage.statement import Statement, transaction_state
 from tests.contracts.ledger import tamper
 from tests.contracts.ledger_people import rewritten
 from tests.ledger.charges import DOUBLING, charge
@@ -85,6 +85,20 @@ def test_only_who_writes_locks_the_head() -> None:
     assert chain._LOCKED.text(POSTGRESQL) == f"{plain} FOR UPDATE"
 
 
+def test_the_head_is_read_once_and_again_to_be_locked(
+    kept: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, seq in (("_LAST", 8), ("_LOCKED", 9)):
+        read = Statement(f"SELECT {seq} AS seq, '{name}' AS hash, 'noon' AS at")
+        monkeypatch.setattr(chain, name, read)
+    with kept._store.unguarded() as connection:
+        first = chain.head(connection)
+        assert first == Head(8, "_LAST", "noon") and chain.head(connection) is first
+        locked = chain.head(connection, lock=True)
+        assert locked == Head(9, "_LOCKED", "noon")
+        assert chain.head(connection) is chain.head(connection, lock=True) is locked
+
+
 def test_the_head_after_an_event_has_the_latest_time() -> None:
     event = Event(5, "policy", NOON, "hash", {})
     earlier, later = "2027-01-01T11:00:00+00:00", "2027-01-01T13:00:00+00:00"
@@ -100,8 +114,10 @@ def test_digests_of_events_are_remembered_and_many_are_forgotten(
     monkeypatch.setattr(chain, "_ROOTS", known)
     made = [kept.set_budget("ward", size) for size in (3, 4)]
     assert known == {event.hash: event.body["totals"] for event in made}
-    known |= {str(place): "" for place in range(1000)}
-    last = kept.set_budget("ward", 5)
+    known |= {str(place): "" for place in range(998)}
+    kept.set_budget("ward", 5)
+    assert len(known) == 1001
+    last = kept.set_budget("ward", 6)
     assert known == {last.hash: last.body["totals"]}
 
 

@@ -87,6 +87,16 @@ def test_every_naming_that_was_written_down_is_found_again(kept: Ledger) -> None
     assert named(kept, MOVED) is None and named(kept, CELLS, "town") is None
 
 
+def test_charges_that_do_not_name_their_cells_are_not_the_first(kept: Ledger) -> None:
+    kept.charge(charge("0.25"), DOUBLING)
+
+    def earlier(body: dict[str, Any]) -> None:
+        body.pop("cells", None)  # as an earlier version wrote it
+
+    rewritten(kept.name, earlier)
+    assert compared(kept, CELLS) == (False, ())
+
+
 def test_where_the_earlier_naming_is_not_written_down_every_part_is_told(
     kept: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 
 from takifugu.errors import ApprovalRefused, InvalidCharge, LedgerConflict, LedgerDamaged
-from takifugu.ledger import Anchor, Answer, Ledger, Receipt, open_ledger
+from takifugu.ledger import (
+    Anchor,
+    Answer,
+    Ledger,
+    Receipt,
+    accept_loss,
+    open_ledger,
+    restore_ledger,
+)
 from takifugu.ledger.accounts.frontier import ZERO
 from takifugu.ledger.events import accepted_terms, approved_requests, stored_answers
 from takifugu.ledger.events import event_chain as chain
@@ -113,6 +121,23 @@ def test_a_policy_beside_a_clock_that_went_back_leaves_the_latest_time(folder: P
         ledger.set_budget("ward", 2)
         behind = [event.body.get("clock_behind") for event in ledger.history()]
     assert behind == [None, None, "3:00:00", "3:00:00", "2:00:00"]
+
+
+def test_a_policy_after_a_loss_of_history_is_accepted_at_an_infinite_loss(folder: Path) -> None:
+    """What the lost charges were made under is not known, and no prior translates them."""
+    path, copy = folder / "a.ledger", folder / "copy"
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 1)
+        ledger.backup(copy)
+        ledger.charge(charge("0.25"), DOUBLING)
+    path.unlink()
+    restore_ledger(copy, path, lossy=True)
+    accept_loss(path, translations={"ward": DOUBLING})
+    with open_ledger(path) as ledger:
+        ledger.enter_policy("ward", OLD, {})
+        accepted = list(ledger.history("ward"))[-1].body
+    told = [accepted[name] for name in ("kind", "budget", "spent_before", "spent_after")]
+    assert told == ["accepted", "1", None, "infinity"]
 
 
 def test_a_review_is_told_whole(kept: Ledger) -> None:

@@ -167,6 +167,12 @@ def test_whole_numbers_may_be_written_without_a_denominator(text: str, value: An
     assert read_fraction(text) == value
 
 
+@pytest.mark.parametrize("text", ["", "x", "another", "1/x", "x/1", "1/2/3", "0.5"])
+def test_a_text_that_is_no_rational_is_not_read_as_one(text: str) -> None:
+    with pytest.raises(ValueError, match="invalid literal"):
+        read_fraction(text)
+
+
 # --- text ---
 
 
