@@ -165,7 +165,7 @@ def append(
     _ADD.run(connection, {"seq": seq, "hash": hash_, "body": text, **row})
     at = max(latest, now).isoformat()
     _MOVE.run(connection, {"seq": seq, "hash": hash_, "at": at})
-    work.head, work.appended = Head(seq, hash_, at), True
+    work.head = Head(seq, hash_, at)
     return Event(seq, kind, now, hash_, body)
 
 

@@ -31,7 +31,6 @@ class TransactionState:
         head: The end of the chain, once it was read.
         locked: Whether nobody else can add to it.
         tree: The digests of accounts and segments, once they were checked against the last event.
-        appended: Whether an event was written.
         seen: What the witness had recorded when the transaction began.
         unwitnessed: Whether there is no witness: events then record that.
         shown: The latest event that was read to be shown to somebody; 0 if none was.
@@ -41,7 +40,6 @@ class TransactionState:
     head: Any = None
     locked: bool = False
     tree: "Tree | None" = None
-    appended: bool = False
     seen: Any = None
     unwitnessed: bool = False
     shown: int = 0

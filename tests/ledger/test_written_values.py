@@ -1,0 +1,303 @@
+"""What a ledger writes of a charge, whole, and the last value that it takes or refuses."""
+
+import hashlib
+import json
+import math
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from takifugu.errors import InvalidCharge
+from takifugu.ledger import Anchor, Cells, Charge, Groups, Receipt, Window
+from takifugu.ledger.canonical_text import (
+    canonical_json,
+    check_json,
+    check_name,
+    check_text,
+    folded,
+    read_fraction,
+    write_fraction,
+)
+from takifugu.ledger.charge_values import cost_of, loss_body, loss_of, query_identity
+from takifugu.ledger.entries_read import cell_names, groups_body, window_body
+from takifugu.losses import Approximate, Concentrated, Pure
+from tests.ledger.charges import charge, count
+from tests.raising import raises
+
+FULL = Charge(
+    dataset="ward",
+    query={"name": "stays", "by": ["floor"]},
+    mechanism={"kind": "laplace", "scale": 2.5},
+    loss=Approximate("1/3", "1e-6"),
+    data="the data",
+    prior="a prior",
+    secrets="some secrets",
+    translation="a translation",
+    cells=Cells.of({"entity": "person", "public": {"floor": [1, 2]}}),
+    window=Window(3, 8),
+    groups=Groups(["floor", "unit"], [(2, "b"), (1, None)]),
+    analyst="ana",
+    declared="so read",
+    rules={"about": "place"},
+    sources=("path k:1",),
+    key="the key",
+    approval=9,
+    request="r1",
+)
+CELLS_TEXT = '{"entity":"person","public":{"floor":[1,2]}}'
+
+
+def sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# --- charges ---
+
+
+def test_a_charge_is_written_whole() -> None:
+    body = FULL.body()
+    query = {"name": "stays", "by": ["floor"]}
+    decides = {
+        "dataset": "ward",
+        "query_fingerprint": sha('{"by":["floor"],"name":"stays"}'),
+        "data": "the data",
+        "mechanism": {"kind": "laplace", "scale": 2.5},
+        "loss": {"currency": "approximate", "epsilon": "1/3", "delta": "1/1000000"},
+        "window": {"unit": "step", "start": 3, "end": 8},
+        "groups": {"columns": ["floor", "unit"], "keys": [[1, None], [2, "b"]]},
+        "cells": sha(CELLS_TEXT),
+        "declared": "so read",
+    }
+    question = sha(json.dumps(decides, sort_keys=True, separators=(",", ":")))
+    assert body == {
+        **decides,
+        "analyst": "ana",
+        "query": query,
+        "prior": "a prior",
+        "secrets": "some secrets",
+        "translation": "a translation",
+        "key": "the key",
+        "question": question,
+        "rules": {"about": "place"},
+        "approval": 9,
+        "request": "r1",
+    }
+    assert query_identity(body) == question
+
+
+def test_a_charge_leaves_out_what_it_does_not_have() -> None:
+    whole = set(FULL.body())
+    assert whole - set(replace(FULL, rules=None).body()) == {"rules"}
+    assert whole - set(replace(FULL, request=None).body()) == {"request"}
+    assert whole - set(replace(FULL, approval=None).body()) == {"approval", "request"}
+    plain = charge("0.25")
+    assert (plain.analyst, plain.declared, plain.sources, plain.approval) == (None, "", (), None)
+    assert plain.body()["window"] is plain.body()["groups"] is None
+
+
+def test_cells_are_their_parts_in_one_text() -> None:
+    assert FULL.cells == Cells(CELLS_TEXT)
+    assert FULL.cells.parts == {"entity": "person", "public": {"floor": [1, 2]}}
+    assert FULL.cells.fingerprint == sha(CELLS_TEXT)
+    with raises(InvalidCharge, field="cells"):
+        replace(FULL, cells=CELLS_TEXT)  # type: ignore[arg-type]
+    with raises(InvalidCharge, field="cells", reason="infinite"):
+        Cells.of({"x": math.inf})
+
+
+def test_keys_and_marks_make_no_other_charge_and_marks_are_not_shown() -> None:
+    assert charge("0.25") == charge("0.25") and charge("0.25").key != charge("0.25").key
+    other = replace(FULL, sources=("path k:2",), key="another")
+    assert other == FULL and "k:2" not in repr(other) and "another" in repr(other)
+    assert replace(FULL, data="newer") != FULL
+
+
+def test_a_receipt_is_not_resumed_unless_it_says_so() -> None:
+    at = datetime(2027, 1, 1, tzinfo=UTC)
+    assert not Receipt(Anchor(3, "x"), "key", "ward", None, at, True).resumable
+
+
+# --- losses ---
+
+
+def test_losses_are_written_as_exact_rationals() -> None:
+    assert loss_body(Pure("0.125")) == {"currency": "pure", "epsilon": "1/8"}
+    assert loss_body(Concentrated("2/7")) == {"currency": "concentrated", "rho": "2/7"}
+    metric = loss_body(count("0.25", "home"))
+    assert metric["currency"] == "metric" and set(metric) == {"currency", "cost"}
+    assert cost_of(metric["cost"]) == count("0.25", "home").cost
+    with pytest.raises(ValueError, match="no such currency"):
+        loss_of({"currency": "gold", "epsilon": "1/8"})
+
+
+def test_a_cost_is_read_only_as_a_ledger_writes_it() -> None:
+    document = count("1/4", "home", "ward").cost.document()
+    assert cost_of(document).document() == document
+    text = json.dumps(document)
+    assert '"1/4"' in text and "2/8" not in text
+    with pytest.raises(ValueError, match="another way"):
+        cost_of(json.loads(text.replace('"1/4"', '"2/8"')))
+
+
+@pytest.mark.parametrize(
+    ("value", "fine"),
+    [
+        (Fraction(1, 2**1099), True),  # a denominator of 1100 bits
+        (Fraction(1, 2**1100), False),
+        (Fraction(2**64), True),
+        (2**64 + Fraction(1, 2**30), False),
+        (Fraction(0), True),
+    ],
+)
+def test_rationals_have_so_many_digits_and_no_more(value: Fraction, fine: bool) -> None:
+    if fine:
+        assert read_fraction(write_fraction(value, "loss")) == value
+    else:
+        with raises(InvalidCharge, field="loss", reason="digits"):
+            write_fraction(value, "loss")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("0", 0), ("5", 5), ("0/7", 0), ("6/4", Fraction(3, 2))]
+)
+def test_whole_numbers_may_be_written_without_a_denominator(text: str, value: Any) -> None:
+    assert read_fraction(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "x", "another", "1/x", "x/1", "1/2/3", "0.5"])
+def test_a_text_that_is_no_rational_is_not_read_as_one(text: str) -> None:
+    with pytest.raises(ValueError, match="invalid literal"):
+        read_fraction(text)
+
+
+# --- text ---
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("half \ud800", "text"),
+        (["a", ["b", "\udcff"]], "text"),
+        ({"\ud800": 1}, "text"),
+        ({"a": {"b": "\ud800"}}, "text"),
+        (math.nan, "infinite"),
+        ([1.5, -math.inf], "infinite"),
+        (("a", math.inf), "infinite"),
+        ({"a": {1: 2}}, "type"),
+        ({None: 2}, "type"),
+        ([b"bytes"], "type"),
+        (Fraction(1, 2), "type"),
+    ],
+)
+def test_what_json_cannot_hold_exactly_is_refused(value: Any, reason: str) -> None:
+    with raises(InvalidCharge, field="answer", reason=reason):
+        check_json(value, "answer")
+    with raises(InvalidCharge, field="query", reason=reason):
+        canonical_json(value, "query")
+
+
+def test_what_json_can_hold_has_one_text() -> None:
+    value = {"é": [None, True, 2**70, -0.5, 1e300], "a": {"z": (), "b": {}}, "": ""}
+    text = '{"":"","a":{"b":{},"z":[]},"\\u00e9":[null,true,1180591620717411303424,-0.5,1e+300]}'
+    assert canonical_json(value, "x") == text
+
+
+@pytest.mark.parametrize("value", [7, None, b"x", ["x"], "", "a\0b", "x" * 501])
+def test_what_is_no_name_is_refused(value: object) -> None:
+    with raises(InvalidCharge, field="dataset", reason="name"):
+        check_name(value, "dataset")
+
+
+def test_a_name_or_a_text_is_made_of_whole_characters() -> None:
+    for check in (check_name, check_text):
+        check("東京 é", "words")
+        with raises(InvalidCharge, field="words", reason="text"):
+            check("half \ud800", "words")
+
+
+@pytest.mark.parametrize(
+    ("value", "fine"),
+    [("", True), ("é" * 10_000, True), ("é" * 10_001, False), ("a\0b", False), (7, False)],
+)
+def test_a_text_has_up_to_ten_thousand_letters(value: object, fine: bool) -> None:
+    if fine:
+        check_text(value, "words")
+    else:
+        with raises(InvalidCharge, field="words", reason="name"):
+            check_text(value, "words")
+
+
+def test_what_eyes_overlook_is_left_out_of_a_name() -> None:
+    assert folded("  ÅSA\u200b \tZo\u00ad\u00cb ") == "\u00e5sazo\u00eb"
+    assert folded("e\u200b\u0301") == "\u00e9"  # composed once what is between is gone
+    assert folded("a-b_c.1") == "a-b_c.1"
+
+
+# --- entries ---
+
+
+def test_windows_are_written_in_ticks() -> None:
+    noon = datetime(1970, 1, 2, 12, 0, 0, 3, tzinfo=UTC)
+    ticks = 36 * 3600 * 10**6 + 3
+    assert window_body(Window(noon, None)) == {"unit": "instant", "start": ticks, "end": None}
+    days = Window(date(1, 1, 5), date(1, 1, 9))
+    assert window_body(days) == {"unit": "day", "start": 5, "end": 9}
+
+
+@pytest.mark.parametrize(
+    ("window", "given"),
+    [
+        ((date(2026, 1, 1), 3), "mixes days and steps"),
+        ((5, 5), "is [5, 5)"),
+        (("monday", None), "holds a str"),
+        ((None, 2**62), f"holds {2**62}"),
+    ],
+)
+def test_what_is_wrong_with_a_window_is_said(window: Any, given: str) -> None:
+    with raises(InvalidCharge, field="window") as caught:
+        Window(*window)
+    assert given in str(caught.value)
+
+
+def test_every_value_of_a_key_is_exact() -> None:
+    keys: list[Any] = [[1, None], ("x", True)]
+    fine = Groups(iter(["a", "b"]), iter(keys))
+    assert fine.columns == ("a", "b") and fine.keys == {(1, None), ("x", True)}
+    wrongs: list[tuple[Any, str]] = [
+        ((1, 0.5), "type"),
+        ((0.5, 1), "type"),
+        ((1, "\ud800"), "text"),
+    ]
+    for key, reason in wrongs:
+        with raises(InvalidCharge, field="groups", reason=reason):
+            Groups(["a", "b"], [(1, 2), key])
+    for columns, wrong in ((["a", ""], "name"), (["a", "b", "a"], "columns")):
+        with raises(InvalidCharge, field="groups", reason=wrong):
+            Groups(columns, [(1,) * len(columns)])
+    with raises(InvalidCharge, field="groups", reason="size") as caught:
+        Groups(["a", "b"], [(1,)])
+    assert "a key of 1 values" in str(caught.value) and "2 columns" in str(caught.value)
+
+
+def test_keys_are_written_in_the_order_of_their_text() -> None:
+    body = groups_body(Groups(["a"], [("b",), (10,), (9,), (None,), ("B",)]))
+    assert body == {"columns": ["a"], "keys": [["B"], ["b"], [10], [9], [None]]}
+
+
+def test_a_finer_key_lies_in_the_cell_of_its_coarser_part() -> None:
+    columns, keys = ["day", "floor", "unit"], [(3, 1, "b"), (4, "1", "a"), (5, 2, "b"), (6, 2, "b")]
+    assert cell_names(columns, keys, ("unit", "floor")) == (
+        '["a","1"]',
+        '["b","1"]',
+        '["b","2"]',
+    )
+    assert cell_names(columns, keys, ("floor",)) == ('["1"]', '["2"]')
+    assert cell_names(iter(columns), iter(keys), ("unit", "day", "floor")) is not None
+    assert cell_names(columns, keys, ("floor", "ward")) is None
+    assert cell_names(["a"], [("e\u0301",), ("\u00e9",), (True,), ("true",)], ("a",)) == (
+        '["\\u00e9"]',
+        '["true"]',
+    )
