@@ -224,7 +224,7 @@ def _descend(
                     best, top, base = found, n, d
                     level = best * (1 + CLOSER)
             budget -= states + rows[part] * wide
-            if best >= threshold or best == np.inf or budget < 0:
+            if best >= threshold or budget < 0:
                 return top, base, budget
             depth -= 1
             continue
@@ -359,7 +359,7 @@ def _climb(
         found = ratio(n, d)
         if found > best:
             top, base, best, where = n, d, found, k
-        if best >= threshold or best == np.inf:
+        if best >= threshold:
             break
         attempt += 1
     return top, base, where
@@ -459,8 +459,6 @@ def _prove(
             return top, base, BEATEN
         if budget < 0:
             return top, base, UNKNOWN
-        if best == np.inf:
-            break
     return top, base, PROVED
 
 
@@ -556,8 +554,6 @@ def _largest(
         found = ratio(top, base)
         if found >= threshold:
             verdict[pair] = BEATEN
-        elif found == np.inf:
-            verdict[pair] = PROVED
         else:
             top, base, verdict[pair] = prove(
                 cells,
