@@ -210,6 +210,9 @@ def test_odds_have_the_errors_of_both_sides(monkeypatch: pytest.MonkeyPatch) -> 
     masses, error = _masses(law, [(0, 1), (2,)])
     assert np.exp(masses[0]) == pytest.approx([0.25, 0.75])
     assert (error - 0.01) / LARGE == counted(2 * (8 + 4 * math.log(16)))
+    even = LogProduct(np.array([[math.log(0.5), math.log(0.5), -np.inf]]), 0.01)
+    _, least = _masses(even, [(0, 2), (1,)])
+    assert (least - 0.01) / LARGE == counted(2 * (8 + 4 * math.log(2)))
     keep, offset = grouped_walk()._offset(law, (((0, 1), (2,)), ((2,), (0, 1))))
     assert keep.all()
     for value, odds in zip(offset, (math.log(3), -math.log(3)), strict=True):

@@ -92,6 +92,24 @@ def test_a_narrow_window_is_a_density_times_its_width(
     assert found.error == pytest.approx(error, rel=1e-9)
 
 
+def test_the_bend_of_a_density_is_an_error_up_to_a_bound_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """At that bound itself the bend is left out of the logarithm, and in its error."""
+    width = 2.0**-10
+    start = 0.2048 - width / 2
+    middle = (start + (start + width)) / 2
+    assert middle * width / 2 == 1e-4
+    unit = 2.0**-30
+    monkeypatch.setattr(gaussian, "UNIT", unit)
+    found = gaussian._window(start, width, 0.0, 1.0)
+    log = math.log(width) - middle**2 / 2 - math.log(2 * math.pi) / 2
+    assert found.log == pytest.approx(log, abs=1e-12)
+    ends = 1 + start + (start + width)
+    own = 16 * unit * ends**2 + 64 * unit * (1 + middle**2 + 1e-4)
+    assert found.error == pytest.approx(width**2 / 8 + own + 1e-8 / 6, rel=1e-9)
+
+
 @pytest.mark.parametrize("given", [(1,), (1, 2), (1, 2, 3)])
 @pytest.mark.parametrize("off", [0.01, -0.01, 0.0])
 def test_a_poor_solve_widens_the_conditional_law(
