@@ -371,3 +371,65 @@ def test_no_law_of_a_hull_with_zeros_loses_more(seed: int) -> None:
                     one, other = given(law, weights[x]), given(law, weights[y])
                     worst = max(worst, loss_by_potentials(one, other, COST))
         assert worst <= found[x, y] + 1e-8 and found[x, y] <= worst * 1.05 + 2e-3
+
+
+def test_edges_are_told_by_their_own_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a vertex loses is known once, but a limit belongs to its edge."""
+    laws = np.array([[0.6, 0.0, 0.4], [0.0, 0.75, 0.25], [0.2, 0.3, 0.5], [0.4, 0.5, 0.1]])
+    weights = PARTLY[[0, 1, 3]]
+    search = search_of(StartHull(laws, laws > 0, 1), weights)
+    search.affordable = 0
+    asked, seen = list[_Cell](), list[Floats]()
+    at = _Search._at
+
+    def counted(self: _Search, rows: Floats) -> Floats:
+        seen.append(rows)
+        return at(self, rows)
+
+    def upper(_: _Search, cell: _Cell) -> Floats:
+        asked.append(cell)
+        return np.full((3, 3), len(asked) % 4) + np.eye(3) * len(asked)
+
+    monkeypatch.setattr(_Search, "_at", counted)
+    monkeypatch.setattr(_Search, "_upper", upper)
+    most = search.cells(np.full((3, 3), 9.0), 1e-3)
+    assert (most == np.where(np.eye(3) > 0, 8.0, 3.0)).all()
+    edges = [(a, b) for a in range(4) for b in range(a)]
+    assert len(asked) == len(edges) == 6 and len(seen) == 9  # the others are known
+    for cell, (a, b) in zip(asked, edges, strict=True):
+        (first, second), (here, there) = search._ends(a, b)
+        assert (cell.laws[0] == laws[a]).all() and (cell.laws[1] == laws[b]).all()
+        assert (cell.rows[0] == first).all() and (cell.rows[1] == second).all()
+        assert (cell.totals[0] == here).all() and (cell.totals[1] == there).all()
+        for rows, found in zip(cell.rows, cell.found, strict=True):
+            for x, y in permutations(range(3), 2):
+                true = loss_by_potentials(rows[x], rows[y], COST)
+                assert true - 1e-8 <= found[x, y] <= true + 1e-6
+
+
+def test_costs_of_one_count_as_any_others() -> None:
+    even = start_hull._from_two_states(WEIGHTS, off_diagonal(3))
+    less = start_hull._from_two_states(WEIGHTS, off_diagonal(3, 0.999))
+    assert even == pytest.approx(less, rel=0.01) and (even >= less).all() and even.max() > 0.3
+
+
+def test_two_states_are_rounded_up() -> None:
+    hull = StartHull.whole(2).after(np.array([[0.8, 0.2], [0.35, 0.65]]))
+    found = start_hull._two_states(hull, np.eye(2), np.array([[0.0, 0.9], [0.4, 0.0]]))
+    assert 0.9 < found[0, 1] < 0.9 + 1e-14 and 0.4 < found[1, 0] < 0.4 + 1e-14
+
+
+def test_a_cell_of_which_an_end_is_a_limit_is_cut_in_the_middle() -> None:
+    laws = np.array([[0.6, 0.0, 0.4], [0.0, 0.75, 0.25]])
+    search = search_of(StartHull(laws, laws > 0, 1))
+    (rows, totals), nothing = search._ends(0, 1), np.zeros((4, 4))
+    for worst in ((0, 1), (1, 0), (0, 2)):  # the last pair has the same odds all along
+        cell = _Cell((laws[0], laws[1]), rows, totals, (nothing, nothing), nothing.copy())
+        cell.upper[worst] = 1.0
+        left, _ = search._split(cell, nothing)
+        assert left.laws[1] == pytest.approx(laws.mean(axis=0))
+    inside = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]])
+    rows, totals = search_of(StartHull(inside, inside > 0, 1))._ends(0, 1)
+    cell = _Cell((inside[0], inside[1]), rows, totals, (nothing, nothing), nothing.copy())
+    cell.upper[0, 2] = 1.0
+    assert search._split(cell, nothing)[0].laws[1] == pytest.approx(inside.mean(axis=0))
