@@ -246,3 +246,19 @@ def test_a_loss_that_happens_is_rounded_down(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(transport_steps, "UNIT", 0.25)
     assert not transport_steps.follow(ROWS, ROWS, cost, couplings, lower=True).any()
     assert (transport_steps.follow(ROWS, ROWS, cost, couplings, lower=False) == plain).all()
+
+
+def test_closures_and_gains_are_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    cost = np.array([[0.0, 0.2, 0.9], [0.3, 0.0, 0.15], [0.25, 0.8, 0.0]])
+    shortest = np.array([[0.0, 0.2, 0.35], [0.3, 0.0, 0.15], [0.25, 0.45, 0.0]])
+    assert closed(cost) == pytest.approx(shortest, rel=1e-14) and (closed(cost) >= shortest).all()
+    assert cost[0, 2] == 0.9  # what was given is not written to
+    assert transport_steps.gains(cost) == pytest.approx(np.exp(cost), rel=1e-14)
+    monkeypatch.setattr(transport_steps, "UNIT", 2.0**-10)
+    apart = off_diagonal(3) > 0
+    for found, true, units in (
+        (closed(cost), shortest, 6),
+        (transport_steps.gains(cost), np.exp(cost), 8),
+    ):
+        assert found[apart] == pytest.approx(true[apart] * (1 + units * 2.0**-10), rel=1e-9)
+        assert np.diag(found).tolist() == np.diag(true).tolist()
