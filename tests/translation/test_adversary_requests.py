@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from takifugu._rounding import UNIT
 from takifugu.costs import Cost
+from takifugu.errors import InvalidPrior
 from takifugu.numeric import Floats
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.translation.bounds import Bound
@@ -88,8 +90,11 @@ def test_both_directions_without_end_are_asked_for_as_they_are(
     monkeypatch.setattr(module, "unbounded_start", stub("behind", behind))
     monkeypatch.setattr(module, "unbounded_losses", stub("both", both))
     monkeypatch.setattr(AdversaryTransport, "_solved_sides", lambda *_: None)
-    found = against(None, start=begins, known="none")._at_any_entry(COST)
+    one = against(None, start=begins, known="none")
+    rounded = one._at_any_entry(0.0 * COST).value - 0.375
+    found = one._at_any_entry(COST)
     assert found.value == pytest.approx(0.9 + 0.375) and found.value >= 0.9 + 0.375
+    assert 16 * UNIT < rounded < 40 * UNIT  # both sums are rounded up
     if begins == "stationary":
         (kernel, cost), more = asked.pop("both")
         assert kernel.tolist() == ROWS.tolist() and cost is COST
@@ -193,3 +198,21 @@ def test_groups_are_told_the_laws_of_their_entry() -> None:
         hull = losses.hulls[losses.at[i]]
         assert hull is not None and hull.laws == pytest.approx(power)
         power = power @ ROWS
+
+
+def test_secrets_just_behind_what_is_walked_bind_nowhere() -> None:
+    """After a profile of three numbers 16 more entries are told one by one."""
+    chain = MarkovChain(ROWS, start="unknown")
+    spent = np.array([0.5, 0.2, 0.4])
+    for entry in (18, 19, 20):
+        found = AdversaryTransport(chain, Secrets(entries=(entry,))).profile(spent)
+        assert found.by_entry is not None and found.by_entry[:3].tolist() == [0.0] * 3
+        assert found.by_values is not None and found.by_values.shape == (3, 3)
+        assert (found.binding is None) == (entry > 18)
+        assert found.value == found.by_entry[3] > 0
+
+
+def test_a_chain_that_never_comes_to_rest_is_refused_at_once() -> None:
+    with pytest.raises(InvalidPrior):
+        against(5, np.eye(3), known="any")
+    assert against(5, np.eye(3), start="unknown").size == 5
