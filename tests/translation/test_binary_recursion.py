@@ -257,3 +257,23 @@ def test_a_side_is_still_only_if_what_is_left_changes_nothing() -> None:
         assert form._still((gone, gone), (gone / 2, gone / 2), (none, none), 10)
         assert not form._still((gone, gone), (gone / 2, gone / 2), (none, one), 10)
         assert not form._still((faint, gone), (faint / 2, gone / 2), (none, none), 10)
+
+
+def test_what_is_left_is_weighed_by_the_least_of_both() -> None:
+    with localcontext(form._digits()):
+        one, gains = Decimal(1), (Decimal(1), Decimal(1))
+        faint, large = Decimal("1e-25"), Decimal("1e10")
+        assert not form._still((faint, one), (faint * 2, one), gains, 1)
+        assert not form._still((one, faint), (one, faint * 2), gains, 1)
+        assert not form._still((large, large), (large + 1, large + 1), gains, 1)
+        close = large + Decimal("1e-9")
+        assert form._still((large, large), (close, close), gains, 1)
+        assert not form._still((large, large), (close, close), gains, 100)
+
+
+@pytest.mark.parametrize("count", [10**12, 10**15 + 1])
+def test_very_many_steps_have_as_many_digits_as_they_need(count: int) -> None:
+    for step in (AGREE, STICKY):
+        limit = form._stationary_side(step, np.array([0.5, 0.25]), None)
+        found = form._stationary_side(step, np.array([0.5, 0.25]), count)
+        assert found == pytest.approx(limit, rel=1e-14)

@@ -289,3 +289,30 @@ def test_states_that_can_happen_are_listed_for_as_long_as_they_do() -> None:
         [False, True, True],
     ]
     assert walk.lasts == [1, 1, 4]
+
+
+def test_tables_that_are_held_are_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, true, taken, tables = walked([(constant(0.0, 0.7), 50)], monkeypatch)
+    assert (found >= true).all() and taken == 2 and tables == 4
+    assert (found[3:] > true[3:])[:, UNITED > 0].all() and found == pytest.approx(true, rel=1e-14)
+    steps = [(constant(0.0, 1.0), 1), (constant(0.998, 0.0), 3000)]
+    falling = walked(steps, monkeypatch)[0][:, 0, 1]
+    held = np.abs(np.diff(falling)) < 1e-12
+    assert held.sum() > 1000 and (np.diff(falling)[held] >= 0).all()
+
+
+def test_rows_with_zeros_are_alike() -> None:
+    held = np.array([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]])
+    assert module._alike(held.copy(), held, np.array([True, True]))
+    assert not module._alike(held + np.array([0, 0, 1e-300]), held, np.array([True, True]))
+
+
+def test_one_matrix_in_a_list_one_state_and_none() -> None:
+    rows = np.array([[0.7, 0.3], [0.2, 0.8]])
+    listed = module.chain_losses([rows], [0.5, 0.25], start=[0.5, 0.5])
+    alone = module.chain_losses(rows, [0.5, 0.25], start=[0.5, 0.5])
+    assert listed.by_entry.tolist() == alone.by_entry.tolist() and len(listed.by_entry) == 2
+    single = module.chain_losses([[1.0]], [0.5, 0.25])
+    assert single.by_entry.tolist() == [0.0, 0.0] and single.worst == (0, 0, 0)
+    with raises(InvalidPrior, field="transition"):
+        module.chain_losses([], [0.5, 0.25])

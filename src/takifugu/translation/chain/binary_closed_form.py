@@ -220,9 +220,10 @@ def _law_runs(
 ) -> Iterator[Run]:
     """The backward steps of a chain that begins with the weights ``start``.
 
-    It marks in ``possible`` where both states can happen. When the weights n steps on differ by
-    less than the rounding, over all steps of a stretch, the rest of it is one run: a positive map
-    keeps ratios, so weights that change by a factor of at most 1 ± η change by at most (1 ± η)^n.
+    It marks in ``possible``, which is true everywhere at first, where not both states can happen.
+    When the weights n steps on differ by less than the rounding, over all steps of a stretch, the
+    rest of it is one run: a positive map keeps ratios, so weights that change by a factor of at
+    most 1 ± η change by at most (1 ± η)^n.
     """
     w0, w1 = (Decimal(float(v)) for v in start)
     possible[0] = bool(w0) and bool(w1)
@@ -247,7 +248,6 @@ def _law_runs(
             else:  # the entry before, or this one, has one possible state: it reveals nothing
                 back, taken = (True, ZERO, ZERO, ZERO, gain), 1
             yield (*back, taken)
-            possible[place : place + taken] = both
             place += taken - 1
             w0, w1, left = n0, n1, left - taken
 

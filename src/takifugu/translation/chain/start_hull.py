@@ -378,7 +378,6 @@ class _Search:
         inside, total = rows[0], totals[0]
         never = total == 0
         if never.any():  # as at both ends
-            inside = np.where(never[:, None], cell.rows[0], inside)
             z = int(np.argmax(~never))
             inside = np.where(never[:, None], inside[z], inside)
             total = np.where(never, total[z], total)
