@@ -1,0 +1,113 @@
+"""Linear queries where floats end: what is rounded to which side, and what is never nothing."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from takifugu._rounding import UNIT, float_down, float_up
+from takifugu.errors import UnsoundRequest
+from takifugu.priors import AR1, Covariance, Gaussian, Secrets
+from takifugu.translation import LinearQuery, LinearReleases
+from takifugu.translation.gaussian import linear_queries
+from takifugu.translation.gaussian.gaussian_noise import gdp_epsilon
+from takifugu.translation.gaussian.linear_queries import TINY, _Shifts
+from tests.raising import raises
+
+BETWEEN = Fraction(3, 2) / 2**1074  # the floats below and above it differ by a factor of two
+FAR = Fraction(2) ** 1000
+NEAR = 1 / FAR
+ALONE = Gaussian(AR1(0.0), 1)
+
+
+def test_scales_between_two_floats_count_as_the_worse_one() -> None:
+    process = LinearReleases(ALONE, Secrets(within=1))
+    query = LinearQuery([NEAR])
+    exact = NEAR / BETWEEN
+    pure, smooth = process.laplace([(query, BETWEEN)]), process.gaussian([(query, BETWEEN)])
+    assert exact < Fraction(pure.pufferfish) < 2 * exact
+    assert exact / 2 < Fraction(pure.lower) < exact
+    assert exact < Fraction(smooth.mu) < 2 * exact
+    for squared in (False, True):
+        (found,) = process._by_entry([query], [(query, BETWEEN)], squared=squared)
+        assert exact < Fraction(found) < 2 * exact
+
+
+@pytest.mark.parametrize("bounds", [None, (0, FAR)])
+def test_a_distance_between_two_floats_counts_as_the_worse_one(bounds: Any) -> None:
+    shifts = _Shifts(ALONE, Secrets(within=BETWEEN), [LinearQuery([FAR], bounds=bounds)])
+    (most,), (least,) = shifts.of(0)
+    exact = BETWEEN * FAR
+    if bounds is None:  # what is clamped may lie anywhere below
+        assert exact < Fraction(most) < 2 * exact and exact / 2 < Fraction(least) < exact
+    else:
+        assert exact < Fraction(most) and least == 0
+
+
+def test_a_width_between_two_floats_counts_as_the_larger_one() -> None:
+    query = LinearQuery([FAR], bounds=(1, 1 + BETWEEN))
+    (most,), _ = _Shifts(ALONE, Secrets(within=1), [query]).of(0)
+    assert BETWEEN * FAR < Fraction(most) < 2 * BETWEEN * FAR
+
+
+def test_every_number_that_is_given_is_rounded_to_its_safe_side(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ups, downs = list[Fraction](), list[Fraction]()
+    monkeypatch.setattr(linear_queries, "float_up", lambda x: ups.append(x) or float_up(x))
+    monkeypatch.setattr(linear_queries, "float_down", lambda x: downs.append(x) or float_down(x))
+    third, seventh, fifth = Fraction(1, 3), Fraction(-1, 7), Fraction(1, 5)
+    query = LinearQuery([third, seventh])
+    shifts = _Shifts(Gaussian(AR1(0.5), 2), Secrets(within=fifth), [query])
+    shifts.of(0)
+    assert sorted(ups) == sorted([third, -seventh, fifth]) and downs == [fifth]
+    ups.clear()
+    clamped = LinearQuery([third], bounds=(third, fifth * 3))
+    _Shifts(Gaussian(AR1(0.5), 2), Secrets(within=fifth), [clamped]).of(0)
+    assert sorted(ups) == sorted([third, fifth, fifth * 3 - third])
+
+
+def test_a_ratio_of_covariances_is_never_rounded_to_nothing() -> None:
+    rows = np.array([[1e10, 5e-324, 0.0], [5e-324, 1.0, TINY], [0.0, TINY, 1.0]])
+    shifts = _Shifts(Gaussian(Covariance(rows)), Secrets(within=1), [LinearQuery([1, 1, 1])])
+    signed, high, low = shifts._pulls(np.arange(3), np.arange(3))
+    assert signed[0].tolist() == [1.0, 0.0, 0.0]
+    assert high[0, 1] == TINY * (1 + 2 * UNIT) and high[0, 2] == 0.0
+    assert low[0].tolist() == [1 - 2 * UNIT, 0.0, 0.0]
+    assert low[1].tolist() == [0.0, 1 - 2 * UNIT, 0.0] and high[1, 2] >= TINY
+    (most, least) = shifts.of(0)
+    assert least == pytest.approx([1, 1, 1]) and most == pytest.approx([1, 1, 1])
+    far = _Shifts(Gaussian(Covariance(rows)), Secrets(within=1), [LinearQuery([0, 1])])
+    assert far.of(0)[0][0] >= TINY and far.of(0)[0][2] >= TINY and far.of(0)[1][0] == 0.0
+
+
+def test_secrets_are_looked_at_before_any_release() -> None:
+    labels = Secrets(pairs=(((0,), (1,)),))
+    for secrets, reason in ((Secrets(), "no-distance"), (labels, "pairs")):
+        with raises(UnsoundRequest, field="secrets", reason=reason):
+            LinearReleases(Gaussian(AR1(0.5), 3), secrets)
+
+
+def test_an_output_beyond_all_floats_has_no_joint_law() -> None:
+    """Nor have outputs whose law is no law: then nothing is said from below."""
+    queries = [LinearQuery([1]), LinearQuery([1])]
+    shifts = _Shifts(ALONE, Secrets(within=1), queries)
+    law = np.array([[1.0, 1.0], [1.0, 1.0]])
+    with np.errstate(all="ignore"):
+        assert shifts._joint(law, [0], [1.0, 2.0]) == pytest.approx(1.25**0.5)
+        assert shifts._joint(law, [0], [1.0, 0.0]) == 0.0
+        assert shifts._joint(law * [[1, np.inf]] * 2, [0], [1.0, 2.0]) == 0.0
+        assert shifts._joint(np.array([[1.0, 0.0], [0.0, 1.0]]), [0], [1.0, 2.0]) == 0.0
+
+
+def test_the_entry_that_loses_most_need_not_have_the_largest_epsilon() -> None:
+    """Three entries without correlation, in every order: each has its own ε and μ."""
+    prior, delta = Gaussian(AR1(0.0), 3), 1e-5
+    for order in ([0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1]):
+        epsilon, mu = [1.0, 2.0, 3.0], [0.75, 0.5, 0.25]
+        pure = [(LinearQuery({k: 1}), 1 / Fraction(epsilon[i])) for k, i in enumerate(order)]
+        smooth = [(LinearQuery({k: 1}), 1 / Fraction(mu[i])) for k, i in enumerate(order)]
+        process = LinearReleases(prior, Secrets(within=1))
+        both = [e + gdp_epsilon(m, delta) for e, m in zip(epsilon, mu, strict=True)]
+        assert process.mixed(pure, smooth, delta=delta) == pytest.approx(max(both), rel=1e-9)
