@@ -1,6 +1,7 @@
 """Linear queries where floats end: what is rounded to which side, and what is never nothing."""
 
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -99,13 +100,44 @@ def test_an_output_beyond_all_floats_has_no_joint_law() -> None:
         assert shifts._joint(law, [0], [1.0, 0.0]) == 0.0
         assert shifts._joint(law * [[1, np.inf]] * 2, [0], [1.0, 2.0]) == 0.0
         assert shifts._joint(np.array([[1.0, 0.0], [0.0, 1.0]]), [0], [1.0, 2.0]) == 0.0
+        alone = _Shifts(ALONE, Secrets(within=1), queries[:1])
+        assert alone._joint(np.array([[1.0, 1.0], [1.0, 0.0]]), [0], [1.0]) == 0.0
+
+
+def test_what_all_but_cancels_is_not_said_to_leak_less_than_nothing() -> None:
+    law = Covariance(np.array([[1.0, 0.1], [0.1, 1.0]]))
+    process = LinearReleases(Gaussian(law), Secrets(entries=(0,), within=1))
+    for share in (1 + Fraction(1, 2**50), 1 - Fraction(1, 2**50)):
+        found = process.gaussian([(LinearQuery([Fraction(0.1) * share, -1]), 1)])
+        assert found.lower == 0.0 and 0 < found.mu < 1e-13
+
+
+@pytest.mark.parametrize("bounds", [None, (0, 1)])
+def test_what_products_lose_to_underflow_is_added_wherever_something_moves(bounds: Any) -> None:
+    """Of two weights, one for an entry that moves by half as much, and one that does not move."""
+    rows = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    least = Fraction(1, 2**1074)
+    within = Fraction(1, 2**1070) if bounds else Fraction(2**40)
+    query = LinearQuery({1: 1 if bounds else least, 2: 1}, bounds=bounds)
+    (most, _, alone), _ = _Shifts(Gaussian(Covariance(rows)), Secrets(within=within), [query]).of(0)
+    if bounds is None:
+        assert 4 * TINY * 2.0**40 <= most <= 5 * TINY * 2.0**40 and alone > 2.0**39
+    else:
+        assert 5 * TINY <= most <= 6 * TINY and 5 * TINY <= alone <= 6 * TINY
+
+
+def test_what_is_beyond_the_window_leaks_nothing_for_sure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear_queries, "MOST_ROWS", 1)
+    process = LinearReleases(Gaussian(AR1(0.5)), Secrets(within=Fraction(1, 8)))
+    found = process.laplace([(LinearQuery({3: 1}), 1)])
+    assert len(found.by_entry) == 5 and found.lower == pytest.approx(0.125)
 
 
 def test_the_entry_that_loses_most_need_not_have_the_largest_epsilon() -> None:
     """Three entries without correlation, in every order: each has its own ε and μ."""
     prior, delta = Gaussian(AR1(0.0), 3), 1e-5
-    for order in ([0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1]):
-        epsilon, mu = [1.0, 2.0, 3.0], [0.75, 0.5, 0.25]
+    for order, scale in product(([0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1]), (1.0, 1 / 32)):
+        epsilon, mu = [one * scale for one in (1, 2, 3)], [one * scale for one in (0.75, 0.5, 0.25)]
         pure = [(LinearQuery({k: 1}), 1 / Fraction(epsilon[i])) for k, i in enumerate(order)]
         smooth = [(LinearQuery({k: 1}), 1 / Fraction(mu[i])) for k, i in enumerate(order)]
         process = LinearReleases(prior, Secrets(within=1))

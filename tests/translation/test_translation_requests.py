@@ -10,12 +10,19 @@ import pytest
 from takifugu._rounding import down, float_down, float_up
 from takifugu.costs import NOTHING, Cost, Distance, Membership
 from takifugu.errors import UnsoundRequest
+from takifugu.losses import Total
 from takifugu.priors import AR1, Gaussian, MarkovChain, Secrets
 from takifugu.translation import translation as translation_module
 from takifugu.translation.accounting.largest_epsilon import UNUSED
 from takifugu.translation.bounds import Bound, Witness
 from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.translation import LARGEST, METHODS, Translation, uncertainty_shift
+from takifugu.translation.translation import (
+    LARGEST,
+    METHODS,
+    Translation,
+    _least,
+    uncertainty_shift,
+)
 from tests.raising import raises
 from tests.translation.test_translation_parts import AT, CHAIN, Written, made, people
 
@@ -174,6 +181,7 @@ REFUSED: list[tuple[Callable[[], Any], dict[str, object]]] = [
     (lambda: made().to_pufferfish([0.5, np.inf]), {"field": "dp", "needed": None}),
     (lambda: made().to_pufferfish(np.nan), {"field": "dp", "needed": None}),
     (lambda: made().to_dp(2e300), {"field": "pufferfish", "needed": LARGEST}),
+    (lambda: made().to_dp([1.0, 2e300]), {"field": "pufferfish", "needed": LARGEST}),
     (lambda: made().to_dp([[1.0], [1.0, 2.0]]), {"field": "pufferfish"}),
     (lambda: made().to_dp(10**400), {"field": "pufferfish"}),
     (lambda: made().to_cost(ONE, -1.0), {"field": "pufferfish"}),
@@ -268,3 +276,27 @@ def test_the_witness_is_of_what_was_spent_and_bounded() -> None:
     assert asked == [(0.25, 0.5), (0.75, 1.5), (EntryCosts((COUNT,)), 4.0)]
     curve = made(None, 2.5)
     assert curve.witness(0.75).leak == down(0.75) and curve.witness(0.0).leak == 0
+
+
+def test_what_is_remembered_is_forgotten_when_it_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each memory holds three numbers at most, and all of them until the fourth comes."""
+    monkeypatch.setattr(translation_module, "KEPT", 3)
+    monkeypatch.setattr(translation_module, "KEPT_BOUNDS", 3)
+    translation = made(2.0, None)
+    sizes: dict[str, list[int]] = {}
+    for k in range(1, 8):
+        translation.to_pufferfish(k / 8, "group")
+        translation.to_dp(k / 8, "group")
+        translation.cost_bound(Cost.any(Fraction(k, 8)), "group")
+        for name in ("_values", "_allowances", "_bounds", "_cost_bounds"):
+            sizes.setdefault(name, []).append(len(getattr(translation, name)))
+    for k in range(1, 8):
+        translation.total_to_pufferfish(Total(epsilon=Fraction(k, 8)), Fraction(0))
+        sizes.setdefault("_totals", []).append(len(translation._totals))
+    assert sizes == {name: [1, 2, 3, 1, 2, 3, 1] for name in sizes}
+
+
+def test_a_bound_that_differs_from_the_groups_by_more_than_rounding_is_another() -> None:
+    for value, name in ((3.0001, "group"), (3 * (1 + 1e-11), "group"), (3 + 1e-15, "transport")):
+        found, bound = _least({"transport": Bound(value, AT), "group": Bound(3.0)})
+        assert found == name and bound.value == 3.0
