@@ -108,6 +108,10 @@ def test_a_rho_is_that_of_the_budget_and_lowered_until_it_fits() -> None:
     first = Filter.of(Fraction(1), Fraction(2), MICRO).room(Total(), Concentrated(0))
     assert [delta for _, delta in asked] == [MICRO] * 3 and asked[-1][0] == found
     assert first * (1 - 8 * totals.CUT) <= found < asked[1][0] < asked[0][0] < first
+    asked.clear()
+    answers.total_to_pufferfish = lambda *_: asked.append((MICRO, MICRO)) or 3.0 - len(asked) / 30
+    late = rho_within(answers, 2.0, MICRO)  # from where on it is halved
+    assert len(asked) == 30 and first / 2**14 < late < first / 2**7
     never: Any = SimpleNamespace(to_dp=lambda _: 0.0, total_to_pufferfish=lambda *_: 0.0)
     with raises(UnsoundRequest, field="epsilon", reason="allowance"):
         rho_within(never, 2.0, MICRO)
@@ -153,6 +157,23 @@ def test_the_best_of_all_methods_is_the_one_with_the_least_epsilon() -> None:
     assert approximate.approximate(home, 0.5, 0.0).method == "transport"
     lines["transport"] = np.inf
     assert approximate.approximate(home, 0.5, 0.0).method == "curve"
+
+
+def test_an_epsilon_is_raised_only_beside_a_delta() -> None:
+    half = np.array([0.0, 0.5, 0.0])
+    assert approximate._raised(half, np.array([0.1, 0.1, 0.0])).tolist() == [0.05, 0.5, 0.0]
+    line: Any = SimpleNamespace(bound=lambda dp, _: Bound(float(np.max(dp))))
+    found = approximate.approximate(line, [0.5, 0.0], [1e-9, 0.0], method="transport")
+    assert found.delta == pytest.approx(1e-9) and np.asarray(found.dp).tolist() == [0.5, 0.0]
+
+
+def test_the_curve_exposes_at_the_largest_epsilon() -> None:
+    home: Any = SimpleNamespace(
+        bound=lambda dp, _: Bound(9.0 * float(np.max(dp))),
+        curve=SimpleNamespace(exposed=np.array([1, 3]), leak=np.array([[0.25, 0.0]])),
+    )
+    found = approximate.approximate(home, [1.0, 2.0], [1e-9, 1e-9], method="curve")
+    assert found.delta == pytest.approx(1e-9 / np.expm1(1.0) * np.expm1(2.0))
 
 
 # ---- releases
@@ -273,3 +294,11 @@ def test_so_many_entries_are_levelled_and_no_more(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(allocation, "LONGEST", 2)
     with raises(UnsoundRequest, field="entries", given=3, needed=2):
         allocate(spread, 1.0, objective="total")
+
+
+def test_a_profile_that_never_fits_has_an_infinite_loss() -> None:
+    never: Any = SimpleNamespace(bound=lambda *_: Bound(np.inf))
+    profile, loss = allocation._fitted(never, 1.0, np.array([0.5, 0.25]))
+    assert profile.tolist() == [0.5, 0.25] and loss == np.inf
+    above: Any = SimpleNamespace(bound=lambda *_: Bound(7.0))
+    assert allocation._fitted(above, 1.0, np.array([0.5, 0.25]))[1] == np.inf

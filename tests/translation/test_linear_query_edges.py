@@ -1,4 +1,4 @@
-"""Linear queries where floats end: what is rounded to which side, and what is never nothing."""
+"""Linear queries and leaks of numbers where floats end: rounded to which side, never to nothing."""
 
 from fractions import Fraction
 from itertools import product
@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 
 from takifugu._rounding import UNIT, float_down, float_up
+from takifugu.costs import Cost, Distance, Steps
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import AR1, Covariance, Gaussian, Secrets
 from takifugu.translation import LinearQuery, LinearReleases
-from takifugu.translation.gaussian import linear_queries
+from takifugu.translation.bounds import Binding, Bound
+from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.gaussian import gaussian_witness, linear_queries
 from takifugu.translation.gaussian.gaussian_noise import gdp_epsilon
+from takifugu.translation.gaussian.gaussian_witness import GaussianWitness, _Slopes
 from takifugu.translation.gaussian.linear_queries import TINY, _Shifts
 from tests.raising import raises
 
@@ -143,3 +147,42 @@ def test_the_entry_that_loses_most_need_not_have_the_largest_epsilon() -> None:
         process = LinearReleases(prior, Secrets(within=1))
         both = [e + gdp_epsilon(m, delta) for e, m in zip(epsilon, mu, strict=True)]
         assert process.mixed(pure, smooth, delta=delta) == pytest.approx(max(both), rel=1e-9)
+
+
+# ---- the witness of numbers
+
+
+def leak(prior: Gaussian, within: Any, cost: Cost) -> float:
+    at = Bound(9.0, Binding("x", "y", entry=0))
+    return GaussianWitness(prior, Fraction(within), None).best(EntryCosts((cost,)), at)[0]
+
+
+def test_what_leaks_for_sure_is_rounded_down() -> None:
+    assert leak(ALONE, 1, Cost.any(2)) == 2 * (1 - 2.0**-50)
+    assert 0 < Fraction(leak(ALONE, 1, Cost.any(BETWEEN))) < BETWEEN
+    third = leak(ALONE, 1, Cost.any(Fraction(1, 3)))
+    assert third == float_down(Fraction(1, 3)) * (1 - 2.0**-50)
+
+
+def test_a_neighbour_that_moves_as_much_as_the_secret_is_used() -> None:
+    far = Cost.of({Distance(-(10**4), 10**4): 2 * 10**4})  # 1 for each unit
+    law = Gaussian(Covariance(np.array([[1.0, 1.0], [1.0, 2.0]])))
+    assert leak(law, 2, far) == pytest.approx(4, rel=1e-6)
+
+
+def test_the_steps_of_rounded_numbers_are_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[float, float, float]] = []
+
+    def factor(*given: float) -> float:
+        asked.append(given)  # type: ignore[arg-type]
+        return 1.25
+
+    monkeypatch.setattr(gaussian_witness, "rounding_factor", factor)
+    witness = GaussianWitness(ALONE, Fraction(1), None)
+    for value, step in ((Fraction(1, 7), Fraction(1, 3)), (Fraction(10, 3), Fraction(1, 10))):
+        slopes = _Slopes.of(Cost.of({Steps(0, 20, step): value}))
+        grain = value * step / 20
+        share, error = witness._smoothing(slopes)
+        assert asked[-1] == (float_up(grain), float_up(step), ALONE.least_deviation())
+        assert share == 1 - float_up(grain) ** 2 / 12 and error == 0.5
+        assert Fraction(asked[-1][0]) > grain and Fraction(asked[-1][1]) > step
