@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from takifugu._rounding import float_down, float_up
+from takifugu.costs import Cost, Membership
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Concentrated, Pure, Total
+from takifugu.losses import Approximate, Concentrated, Metric, Pure, Total
 from takifugu.numeric import Floats
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.translation import Translation
@@ -17,7 +18,7 @@ from takifugu.translation.accounting import allocation, approximate, totals
 from takifugu.translation.accounting.allocation import Allocation, allocate
 from takifugu.translation.accounting.composition import Release, compose
 from takifugu.translation.accounting.totals import Filter, rho_within
-from takifugu.translation.accounting.translation_table import table_beside
+from takifugu.translation.accounting.translation_table import TranslationTable, table_beside
 from takifugu.translation.bounds import Bound
 from tests.raising import raises
 
@@ -184,6 +185,47 @@ def test_a_window_on_the_only_entry_is_a_profile() -> None:
     window, everywhere = (compose(alone, [Release(Pure("1/2"), at)]) for at in ((0, 1), None))
     assert np.shape(window.dp) == (1,) and np.shape(everywhere.dp) == ()
     assert window.epsilon == pytest.approx(0.5) and everywhere.epsilon == pytest.approx(0.5)
+
+
+COUNT = Metric(Cost.of({Membership([0]): Fraction(1, 3)}))
+
+
+def test_a_delta_of_one_entry_is_not_forgotten_beside_costs() -> None:
+    home = Translation(MarkovChain(ROWS, length=3))
+    some = Approximate("1/10", "1/1000000")
+    found = compose(home, [Release(COUNT, (0, 3)), Release(some, (0, 1))])
+    assert found.delta > 0 and found.dp_delta == pytest.approx(1e-6)
+    third, tenth = float_up(THIRD), float_up(Fraction(1, 10) + THIRD)
+    assert np.asarray(found.dp).tolist() == [tenth, third, third]
+    smooth = compose(
+        home, [Release(COUNT, (0, 3)), Release(Concentrated("1/100"), (2, 3))], delta=1e-6
+    )
+    assert 0 < smooth.delta <= 1e-6 and np.asarray(smooth.dp)[2] > third
+
+
+def test_what_is_composed_by_one_method_alone() -> None:
+    home = Translation(MarkovChain(ROWS, length=3))
+    for method in ("curve", "group", "transport"):
+        found = compose(home, [Release(Pure("1/4"))], method=method)
+        assert found.method == method and found.epsilon == home.to_pufferfish(0.25, method)
+    with raises(UnsoundRequest, field="releases", reason="delta"):
+        compose(home, [Release.read("0.1,0.5@0:1")] * 2)
+
+
+def test_a_table_answers_one_number_with_one_number() -> None:
+    table = TranslationTable("that", np.array([1.0, 2.0, 4.0]), np.array([1.5, 3.0, 9.0]))
+    for given in (3, 3.0):
+        assert isinstance(table.to_dp(given), float) and isinstance(
+            table.to_pufferfish(given), float
+        )
+    assert np.shape(table.to_dp([3.0])) == np.shape(table.to_pufferfish([3.0])) == (1,)
+
+
+def test_a_table_is_what_it_says_and_not_how_it_is_looked_up() -> None:
+    made = [TranslationTable("that", np.array([1.0, 2.0]), np.array([1.5, 3.0])) for _ in range(2)]
+    object.__setattr__(made[1], "_grid", [7.0])
+    object.__setattr__(made[1], "_losses", [8.0])
+    assert made[0].fingerprint == made[1].fingerprint
 
 
 def test_a_table_is_named_for_its_secrets_and_its_uncertainty(tmp_path: Any) -> None:

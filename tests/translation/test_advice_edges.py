@@ -1,5 +1,7 @@
 """Advice on a prior at its edges: what is priced, against whom, and which changes are possible."""
 
+import warnings
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -8,10 +10,19 @@ import pytest
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.priors.chain_changes import ChainSteps
 from takifugu.priors.random_field import MarkovRandomField
-from takifugu.translation import Translation
+from takifugu.translation import Translation, remedies
 from takifugu.translation.bounds import Binding
-from takifugu.translation.prior_advice import _priced, advise
-from takifugu.translation.remedies import _changed, _changes, _drops, _pairs, expense
+from takifugu.translation.prior_advice import FitEvidence, PriorAdvice, _priced, advise
+from takifugu.translation.remedies import (
+    Remedy,
+    _Change,
+    _changed,
+    _changes,
+    _drops,
+    _pairs,
+    expense,
+    found_remedies,
+)
 from takifugu.translation.rows.row_translation import RowTranslation
 
 STICKY = np.array([[0.9, 0.1, 0.0], [0.1, 0.8, 0.1], [0.0, 0.001, 0.999]])
@@ -25,16 +36,42 @@ def even(states: int) -> MarkovChain:
     return MarkovChain(np.full((states, states), 1 / states))
 
 
+class Row(RowTranslation):
+    """A row of which hardly anything is asked."""
+
+    priors = {"prior": CHAIN}  # noqa: RUF012
+
+    def __init__(self, allowed: float = 0.0) -> None:
+        """It allows so much."""
+        self.allowed = allowed
+
+    def to_dp(self, pufferfish: float) -> float:  # noqa: ARG002
+        """What was said."""
+        return self.allowed
+
+    def by_column(self, *_: Any, **__: Any) -> Any:
+        """Not asked for."""
+
+
+@pytest.mark.parametrize(("given", "allowed"), [(0.25, 0.25), (np.inf, 0.0), (0.0, 0.0)])
+def test_a_row_is_priced_without_a_change(given: float, allowed: float) -> None:
+    evidence, said = FitEvidence(9, "rows"), list[str]()
+    row: Any = Row(given)
+    found = advise(row, 2.0, evidence=evidence, progress=said.append)
+    slow = (("c", 0.001),)
+    assert found == PriorAdvice(2.0, allowed, None, slow, evidence=evidence)
+    assert said == ["pricing the prior"]
+
+
+def test_a_price_by_the_curve_is_told_without_a_warning() -> None:
+    """That an answer is looser is said where a release is planned."""
+    begins = MarkovChain(np.array([[0.9, 0.1], [0.1, 0.9]]), start=np.array([1.0, 0.0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (advise(begins, seconds=0.0).allowed or 0) > 0
+
+
 def test_which_rows_are_priced() -> None:
-    class Row(RowTranslation):
-        """A row of which nothing is asked."""
-
-        def __init__(self) -> None:
-            """Without columns."""
-
-        def by_column(self, *_: Any, **__: Any) -> Any:
-            """Not asked for."""
-
     row = Row()
     assert _priced(row, CHAIN) and _priced(row, even(29)) and not _priced(row, even(30))
     assert not _priced(row, None)
@@ -63,6 +100,31 @@ def test_the_pair_is_told_also_where_nothing_is_allowed(epsilon: float) -> None:
 def tried(chain: MarkovChain, sticky: list[str], rare: list[str], **more: Any) -> list[Any]:
     steps = ChainSteps.of(chain)
     return list(_changes(Translation(chain, **more), steps, sticky, rare, AT, ()))
+
+
+def test_what_changes_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Any, ...]] = []
+    allowed = iter([1.1, 1.0999, 0.0])
+
+    def made(*given: Any) -> Any:
+        asked.append(given)
+        answer: Any = SimpleNamespace(to_dp=lambda *_: next(allowed))
+        return iter([_Change("drop", "a change", ("a",), lambda: answer, 7)])
+
+    monkeypatch.setattr(remedies, "_changes", made)
+
+    def found(least: float) -> Any:
+        return found_remedies(
+            *("translation", 2.0, least),  # type: ignore[arg-type]
+            steps="steps", sticky=["s"], rare=["r"], pair=AT, lengths=(5,),  # type: ignore[arg-type]
+            seconds=9.0,
+            progress=lambda _: None,
+        )
+
+    assert found(1.0) == ((Remedy("drop", "a change", ("a",), 1.1, 1.1, 7),), 1, 0)
+    assert found(1.0) == ((), 1, 0)  # less than a tenth more
+    assert found(0.0) == ((), 1, 0)  # nothing, as before
+    assert asked == [("translation", "steps", ["s"], ["r"], AT, (5,))] * 3
 
 
 def test_of_two_states_none_is_left_out_or_merged() -> None:
