@@ -18,7 +18,11 @@ from takifugu.translation.accounting import allocation, approximate, totals
 from takifugu.translation.accounting.allocation import Allocation, allocate
 from takifugu.translation.accounting.composition import Release, compose
 from takifugu.translation.accounting.totals import Filter, rho_within
-from takifugu.translation.accounting.translation_table import TranslationTable, table_beside
+from takifugu.translation.accounting.translation_table import (
+    TranslationTable,
+    table_beside,
+    tabulate,
+)
 from takifugu.translation.bounds import Bound
 from tests.raising import raises
 
@@ -210,6 +214,21 @@ def test_what_is_composed_by_one_method_alone() -> None:
         assert found.method == method and found.epsilon == home.to_pufferfish(0.25, method)
     with raises(UnsoundRequest, field="releases", reason="delta"):
         compose(home, [Release.read("0.1,0.5@0:1")] * 2)
+
+
+def test_what_a_table_covers_by_default_and_how_finely_at_most() -> None:
+    lines: Any = SimpleNamespace(
+        fingerprint="lines",
+        transport=None,
+        curve_waits=False,
+        to_dp=lambda low, _: low / 3,
+        bound=lambda epsilon, *_: Bound(3 * epsilon),
+    )
+    table = tabulate(lines)
+    assert 0.025 < table.loss[0] <= 0.05 and 10 < table.loss[-1] < 10.3
+    assert np.exp(np.diff(np.log(table.loss))).max() <= 1.02 * (1 + 1e-9)
+    fine = tabulate(lines, losses=(0.5, 0.51), share=0.001)
+    assert np.exp(np.diff(np.log(fine.loss))).max() <= 1.001 * (1 + 1e-9)
 
 
 def test_a_table_answers_one_number_with_one_number() -> None:

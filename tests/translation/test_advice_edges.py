@@ -19,6 +19,7 @@ from takifugu.translation.remedies import (
     _changed,
     _changes,
     _drops,
+    _lengths,
     _pairs,
     expense,
     found_remedies,
@@ -116,7 +117,11 @@ def test_what_changes_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     def found(least: float) -> Any:
         return found_remedies(
             *("translation", 2.0, least),  # type: ignore[arg-type]
-            steps="steps", sticky=["s"], rare=["r"], pair=AT, lengths=(5,),  # type: ignore[arg-type]
+            steps="steps",
+            sticky=["s"],
+            rare=["r"],
+            pair=AT,
+            lengths=(5,),  # type: ignore[arg-type]
             seconds=9.0,
             progress=lambda _: None,
         )
@@ -190,3 +195,17 @@ def test_the_state_whose_absence_helps_most_is_left_out_first() -> None:
         return float(weight[np.ix_(rest, rest)].max())
 
     assert found == sorted("abc", key=lambda name: (left(name), name))
+
+
+def test_sequences_whose_steps_differ_and_networks_are_left_as_they_are() -> None:
+    varying = MarkovChain(np.stack([STICKY, STICKY[::-1]]), start=np.full(3, 1 / 3))
+    assert list(_lengths(Translation(varying), varying, (2, 1))) == []
+    field = MarkovRandomField.ising({0: 0.0, 1: 0.0}, {(0, 1): 0.5})
+    assert list(_pairs(Translation(field), field, ("0",), Binding("0", "1"))) == []
+
+
+def test_one_more_state_than_is_shown_is_counted() -> None:
+    few = (("a", 1), ("b", 2), ("c", 3), ("d", 4))
+    assert "4 states rest on fewer than 5 people: 'a' (1), 'b' (2), 'c' (3), 1 more;" in (
+        FitEvidence(9, "steps", few=few).few_words
+    )

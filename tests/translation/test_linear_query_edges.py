@@ -186,3 +186,25 @@ def test_the_steps_of_rounded_numbers_are_rounded_up(monkeypatch: pytest.MonkeyP
         assert asked[-1] == (float_up(grain), float_up(step), ALONE.least_deviation())
         assert share == 1 - float_up(grain) ** 2 / 12 and error == 0.5
         assert Fraction(asked[-1][0]) > grain and Fraction(asked[-1][1]) > step
+
+
+def test_what_scores_are_moved_by_is_measured_by_all_that_made_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An entry with a deviation of 1/2 given the secret, which moves its mean by half as much."""
+    asked: list[tuple[list[float], list[float]]] = []
+
+    def nearer(scores: Any, size: Any) -> Any:
+        asked.append((scores.tolist(), size.tolist()))
+        return scores
+
+    monkeypatch.setattr(gaussian_witness, "_nearer", nearer)
+    prior = Gaussian(Covariance(np.array([[1.0, 0.5], [0.5, 0.5]])))
+    slopes = _Slopes.of(Cost.of({Distance(-6, 10): 32}))  # 2 for each unit
+    law, ends = prior.covariance([0, 1]), (-1.0, 3.0)
+    GaussianWitness(prior, Fraction(4), None)._beside(
+        0, ends, np.array([1]), law, np.array([0]), [slopes]
+    )
+    low, high = -0.5 + 2 * 0.25, 1.5 + 2 * 0.25  # the mean at both ends, tilted
+    size = [(abs(low) + abs(high) + 6 + 10) / 0.5]
+    assert asked == [([(-6 - low) / 0.5], size), ([(high - 10) / 0.5], size)]

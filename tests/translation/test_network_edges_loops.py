@@ -1,13 +1,15 @@
 """The loops of networks at the edge of what floats can hold, and what their steps are told."""
 
 from collections.abc import Iterator
+from math import fsum
 from typing import Any
 
 import numpy as np
 import pytest
 
+from takifugu._rounding import up
 from takifugu.numeric import Floats
-from takifugu.translation.network import coupling_steps, pinning_kernel
+from takifugu.translation.network import coupling_kernel, coupling_steps, pinning_kernel
 from takifugu.translation.network.coupling_steps import CouplingSteps, PossibleStates, Term
 
 loops: Any = pinning_kernel  # what is compiled has lost its types
@@ -61,6 +63,7 @@ def test_the_rounding_of_the_longest_side_is_added(monkeypatch: pytest.MonkeyPat
     """A law with two roundings, between lists of two, five and three states."""
     asked: list[int] = []
     monkeypatch.setattr(coupling_steps, "gamma", lambda terms: asked.append(terms) or 0.125)
+    monkeypatch.setattr(coupling_steps, "up", lambda value: np.asarray(value) + 2)  # and raised
     law = PossibleStates((0,), np.arange(10)[None], np.full(10, 0.1), 2)
     sides = [np.arange(2), np.arange(2, 7), np.arange(7, 10)]
     steps = CouplingSteps((10,))
@@ -69,4 +72,22 @@ def test_the_rounding_of_the_longest_side_is_added(monkeypatch: pytest.MonkeyPat
         lefts, rights = (np.array([one]) for one in pair)
         found = steps.between(law, [term], sides, lefts, rights)
         assert asked[-1] == 2 + longest
-        assert found[0] == pytest.approx(0.5 + 5 * 0.125, abs=1e-9)  # no state is on both sides
+        assert found[0] == pytest.approx(2 + 0.5 + 5 * 0.125, abs=1e-9)  # no state is on both sides
+
+
+def test_what_no_move_exceeds_is_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sum of what all terms cost at most: for a message in parts, and where little is seen."""
+    law = PossibleStates((0, 1), np.array([[0, 0, 1, 1], [0, 1, 0, 1]]), np.full(4, 0.25), 2)
+    terms = [Term((0,), 0.1 * (1 - np.eye(2))), Term((1,), 0.7 * (1 - np.eye(2)))]
+    steps, most = CouplingSteps((2, 2)), float(up(fsum([0.1, 0.7])))
+    heard: list[float] = []
+    monkeypatch.setattr(coupling_steps, "PAIRS", 0)
+    monkeypatch.setattr(steps, "_in_parts", lambda *given: heard.append(given[-1]) or [])
+    assert steps.message(law, terms, (0,)) == [] and heard == [most]
+    steps.message(law, terms, (0,), most=0.5)
+    assert heard == [most, 0.5]
+    monkeypatch.setattr(coupling_steps, "LOOKED_AT", 0)
+    monkeypatch.setattr(coupling_kernel, "nearly", lambda *given: heard.append(given[-1]))
+    sides = [np.arange(2), np.arange(2, 4)]
+    steps.between(law, terms, sides, np.array([0]), np.array([1]), simple=True)
+    assert heard == [most, 0.5, most]
