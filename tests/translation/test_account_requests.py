@@ -53,7 +53,12 @@ def test_the_part_of_delta_that_an_order_gets_is_rounded_down(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[tuple[int, float]] = []
-    monkeypatch.setattr(totals, "extra", lambda *given: asked.append(given) or 0.25)
+
+    def heard(order: int, part: float) -> float:
+        asked.append((order, part))
+        return 0.25
+
+    monkeypatch.setattr(totals, "extra", heard)
     for delta in (Fraction(1, 3), Fraction(1, 7), Fraction(1, 10**5)):
         asked.clear()
         found = totals._extras(delta)
@@ -97,16 +102,18 @@ def test_a_rho_is_that_of_the_budget_and_lowered_until_it_fits() -> None:
     asked: list[tuple[Fraction, Fraction]] = []
 
     class Answers:
-        """Allows half of a loss, and says that the third ρ fits."""
+        """Allows half of a loss, and says from which ρ on one fits."""
+
+        last = 2
 
         def to_dp(self, pufferfish: float) -> float:
             """Half."""
             return pufferfish / 2
 
         def total_to_pufferfish(self, total: Total, delta: Fraction) -> float:
-            """Too much, twice; then just the target."""
+            """Too much so often; then just the target."""
             asked.append((total.rho, delta))
-            return 2.0 if len(asked) > 2 else 2.0000001
+            return 2.0 if len(asked) > self.last else 2.0000001
 
     answers: Any = Answers()
     found = rho_within(answers, 2.0, MICRO)
@@ -114,7 +121,7 @@ def test_a_rho_is_that_of_the_budget_and_lowered_until_it_fits() -> None:
     assert [delta for _, delta in asked] == [MICRO] * 3 and asked[-1][0] == found
     assert first * (1 - 8 * totals.CUT) <= found < asked[1][0] < asked[0][0] < first
     asked.clear()
-    answers.total_to_pufferfish = lambda *_: asked.append((MICRO, MICRO)) or 3.0 - len(asked) / 30
+    answers.last = 29
     late = rho_within(answers, 2.0, MICRO)  # from where on it is halved
     assert len(asked) == 30 and first / 2**14 < late < first / 2**7
     never: Any = SimpleNamespace(to_dp=lambda _: 0.0, total_to_pufferfish=lambda *_: 0.0)

@@ -115,15 +115,10 @@ def test_what_changes_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remedies, "_changes", made)
 
     def found(least: float) -> Any:
+        given: dict[str, Any] = {"steps": "steps", "sticky": ["s"], "rare": ["r"], "pair": AT}
+        whatever: Any = "translation"
         return found_remedies(
-            *("translation", 2.0, least),  # type: ignore[arg-type]
-            steps="steps",
-            sticky=["s"],
-            rare=["r"],
-            pair=AT,
-            lengths=(5,),  # type: ignore[arg-type]
-            seconds=9.0,
-            progress=lambda _: None,
+            whatever, 2.0, least, lengths=(5,), seconds=9.0, progress=lambda _: None, **given
         )
 
     assert found(1.0) == ((Remedy("drop", "a change", ("a",), 1.1, 1.1, 7),), 1, 0)

@@ -17,7 +17,8 @@ from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.gaussian import gaussian_witness, linear_queries
 from takifugu.translation.gaussian.gaussian_noise import gdp_epsilon
 from takifugu.translation.gaussian.gaussian_witness import GaussianWitness, _Slopes
-from takifugu.translation.gaussian.linear_queries import TINY, _Shifts
+from takifugu.translation.gaussian.linear_queries import _Shifts
+from takifugu.translation.gaussian.shift_costs import TINY
 from tests.raising import raises
 
 BETWEEN = Fraction(3, 2) / 2**1074  # the floats below and above it differ by a factor of two
@@ -60,8 +61,17 @@ def test_every_number_that_is_given_is_rounded_to_its_safe_side(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ups, downs = list[Fraction](), list[Fraction]()
-    monkeypatch.setattr(linear_queries, "float_up", lambda x: ups.append(x) or float_up(x))
-    monkeypatch.setattr(linear_queries, "float_down", lambda x: downs.append(x) or float_down(x))
+
+    def raised(value: Fraction) -> float:
+        ups.append(value)
+        return float_up(value)
+
+    def lowered(value: Fraction) -> float:
+        downs.append(value)
+        return float_down(value)
+
+    monkeypatch.setattr(linear_queries, "float_up", raised)
+    monkeypatch.setattr(linear_queries, "float_down", lowered)
     third, seventh, fifth = Fraction(1, 3), Fraction(-1, 7), Fraction(1, 5)
     query = LinearQuery([third, seventh])
     shifts = _Shifts(Gaussian(AR1(0.5), 2), Secrets(within=fifth), [query])

@@ -62,7 +62,12 @@ def test_odds_without_an_end_gain_nothing_for_sure() -> None:
 def test_the_rounding_of_the_longest_side_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
     """A law with two roundings, between lists of two, five and three states."""
     asked: list[int] = []
-    monkeypatch.setattr(coupling_steps, "gamma", lambda terms: asked.append(terms) or 0.125)
+
+    def gamma(terms: int) -> float:
+        asked.append(terms)
+        return 0.125
+
+    monkeypatch.setattr(coupling_steps, "gamma", gamma)
     monkeypatch.setattr(coupling_steps, "up", lambda value: np.asarray(value) + 2)  # and raised
     law = PossibleStates((0,), np.arange(10)[None], np.full(10, 0.1), 2)
     sides = [np.arange(2), np.arange(2, 7), np.arange(7, 10)]
@@ -82,8 +87,9 @@ def test_what_no_move_exceeds_is_rounded_up(monkeypatch: pytest.MonkeyPatch) -> 
     steps, most = CouplingSteps((2, 2)), float(up(fsum([0.1, 0.7])))
     heard: list[float] = []
     monkeypatch.setattr(coupling_steps, "PAIRS", 0)
-    monkeypatch.setattr(steps, "_in_parts", lambda *given: heard.append(given[-1]) or [])
-    assert steps.message(law, terms, (0,)) == [] and heard == [most]
+    monkeypatch.setattr(steps, "_in_parts", lambda *given: heard.append(given[-1]))
+    steps.message(law, terms, (0,))
+    assert heard == [most]
     steps.message(law, terms, (0,), most=0.5)
     assert heard == [most, 0.5]
     monkeypatch.setattr(coupling_steps, "LOOKED_AT", 0)
