@@ -1,0 +1,53 @@
+"""Transports of small priors and of numbers at their edges: no cost at all, and next to none."""
+
+import numpy as np
+import pytest
+
+from takifugu.costs import NOTHING, Cost, Distance
+from takifugu.priors import AR1, Gaussian, Secrets
+from takifugu.translation.bounds import Binding
+from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.explicit_transport import _MergedDatasets
+from takifugu.translation.gaussian.gaussian_transport import GaussianTransport, _weighed
+from takifugu.translation.gaussian.shift_costs import TINY
+from takifugu.translation.independent_transport import IndependentTransport
+from tests.translation.test_costs_of_small_priors import GROUPS, PRIOR, SHAPE, datasets
+
+LEAST = 5e-324  # the least positive float
+
+
+def test_groups_of_values_between_which_nothing_is_charged_lose_nothing() -> None:
+    """Exactly nothing: there is nothing to be rounded."""
+    transport = IndependentTransport(PRIOR, GROUPS)
+    bound = transport.valued(EntryCosts(by_entry=(NOTHING, Cost.any(9))))
+    assert bound.value == 0.0 and bound.by_entry is not None
+    assert bound.by_entry.tolist() == [0.0, 0.0]
+    assert bound.binding == Binding("0|1", "2|3", entry="a")
+
+
+def test_datasets_between_which_nothing_is_charged_are_one() -> None:
+    law, matrices, left, right = datasets(1)
+    merged = _MergedDatasets(law, SHAPE, [np.zeros_like(one) for one in matrices])
+    assert merged._sizes == (1, 1, 1) and merged.upper(left, right) == 0.0
+    assert merged.lower(left, right) == 0.0
+
+
+@pytest.mark.parametrize("epsilon", ["1/3", "1/10", "7/10"])
+def test_one_value_against_another_loses_the_cost_to_its_last_digit(epsilon: str) -> None:
+    transport = IndependentTransport(PRIOR, Secrets(pairs=(((0,), (3,)),), entries=("a",)))
+    costs = EntryCosts(by_entry=(Cost.any(epsilon), NOTHING))
+    cost = costs.matrix(PRIOR.states["a"], entry=0)
+    assert transport.valued(costs).value == cost[0, 3]
+
+
+@pytest.mark.parametrize("length", [1, 3, 6])
+def test_what_underflows_in_a_profile_is_added(length: int) -> None:
+    """Each product may have lost a little: two of the least normal floats for each lag."""
+    transport = GaussianTransport(Gaussian(AR1(0.5), length), Secrets(within=1))
+    values = np.zeros(length)
+    values[0] = LEAST
+    found = transport._weighed_lags(Distance(0, 4), values)
+    lags = 2 * length - 1
+    assert (found >= 2 * lags * TINY).all() and (found <= 2.001 * lags * TINY).all()
+    rows = _weighed(Distance(0, 4), np.full((2, length), 0.125), values)
+    assert (rows >= length * TINY).all() and (rows <= 1.001 * length * TINY).all()
