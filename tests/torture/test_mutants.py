@@ -172,6 +172,16 @@ def test_what_runs_only_when_a_module_is_imported_is_tried_by_importing_it(tmp_p
     assert of_import and {kind for *_, kind, _ in of_import} == {"import"}
 
 
+def test_what_keeps_the_tests_from_being_set_up_is_killed(tmp_path: Path) -> None:
+    root = pond(tmp_path / "pond", EMPTY)
+    seen = "from pond.water.level import level\n\nassert level(3) == 6\n"
+    (root / "tests" / "conftest.py").write_text(seen, encoding="utf-8")
+    found = tried(root, tmp_path, "pond", "water/level.py", 99, "tests/test_level.py")
+    doubling = [one for one in found["verdicts"] if one[1:3] == ["arithmetic", "*"]]
+    assert doubling and all(one[3:] == ["import", "conftest"] for one in doubling)
+    assert not found["bad"]
+
+
 def test_examples_in_the_code_are_those_of_the_mutant(tmp_path: Path) -> None:
     """A file that pytest is given is read from the disk, for examples as for tests."""
     root = pond(tmp_path / "pond", EMPTY)

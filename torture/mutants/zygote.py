@@ -291,7 +291,9 @@ def _child(
         options = ["-q", "-p", "no:cacheprovider", "--tb=no", "--no-header"]
         options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
         options += [f"--rootdir={root}", f"--basetemp={folder}/pytest", *more]
-        pytest.main([*options, *files], plugins=[watcher])
+        status = pytest.main([*options, *files], plugins=[watcher])
+        if status == pytest.ExitCode.USAGE_ERROR and not watcher.broken:
+            watcher.broken = "conftest"  # it cannot be imported
         found = {"failed": watcher.failed, "broken": watcher.broken, "tried": watcher.tried}
         found["seconds"] = watcher.seconds
         os.write(writing, json.dumps(found).encode() + b"\n")
