@@ -29,7 +29,7 @@ def test_a_connection_writes_a_log_and_waits_for_the_disk(
     path, connect = folder / "a b.db", sqlite3.connect
 
     def careless(*where: Any, **how: Any) -> sqlite3.Connection:
-        raw = connect(*where, **how)
+        raw: sqlite3.Connection = connect(*where, **how)
         raw.execute("PRAGMA synchronous=OFF")
         return raw
 
