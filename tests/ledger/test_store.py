@@ -393,5 +393,7 @@ def test_a_charge_after_a_failure_is_made_by_a_sound_connection(path: Path) -> N
     with open_ledger(path) as ledger:
         with raises(LedgerUnavailable, reason="unreachable"), ledger._store.writing() as connection:
             connection.raw.execute("SELECT nothing FROM nowhere")
+        with raises(LedgerUnavailable, reason="unreachable"):
+            ledger._store.one(Statement("SELECT nothing FROM nowhere"), {})
         ledger.charge(charge("0.25"), DOUBLING)
         assert ledger.verify().sound
