@@ -100,9 +100,9 @@ def test_rows_whose_places_begin_alike_are_told_apart_below(
         found = Tree(root=tree.root)
         assert not found.differing(connection, {place: marks[place]})
         assert found.differing(connection, {place: None})
-        beside = place[:-1] + b"\0"
-        assert not found.differing(connection, {beside: None})
-        assert found.differing(connection, {beside: marks[place]})
+        for absent in (place[:-1] + b"\0", b"\xbb" * 16, b"\xa1\xb2\xd0" * 5 + b"\0"):
+            assert not found.differing(connection, {absent: None})  # in a leaf, or on no branch
+            assert found.differing(connection, {absent: marks[place]})
     changed = marks | {places[0]: mark_of("x"), bytes.fromhex("a1b2c3" + "e" * 26): mark_of("y")}
     assert Tree(root=tree.root).put(connection, changed) == node_at_once(changed, 0).hex()
 

@@ -224,6 +224,17 @@ def test_a_store_that_only_reads_writes_nothing(path: Path) -> None:
     store.close()
 
 
+def test_who_writes_holds_the_only_right_to_from_the_beginning(store: Store, path: Path) -> None:
+    other = Store(path, read_only=False, wait=0)
+    with store.writing():
+        with raises(LedgerUnavailable, reason="locked"), other.writing():
+            pass
+        assert head_of(other).seq == 2  # and blocks nobody who reads
+    with other.writing(), store.reading():
+        pass
+    other.close()
+
+
 def test_another_process_is_told_to_open_its_own(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,6 +279,10 @@ def test_what_is_written_to_a_file_without_a_name_is_not_acknowledged(
         chain.head(connection, lock=True)
         path.rename(path.with_name("away"))
     assert [what for what, *_ in guard.asked] == ["begin"]  # and nothing is recorded
+    path.with_name("away").rename(path)
+    store.guard = None
+    with raises(LedgerUnavailable, reason="replaced"), store.writing():
+        path.rename(path.with_name("away"))
     path.with_name("away").rename(path)
     with store.unguarded():
         path.rename(path.with_name("away"))  # who reads has seen one moment of it
