@@ -246,10 +246,15 @@ def test_what_a_release_changes_is_stored(ledger: Ledger, compare: bool) -> None
             tables.save(connection, found.values())
             assert chain.totals(connection).root == tables.root_of(expected.books.values())
             chain.append(connection, last, "totals", {"migration": "none"}, ledger._time())
-        with ledger._store.unguarded() as connection:
-            stored = all_contents(tables.load_all(connection).values())
-            assert stored == all_contents(expected.books.values())
-            tables.compare_all(connection)
+        check_stored(ledger, expected)
+
+
+def check_stored(ledger: Ledger, expected: Books) -> None:
+    """Everything is stored as it should be, and fits its digests."""
+    with ledger._store.unguarded() as connection:
+        stored = all_contents(tables.load_all(connection).values())
+        assert stored == all_contents(expected.books.values())
+        tables.compare_all(connection)
 
 
 def changed_by(
@@ -275,10 +280,7 @@ def test_a_new_account_gets_the_next_number_and_is_noted(ledger: Ledger) -> None
         assert new.id == 5
         assert chain.totals(connection).root == tables.root_of(expected.books.values())
         chain.append(connection, last, "totals", {"migration": "none"}, ledger._time())
-    with ledger._store.unguarded() as connection:
-        stored = all_contents(tables.load_all(connection).values())
-        assert stored == all_contents(expected.books.values())
-        tables.compare_all(connection)
+    check_stored(ledger, expected)
 
 
 def test_a_name_that_no_database_could_look_for_is_refused(connection: Connection) -> None:

@@ -20,6 +20,7 @@ from takifugu.ledger.storage.digest_tree import (
 )
 from takifugu.ledger.storage.schema import DIGESTS, create_table
 from takifugu.ledger.storage.statement import Connection
+from tests.oracles.digests import _node as node_at_once
 from tests.oracles.digests import _tree as tree_at_once
 from tests.raising import raises
 
@@ -80,6 +81,30 @@ def test_rows_are_found_again_in_what_was_stored(connection: Connection, size: i
         assert changed.put(connection, rows(part)) == tree_at_once(texts)
         changed.save(connection)
         assert not Tree(3, -5, changed.root).differing(connection, rows(texts))
+
+
+@pytest.mark.parametrize("step", [1, 5, 100])
+def test_rows_whose_places_begin_alike_are_told_apart_below(
+    connection: Connection, step: int
+) -> None:
+    """More than a leaf holds begin with the same digits, an even and an odd number of them."""
+    begin = ("a1b2c3", "a1b2c", "a1b2", "a1b", "a1", "0f", "f0f0f")
+    digits = [f"{first}{n:02x}{n * 11:02x}" for first in begin for n in range(20)]
+    marks = {bytes.fromhex(text.ljust(32, "7")): mark_of(text) for text in digits}
+    tree, places = Tree(), list(marks)
+    for first in range(0, len(places), step):
+        tree.put(connection, {place: marks[place] for place in places[first : first + step]})
+    assert tree.root == node_at_once(marks, 0).hex()
+    tree.save(connection)
+    for place in places:
+        found = Tree(root=tree.root)
+        assert not found.differing(connection, {place: marks[place]})
+        assert found.differing(connection, {place: None})
+        for absent in (place[:-1] + b"\0", b"\xbb" * 16, b"\xa1\xb2\xd0" * 5 + b"\0"):
+            assert not found.differing(connection, {absent: None})  # in a leaf, or on no branch
+            assert found.differing(connection, {absent: marks[place]})
+    changed = marks | {places[0]: mark_of("x"), bytes.fromhex("a1b2c3" + "e" * 26): mark_of("y")}
+    assert Tree(root=tree.root).put(connection, changed) == node_at_once(changed, 0).hex()
 
 
 @pytest.mark.parametrize("size", [5, 60, MANY + 50])

@@ -196,8 +196,7 @@ def test_a_closed_store_closes_its_connections_and_empties_its_log(
 ) -> None:
     store, order = Store(path, read_only=False, wait=5), list[str]()
     monkeypatch.setattr(store, "empty_log", lambda: order.append("log"))
-    close = store._connections.close
-    monkeypatch.setattr(store._connections, "close", lambda: order.append("closed") or close())
+    monkeypatch.setattr(store._connections, "close", lambda: order.append("closed"))
     store.close()
     assert order == ["closed", "log"]
 
@@ -223,6 +222,17 @@ def test_a_store_that_only_reads_writes_nothing(path: Path) -> None:
     assert repr(str(path)) in str(told.value) and guard.asked == []
     store.guard = None
     store.close()
+
+
+def test_who_writes_holds_the_only_right_to_from_the_beginning(store: Store, path: Path) -> None:
+    other = Store(path, read_only=False, wait=0)
+    with store.writing():
+        with raises(LedgerUnavailable, reason="locked"), other.writing():
+            pass
+        assert head_of(other).seq == 2  # and blocks nobody who reads
+    with other.writing(), store.reading():
+        pass
+    other.close()
 
 
 def test_another_process_is_told_to_open_its_own(
@@ -269,6 +279,10 @@ def test_what_is_written_to_a_file_without_a_name_is_not_acknowledged(
         chain.head(connection, lock=True)
         path.rename(path.with_name("away"))
     assert [what for what, *_ in guard.asked] == ["begin"]  # and nothing is recorded
+    path.with_name("away").rename(path)
+    store.guard = None
+    with raises(LedgerUnavailable, reason="replaced"), store.writing():
+        path.rename(path.with_name("away"))
     path.with_name("away").rename(path)
     with store.unguarded():
         path.rename(path.with_name("away"))  # who reads has seen one moment of it
@@ -394,5 +408,7 @@ def test_a_charge_after_a_failure_is_made_by_a_sound_connection(path: Path) -> N
     with open_ledger(path) as ledger:
         with raises(LedgerUnavailable, reason="unreachable"), ledger._store.writing() as connection:
             connection.raw.execute("SELECT nothing FROM nowhere")
+        with raises(LedgerUnavailable, reason="unreachable"):
+            ledger._store.one(Statement("SELECT nothing FROM nowhere"), {})
         ledger.charge(charge("0.25"), DOUBLING)
         assert ledger.verify().sound
