@@ -19,6 +19,7 @@ from takifugu.ledger.ledger_documents import (
 )
 from takifugu.losses import Total
 from tests.ledger.charges import DOUBLING, charge, count
+from tests.ledger.older_copies import copied_ledger
 
 BODY: dict[str, Any] = {
     "kind": "policy",
@@ -119,11 +120,8 @@ def test_an_account_without_a_budget_is_told_so() -> None:
 
 @pytest.fixture
 def path(folder: Path) -> Path:
-    """A ledger with a budget and a charge, closed."""
-    with open_ledger(folder / "ward.ledger") as ledger:
-        ledger.set_budget("ward", 2)
-        ledger.charge(charge("0.25"), DOUBLING)
-    return folder / "ward.ledger"
+    """A ledger with a budget of 2 and a charge of 1/4, closed."""
+    return copied_ledger(folder)
 
 
 def test_a_ledger_is_told_by_its_ends_and_accounts(path: Path, folder: Path) -> None:
@@ -173,7 +171,6 @@ def test_a_ledger_without_a_witness_is_told_so(folder: Path) -> None:
 def test_a_head_behind_the_witness_is_told_from_what_was_noted(path: Path) -> None:
     """The head is that of the copy, and what was noted is of the ledger that is lost."""
     with open_ledger(path) as ledger:
-        ledger.backup(path.with_name("copy"))
         copied = ledger.head()
         ledger.charge(charge("0.5"), DOUBLING)
         noted = ledger.head()

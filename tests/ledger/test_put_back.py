@@ -28,17 +28,17 @@ from takifugu.ledger.witnesses import backup
 from takifugu.ledger.witnesses.file_witness import FileWitness
 from takifugu.ledger.witnesses.lost_history import LossTerms
 from tests.ledger.charges import DOUBLING, charge
+from tests.ledger.older_copies import copied_ledger
 from tests.raising import raises
 
 
 @pytest.fixture
 def path(folder: Path) -> Path:
     """A ledger with a budget and a charge, closed, and a backup of it."""
-    with open_ledger(folder / "ward.ledger") as ledger:
-        ledger.set_budget("ward", 2)
-        ledger.charge(charge("0.25"), DOUBLING)
+    made = copied_ledger(folder)
+    with open_ledger(made) as ledger:
         ledger.backup(folder / "backup")
-    return folder / "ward.ledger"
+    return made
 
 
 # --- what SQLite says ---
