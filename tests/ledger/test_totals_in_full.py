@@ -110,14 +110,14 @@ def test_every_version_rounds_and_joins_alike() -> None:
 
 
 def test_a_total_of_which_every_part_is_long_is_rounded_up_in_every_part() -> None:
-    parts = [Fraction(place, 3) + Fraction(1, 2**1300) for place in (1, 2, 4)]
-    found = frontier.joined(Total(*parts), total("1", "2", "3"))
-    exact = [part + place for part, place in zip(parts, (1, 2, 3), strict=True)]
-    assert found == Total(*map(frontier.bounded, exact))
-    assert all(
-        long < part < long + Fraction(1, 2**1100)
-        for long, part in zip(exact, (found.epsilon, found.delta, found.rho), strict=True)
-    )
+    tiny = Fraction(1, 2**1300)
+    one, two, four = (Fraction(place, 3) + tiny for place in (1, 2, 4))
+    found = frontier.joined(Total(one, two, four), total("1", "2", "3"))
+    exact = one + 1, two + 2, four + 3
+    parts = found.epsilon, found.delta, found.rho
+    assert parts == tuple(map(frontier.bounded, exact))
+    for long, part in zip(exact, parts, strict=True):
+        assert long < part < long + Fraction(1, 2**1100)
 
 
 def test_the_same_costs_dominate_with_no_less_of_all_else() -> None:
@@ -321,8 +321,7 @@ def test_a_release_in_a_window_counts_on_top_of_what_everybody_lost() -> None:
     account.apply(Touch(0, 5), Pure(2))
     account.apply(Touch(0, 5, ("a",)), Pure(4))
     account.apply(Touch(3, 5, ("b",)), Concentrated(8))
-    before = total("3", "0", "8"), total("7")
-    assert account.worst == before
+    assert account.worst == (total("3", "0", "8"), total("7"))
     changed = account.apply(Touch(), Pure(16))
     assert changed == [] and account.worst == (total("19", "0", "8"), total("23"))
     assert account.on(Touch(3, 5)) == account.worst
@@ -331,7 +330,8 @@ def test_a_release_in_a_window_counts_on_top_of_what_everybody_lost() -> None:
     assert account.on(Touch(4, 9, ("c",))) == (total("19"),)
     assert account.on(Touch(5, END)) == (total("17"),)
     account.everywhere()
-    assert account.worst == (account.always,) == (total("23", "0", "8"),)
+    all_of_it = total("23", "0", "8")
+    assert account.always == all_of_it and list(account.worst) == [all_of_it]
 
 
 def test_a_standing_asks_its_limit_for_the_cells_that_are_read_beside_all_others() -> None:
