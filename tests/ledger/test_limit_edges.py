@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -301,17 +302,10 @@ class Noted(Places):
     def __init__(self) -> None:
         self.asked: list[tuple[object, ...]] = []
 
-    def to_cost(
-        self,
-        unit: Cost,
-        pufferfish: float,
-        *,
-        spent: Sequence[Cost] = (NOTHING,),
-        beside: Sequence[Cost] = (),
-    ) -> Fraction:
+    def to_cost(self, unit: Cost, pufferfish: float, **lost: Any) -> Fraction:
         """As before."""
-        self.asked.append((unit, pufferfish, tuple(spent), tuple(beside)))
-        return super().to_cost(unit, pufferfish, spent=spent, beside=beside)
+        self.asked.append((unit, pufferfish, tuple(lost["spent"]), tuple(lost["beside"])))
+        return super().to_cost(unit, pufferfish, **lost)
 
 
 def test_a_translation_is_asked_with_all_that_was_lost_and_is_not_less() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from takifugu.costs import Cost, Distance, Matrix, Membership
 from takifugu.ledger.accounts import frontier
-from takifugu.ledger.accounts.account import WHOLE, Account, Books, Touch, contents
+from takifugu.ledger.accounts.account import WHOLE, Account, Book, Books, Shape, Touch, contents
 from takifugu.ledger.accounts.frontier import MOST_TOTALS, ZERO, covering, dominates, worst
 from takifugu.ledger.accounts.standings import Payer, Standing
 from takifugu.ledger.charge_values import loss_body
@@ -107,6 +107,17 @@ def test_every_version_rounds_and_joins_alike() -> None:
     steps = [total(str(place), str(9 - place)) for place in range(9)]
     assert len(worst(steps[:8])) == 8 and worst(steps) == (total("8", "9"),)
     assert worst([total("1", "1/4"), total("2", "1/4"), total("2", "1/2")]) == (total("2", "1/2"),)
+
+
+def test_a_total_of_which_every_part_is_long_is_rounded_up_in_every_part() -> None:
+    tiny = Fraction(1, 2**1300)
+    one, two, four = (Fraction(place, 3) + tiny for place in (1, 2, 4))
+    found = frontier.joined(Total(one, two, four), total("1", "2", "3"))
+    exact = one + 1, two + 2, four + 3
+    parts = found.epsilon, found.delta, found.rho
+    assert parts == tuple(map(frontier.bounded, exact))
+    for long, part in zip(exact, parts, strict=True):
+        assert long < part < long + Fraction(1, 2**1100)
 
 
 def test_the_same_costs_dominate_with_no_less_of_all_else() -> None:
@@ -281,14 +292,36 @@ def test_what_is_counted_as_lost_of_an_analyst_is_lost_of_nobody_else() -> None:
     }
 
 
+def test_columns_that_were_chosen_stay_whatever_a_later_charge_names() -> None:
+    shape = Shape(partition=("zone",))
+    finer = {"columns": ["age", "zone"], "keys": [[30, "x"], [40, "x"]]}
+    assert shape.touch(None, finer) == shape.touch(None, {"columns": ["zone"], "keys": [["x"]]})
+    assert shape.partition == ("zone",)
+    assert shape.touch(None, {"columns": ["age"], "keys": [[30]]}).cells is None
+
+
+def test_an_account_is_cut_neither_at_its_beginning_nor_at_its_end() -> None:
+    account = Account()
+    account.apply(Touch(BEGINNING, 5), Pure(1))
+    account.apply(Touch(5, END), Pure(2))
+    account.apply(Touch(cells=("a",)), Pure(4))
+    assert [(one.start, one.end) for one in account.segments] == [(BEGINNING, 5), (5, END)]
+
+
+def test_an_account_that_begins_with_a_loss_is_that_of_its_analyst() -> None:
+    for lost in (None, total("2", "1/4")):
+        made = Book("d", WHOLE, Fraction(5), lost=lost).of("ann")
+        assert (made.dataset, made.analyst, made.epsilon, made.id) == ("d", "ann", None, 0)
+        assert made.account.worst == (lost or ZERO,) and made.lost is None
+
+
 def test_a_release_in_a_window_counts_on_top_of_what_everybody_lost() -> None:
     account = Account()
     account.apply(Touch(), Pure(1))
     account.apply(Touch(0, 5), Pure(2))
     account.apply(Touch(0, 5, ("a",)), Pure(4))
     account.apply(Touch(3, 5, ("b",)), Concentrated(8))
-    before = total("3", "0", "8"), total("7")
-    assert account.worst == before
+    assert account.worst == (total("3", "0", "8"), total("7"))
     changed = account.apply(Touch(), Pure(16))
     assert changed == [] and account.worst == (total("19", "0", "8"), total("23"))
     assert account.on(Touch(3, 5)) == account.worst
@@ -297,7 +330,8 @@ def test_a_release_in_a_window_counts_on_top_of_what_everybody_lost() -> None:
     assert account.on(Touch(4, 9, ("c",))) == (total("19"),)
     assert account.on(Touch(5, END)) == (total("17"),)
     account.everywhere()
-    assert account.worst == (account.always,) == (total("23", "0", "8"),)
+    all_of_it = total("23", "0", "8")
+    assert account.always == all_of_it and list(account.worst) == [all_of_it]
 
 
 def test_a_standing_asks_its_limit_for_the_cells_that_are_read_beside_all_others() -> None:
