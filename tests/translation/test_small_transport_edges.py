@@ -5,6 +5,7 @@ import pytest
 
 from takifugu.costs import NOTHING, Cost, Distance
 from takifugu.priors import AR1, Gaussian, Secrets
+from takifugu.translation import explicit_transport, independent_transport
 from takifugu.translation.bounds import Binding
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.explicit_transport import _MergedDatasets
@@ -51,3 +52,50 @@ def test_what_underflows_in_a_profile_is_added(length: int) -> None:
     assert (found >= 2 * lags * TINY).all() and (found <= 2.001 * lags * TINY).all()
     rows = _weighed(Distance(0, 4), np.full((2, length), 0.125), values)
     assert (rows >= length * TINY).all() and (rows <= 1.001 * length * TINY).all()
+
+
+LARGE = 2.0**-20  # an error of costs so large that it shows
+
+
+def test_what_datasets_leak_is_lowered_by_the_error_of_costs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By four times the error for all costs together and one more; sums are counted, and more."""
+    roundings: list[int] = []
+
+    def gamma(terms: int) -> float:
+        roundings.append(terms)
+        return 0.0
+
+    monkeypatch.setattr(explicit_transport, "OFF", LARGE)
+    monkeypatch.setattr(explicit_transport, "gamma", gamma)
+    first, second = (cost * (1 - np.eye(2)) for cost in (0.5, 0.25))
+    law = np.array([0.3, 0.0, 0.0, 0.7])  # both entries tell the same
+    merged = _MergedDatasets(law, (2, 2), [first, second])
+    sides = np.array([True, True, False, False]), np.array([False, False, True, True])
+    found = merged.lower(*sides)
+    assert found == pytest.approx(0.75 - 4 * LARGE * (1 + 0.75), abs=1e-9)
+    assert roundings == [2 * 4 + 16]
+    monkeypatch.setattr(explicit_transport, "down", lambda value: value - 0.125)
+    assert merged.lower(*sides) == pytest.approx(found - 0.125, abs=1e-9)
+
+
+def test_what_an_entry_leaks_is_lowered_by_the_error_of_costs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    roundings: list[int] = []
+
+    def gamma(terms: int) -> float:
+        roundings.append(terms)
+        return 0.0
+
+    monkeypatch.setattr(independent_transport, "OFF", LARGE)
+    monkeypatch.setattr(independent_transport, "gamma", gamma)
+    transport = IndependentTransport(PRIOR, Secrets(pairs=(((0,), (3,)),), entries=("a",)))
+    costs = EntryCosts(by_entry=(Cost.any("3/4"), NOTHING))
+    bound = transport.valued(costs)
+    found = transport.valued_witness(costs, bound).leak
+    assert found == pytest.approx(0.75 - 4 * LARGE * (1 + 0.75), abs=1e-9)
+    assert set(roundings) == {4 * 4 + 16}
+    monkeypatch.setattr(independent_transport, "down", lambda value: value - 0.125)
+    assert transport.valued_witness(costs, bound).leak == pytest.approx(found - 0.125, abs=1e-9)
