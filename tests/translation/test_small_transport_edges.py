@@ -1,8 +1,11 @@
 """Transports of small priors and of numbers at their edges: no cost at all, and next to none."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
+from takifugu._rounding import float_up
 from takifugu.costs import NOTHING, Cost, Distance
 from takifugu.priors import AR1, Gaussian, Secrets
 from takifugu.translation import explicit_transport, independent_transport
@@ -99,3 +102,34 @@ def test_what_an_entry_leaks_is_lowered_by_the_error_of_costs(
     assert set(roundings) == {4 * 4 + 16}
     monkeypatch.setattr(independent_transport, "down", lambda value: value - 0.125)
     assert transport.valued_witness(costs, bound).leak == pytest.approx(found - 0.125, abs=1e-9)
+
+
+def test_where_nothing_is_charged_no_mechanism_is_named() -> None:
+    transport = IndependentTransport(PRIOR, GROUPS)
+    costs = EntryCosts(by_entry=(NOTHING, NOTHING))
+    found = transport.valued_witness(costs, transport.valued(costs))
+    assert found.leak == 0.0 and found.entries == () and found.factors is None
+
+
+def test_a_distance_between_two_floats_counts_as_the_larger_one() -> None:
+    for within in (Fraction(1, 3), Fraction(1, 10), Fraction(2, 3)):
+        transport = GaussianTransport(Gaussian(AR1(0.0), 1), Secrets(within=within))
+        assert transport._within == float_up(within) and Fraction(transport._within) > within
+
+
+def test_numbers_of_which_nothing_is_charged_lose_exactly_nothing() -> None:
+    transport = GaussianTransport(Gaussian(AR1(0.5), 3), Secrets(within=1))
+    for found in (
+        transport.profile(np.zeros(3)),
+        transport.valued(EntryCosts(by_entry=(NOTHING,) * 3)),
+    ):
+        assert found.value == 0.0 and found.by_entry is not None
+        assert found.by_entry.tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("target", [LEAST, 20 * LEAST])
+def test_a_target_below_all_that_is_lost_allows_nothing(target: float) -> None:
+    """What moves at all loses the least normal float: every smaller ε is tried, down to none."""
+    transport = GaussianTransport(Gaussian(AR1(0.5), 3), Secrets(within=1))
+    found = transport.largest(target)
+    assert found == 0.0 or transport.uniform(found).value <= target
