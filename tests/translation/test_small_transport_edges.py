@@ -1,6 +1,7 @@
 """Transports of small priors and of numbers at their edges: no cost at all, and next to none."""
 
 from fractions import Fraction
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -60,18 +61,24 @@ def test_what_underflows_in_a_profile_is_added(length: int) -> None:
 LARGE = 2.0**-20  # an error of costs so large that it shows
 
 
-def test_what_datasets_leak_is_lowered_by_the_error_of_costs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """By four times the error for all costs together and one more; sums are counted, and more."""
+def with_large_errors(monkeypatch: pytest.MonkeyPatch, module: ModuleType) -> list[int]:
+    """Costs are off by much, and sums by nothing; how many roundings these are said to have."""
     roundings: list[int] = []
 
     def gamma(terms: int) -> float:
         roundings.append(terms)
         return 0.0
 
-    monkeypatch.setattr(explicit_transport, "OFF", LARGE)
-    monkeypatch.setattr(explicit_transport, "gamma", gamma)
+    monkeypatch.setattr(module, "OFF", LARGE)
+    monkeypatch.setattr(module, "gamma", gamma)
+    return roundings
+
+
+def test_what_datasets_leak_is_lowered_by_the_error_of_costs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By four times the error for all costs together and one more; sums are counted, and more."""
+    roundings = with_large_errors(monkeypatch, explicit_transport)
     first, second = (cost * (1 - np.eye(2)) for cost in (0.5, 0.25))
     law = np.array([0.3, 0.0, 0.0, 0.7])  # both entries tell the same
     merged = _MergedDatasets(law, (2, 2), [first, second])
@@ -86,14 +93,7 @@ def test_what_datasets_leak_is_lowered_by_the_error_of_costs(
 def test_what_an_entry_leaks_is_lowered_by_the_error_of_costs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    roundings: list[int] = []
-
-    def gamma(terms: int) -> float:
-        roundings.append(terms)
-        return 0.0
-
-    monkeypatch.setattr(independent_transport, "OFF", LARGE)
-    monkeypatch.setattr(independent_transport, "gamma", gamma)
+    roundings = with_large_errors(monkeypatch, independent_transport)
     transport = IndependentTransport(PRIOR, Secrets(pairs=(((0,), (3,)),), entries=("a",)))
     costs = EntryCosts(by_entry=(Cost.any("3/4"), NOTHING))
     bound = transport.valued(costs)
