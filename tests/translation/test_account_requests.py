@@ -171,6 +171,12 @@ def test_the_best_of_all_methods_is_the_one_with_the_least_epsilon() -> None:
     assert approximate.approximate(home, 0.5, 0.0).method == "curve"
 
 
+def test_a_converted_rho_is_rounded_up_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = approximate.zcdp_epsilon(0.5, 1e-3)
+    monkeypatch.setattr(approximate, "up", lambda value: value + 1.0)
+    assert approximate.zcdp_epsilon(0.5, 1e-3) == pytest.approx(plain + 1, rel=1e-12)
+
+
 def test_an_epsilon_is_raised_only_beside_a_delta() -> None:
     half = np.array([0.0, 0.5, 0.0])
     assert approximate._raised(half, np.array([0.1, 0.1, 0.0])).tolist() == [0.05, 0.5, 0.0]
