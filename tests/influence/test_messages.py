@@ -97,6 +97,12 @@ def test_a_ray_is_left_out_only_if_its_shares_add_up_to_it(
     assert len(cones.extremes(rows)[0]) == kept
 
 
+def test_rays_with_zeros_span_the_rest() -> None:
+    shares = np.random.default_rng(4).dirichlet(np.ones(3), 12)
+    found, cost = cones.extremes(np.concatenate([np.eye(3), shares]))
+    assert found.tolist() == [0, 1, 2] and cost == cones.COST
+
+
 def test_corners_that_cannot_be_told_apart_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     corners = np.array([[0.2, 1.0, 1.0], [1.0, 0.2, 1.0], [1.0, 1.0, 0.2]])
     shares = np.random.default_rng(4).dirichlet(np.ones(3), 12)
