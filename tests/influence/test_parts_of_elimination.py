@@ -81,6 +81,22 @@ def test_axes_are_put_in_their_places() -> None:
         assert found[0, b, c, 0, a] == table[a, b, c]
 
 
+def test_axes_of_a_table_are_turned_wherever_it_is_used() -> None:
+    """Its entries are neither in order nor in the reverse of it."""
+    table = np.random.default_rng(1).uniform(0.5, 0.99, (4, 2, 3))
+    table[2, 1, 0] = 0.0
+    full = Elimination(Model((2, 3, 4), ((2, 0, 1), table)))
+    turned = table.transpose(1, 2, 0)
+    assert (full._ready[0][1] == turned).all()
+    pieces, exact = full._allowed([0], 0b111)
+    assert exact and len(pieces) == 1 and (pieces[0][1] == (turned > 0)).all()
+    made = full._table(0b110, 0b001, [0], [])
+    odds = (turned[0] / np.where(turned[1] > 0, turned[1], 1.0))[turned[1] > 0]
+    assert (made.rows[:, 1] == 0).sum() == 1  # the last row where entry 0 cannot be 1
+    rest = made.rows[made.rows[:, 1] > 0]
+    assert (rest[:, 0] / rest[:, 1]).tolist() == pytest.approx([odds.min()], rel=1e-13)
+
+
 def test_groups_that_a_table_connects_become_one() -> None:
     truth = [(1, np.array([True])), (2, np.array([False])), (4, np.array([True]))]
     groups: list[Any] = []
@@ -221,7 +237,7 @@ def test_messages_without_a_choice_are_told_apart(monkeypatch: pytest.MonkeyPatc
     whole = full.surroundings(0b11111)  # nothing around: each table has one row
     found = full.surroundings(0b11001).strides.tolist()  # entries of 2, 4 and 3 values
     assert sorted(found) == [[0, 1, 0], [0, 3, 1], [1, 0, 0], [3, 0, 1], [4, 1, 0]]
-    assert full.surroundings(0b00010).strides.tolist() == [[1], [1]]  # no other table touches it
+    assert full.surroundings(0b01000).strides.tolist() == [[1]] * 3  # no other table touches it
     assert whole.cases.shape == (1, 1) and len(whole.fixed) == len(LOOP) - 1
     assert not store.several(whole.cases[0]).any()
     monkeypatch.setattr(elimination, "FLAT", 0)

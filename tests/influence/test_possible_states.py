@@ -118,6 +118,18 @@ def test_constraints_are_those_of_the_boundary_that_is_asked_for() -> None:
     assert pieces[0][1].tolist() == [[True, True], [True, False]]
 
 
+def test_the_entry_that_joins_the_fewest_cells_is_eliminated_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A star: its leaves one by one, and never all of it at once."""
+    monkeypatch.setattr(elimination, "SMALL", 8)
+    order = [[1.0, 1.0], [0.0, 1.0]]
+    pairs = [(0, 1), (1, 2), (1, 3), (1, 4), (1, 5)]
+    full = Elimination(Model((2,) * 6, *((pair, order) for pair in pairs), ((5,), [1.0, 0.0])))
+    pieces, exact = full._allowed(list(range(6)), 0b000001)
+    assert exact and [(mask, truth.tolist()) for mask, truth in pieces] == [(1, [True, False])]
+
+
 def test_constraints_of_more_than_a_hundred_cells_are_worked_out() -> None:
     order = np.triu(np.ones((5, 5)))
     full = Elimination(Model((5, 5, 5), ((0, 1), order), ((1, 2), order)))
