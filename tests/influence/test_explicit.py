@@ -97,3 +97,13 @@ def test_worlds_without_entries_or_with_too_many_are_refused() -> None:
     bit = SecretPair(EntryIs(0, (0,)), EntryIs(0, (1,)))
     with raises(TooLarge, field="world", size=15, limit=14):
         explicit_curve(World(wide, (Explicit.uniform(wide),), (bit,)))
+
+
+def test_the_first_of_equally_good_sets_is_named() -> None:
+    """Nothing depends on anything: what is exposed beside the secret makes no difference."""
+    tables = Tables.bits(3)
+    pair = SecretPair(EntryIs(1, (0,)), EntryIs(1, (1,)))
+    curve = explicit_curve(World(tables, (Explicit.uniform(tables),), (pair,)))
+    assert curve.splits is not None
+    shown = [curve.splits.describe(0, point)["exposed"] for point in range(3)]
+    assert shown == [[1], [0, 1], [0, 1, 2]]  # to expose 1 and 2 is as good

@@ -31,6 +31,11 @@ def test_the_scale_of_a_table_does_not_matter(shift: int) -> None:
     assert (moved.roundings, moved.depth) == (plain.roundings, plain.depth)
 
 
+def test_a_message_of_one_cell() -> None:
+    made = message(np.array([[0.25]]), roundings=3, least=-2)
+    assert made.rows.tolist() == [[1.0]] and (made.roundings, made.depth) == (4, 2)
+
+
 def test_messages_of_nothing() -> None:
     for table in (np.zeros((0, 3)), np.zeros((4, 0))):
         made = message(table, roundings=7, least=DEEPEST)
@@ -75,6 +80,10 @@ def test_arrays_grow_when_they_are_full() -> None:
 # ---- cones
 
 
+def test_the_slack_is_counted_as_roundings() -> None:
+    assert cones.SLACK == 2.0**-40 and cones.COST == 2**13  # of 2⁻⁵³ each
+
+
 @pytest.mark.parametrize(("off", "kept"), [(0.0, 3), (0.6, 3), (-0.6, 3), (0.7, 15), (-0.7, 15)])
 def test_a_ray_is_left_out_only_if_its_shares_add_up_to_it(
     off: float, kept: int, monkeypatch: pytest.MonkeyPatch
@@ -86,6 +95,12 @@ def test_a_ray_is_left_out_only_if_its_shares_add_up_to_it(
     inverse = np.linalg.inv
     monkeypatch.setattr(np.linalg, "inv", lambda one: inverse(one) * (1 + off * cones.SLACK))
     assert len(cones.extremes(rows)[0]) == kept
+
+
+def test_rays_with_zeros_span_the_rest() -> None:
+    shares = np.random.default_rng(4).dirichlet(np.ones(3), 12)
+    found, cost = cones.extremes(np.concatenate([np.eye(3), shares]))
+    assert found.tolist() == [0, 1, 2] and cost == cones.COST
 
 
 def test_corners_that_cannot_be_told_apart_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,6 +45,16 @@ def test_a_single_face_that_favours_different_values(i: int, j: int, other: int)
         check_attractive(Model(sizes, ((0, 1, 2), spread)))
 
 
+@pytest.mark.parametrize(
+    "table", [[[3.0, 3.0], [3.0, 2.0]], [[1.0, 1.0], [1.0, 0.1]], [[3.0, 2.0], [5.0, 3.0]]]
+)
+def test_a_table_that_clearly_favours_different_values(table: list[list[float]]) -> None:
+    with raises(UnsoundRequest, reason="repelling"):
+        check_attractive(Model((2, 2), ((0, 1), table)))
+    (w, x), (y, z) = table
+    check_attractive(Model((2, 2), ((0, 1), [[x, w], [z, y]])))
+
+
 def test_tables_of_three_entries_have_no_sums() -> None:
     with raises(UnsoundRequest):
         AttractiveField(Model((2, 2, 2), ((0, 1, 2), np.ones((2, 2, 2)))))
@@ -89,7 +99,7 @@ def test_tables_on_the_same_entries_are_multiplied(monkeypatch: pytest.MonkeyPat
     assert AttractiveField(many).repeats == 4
     turned = Model((2, 2), *(((1, 0), [[2.0, 1.0], [1.0, 2.0]]),) * 5)
     assert AttractiveField(turned).repeats == 5
-    assert AttractiveField(Model((2, 2))).repeats == 1
+    assert AttractiveField(Model((2, 2))).repeats == 1 and asked[-1] == [0.0, 0.0]
 
 
 # ---- sums
@@ -192,6 +202,20 @@ def test_large_and_small_weights_of_entries_do_not_add_up(weights: tuple[float, 
     assert true <= one <= true + 1e-12 and -true <= zero <= -true + 1e-12
 
 
+def test_steps_that_round_are_counted_for_each_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    field = AttractiveField(uneven())
+    counted: list[int] = []
+
+    def gamma(steps: int) -> float:
+        counted.append(steps)
+        return 0.01
+
+    monkeypatch.setattr(attractive, "gamma", gamma)
+    for inside in (0b00100, 0b01110, 0b11111):
+        field.evaluate(inside, 2)
+    assert counted == [1 * (2 + 1 + 4) + 2, 3 * (2 + 3 + 4) + 2**3, 5 * (0 + 5 + 4) + 2**5]
+
+
 def test_how_many_entries_are_summed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     field = AttractiveField(uneven())
     monkeypatch.setattr(attractive, "LARGEST", 3)
@@ -274,7 +298,7 @@ def grown(
                 for way, line in enumerate(lines)
             ]
             candidates = [*lines]
-            if b <= attractive.WIDE:
+            if b <= 4:
                 candidates += [start | {v} for start in chosen for v in edge(start)]
         kept = [set(one) for one in chosen]
         for inside in sorted(candidates, key=mask):

@@ -81,6 +81,22 @@ def test_axes_are_put_in_their_places() -> None:
         assert found[0, b, c, 0, a] == table[a, b, c]
 
 
+def test_axes_of_a_table_are_turned_wherever_it_is_used() -> None:
+    """Its entries are neither in order nor in the reverse of it."""
+    table = np.random.default_rng(1).uniform(0.5, 0.99, (4, 2, 3))
+    table[2, 1, 0] = 0.0
+    full = Elimination(Model((2, 3, 4), ((2, 0, 1), table)))
+    turned = table.transpose(1, 2, 0)
+    assert (full._ready[0][1] == turned).all()
+    pieces, exact = full._allowed([0], 0b111)
+    assert exact and len(pieces) == 1 and (pieces[0][1] == (turned > 0)).all()
+    made = full._table(0b110, 0b001, [0], [])
+    odds = (turned[0] / np.where(turned[1] > 0, turned[1], 1.0))[turned[1] > 0]
+    assert (made.rows[:, 1] == 0).sum() == 1  # the last row where entry 0 cannot be 1
+    rest = made.rows[made.rows[:, 1] > 0]
+    assert (rest[:, 0] / rest[:, 1]).tolist() == pytest.approx([odds.min()], rel=1e-13)
+
+
 def test_groups_that_a_table_connects_become_one() -> None:
     truth = [(1, np.array([True])), (2, np.array([False])), (4, np.array([True]))]
     groups: list[Any] = []
@@ -117,6 +133,10 @@ def test_the_entry_whose_removal_makes_the_smallest_table_is_next() -> None:
             scopes = [s for s in scopes if v not in s] + [union[v] - {v}]
         assert full._order(whole) == expected
         assert full._order(whole) is full._order(whole)  # found once
+    weight, _ = full.marginal(0b1100000, 0b0100000)  # the other part is left alone
+    pair, own = full._tables[6], full._tables[7]
+    law = pair.sum(axis=0) * own
+    assert weight / weight.sum() == pytest.approx(law / law.sum(), rel=1e-13)
 
 
 def test_a_product_of_tables_with_an_entry_summed_out() -> None:
@@ -215,6 +235,9 @@ def test_messages_without_a_choice_are_told_apart(monkeypatch: pytest.MonkeyPatc
     assert [len(around.cases), len(around.fixed)] == [1, 1]
     assert store.several(around.cases[0]).all() and not store.several(around.fixed).any()
     whole = full.surroundings(0b11111)  # nothing around: each table has one row
+    found = full.surroundings(0b11001).strides.tolist()  # entries of 2, 4 and 3 values
+    assert sorted(found) == [[0, 1, 0], [0, 3, 1], [1, 0, 0], [3, 0, 1], [4, 1, 0]]
+    assert full.surroundings(0b01000).strides.tolist() == [[1]] * 3  # no other table touches it
     assert whole.cases.shape == (1, 1) and len(whole.fixed) == len(LOOP) - 1
     assert not store.several(whole.cases[0]).any()
     monkeypatch.setattr(elimination, "FLAT", 0)
@@ -345,8 +368,29 @@ def test_a_table_of_all_states_of_a_group() -> None:
 
 def test_tables_too_deep_to_multiply_are_refused() -> None:
     """The exponents of all the tables of a group add up."""
-    deep = [[1.0, 1.0], [2.0**-470, 1.0]]
-    full = Elimination(Model((2, 2, 2), ((0, 1), deep), ((0, 1, 2), [deep, deep]), ((0, 2), deep)))
-    full._table(0b110, 0b001, [0, 1], [])
-    with raises(TooLarge):
-        full._table(0b110, 0b001, [0, 1, 2], [])
+    for second, fits in ((-479, True), (-480, False)):
+        deep, more = ([[1.0, 1.0], [2.0**low, 1.0]] for low in (-479, second))
+        full = Elimination(Model((2, 2, 2), ((0, 1), deep), ((0, 2), more)))
+        if fits:
+            assert len(full._table(0b110, 0b001, [0, 1], []).rows) == 2
+        else:
+            with raises(TooLarge):
+                full._table(0b110, 0b001, [0, 1], [])
+
+
+def test_cases_of_a_group_are_the_possible_values_of_what_its_tables_share(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(elimination, "FLAT", 0)
+    rng = np.random.default_rng(8)
+    one, other = rng.uniform(0.2, 1, (3, 4)), rng.uniform(0.2, 1, (3, 4, 2))
+    tables = ((1, 2), one), ((1, 2, 0), other)
+    full = Elimination(Model((2, 3, 4), *tables))
+    cases, scopes = full._group(0b101, 0b010, [0, 1], [])
+    assert len(cases) == 4 and len(set(cases)) == 4 and scopes == [0b010, 0b010]
+    # entry 0 is shared with a constraint; one value of each is ruled out
+    allowed = [(0b100, np.array([True, False, True, True])), (0b001, np.array([False, True]))]
+    assert len(full._group(0b101, 0b010, [0, 1], allowed)[0]) == 3
+    one[:, 2] = 0.0
+    full = Elimination(Model((2, 3, 4), *tables))
+    assert len(full._group(0b101, 0b010, [0, 1], [])[0]) == 3

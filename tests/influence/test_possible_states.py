@@ -96,6 +96,60 @@ def test_constraints_on_the_boundary_and_whether_all_were_kept(
         monkeypatch.undo()
 
 
+def test_constraints_that_do_not_reach_the_boundary_are_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However large they are, nothing is lost by it."""
+    monkeypatch.setattr(elimination, "SMALL", 4)
+    far = np.ones((2, 3, 3))
+    far[1, 2, 0] = 0.0
+    full = Elimination(Model((2, 2, 2, 3, 3), ((0, 1), np.ones((2, 2))), ((2, 3, 4), far)))
+    assert full._possible(0b00001) == ((), True)
+
+
+def test_constraints_are_those_of_the_boundary_that_is_asked_for() -> None:
+    """Entry 0 lies beside 1 and 3, entry 4 beside 1, 2 and 3; 1 and 2 cannot both be 1."""
+    free, never = np.ones((2, 2)), [[1.0, 1.0], [1.0, 0.0]]
+    pairs = [(0, 1), (0, 3), (4, 1), (4, 2), (4, 3)]
+    full = Elimination(Model((2,) * 5, *((pair, free) for pair in pairs), ((1, 2), never)))
+    assert full._possible(0b00001) == ((), True)
+    pieces, exact = full._possible(0b10000)
+    assert exact and [mask for mask, _ in pieces] == [0b00110]
+    assert pieces[0][1].tolist() == [[True, True], [True, False]]
+
+
+def test_the_entry_that_joins_the_fewest_cells_is_eliminated_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A star: its leaves one by one, and never all of it at once."""
+    monkeypatch.setattr(elimination, "SMALL", 8)
+    order = [[1.0, 1.0], [0.0, 1.0]]
+    pairs = [(0, 1), (1, 2), (1, 3), (1, 4), (1, 5)]
+    full = Elimination(Model((2,) * 6, *((pair, order) for pair in pairs), ((5,), [1.0, 0.0])))
+    pieces, exact = full._allowed(list(range(6)), 0b000001)
+    assert exact and [(mask, truth.tolist()) for mask, truth in pieces] == [(1, [True, False])]
+
+
+def test_constraints_of_more_than_a_hundred_cells_are_worked_out() -> None:
+    order = np.triu(np.ones((5, 5)))
+    full = Elimination(Model((5, 5, 5), ((0, 1), order), ((1, 2), order)))
+    pieces, exact = full._allowed([0, 1], 0b101)
+    assert exact and [mask for mask, _ in pieces] == [0b101]
+    assert (pieces[0][1] == (order > 0)).all()
+    assert full.marginal(0b111, 0b101)[0].shape == (5, 5)
+
+
+def test_a_boundary_without_a_possible_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    full = Elimination(random_model(4, SIZES, *LOOP))
+    full._with_zeros.append(3)
+    never = (0b00001, np.zeros(2, np.bool_))
+    monkeypatch.setattr(full, "_possible", lambda _: ((never,), True))
+    around, sides = problem(full, 0b00010, 2, 3)
+    assert around.cases.shape == (0, 2) and not len(around.fixed) and around.exact
+    found, _ = full.evaluate(around, 1, sides, np.full(2, np.inf))
+    assert found.tolist() == [-np.inf] * 2
+
+
 # ---- what a set is worth
 
 

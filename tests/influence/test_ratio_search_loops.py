@@ -6,7 +6,7 @@ were given. Parts differ in rows, width and cells, so that nothing can stand in 
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from itertools import product
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,19 @@ class Parts:
     def felt(self, number: int, row: int, place: np.ndarray) -> np.ndarray:
         """``[state]``: what a row contributes."""
         return np.array([self.table(number)[row, at] for at in place])
+
+
+def test_places_by_falling_value_in_every_order() -> None:
+    """A search ends at the first bound that is too low: those after it must be lower still."""
+    for n in range(6):
+        for order in permutations(range(n)):
+            values = np.array(order, dtype=np.float64)
+            assert values[loops.descending(values)].tolist() == [*range(n - 1, -1, -1)]
+
+
+def test_ratios_are_found_closer_than_sets_are_told_apart() -> None:
+    """And not closer than what rounding does to sums over sets of up to 2¹⁶ states."""
+    assert 2.0**-36 < ratios.CLOSER < 1e-10
 
 
 # ---- whether anything is left to hope for
@@ -228,7 +241,7 @@ def test_a_rough_bound_for_each_case() -> None:
 
 def climbed(of: Parts, cases: np.ndarray, hint: int) -> tuple[float, float, int, np.ndarray]:
     """What climbing finds over two parts and six states, and the rough bounds it leaves."""
-    outer = np.full(len(cases), np.nan)
+    outer = np.full(len(cases), -1.0)  # whatever was there: it is written anew
     place = np.array([[0, 2, 1, 1, 0, 2], [1, 0, 1, 0, 0, 1]])
     top, base, where = loops.climb(
         *(of.cells, of.start, of.rows, of.width, of.limit, of.edge, cases, place, of.lead),
@@ -256,6 +269,26 @@ def test_what_is_found_belongs_to_the_case_that_is_named(number: int) -> None:
         (top, base) == pytest.approx(s, rel=1e-13) for (k, _), s in values.items() if k == where
     )
     assert top / base == pytest.approx(max(n / d for n, d in values.values()), rel=1e-10)
+
+
+def test_every_start_is_a_choice_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = Parts([2, 3] * 6, [3, 2] * 6, states=6, seed=9)
+    cases = np.arange(12).reshape(6, 2)
+    starts: list[tuple[int, int]] = []
+
+    def ascend(*given: Any) -> tuple[float, float]:
+        starts.append((int(given[8][0]), int(given[8][1])))
+        return 0.01, 1.0
+
+    monkeypatch.setattr(ratios, "ascend", ascend)
+    outer, place = np.full(6, -1.0), np.array([[0, 2, 1, 1, 0, 2], [1, 0, 1, 0, 0, 1]])
+    found = loops._climb(
+        *(of.cells, of.start, of.rows, of.width, of.limit, of.edge, cases, place, of.lead),
+        *(3, np.inf, 2, np.empty((3, 6)), np.empty((2, 3)), outer),
+    )
+    assert found == (0.01, 1.0, 2) and (outer > 0).all()
+    assert all(0 <= a < 2 and 0 <= b < 3 for a, b in starts)
+    assert set(starts) == set(product(range(2), range(3)))  # all of them are begun from
 
 
 def test_nothing_is_found_where_a_side_cannot_happen() -> None:

@@ -71,6 +71,13 @@ def test_chains_are_asked_for_the_secrets_up_to_a_size(
     assert asked.given[1] == ((prior, Secrets()), {"max_exposed": None})
 
 
+def test_a_distance_between_labels_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Asked(monkeypatch, "chain.chain_curves.chain_curve")
+    with raises(UnsoundRequest, field="secrets", reason="within"):
+        influence_curve(CHAIN, Secrets(within=1.0))
+    assert not asked.given
+
+
 def test_gaussians_are_cut_where_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     process = Asked(monkeypatch, "gaussian_process_curves.gaussian_process_curve")
     secrets = Secrets(within=1.0)

@@ -345,6 +345,19 @@ def test_which_sets_are_tried_of_the_nearest(monkeypatch: pytest.MonkeyPatch) ->
     assert trials.sets == [(0, 1, [1]), (0, 2, [3]), (2, 1, [4]), (2, 2, [6, 12])]
 
 
+def test_an_entry_of_one_value_has_no_secret() -> None:
+    model = MarkovRandomField(
+        ("a", "b"),
+        ((0,), (0, 1)),
+        (np.ones(1), np.array([1.0, 3.0])),
+        (("a", "b"),),
+        (np.array([[1.0, 2.0]]),),
+    )
+    heard: list[Progress] = []
+    curve = network_curve(model, largest=1, progress=heard.append)
+    assert {one.entry for one in heard} == {"b"} and curve.pairs == ("b=0 / b=1", "b=1 / b=0")
+
+
 def test_pairs_that_cannot_happen_are_left_out() -> None:
     model = MarkovRandomField(
         ("a", "b"),
