@@ -262,7 +262,6 @@ def test_a_transaction_begins_with_nothing_known() -> None:
         "head": None,
         "locked": False,
         "tree": None,
-        "appended": False,
         "seen": None,
         "unwitnessed": False,
         "shown": 0,
