@@ -11,7 +11,6 @@ import pytest
 
 from takifugu.errors import LedgerDamaged
 from takifugu.ledger import Ledger, open_ledger
-from takifugu.ledger.entries_read import BEGINNING, END
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.accepted_terms import after
 from takifugu.ledger.events.event_chain import Event, Head
@@ -41,11 +40,33 @@ def kept(path: str) -> Iterator[Ledger]:
         yield ledger
 
 
-def test_what_is_stored_stays_what_it_was() -> None:
+def test_a_chain_begins_with_a_head_that_only_who_writes_locks(
+    kept: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Ledgers that were written before are read by these numbers."""
-    assert chain.VERSION == 1
-    assert chain.ROOT == "0000000000000000000000000000000000000000000000000000000000000000"
-    assert (BEGINNING, END) == (-9223372036854775808, 9223372036854775807)
+    plain = "SELECT seq, hash, at FROM takifugu_head WHERE id = 1"
+    assert chain._LAST.text(POSTGRESQL) == chain._LOCKED.text(SQLITE) == plain
+    assert chain._LOCKED.text(POSTGRESQL) == f"{plain} FOR UPDATE"
+    with kept._store.writing() as connection:
+        state = transaction_state(connection)
+        connection.raw.execute("DELETE FROM takifugu_head")
+        state.head = None
+        with raises(LedgerDamaged, reason="head"):
+            chain.head(connection)
+        start = Head(0, "0000000000000000000000000000000000000000000000000000000000000000", "")
+        assert chain.start(connection) == start == chain.head(connection)
+        state.tree = None
+        assert chain.totals(connection).root == EMPTY
+        for name, seq in (("_LAST", 8), ("_LOCKED", 9)):
+            read = Statement(f"SELECT {seq} AS seq, '{name}' AS hash, 'noon' AS at")
+            monkeypatch.setattr(chain, name, read)
+        state.head, state.locked = None, False
+        first = chain.head(connection)
+        assert first == Head(8, "_LAST", "noon") and chain.head(connection) is first
+        assert not state.locked
+        locked = chain.head(connection, lock=True)
+        assert locked == Head(9, "_LOCKED", "noon") and state.locked
+        assert chain.head(connection) is chain.head(connection, lock=True) is locked
 
 
 def test_an_event_holds_its_place_and_what_it_leaves_behind(kept: Ledger) -> None:
@@ -68,35 +89,6 @@ def test_an_event_holds_its_place_and_what_it_leaves_behind(kept: Ledger) -> Non
     with kept._store.reading() as connection:
         assert chain.totals(connection).root == made.body["totals"] != EMPTY
         assert chain.head(connection) == Head(3, made.hash, "2027-01-01T14:00:00+00:00")
-
-
-def test_a_chain_without_events_has_no_totals(kept: Ledger) -> None:
-    with kept._store.writing() as connection:
-        connection.raw.execute("DELETE FROM takifugu_head")
-        transaction_state(connection).head = None
-        assert chain.start(connection) == Head(0, "0" * 64, "") == chain.head(connection)
-        transaction_state(connection).tree = None
-        assert chain.totals(connection).root == EMPTY
-
-
-def test_only_who_writes_locks_the_head() -> None:
-    plain = "SELECT seq, hash, at FROM takifugu_head WHERE id = 1"
-    assert chain._LAST.text(POSTGRESQL) == chain._LOCKED.text(SQLITE) == plain
-    assert chain._LOCKED.text(POSTGRESQL) == f"{plain} FOR UPDATE"
-
-
-def test_the_head_is_read_once_and_again_to_be_locked(
-    kept: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, seq in (("_LAST", 8), ("_LOCKED", 9)):
-        read = Statement(f"SELECT {seq} AS seq, '{name}' AS hash, 'noon' AS at")
-        monkeypatch.setattr(chain, name, read)
-    with kept._store.unguarded() as connection:
-        first = chain.head(connection)
-        assert first == Head(8, "_LAST", "noon") and chain.head(connection) is first
-        locked = chain.head(connection, lock=True)
-        assert locked == Head(9, "_LOCKED", "noon")
-        assert chain.head(connection) is chain.head(connection, lock=True) is locked
 
 
 def test_the_head_after_an_event_has_the_latest_time() -> None:

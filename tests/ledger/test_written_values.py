@@ -245,6 +245,12 @@ def test_windows_are_written_in_ticks() -> None:
     assert window_body(Window(noon, None)) == {"unit": "instant", "start": ticks, "end": None}
     days = Window(date(1, 1, 5), date(1, 1, 9))
     assert window_body(days) == {"unit": "day", "start": 5, "end": 9}
+    for window, both in (
+        (Window(), (-9223372036854775808, 9223372036854775807)),  # as stored in ledgers
+        (Window(None, 7), (-9223372036854775808, 7)),
+        (Window(-7), (-7, 9223372036854775807)),
+    ):
+        assert window.ticks == both
 
 
 @pytest.mark.parametrize(
