@@ -345,3 +345,28 @@ def test_the_largest_sides_say_how_far_a_curve_of_windows_goes(
     found = higher_order_curve(HigherOrderChain(table, length=60), secrets)
     assert found.exposed.tolist() == [1, 2, 3, 4, 5, 60]
     assert set(found.pairs) == {"0 / 1", "1 / 0", "0 / 1|2", "1|2 / 0"}
+
+
+def test_values_are_the_windows_that_end_in_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three values the last never happens: its pairs are left out, or refused alone."""
+    table = np.array([[[0.25, 0.75, 0.0], [0.5, 0.5, 0.0], [0.5, 0.5, 0.0]]] * 3)
+    chain = HigherOrderChain(table, ("a", "b", "c"), length=9)
+    asked: list[tuple[Any, ...]] = []
+
+    class Asked(Walk):
+        def __init__(self, given: MarkovChain, request: Any, *, shift: int = 0) -> None:
+            asked.append((given, request, shift))
+            super().__init__(given, request, shift=shift)
+
+    monkeypatch.setattr(higher_order_curves, "Walk", Asked)
+    found = higher_order_curve(chain, max_exposed=2)
+    assert found.pairs == ("a / b", "b / a") and found.exposed.tolist() == [1, 2, 9]
+    ((given, request, shift),) = asked
+    assert given is chain.window_chain and shift == 1 and request.single == ()
+    ends = [tuple(np.flatnonzero(chain.windows[:, 1] == value).tolist()) for value in (0, 1)]
+    assert request.grouped == ((ends[0], ends[1]), (ends[1], ends[0])) and request.most == 2
+    assert request.states == given.states and not request.symmetric
+    assert [request.side_name(side) for side in ends] == ["a", "b"]
+    with raises(InvalidWorld, field="secrets"):
+        higher_order_curve(chain, Secrets(pairs=((("a",), ("c",)),)))
+    assert len(asked) == 1
