@@ -89,7 +89,8 @@ def leaks_of(offset: float = 0.5) -> tuple[GroupLeaks, list[Floats], list[Floats
         np.ones(1, bool),
         np.ones(1, bool),
         (((0,), (1, 2)),),
-        *tables,
+        tables[0],
+        tables[1],
         law,
         np.array([offset]),
     )
