@@ -50,7 +50,7 @@ def best(
     return found
 
 
-@pytest.mark.parametrize(("length", "most"), [(4, 4), (5, 3), (5, 4), (6, 3)])
+@pytest.mark.parametrize(("length", "most"), [(2, 1), (4, 4), (5, 3), (5, 4), (6, 3)])
 def test_each_entry_of_a_short_set_has_its_own_splits(length: int, most: int) -> None:
     chain = chain_of(length)
     found = interval_chain_curve(chain, PAIRS, max_exposed=most, by_entry=True)
@@ -83,10 +83,31 @@ def test_one_class_of_entries_stands_for_all_of_a_long_set(length: int | None) -
         assert found.leak[row, :3] == pytest.approx(truth, abs=1e-12)
         assert found.splits.describe(row, 0) == {"entry": "3+", "left": 0, "right": 0}
     row = found.pairs.index("2 / 1")
-    sums = {(left, 2 - left): before[left][2, 1] + after[2 - left][2, 1] for left in (0, 1, 2)}
-    assert len(set(sums.values())) == 3
-    left, right = min(sums, key=lambda one: sums[one])
-    assert found.splits.describe(row, 2) == {"entry": "3+", "left": left, "right": right}
+    one_more = {
+        (1, 0): before[1][2, 1] + after[0][2, 1],
+        (0, 1): before[0][2, 1] + after[1][2, 1],
+    }
+    left, right = min(one_more, key=lambda one: one_more[one])
+    assert found.splits.describe(row, 1) == {"entry": "3+", "left": left, "right": right}
+
+
+@pytest.mark.parametrize("length", [None, 20])
+def test_entries_near_the_start_see_less_unless_others_are_asked_about(length: int | None) -> None:
+    chain = chain_of(length)
+    some = Secrets(entries=(1, 2), pairs=PAIRS.pairs)
+    found = interval_chain_curve(chain, some, max_exposed=3, by_entry=True)
+    before, after = boxes._terms(chain, 3)
+    for entry in (1, 2):
+        for a, b, pair in (("2", "1", ((2,), (1,))), ("1|2", "0", ((1, 2), (0,)))):
+            row = found.leak[found.pairs.index(f"{entry}={a} / {entry}={b}")]
+            truth = best(before, after, (entry, 99), pair, 3)
+            assert row[:3] == pytest.approx(truth, abs=1e-12)
+    more = Secrets(entries=(1, 5), pairs=PAIRS.pairs)
+    wide = interval_chain_curve(chain, more, max_exposed=3, by_entry=True)
+    assert len(wide.pairs) == 6 and wide.splits is not None
+    assert wide.splits.describe(0, 0)["entry"] == "3+"
+    groups = interval_chain_curve(chain, Secrets(pairs=GROUPS), max_exposed=3)
+    assert groups.pairs == wide.pairs[4:] and groups.leak.tolist() == wide.leak[4:].tolist()
 
 
 def test_parts_of_an_entry_in_full() -> None:
@@ -169,11 +190,12 @@ NEVER = (  # nothing leads to the last state; the first is left by both others, 
     np.array([[0.5, 0.25, 0.0], [0.0, 0.75, 0.0], [0.25, 0.5, 0.0]]),
     np.array([[0.75, 0.5, 0.0], [0.125, 1.0, 0.0], [0.5, 0.75, 0.0]]),
 )
+SPARSE = (LOWER * (LOWER != 0.0625), UPPER)  # after two steps everything is possible for sure
 NARROW = (LOWER, np.minimum(UPPER, LOWER + 0.25))
 
 
 @pytest.mark.parametrize("start", ["any", "stationary"])
-@pytest.mark.parametrize("given", [(LOWER, UPPER), NEVER, NARROW])
+@pytest.mark.parametrize("given", [(LOWER, UPPER), NEVER, SPARSE, NARROW])
 @pytest.mark.parametrize("far", [1, 2, 5])
 def test_terms_are_those_of_loops_written_out(
     given: tuple[Floats, Floats], start: Start, far: int, monkeypatch: pytest.MonkeyPatch

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.errors import InvalidWorld
+from takifugu.errors import InvalidWorld, TooLarge
 from takifugu.influence.chain import chain_walk, higher_order_curves
 from takifugu.influence.chain.chain_curves import chain_curve, chains_curve
-from takifugu.influence.chain.chain_groups import GroupLeaks, _worst_ratio
+from takifugu.influence.chain.chain_groups import GroupLeaks
 from takifugu.influence.chain.chain_walk import Walk
 from takifugu.influence.chain.curve_request import curve_request
 from takifugu.influence.chain.higher_order_curves import higher_order_curve
-from takifugu.influence.chain.powers import LogProduct, products
+from takifugu.influence.chain.powers import products
 from takifugu.influence.chain.splitting import (
     EntryLeaks,
     PairLeaks,
@@ -88,6 +88,18 @@ def test_an_entry_of_a_chain_with_a_matrix_for_each_step(entry: int) -> None:
     assert group.offset == pytest.approx([odds, -odds])
 
 
+def test_matrices_of_every_step_need_room_and_one_for_all_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(chain_walk, "ROOM", 68)
+    assert walk(STEPS, START, 6).far == MOST
+    monkeypatch.setattr(chain_walk, "ROOM", 67)
+    with raises(TooLarge, field="max_exposed", size=5 * 3 * 3**2, limit=134):
+        walk(STEPS, START, 6)
+    monkeypatch.setattr(chain_walk, "ROOM", 1)
+    assert walk(STEPS[0], START, 6).far == MOST
+
+
 @pytest.mark.parametrize("shift", [0, 2])
 @pytest.mark.parametrize("start", ["stationary", (0.5, 0.25, 0.25), (0.0, 1.0, 0.0)])
 def test_later_entries_look_back_and_ahead(start: Any, shift: int) -> None:
@@ -159,12 +171,48 @@ def test_states_that_never_come_are_no_past_of_later_entries(
     assert group.keep.tolist() == [True, True]
 
 
-def test_what_cannot_happen_later_has_no_odds() -> None:
-    steps = np.array([[0.0, 0.5, 0.5], [0.0, 0.75, 0.25], [0.0, 0.5, 0.5]])
+def test_states_possible_at_some_entry_are_those_that_any_first_state_leads_to() -> None:
+    found = walk(np.eye(3), np.array([0.5, 0.5, 0.0]), None)
+    assert found._ever().tolist() == [True, True, False]
+
+
+def test_a_chain_at_rest_has_the_same_odds_at_every_entry_though_it_turns_round() -> None:
+    found = walk(np.roll(np.eye(3), 1, axis=1), "stationary", None)
+    keep, offset, exact, law = found._later_offset(3, 0, BOTH)
+    assert keep.all() and exact.all() and offset == pytest.approx([0.0, 0.0], abs=1e-12)
+    assert law is found.law(0)
+
+
+def test_odds_of_a_chain_that_turns_round_for_ever_are_not_called_exact(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The last state comes at every other entry, and one of the first two between."""
+    monkeypatch.setattr(chain_walk, "STEPS", 5)
+    steps = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [0.25, 0.75, 0.0]])
+    found = walk(steps, np.array([0.0, 0.0, 1.0]), None)
+    assert found._settles() is None
+    keep, offset, exact, _ = found._later_offset(3, None, BOTH)
+    assert keep.all() and offset == pytest.approx([math.log(3), -math.log(3)])
+    assert not exact.any()
+
+
+def test_what_cannot_happen_later_has_no_odds(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = np.array([[0.0, 0.25, 0.75], [0.0, 0.75, 0.25], [0.0, 0.5, 0.5]])
     found = walk(steps, np.array([1.0, 0.0, 0.0]), None)
     keep, offset, _, _ = found._later_offset(2, 1, (((0,), (1,)), ((1,), (0,)), ((1,), (2,))))
     assert keep.tolist() == [False, False, True]
-    assert offset[:2].tolist() == [0.0, 0.0] and offset[2] == pytest.approx(math.log(0.6))
+    assert offset[:2].tolist() == [0.0, 0.0] and offset[2] == pytest.approx(math.log(7 / 9))
+    single, group = found.later(2, 1)  # the first state is no past of theirs either
+    assert isinstance(single, PairLeaks) and isinstance(group, GroupLeaks)
+    k = found.request.single.index(((2,), (1,)))
+    power = steps
+    for d in range(MOST):
+        assert group.before[d].log.shape == (2, 3)
+        assert single.before[d][k] == pytest.approx(told(power[1:], 2, 1))
+        power = power @ steps
+    monkeypatch.setattr(chain_walk, "STEPS", 0)  # two steps after the law had its states
+    _, offset, _, _ = found._later_offset(3, 1, (((1,), (2,)),), (50,))
+    assert offset == pytest.approx([told((steps @ steps)[1:], 2, 1)])
 
 
 @pytest.mark.parametrize("far", [(), (900,)])
@@ -231,6 +279,24 @@ def test_where_nothing_helps_the_entry_alone_is_exposed() -> None:
         assert splits.describe(0, point) == {"entry": "7", "left": 0, "right": 0}
 
 
+def test_what_exposes_fewer_is_a_split_for_more() -> None:
+    part = parted((None, None), [2.0, 3.0, 2.0], [1.0, 5.0, 0.5])
+    assert best_leaks(part, 3, None)[:, 0] == pytest.approx([3.0, 3.0, 2.5])
+
+
+def test_the_split_that_is_described_serves_both_directions_if_it_has_to() -> None:
+    before = [np.array([4.0, 0.0]), np.array([0.0, 3.5])]
+    nothing = [np.zeros(2)] * 2
+    both = np.ones(2, bool)
+    part = PairLeaks("7", (None, None), both, both, before, nothing, np.zeros(2))
+    turned = np.array([1, 0])
+    rows = [([part], 0), ([part], 1)]
+    splits = SequenceSplits(rows, np.array([1, 2]), None, [turned, turned])
+    assert [splits.describe(k, 1)["left"] for k in (0, 1)] == [1, 1]
+    alone = SequenceSplits(rows, np.array([1, 2]), None, [None, None])
+    assert [alone.describe(k, 1)["left"] for k in (0, 1)] == [1, 0]
+
+
 def test_entries_where_a_pair_cannot_happen_are_not_described() -> None:
     gone = parted((None, None), [9.0] * 2, [9.0] * 2, keep=False)
     there = parted((None, None), [-3.0, -4.0], [0.5, 0.25])
@@ -246,54 +312,6 @@ def test_all_of_a_sequence_is_exposed_from_its_size_on(reach: tuple[int, int]) -
     found = best_leaks(part, most, None)[:, 0]
     assert (found[: size - 1] > 1).all()
     assert found[size - 1 :].tolist() == [0.0] * (most - size + 1)
-
-
-# ---- groups
-
-
-def test_only_sums_too_small_for_a_float_are_measured_by_their_logarithms() -> None:
-    """The size of the logarithms is that of the rounding where they were used, and else 0."""
-    past = np.array([[0.0, -1.0, -np.inf], [-2.0, 0.0, -1.0]])
-    future = np.array([[-0.5], [0.0], [-3.0]])
-    value, deep = _worst_ratio(past, future, 1)
-    assert value == pytest.approx(0.5) and deep == 0.0
-    nothing = np.array([[-np.inf, 0.0, -1.0], [-2.0, 0.0, -1.0]])
-    value, deep = _worst_ratio(nothing, future, 1)  # the first row cannot happen under A
-    base = math.log(math.exp(0.0) + math.exp(-4.0))
-    assert value == pytest.approx(-2.5 - base) and deep == 0.0
-    small = np.array([[-900.0, 0.0, -1.0], [-2.0, 0.0, -np.inf], [-np.inf, 0.0, -5.0]])
-    value, deep = _worst_ratio(small, future, 1)
-    assert value == pytest.approx(-2.5) and deep == 3 * 900.5
-    other = np.array([[-2.0, 0.0, -np.inf], [-900.0, 0.0, -1.0]])
-    assert _worst_ratio(other, future, 1) == (value, deep)
-
-
-def test_rows_of_a_group_are_scaled_by_their_largest_and_none_is_lost() -> None:
-    law = LogProduct(np.log([[0.5, 0.25, 0.25]]), 0.125)
-    with np.errstate(divide="ignore"):
-        rows = np.log([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [0.125, 0.375, 0.5]])
-    before, after = LogProduct(rows, 0.25), LogProduct(rows.T, 0.5)
-    part = GroupLeaks(
-        "0",
-        (None, None),
-        np.ones(1, bool),
-        np.ones(1, bool),
-        (((0,), (1,)),),
-        [before],
-        [after],
-        law,
-        np.zeros(1),
-    )
-    for which in ("before", "after"):
-        found, error = part._side(0, which, 1)
-        # the second row, or column, reaches neither side
-        assert found == pytest.approx(np.log([[1.0, 1.0], [1 / 3, 1.0]]))
-        assert error == pytest.approx(0.25 if which == "before" else 0.5, abs=1e-12)
-    found, error = part._side(0, "before", 0)
-    assert found == pytest.approx(np.log([[1.0, 0.5]])) and error == pytest.approx(0.125)
-    found, error = part._side(0, "after", 0)
-    assert found.tolist() == [[0.0, 0.0]] and 0 < error < 1e-14
-    assert part.error == 0.0
 
 
 # ---- sets of chains, and windows
@@ -327,3 +345,28 @@ def test_the_largest_sides_say_how_far_a_curve_of_windows_goes(
     found = higher_order_curve(HigherOrderChain(table, length=60), secrets)
     assert found.exposed.tolist() == [1, 2, 3, 4, 5, 60]
     assert set(found.pairs) == {"0 / 1", "1 / 0", "0 / 1|2", "1|2 / 0"}
+
+
+def test_values_are_the_windows_that_end_in_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three values the last never happens: its pairs are left out, or refused alone."""
+    table = np.array([[[0.25, 0.75, 0.0], [0.5, 0.5, 0.0], [0.5, 0.5, 0.0]]] * 3)
+    chain = HigherOrderChain(table, ("a", "b", "c"), length=9)
+    asked: list[tuple[Any, ...]] = []
+
+    class Asked(Walk):
+        def __init__(self, given: MarkovChain, request: Any, *, shift: int = 0) -> None:
+            asked.append((given, request, shift))
+            super().__init__(given, request, shift=shift)
+
+    monkeypatch.setattr(higher_order_curves, "Walk", Asked)
+    found = higher_order_curve(chain, max_exposed=2)
+    assert found.pairs == ("a / b", "b / a") and found.exposed.tolist() == [1, 2, 9]
+    ((given, request, shift),) = asked
+    assert given is chain.window_chain and shift == 1 and request.single == ()
+    ends = [tuple(np.flatnonzero(chain.windows[:, 1] == value).tolist()) for value in (0, 1)]
+    assert request.grouped == ((ends[0], ends[1]), (ends[1], ends[0])) and request.most == 2
+    assert request.states == given.states and not request.symmetric
+    assert [request.side_name(side) for side in ends] == ["a", "b"]
+    with raises(InvalidWorld, field="secrets"):
+        higher_order_curve(chain, Secrets(pairs=((("a",), ("c",)),)))
+    assert len(asked) == 1

@@ -160,6 +160,18 @@ def test_of_all_candidates_the_least_leak_is_kept(
     assert [again.splits.describe(i, 1)["exposed"] for i in range(3)] == [[0], [1], [2]]
 
 
+def test_a_set_is_kept_for_as_long_as_none_is_better(monkeypatch: pytest.MonkeyPatch) -> None:
+    leaks = [9.0, 5.0, 6.0, 5.0, 0.0]
+    monkeypatch.setattr(gaussian, "_split_leak", lambda _, i, h, *__: leaks[len(h) - 1] + i)
+    monkeypatch.setattr(gaussian, "_candidates", lambda _, i, b: {(i, *[10 + i] * (b - 1))})
+    found = gaussian.gaussian_curve(prior_of(np.eye(5)), law="printed")
+    assert found.splits is not None
+    for i in range(5):
+        assert found.leak[i].tolist() == [9.0 + i, 5.0 + i, 5.0 + i, 5.0 + i, 0.0 + i]
+        sizes = [len(found.splits.describe(i, b)["exposed"]) for b in range(5)]
+        assert sizes == [1, 2, 2, 2, 5]
+
+
 @pytest.mark.parametrize("b", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("i", range(5))
 def test_candidates_in_full(i: int, b: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,39 +197,50 @@ def test_candidates_in_full(i: int, b: int, monkeypatch: pytest.MonkeyPatch) -> 
     assert found == {best, tuple(sorted(near)), tuple(sorted([i, *others[: b - 1]]))}
 
 
+def test_an_entry_is_among_those_most_correlated_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where another is as much so, up to rounding."""
+    prior = prior_of(np.eye(3))
+    object.__setattr__(prior, "covariance", np.ones((3, 3)))
+    monkeypatch.setattr(gaussian, "_split_leak", lambda *_: 0.0)
+    assert gaussian._candidates(prior, 2, 1) == {(2,)}
+    assert gaussian._candidates(prior, 2, 2) == {(1, 2), (0, 2)}
+
+
 def test_an_ill_conditioned_law_is_widened_by_what_rounding_may_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Two entries that are all but one: rounding of 2^-50 counts 2^40 times."""
     small = 2.0**-40
-    sigma = np.array([[0.0, 0.0, 0.0], [0.0, 1.0, 1.0 - small], [0.0, 1.0 - small, 1.0]])
-    weights = np.array([3.0, -2.5])
-    cross = sigma[1:, 1:] @ weights  # exact: no residual is left
-    sigma[0, 1:] = sigma[1:, 0] = cross
-    least, scale = small, 2.0 - small
-    floor = least - 2 * 2.0**-50 * scale
-    off = 2 * 2.0**-52 * (np.abs(sigma[1:, 1:]) @ np.abs(weights) + np.abs(cross))
+    block = np.array([[1.0, 1.0 - small, 0.0], [1.0 - small, 1.0, 0.0], [0.0, 0.0, 8.0]])
+    weights = np.array([3.0, -2.5, 0.25])
+    cross = block @ weights  # exact: no residual is left
+    floor = small - 3 * 2.0**-50 * 8.0
+    off = 3 * 2.0**-52 * (np.abs(block) @ np.abs(weights) + np.abs(cross))
     error = float(np.linalg.norm(off)) / floor
+    sigma = np.zeros((4, 4))
+    sigma[1:, 1:] = block
+    sigma[0, 1:] = sigma[1:, 0] = cross
     sigma[0, 0] = weights @ cross + error * float(np.linalg.norm(cross)) + 0.0625
-    prior = prior_of(np.eye(3), bound=2.0)
+    prior = prior_of(np.eye(4), bound=2.0)
     object.__setattr__(prior, "covariance", sigma)
-    with monkeypatch.context() as patch:
-        patch.setattr(np.linalg, "solve", lambda *_: weights)
-        reach, deviation = gaussian._conditional(prior, 0, (1, 2))
-    assert reach / 2.0 - 5.5 == pytest.approx(math.sqrt(2) * error, rel=1e-3)
+    monkeypatch.setattr(np.linalg, "solve", lambda *_: weights)
+    reach, deviation = gaussian._conditional(prior, 0, (1, 2, 3))
+    assert reach / 2.0 - 5.75 == pytest.approx(math.sqrt(3) * error, rel=1e-3)
     assert deviation == pytest.approx(0.25, rel=1e-3)
-    # a least eigenvalue of which rounding leaves half
-    sigma[1, 2] = sigma[2, 1] = 1.0 - 2.0**-47
-    off = 2 * 2.0**-52 * (np.abs(sigma[1:, 1:]) @ np.abs(weights) + np.abs(cross))
-    residual = np.abs(sigma[1:, 1:] @ weights - cross)
-    with monkeypatch.context() as patch:
-        patch.setattr(np.linalg, "solve", lambda *_: weights)
-        patch.setattr(np.linalg, "eigvalsh", lambda _: np.array([2.0**-47, 2.0]))
-        reach, _ = gaussian._conditional(prior, 0, (1, 2))
-        patch.setattr(np.linalg, "eigvalsh", lambda _: np.array([2.0**-49 * scale, 2.0]))
-        assert gaussian._conditional(prior, 0, (1, 2)) == (math.inf, 0.0)
-    error = float(np.linalg.norm(residual + off)) / (2.0**-47 - 2 * 2.0**-50 * (2.0 - 2.0**-47))
-    assert reach / 2.0 - 5.5 == pytest.approx(math.sqrt(2) * error, rel=1e-3)
+    for least, known in ((1.0, False), (1.5, True)):  # of what rounding may take off it
+        off = np.array([least * 3 * 2.0**-50 * 8.0, 2.0, 8.0])
+        monkeypatch.setattr(np.linalg, "eigvalsh", lambda _, found=off: found)
+        reach, deviation = gaussian._conditional(prior, 0, (1, 2, 3))
+        assert math.isfinite(reach) == known and deviation == 0.0
+
+
+def test_windows_too_narrow_or_too_far_for_floats() -> None:
+    """A width that is lost in its end still counts; beyond all floats nothing is known."""
+    narrow = gaussian._window(1.0, 1e-20, 0.0, 1.0)
+    truth = math.log(1e-20) - 0.5 - math.log(2 * math.pi) / 2
+    assert narrow.log == pytest.approx(truth, abs=1e-12) and 0 < narrow.error < 1e-12
+    far = gaussian._window(1e200, 5.0, 0.0, 1.0)
+    assert (far.log, far.error) == (-math.inf, math.inf)
 
 
 @pytest.mark.parametrize("given", [(1,), (2, 3), (1, 2, 3)])

@@ -97,6 +97,38 @@ def test_what_some_row_can_reach_is_possible_and_what_none_can_is_not() -> None:
     assert second.possible.all() and np.isfinite(second.log).all()
 
 
+def test_a_step_in_logarithms_of_numbers_too_small_for_floats() -> None:
+    """Two rows, three values between, four after; some ways are closed, and one end to all."""
+    inf = math.inf
+    left = np.array([[-900.0, -1.0, -inf], [-inf, -850.0, -2.0]])
+    right = np.array(
+        [[-1.0, -inf, -inf, -0.5], [-700.0, -inf, -3.0, -inf], [-inf, -inf, -inf, -0.25]]
+    )
+    found = powers._log_step(LogProduct(left, 0.0), LogProduct(right, 0.0))
+    with mpmath.workdps(40):
+        for x, z in product(range(2), range(4)):
+            terms = [mpmath.mpf(left[x, k]) + mpmath.mpf(right[k, z]) for k in range(3)]
+            total = mpmath.fsum(mpmath.exp(one) for one in terms if one > -inf)
+            truth = float(mpmath.log(total)) if total else -inf
+            assert found.log[x, z] == pytest.approx(truth, rel=1e-14)
+    assert powers.reach(left) == 900.0 and powers.reach(np.array([[-0.25, -inf]])) == 0.25
+
+
+def test_what_is_impossible_is_no_reason_to_take_logarithms(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They are for what is too small for a float, and much slower."""
+
+    def slow(*_: object) -> None:
+        raise AssertionError("no number is small here")
+
+    monkeypatch.setattr(powers, "_log_step", slow)
+    kernel = np.array([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
+    for first in (np.full((2, 3), 1 / 3), np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])):
+        found = list(products(first, 0.0, [kernel, kernel], 0.0))
+        assert found[2].possible.tolist() == (first @ kernel @ kernel > 0).tolist()
+
+
 # ---- walks
 
 

@@ -68,7 +68,7 @@ def test_products_of_steps_are_known_to_their_error(tiny: float, zeros: float) -
         assert 1e-9 + place * 1e-8 <= power.error <= 1.1e-9 + place * 1.1e-8 + 1e-11
 
 
-@pytest.mark.parametrize("block", [1, 7, 2**18])
+@pytest.mark.parametrize("block", [1, 7, 60, 2**18])
 def test_the_largest_ratio_of_two_rows(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(powers, "BLOCK", block)
     rng = np.random.default_rng(4)

@@ -99,13 +99,14 @@ def test_windows_without_a_law() -> None:
     assert gaussian._gaussian_term(prior, 0, math.inf, 0.5) == math.inf
     whole = math.sqrt(prior.covariance[0, 0])
     assert gaussian._gaussian_term(prior, 0, 0.0, whole) == 0.0
-    edge = gaussian._gaussian_term(prior, 0, 0.3, whole)
-    with mpmath.workdps(40):
-        ends = [
-            density_ratio(prior, 0.3, whole, one)
-            for one in (prior.bound - prior.width, -prior.bound)
-        ]
-        assert ends[0] - ends[1] <= edge <= ends[0] - ends[1] + 1e-10
+    for spread in (whole, 1.25 * whole):
+        edge = gaussian._gaussian_term(prior, 0, 0.3, spread)
+        with mpmath.workdps(40):
+            ends = [
+                density_ratio(prior, 0.3, spread, one)
+                for one in (prior.bound - prior.width, -prior.bound)
+            ]
+            assert ends[0] - ends[1] <= edge <= ends[0] - ends[1] + 1e-10
     assert gaussian._finite(math.nan) == math.inf == gaussian._finite(math.inf)
     assert gaussian._finite(2.5) == 2.5 and gaussian._finite(-3.0) == -3.0
 
