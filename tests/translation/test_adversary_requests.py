@@ -14,6 +14,7 @@ from takifugu.priors import MarkovChain, Secrets
 from takifugu.translation.bounds import Bound
 from takifugu.translation.chain import adversary_transport as module
 from takifugu.translation.chain.adversary_transport import AdversaryTransport
+from takifugu.translation.chain.chain_losses import chain_losses
 from takifugu.translation.chain.cost_levels import CostLevels
 from takifugu.translation.chain.entry_laws import row_slack
 from takifugu.translation.chain.known_entries import KnownSide
@@ -167,7 +168,7 @@ def test_each_entry_is_told_by_its_own_steps_and_costs(
         assert more["start"] is None
 
 
-CHAIN_LOSSES = module.chain_losses
+CHAIN_LOSSES = chain_losses
 
 
 @pytest.mark.parametrize(

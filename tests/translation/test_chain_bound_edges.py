@@ -1,21 +1,26 @@
 """A chain's bound at its edges: the first pair, no pair, nothing allowed, entries far behind."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from takifugu._rounding import UNIT
+from takifugu.costs import Cost
 from takifugu.numeric import Floats
 from takifugu.priors import MarkovChain, Secrets
-from takifugu.translation.bounds import Bound
+from takifugu.translation.bounds import Bound, Witness
 from takifugu.translation.chain import chain_transport as parts
-from takifugu.translation.chain.chain_losses import chain_losses
+from takifugu.translation.chain.chain_losses import HeldLaw, chain_losses
 from takifugu.translation.chain.chain_transport import ChainTransport
+from takifugu.translation.chain.coalescing import StarSide
 from takifugu.translation.chain.cost_levels import CostLevels
-from takifugu.translation.chain.entry_laws import law_slack, row_slack
+from takifugu.translation.chain.entry_laws import Law, law_slack, row_slack
 from takifugu.translation.chain.group_step import PairLosses
 from takifugu.translation.chain.transport_steps import off_diagonal
+from takifugu.translation.entry_costs import EntryCosts
 from tests.translation.test_chain_request_parts import GROUPS, LAW, ROWS, SPENT, chain
 
 TWO = np.array([[0.7, 0.3], [0.2, 0.8]])
@@ -108,7 +113,7 @@ def test_stars_pay_for_the_rounding_of_their_rows(monkeypatch: pytest.MonkeyPatc
         return "side"
 
     monkeypatch.setattr(parts, "star_of", lambda cost: SimpleNamespace(high=cost))
-    monkeypatch.setattr(parts.StarSide, "of", star)
+    monkeypatch.setattr(StarSide, "of", star)
     charged = CostLevels.of_losses(np.array([0.0, 0.4, 0.3, 0.3, 0.2]), off_diagonal(3))
     for begun in (False, True):
         one = chain(begun=begun)
@@ -170,3 +175,145 @@ def test_a_chain_that_begins_somewhere_is_told_from_there() -> None:
     assert (found <= plain.by_entry * (1 + 1e-12)).all() and (found > 0.5 * plain.by_entry).all()
     other = ChainTransport(MarkovChain(ROWS, length=5, start=LAW[::-1].copy()), Secrets())
     assert not np.allclose(other.consistent(SPENT), found, rtol=1e-3)
+
+
+def test_groups_are_told_by_the_law_of_their_own_entry() -> None:
+    """Entries that differ in nothing but their law."""
+    one = chain(begun=True, pairs=GROUPS)
+    known = chain_losses(ROWS, SPENT, start=LAW)
+    laws = (known.laws[0], HeldLaw(Law.of(np.array([0.2, 0.01, 0.79])), 0.0))
+    alike = np.zeros(5, dtype=np.int64)
+    losses = replace(
+        known,
+        charged=CostLevels((UNEVEN,), alike),
+        forward=known.forward[:1],
+        forward_at=alike,
+        backward=known.backward[:1],
+        backward_at=alike,
+        possible_at=alike,
+        laws=laws,
+        law_at=np.array([0, 1, 0, 1, 1]),
+    )
+    by_entry, entry, top = one._by_entry(losses, None)
+    each = [one._secret.losses(losses.at(0), law).value for law in laws]
+    assert abs(each[0] - each[1]) > 1e-3
+    assert by_entry.tolist() == [each[k] for k in (0, 1, 0, 1, 1)]
+    assert entry == int(each[1] > each[0]) and top.value == max(each)
+
+
+def test_losses_of_which_one_is_too_large_are_left_as_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    by_entry = np.array([0.1, 400.0, 0.2, 0.3, 0.1])
+    found = (by_entry, 1, PairLosses(400.0, 0, off_diagonal(3)))
+
+    def refused(*_: Any, **__: Any) -> Any:
+        raise AssertionError("it is not asked")
+
+    monkeypatch.setattr(ChainTransport, "_by_entry", lambda *_: found)
+    monkeypatch.setattr(ChainTransport, "_in_windows", refused)
+    monkeypatch.setattr(parts, "refined", refused)
+    for pairs in (GROUPS, None):
+        assert chain(pairs=pairs).profile(SPENT).value == 400.0
+
+
+def test_both_sums_of_a_table_are_rounded_up() -> None:
+    one = chain()
+    charged = CostLevels((np.zeros((3, 3)),), np.zeros(1, dtype=np.int64))
+    losses: Any = SimpleNamespace(at=lambda _: np.full((3, 3), np.inf), charged=charged)
+    (table,) = one._joined(losses, [off_diagonal(3, 0.25)], [off_diagonal(3, 0.125)])
+    assert 16 * UNIT < table[0, 1] - 0.375 < 40 * UNIT
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_blocks_are_walked_with_the_costs_of_their_entries(
+    begun: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[Any]()
+
+    def walk(rows: Any, spent: Any, *, slack: float, size: int) -> list[Floats]:
+        asked.append((rows, [float(cost.max()) for cost in spent], slack, size))
+        return [np.full((3, 3), float(k)) for k in range(5)]
+
+    monkeypatch.setattr(parts, "walk_blocks", walk)
+    one = chain(begun=begun)
+    losses = chain_losses(ROWS, SPENT, start=LAW if begun else None)
+    ahead, behind = one._in_blocks(losses)
+    assert [table[0, 0] for table in ahead] == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert [table[0, 0] for table in behind] == [4.0, 3.0, 2.0, 1.0, 0.0]
+    rows, back, slack = one._all_rows(4)
+    (first, spent, paid, size), (second, spent_back, paid_back, size_back) = asked
+    assert spent == SPENT[1:].tolist() and spent_back == SPENT[3::-1].tolist()
+    assert (paid, paid_back) == (row_slack(3), slack) and size == size_back == 3
+    for found, true in ((first, rows), (second, back)):
+        assert all((a == b).all() for a, b in zip(found, true, strict=True))
+
+
+def test_a_witness_is_asked_with_what_was_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[Any]()
+
+    def leaking(_: Any, charged: CostLevels, bound: Bound, *, everywhere: bool) -> str:
+        costs = [round(float(charged.cost(i).max()), 9) for i in range(len(charged))]
+        asked.append((costs, bound.value, everywhere))
+        return "found"
+
+    monkeypatch.setattr(ChainTransport, "_leaking", leaking)
+    one, bound = chain(), Bound(1.5)
+    one.witness(0.5, bound)
+    one.witness(SPENT, bound)
+    one.valued_witness(EntryCosts(anywhere=(Cost.any(0.25),)), bound)
+    one.valued_witness(EntryCosts(by_entry=tuple(Cost.any(e) for e in SPENT)), bound)
+    assert asked == [
+        ([0.5], 1.5, True),
+        (SPENT.tolist(), 1.5, False),
+        ([0.25], 1.5, True),
+        (SPENT.tolist(), 1.5, False),
+    ]
+
+
+def test_a_search_is_told_about_nearby_losses(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = list[Any]()
+
+    def search(loss: Any, target: float, *, nearby: Any) -> float:
+        assert target == 0.75 and loss(0.5) == 1.25
+        estimate = nearby(0.5)
+        told.append(estimate and estimate(0.25))
+        return 0.3
+
+    def known(cost: Floats) -> float:
+        return 10 * float(cost.max())
+
+    monkeypatch.setattr(parts, "largest_within", search)
+    monkeypatch.setattr(ChainTransport, "uniform", lambda *_: Bound(1.25))
+    monkeypatch.setattr(ChainTransport, "_nearby", lambda *_: known)
+    assert chain(None).largest(0.75) == 0.3 and told == [2.5]
+    monkeypatch.setattr(ChainTransport, "_nearby", lambda *_: None)
+    assert chain(None).largest(0.75) == 0.3 and told == [2.5, None]
+
+
+def test_an_unbounded_chain_is_searched_from_above_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[Any]()
+    monkeypatch.setattr(
+        parts, "unbounded_losses", lambda *given, **more: asked.append((given, more))
+    )
+    one = chain(None)
+    one._unbounded(UNEVEN)
+    ((rows, cost), more) = asked[0]
+    assert (rows == ROWS).all() and cost is UNEVEN
+    assert more == {"tolerance": 1e-3, "with_lower": False}
+
+
+def test_groups_of_an_even_number_of_entries_are_tried_in_the_middle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, seen = chain(10, pairs=GROUPS), list[int]()
+
+    def leak_at(centre: int, *_: object, everywhere: bool) -> Witness:
+        del everywhere
+        seen.append(centre)
+        return Witness(0.1, None)
+
+    monkeypatch.setattr(one, "_leak_at", leak_at)
+    charged = CostLevels((off_diagonal(3, 0.5),), np.zeros(10, dtype=np.int64))
+    one._leaking(charged, Bound(1.0, one._binding(0, 7)), everywhere=False)
+    assert seen == [7, 0, 1, 4, 6, 8, 9]
