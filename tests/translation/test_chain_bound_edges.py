@@ -13,6 +13,7 @@ from takifugu.numeric import Floats
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.translation.bounds import Bound, Witness
 from takifugu.translation.chain import chain_transport as parts
+from takifugu.translation.chain.adversary_transport import AdversaryTransport
 from takifugu.translation.chain.chain_losses import HeldLaw, chain_losses
 from takifugu.translation.chain.chain_transport import ChainTransport
 from takifugu.translation.chain.coalescing import StarSide
@@ -308,12 +309,49 @@ def test_groups_of_an_even_number_of_entries_are_tried_in_the_middle(
 ) -> None:
     one, seen = chain(10, pairs=GROUPS), list[int]()
 
-    def leak_at(centre: int, *_: object, everywhere: bool) -> Witness:
-        del everywhere
+    charged = CostLevels((off_diagonal(3, 0.5),), np.zeros(10, dtype=np.int64))
+    bound = Bound(1.0, one._binding(0, 7))
+
+    def leak_at(
+        centre: int, given: CostLevels, known: Bound, reach: int, *, everywhere: bool
+    ) -> Witness:
+        assert given is charged and known is bound
+        assert reach == one._reach and everywhere is False
         seen.append(centre)
         return Witness(0.1, None)
 
     monkeypatch.setattr(one, "_leak_at", leak_at)
-    charged = CostLevels((off_diagonal(3, 0.5),), np.zeros(10, dtype=np.int64))
-    one._leaking(charged, Bound(1.0, one._binding(0, 7)), everywhere=False)
+    one._leaking(charged, bound, everywhere=False)
     assert seen == [7, 0, 1, 4, 6, 8, 9]
+
+
+@pytest.mark.parametrize("kind", [ChainTransport, AdversaryTransport])
+def test_costs_by_value_are_read_with_the_states_and_columns_of_the_chain(
+    kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[Any]()
+    one = kind(MarkovChain(ROWS, length=5, start=LAW if kind is ChainTransport else "unknown"),
+               Secrets())  # fmt: skip
+    one._chain = SimpleNamespace(states="states", columns="columns", length=5)
+
+    def of_costs(*given: Any) -> str:
+        asked.append(given)
+        return "levels"
+
+    monkeypatch.setattr(CostLevels, "of_costs", of_costs)
+    monkeypatch.setattr(kind, "_one_by_one", lambda _, charged: f"each {charged}")
+    monkeypatch.setattr(kind, "_everywhere", lambda _, cost: f"every {cost}")
+
+    def matrix(*given: str) -> tuple[str, ...]:
+        return given
+
+    each, every = (SimpleNamespace(uniform=same, matrix=matrix) for same in (False, True))
+    assert one.valued(each) == "each levels"
+    assert asked.pop() == (each, "states", "columns", 5)
+    assert one.valued(every) == "every ('states', 'columns')" and not asked
+    if kind is ChainTransport:
+        bound = Bound(1.5)
+        monkeypatch.setattr(kind, "_leaking", lambda _, *given, everywhere: (*given, everywhere))
+        assert one.valued_witness(each, bound) == ("levels", bound, False)
+        assert one.valued_witness(every, bound) == ("levels", bound, True)
+        assert asked == [(each, "states", "columns", None), (every, "states", "columns", None)]
