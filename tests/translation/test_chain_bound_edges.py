@@ -355,3 +355,12 @@ def test_costs_by_value_are_read_with_the_states_and_columns_of_the_chain(
         assert one.valued_witness(each, bound) == ("levels", bound, False)
         assert one.valued_witness(every, bound) == ("levels", bound, True)
         assert asked == [(each, "states", "columns", None), (every, "states", "columns", None)]
+
+
+def test_one_entry_alone_loses_its_own_cost() -> None:
+    for pairs in (GROUPS, None):
+        for begun in (False, True):
+            found = chain(1, begun=begun, pairs=pairs).uniform(0.5)
+            assert found.value == pytest.approx(0.5) and found.value >= 0.5
+            assert found.binding is not None and found.binding.entry == 0
+            assert found.by_entry is not None and len(found.by_entry) == 1
