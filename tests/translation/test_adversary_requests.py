@@ -217,3 +217,10 @@ def test_a_chain_that_never_comes_to_rest_is_refused_at_once() -> None:
     with pytest.raises(InvalidPrior):
         against(5, np.eye(3), known="any")
     assert against(5, np.eye(3), start="unknown").size == 5
+
+
+def test_what_is_allowed_where_steps_change() -> None:
+    two = np.array([[0.7, 0.3], [0.2, 0.8]])
+    one = against(None, np.stack([two, two[::-1]]), start="unknown")
+    allowed = one.largest(0.5)
+    assert one.uniform(allowed).value <= 0.5 < one.uniform(allowed * 1.01).value
