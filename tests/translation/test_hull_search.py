@@ -177,12 +177,6 @@ def test_two_states_of_which_one_is_certain() -> None:
     assert found == pytest.approx(np.zeros((3, 3)))
 
 
-def test_shares_of_very_small_odds_are_nothing() -> None:
-    assert start_hull._share(-699.5) == pytest.approx(math.exp(-699.5), rel=1e-12)
-    assert start_hull._share(-700.0) == 0.0
-    assert start_hull._share(2.0) == pytest.approx(1 / (1 + math.exp(-2.0)))
-
-
 def test_boxes_leave_out_laws_that_a_state_cannot_follow(monkeypatch: pytest.MonkeyPatch) -> None:
     boxes = list[tuple[Floats, Floats]]()
     monkeypatch.setattr(start_hull, "robust_rows", lambda low, high: boxes.append((low, high)))
