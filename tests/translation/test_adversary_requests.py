@@ -14,6 +14,7 @@ from takifugu.priors import MarkovChain, Secrets
 from takifugu.translation.bounds import Bound
 from takifugu.translation.chain import adversary_transport as module
 from takifugu.translation.chain.adversary_transport import AdversaryTransport
+from takifugu.translation.chain.chain_losses import chain_losses
 from takifugu.translation.chain.cost_levels import CostLevels
 from takifugu.translation.chain.entry_laws import row_slack
 from takifugu.translation.chain.known_entries import KnownSide
@@ -167,7 +168,7 @@ def test_each_entry_is_told_by_its_own_steps_and_costs(
         assert more["start"] is None
 
 
-CHAIN_LOSSES = module.chain_losses
+CHAIN_LOSSES = chain_losses
 
 
 @pytest.mark.parametrize(
@@ -216,3 +217,10 @@ def test_a_chain_that_never_comes_to_rest_is_refused_at_once() -> None:
     with pytest.raises(InvalidPrior):
         against(5, np.eye(3), known="any")
     assert against(5, np.eye(3), start="unknown").size == 5
+
+
+def test_what_is_allowed_where_steps_change() -> None:
+    two = np.array([[0.7, 0.3], [0.2, 0.8]])
+    one = against(None, np.stack([two, two[::-1]]), start="unknown")
+    allowed = one.largest(0.5)
+    assert one.uniform(allowed).value <= 0.5 < one.uniform(allowed * 1.01).value

@@ -109,7 +109,7 @@ def test_nothing_charged_is_nothing_to_solve() -> None:
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     calls = list[int]()
-    improve = solving.improve
+    improve = transport_steps.improve
 
     def counting(*given: Any, **more: Any) -> Any:
         calls.append(1)
@@ -271,7 +271,7 @@ def test_closures_and_gains_are_rounded_up(monkeypatch: pytest.MonkeyPatch) -> N
 def test_only_the_bound_from_below_is_rounded_down(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sweeps propose; what is claimed from below is admissible at each of its steps."""
     cost, flags = off_diagonal(2, 0.5), list[bool]()
-    follow = solving.follow
+    follow = transport_steps.follow
 
     def seen(*given: Any, lower: bool) -> Floats:
         flags.append(lower)

@@ -12,6 +12,8 @@ from takifugu.translation.chain import chain_transport as parts
 from takifugu.translation.chain.chain_losses import ChainLosses, chain_losses
 from takifugu.translation.chain.chain_transport import ChainTransport
 from takifugu.translation.chain.cost_levels import CostLevels
+from takifugu.translation.chain.group_step import PairLosses
+from takifugu.translation.chain.stars import star_of
 from takifugu.translation.chain.transport_steps import LARGE, off_diagonal
 
 ROWS = np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3], [0.25, 0.2, 0.55]])
@@ -51,9 +53,10 @@ def test_every_entry_loses_what_its_own_table_says(
 
 
 def test_entries_with_secrets_beyond_a_profile_have_no_pair() -> None:
-    one = chain(None, entries=(9,))
-    by_entry, entry, top = one._by_entry(losses_of(one), None)
-    assert not by_entry.any() and entry == 0 and (top.value, top.pair) == (0.0, -1)
+    for behind in (5, 9):
+        one = chain(None, entries=(behind,))
+        by_entry, entry, top = one._by_entry(losses_of(one), None)
+        assert not by_entry.any() and entry == 0 and (top.value, top.pair) == (0.0, -1)
     edge = chain(None, entries=(4, 9))
     by_entry, entry, top = edge._by_entry(losses_of(edge), None)
     assert entry == 4 and np.flatnonzero(by_entry).tolist() == [4] and top.value == by_entry[4]
@@ -93,7 +96,7 @@ def test_several_entries_are_coupled_unless_stars_do(
     cost = off_diagonal(3, 0.5)
     if not even:
         cost = np.array([[0.0, 0.1, 0.9], [0.8, 0.0, 0.2], [0.1, 0.7, 0.0]])
-    attained = parts.star_of(cost).attained
+    attained = star_of(cost).attained
     assert attained == even
     found = one._one_by_one(CostLevels((cost,), np.zeros(5, dtype=np.int64)))
     assert bool(asked) == (grouped or not even) and found.by_entry is not None
@@ -149,7 +152,7 @@ def test_losses_too_large_for_floats_are_left_as_they_are(monkeypatch: pytest.Mo
 
     def groups(*_: Any, **__: Any) -> Any:
         endless.append("groups")
-        return parts.PairLosses(np.inf, 0, off_diagonal(3))
+        return PairLosses(np.inf, 0, off_diagonal(3))
 
     monkeypatch.setattr(parts, "unbounded_groups", groups)
     for cost, count in ((0.0, 0), (0.5, 1), (LARGE, 0)):
@@ -177,8 +180,9 @@ def test_windows_are_asked_for_all_steps_of_the_chain(monkeypatch: pytest.Monkey
         one = chain(begun=begun, pairs=GROUPS, entries=(1, 3))
         losses, sides, known = losses_of(one), object(), object()
         given: Any = (losses, sides, known)
-        assert one._in_windows(*given, False) == ("each", known)
-        how, entries, same = one._in_windows(*given, True)
+        windows: Any = one._in_windows
+        assert windows(*given, False) == ("each", known)
+        how, entries, same = windows(*given, True)
         assert how == "alike" and entries is one._secret_entries and same is known
         secret, of, both, stars, rows, back, slack = seen.pop()
         assert secret is one._secret and of is losses and both is sides

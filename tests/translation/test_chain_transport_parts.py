@@ -141,10 +141,12 @@ def test_the_neighbourhood_of_an_entry() -> None:
     assert [k.tolist() for k in around.ahead] == [ONE.tolist()]
     law, back = changing()._walk_back(2)
     assert len(around.behind) == 1 and (around.behind[0] == back[0]).all()
-    assert around.slack == pytest.approx(2 * row_slack(3) + 2 * law.slack)
+    expected = 2 * row_slack(3) + 2 * law.slack
+    assert around.slack == pytest.approx(expected, rel=1e-12, abs=0.0)
     around, first = changing()._neighbourhood(charged, 3, 9, everywhere=False)
     assert first == 0 and (len(around.ahead), len(around.behind)) == (1, 3)
-    assert around.slack == pytest.approx(4 * row_slack(3) + 4 * changing()._walk_back(3)[0].slack)
+    expected = 4 * row_slack(3) + 4 * changing()._walk_back(3)[0].slack
+    assert around.slack == pytest.approx(expected, rel=1e-12, abs=0.0)
     rows, _, behind = still()._stationary_rows
     for one, centre, sizes, begins in ((still(), 1, (3, 1), 0), (still(None), 5, (3, 3), 2)):
         around, first = one._neighbourhood(levels(0.1), centre, 3, everywhere=True)
@@ -152,7 +154,7 @@ def test_the_neighbourhood_of_an_entry() -> None:
         assert all(k is one._stationary_rows[0] for k in around.ahead)
         assert around.behind[0] == pytest.approx(behind) and around.ahead[0] == pytest.approx(rows)
         expected = sum(sizes) * row_slack(3) + (1 + sizes[1]) * law_slack(3)
-        assert around.slack == pytest.approx(expected)
+        assert around.slack == pytest.approx(expected, rel=1e-12, abs=0.0)
 
 
 def test_pairs_with_the_largest_bounds_are_tried_first() -> None:

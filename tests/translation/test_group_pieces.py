@@ -8,9 +8,11 @@ import pytest
 from takifugu.numeric import Floats
 from takifugu.translation.chain import group_bounds
 from takifugu.translation.chain.chain_losses import HeldLaw, chain_losses
+from takifugu.translation.chain.coalescing import StarSide
 from takifugu.translation.chain.entry_laws import Law
 from takifugu.translation.chain.group_bounds import GroupWindows
 from takifugu.translation.chain.group_step import PairLosses, SecretSides
+from takifugu.translation.chain.group_window import REACH
 from takifugu.translation.chain.transport_steps import off_diagonal
 
 ROWS = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]])
@@ -102,7 +104,7 @@ def test_a_chain_without_end_has_one_table_on_each_side(monkeypatch: pytest.Monk
         return f"star {len(stars)}"
 
     def reach(cost: Floats, ahead: Any, behind: Any, ends: tuple[bool, bool]) -> tuple[int, int]:
-        assert len(ahead) == len(behind) == group_bounds.REACH and ends == (False, False)
+        assert len(ahead) == len(behind) == REACH and ends == (False, False)
         assert all(one is cost for one in (*ahead, *behind))
         return 2, 3
 
@@ -110,7 +112,7 @@ def test_a_chain_without_end_has_one_table_on_each_side(monkeypatch: pytest.Monk
         asked.append(given)
         return losing(0.75)
 
-    monkeypatch.setattr(group_bounds.StarSide, "of", star)
+    monkeypatch.setattr(StarSide, "of", star)
     monkeypatch.setattr(group_bounds, "window_reach", reach)
     monkeypatch.setattr(group_bounds, "window_losses", window)
     law, cost, back = HeldLaw(Law.of(np.array([0.5, 0.2, 0.3])), 0.0), off_diagonal(3, 0.5), ROWS.T

@@ -177,12 +177,6 @@ def test_two_states_of_which_one_is_certain() -> None:
     assert found == pytest.approx(np.zeros((3, 3)))
 
 
-def test_shares_of_very_small_odds_are_nothing() -> None:
-    assert start_hull._share(-699.5) == pytest.approx(math.exp(-699.5), rel=1e-12)
-    assert start_hull._share(-700.0) == 0.0
-    assert start_hull._share(2.0) == pytest.approx(1 / (1 + math.exp(-2.0)))
-
-
 def test_boxes_leave_out_laws_that_a_state_cannot_follow(monkeypatch: pytest.MonkeyPatch) -> None:
     boxes = list[tuple[Floats, Floats]]()
     monkeypatch.setattr(start_hull, "robust_rows", lambda low, high: boxes.append((low, high)))
@@ -433,3 +427,20 @@ def test_a_cell_of_which_an_end_is_a_limit_is_cut_in_the_middle() -> None:
     cell = _Cell((inside[0], inside[1]), rows, totals, (nothing, nothing), nothing.copy())
     cell.upper[0, 2] = 1.0
     assert search._split(cell, nothing)[0].laws[1] == pytest.approx(inside.mean(axis=0))
+
+
+def test_closed_forms_are_taken_where_there_are_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any) -> None:
+        raise AssertionError("nothing is to be searched")
+
+    first = hull_step(StartHull.whole(3), WEIGHTS, COST)
+    assert first == pytest.approx(start_hull._from_two_states(WEIGHTS, COST), abs=1e-9)
+    two = StartHull.whole(2).after(np.array([[0.8, 0.2], [0.35, 0.65]]))
+    monkeypatch.setattr(start_hull, "_Search", refused)
+    assert (hull_step(StartHull.whole(3), WEIGHTS, COST) == first).all()
+    found = hull_step(two, WEIGHTS[:, :2], COST[:2, :2])
+    assert found == pytest.approx(
+        start_hull._two_states(two, WEIGHTS[:, :2], COST[:2, :2]), abs=1e-9
+    )
+    with pytest.raises(AssertionError, match="nothing is to be searched"):
+        hull_step(StartHull.whole(3).after(ROWS), WEIGHTS, COST)

@@ -162,3 +162,9 @@ def test_how_far_apart_two_rows_can_take_a_mechanism() -> None:
             moved = np.abs(one[x] - other[x]).sum() / 2
             assert found[x] <= math.log1p(math.expm1(0.8) * moved) + 1e-9
         assert found[2] == 0.0
+
+
+def test_shares_of_very_small_odds_are_nothing() -> None:
+    assert start_hull._share(-699.5) == pytest.approx(math.exp(-699.5), rel=1e-12, abs=0.0)
+    assert start_hull._share(-700.0) == 0.0
+    assert start_hull._share(2.0) == pytest.approx(1 / (1 + math.exp(-2.0)))

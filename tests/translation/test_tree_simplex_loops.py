@@ -186,6 +186,7 @@ def test_any_flow_proves_what_exact_sums_say_and_not_less(seed: int) -> None:
         exact = trees.proves(x, y, above[x], below[y], gain)
         assert exact is not None
         assert math.log(exact) <= found[x, y] <= math.log(exact) + 100 * 2.0**-53
+        assert found[x, y] >= math.log(exact) + 24 * 2.0**-53  # of sums, and of the logarithm
     trees.mass[0, 1, 0] = np.nan  # proves nothing, but an arc that carries nothing is not used
     trees.mass[1, 0, 0] = np.inf
     loops.evaluate(above, below, gain, 0, n, trees.parent, trees.tail, trees.mass, found)
@@ -214,6 +215,8 @@ def test_only_the_rows_asked_for_are_written() -> None:
         found = np.full((n, n), -7.0)
         loop(*given, found)
         assert (found[[0, 2]] == -7.0).all() and (found[1, [0, 2]] >= 0).all()
+        # a row loses nothing beside itself, which is said or left as it was
+        assert found[1, 1] == (0.0 if loop is loops.evaluate else -7.0)
     again = Trees(n, m)
     again.value[:] = -7.0
     loops.improve(
