@@ -262,7 +262,8 @@ def test_a_good_answer_is_fine(tmp_path: Path) -> None:
     ],
 )
 def test_an_answer_ends_where_its_head_says(answer: bytes, whole: bool) -> None:
-    assert is_whole(answer) is whole
+    assert is_whole(answer) is is_whole(answer, b"GET / HTTP/1.1") is whole
+    assert is_whole(answer, b"HEAD / HTTP/1.1") is (answer != b"")  # its body is never sent
 
 
 def test_trees_that_are_spoiled_again_and_again_can_be_written() -> None:

@@ -27,6 +27,7 @@ from torture.dependencies.until import OUTCOMES, UNTIL
 from torture.part_report import Cell, Report
 
 LATE = 5 * 60.0  # seconds after its time at which a process of tests is stopped
+WHOLE = 15 * 60.0  # seconds for tests that are run in any case
 TOLD = 20  # failures of one environment that are findings of their own
 # The oldest versions of what we ask for meet newer ones of what those ask for, and use what these
 # have deprecated since: that is between them. With the pinned and newest ones it is an error.
@@ -149,7 +150,7 @@ def run_batch(
     made: Environment, files: list[str], until: float | None, outcomes: Outcomes, log: Path
 ) -> None:
     """Run these files or tests in one process, all if there is no `until`; add what came of it."""
-    ends = time.time() + LATE if until is None else until
+    ends = time.time() + WHOLE if until is None else until
     told = log.with_suffix(".jsonl")
     told.unlink(missing_ok=True)
     line = [str(made.python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rfE"]

@@ -113,7 +113,7 @@ class Target:
                         return found
                     raise
                 except TimeoutError:
-                    if is_whole(found):  # a spoiled request may leave the connection open
+                    if is_whole(found, sent):  # a spoiled request may leave the connection open
                         return found
                     part = None
                 if part == b"":
@@ -205,9 +205,11 @@ class Target:
                     self.charge = str(document["charge"])
 
 
-def is_whole(answer: bytes) -> bool:
-    """Whether an answer has come to its end, by what its head says of its length."""
-    head, _, body = answer.partition(b"\r\n\r\n")
+def is_whole(answer: bytes, sent: bytes = b"") -> bool:
+    """Whether an answer has come to its end, by what its head says; to HEAD it is only that."""
+    head, end, body = answer.partition(b"\r\n\r\n")
+    if sent.startswith(b"HEAD ") and end:
+        return True
     length = re.search(rb"(?im)^content-length: *(\d+)", head)
     if length is not None:
         return len(body) >= int(length[1])
