@@ -1,13 +1,15 @@
 """Which entries a release used, and work that threads share: each row once."""
 
 from threading import Lock
+from typing import Any
 
 import pytest
 
 from takifugu.errors import UnsoundRequest
 from takifugu.losses import Pure
 from takifugu.translation.accounting.composition import Release, _places
-from takifugu.translation.chain.transport_steps import _share
+from takifugu.translation.chain import coalescing, transport_steps
+from takifugu.translation.network import coupling_steps
 from tests.raising import raises
 
 LOSS = Pure(1)
@@ -41,22 +43,36 @@ def test_places_that_are_not_there_are_refused() -> None:
             _places(Release(LOSS, entries=("eve",)), names, 3)
 
 
-@pytest.mark.parametrize(("rows", "states"), [(1, 3), (5, 2), (100, 10), (333, 4)])
-def test_threads_do_every_row_once(rows: int, states: int) -> None:
-    done: list[int] = []
+SHARES: list[Any] = [transport_steps._share, coalescing._share, coupling_steps._share]
+MUCH = 10**9  # states of each row: enough for threads
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("states", [2, MUCH])
+@pytest.mark.parametrize("processors", [None, 1, 2, 3])
+def test_every_row_is_done_once(
+    share: Any, states: int, processors: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many rows there are for however many processors."""
+    monkeypatch.setattr("os.cpu_count", lambda: processors)
     lock = Lock()
+    for rows in (1, 2, 3, 5, 16, 17, 100):
+        done: list[int] = []
 
-    def work(begin: int, end: int) -> None:
-        with lock:
-            done.extend(range(begin, end))
+        def work(begin: int, end: int, done: list[int] = done) -> None:
+            with lock:
+                done.extend(range(begin, end))
 
-    _share(work, rows, states)
-    assert sorted(done) == list(range(rows))
+        share(work, rows, states)
+        assert sorted(done) == list(range(rows))
 
 
-def test_an_error_in_a_thread_is_raised() -> None:
+@pytest.mark.parametrize("share", SHARES)
+def test_an_error_in_a_thread_is_raised(share: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+
     def work(begin: int, end: int) -> None:
         raise ZeroDivisionError(f"{begin} to {end}")
 
     with pytest.raises(ZeroDivisionError):
-        _share(work, 100, 10)
+        share(work, 100, MUCH)

@@ -121,9 +121,9 @@ def accept_loss(
             translation that knows values then admitted more per entry than its ε, and ε of the
             budget itself is counted. False if the owner knows that none was.
     """
-    store = Store(where, read_only=False, wait=wait)
     who = current_actor() if actor is None else actor
     check_name(who, "actor")
+    store = Store(where, read_only=False, wait=wait)
     try:
         noting = open_witness(witness, wait)
         guard = Guard(noting, store.name, writes=True, lenient=True)
