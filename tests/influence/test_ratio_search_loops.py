@@ -172,7 +172,7 @@ def test_every_row_is_gone_into_with_the_level_of_the_best_so_far(
     for (_, weight, given, room), (_, true, level) in zip(search.asked, expected, strict=True):
         assert weight == pytest.approx(true, rel=1e-13)
         assert given == pytest.approx(level, rel=1e-15) and (given > 0) == (level > 0)
-        assert room == pytest.approx(margin, rel=1e-12)
+        assert room == pytest.approx(margin, rel=1e-12, abs=0)
 
 
 def test_nothing_is_evaluated_below_what_is_hopeless(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,14 +7,17 @@ from typing import Any
 
 import pytest
 
+from takifugu.engines import open_engine
 from takifugu.errors import UnsoundRequest
+from takifugu.ledger import open_ledger
 from takifugu.losses import Concentrated, Total
 from takifugu.mechanisms import IntegerGaussian, IntegerLaplace
 from takifugu.session import OverBudget, Session, StalePlan
 from takifugu.session.query_options import QueryOptions
+from takifugu.session.release_errors import BudgetConflict
 from takifugu.translation.accounting.translation_table import tabulate
 from tests.raising import raises
-from tests.session.world import PLAIN, TRANSLATION, WEIGHT, opened
+from tests.session.world import PLAIN, TRANSLATION, WEIGHT, declaration, opened
 
 MICRO = Fraction(1, 10**6)
 LABELS: list[dict[str, Any]] = [
@@ -51,6 +54,22 @@ def test_every_query_may_be_paid_in_rho(tmp_path: Path, numbers: bool) -> None:
         assert session.spent() < 0.5 * asked  # in ε they would add up to more
         (worst,) = ledger.positions()[0].worst
         assert worst.epsilon == 0 and worst.delta == 0 and worst.rho > 0
+
+
+def test_a_session_begins_the_budget_that_it_is_given(tmp_path: Path) -> None:
+    """Both parts of it; and whoever gives another one later is refused."""
+    given: dict[str, Any] = {"dataset": "visits", "budget": 2, "budget_delta": "1e-6"}
+    with (
+        open_engine(declaration(tmp_path), threads=1) as engine,
+        open_ledger(tmp_path / "new.ledger") as ledger,
+    ):
+        for _ in range(2):  # it begins once
+            Session(engine, TRANSLATION, ledger=ledger, **given)
+            whole = ledger.snapshot("visits").whole
+            assert whole is not None and whole.epsilon == 2 and whole.delta == MICRO
+        for other in ({"budget": 3}, {"budget_delta": "1e-5"}, {"budget_delta": 0}):
+            with pytest.raises(BudgetConflict):
+                Session(engine, TRANSLATION, ledger=ledger, **(given | other))
 
 
 def test_many_releases_cost_less_in_rho_than_in_epsilon(tmp_path: Path) -> None:

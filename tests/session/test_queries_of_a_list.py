@@ -10,7 +10,7 @@ import pytest
 from takifugu.engines import InvalidQuery
 from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.losses import Concentrated, Pure
-from takifugu.mechanisms import IntegerGaussian, IntegerLaplace
+from takifugu.mechanisms import Bounds, IntegerGaussian, IntegerLaplace
 from takifugu.session.possible_answers import CUT, SUM_TO_ONE
 from takifugu.session.query import query as queries
 from takifugu.session.query.count import CountQuery
@@ -34,7 +34,16 @@ from takifugu.session.query.sum_and_mean import MeanQuery, SumQuery
 from takifugu.session.query.top_k import TopKQuery
 from takifugu.session.query.transitions import TransitionsQuery
 from tests.raising import raises
-from tests.session.plain_engine import DECLARED, ENGINE, FLOORS, ROWS, STATES, PlainEngine, rows
+from tests.session.plain_engine import (
+    DECLARED,
+    ENGINE,
+    FLOORS,
+    ROWS,
+    STATES,
+    WEIGHT,
+    PlainEngine,
+    rows,
+)
 
 AB = rows({"zone": ("b", "a")})
 LOAD = WeightedSum("weight", "zone", {"a": "1/2", "b": -2})
@@ -340,3 +349,16 @@ def test_kinds_say_what_they_need() -> None:
     assert (
         not COUNT.adds_up and Aim().probability == 0.95 and Aim(confidence=0.5).probability == 0.5
     )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "dropped"), [(2, 5, (0, 5)), (-5, -2, (-5, 0)), (-1, 4, (-1, 4))]
+)
+def test_a_value_that_is_dropped_adds_nothing(
+    low: int, high: int, dropped: tuple[int, int]
+) -> None:
+    weight = replace(WEIGHT, low=Fraction(low), high=Fraction(high))
+    away = replace(weight, missing="drop")
+    for one, ends in ((weight, (low, high)), (away, dropped)):
+        found = SUM.bounds(replace(DECLARED, protected=(one,)))
+        assert found == Bounds(*ends, Fraction(1, 2))

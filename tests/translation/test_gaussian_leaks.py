@@ -119,13 +119,13 @@ def test_what_entries_beside_add_if_they_are_rounded(used: list[int]) -> None:
     grown = mpmath.exp(len(used) * kappa)
     fine = sum(moved * share * max(1 - error - out * grown, 0) for moved, out in parts)
     assert fine > plain and found == pytest.approx(float(max(plain, fine)), rel=1e-6)
-    assert witness._smoothing(slopes) == pytest.approx((share, error))
+    assert witness._smoothing(slopes) == pytest.approx((share, error), abs=0)
     assert witness._smoothing(_Slopes.of(ONE)) == (1.0, 0.0)
     several = _Slopes.of(FINE + Cost.of({Steps(-10, 10, Fraction(1, 5)): 1}))
     assert several.step is None and witness._smoothing(several) == (1.0, np.inf)
     shares, errors = witness._smoothed([slopes, _Slopes.of(ONE), slopes])
     assert shares.tolist() == pytest.approx([share, 1, share])
-    assert errors.tolist() == pytest.approx([error, 0, error])
+    assert errors.tolist() == pytest.approx([error, 0, error], abs=0)
 
 
 def test_rounding_is_taken_off_where_nothing_smooths_it() -> None:

@@ -166,16 +166,14 @@ class TimeOfDayTransport(TransportBound):
             first, last = max(0, place - self._hours + 1), min(place, self._length - 1)
             hour = place - min(max(self._length // 2, first), last)
         found = replace(binding, entry=place - hour)
-        self._remember(found, hour)
+        self._worst[found.left, found.right, found.entry] = hour  # for the witness
         return found
 
-    def _remember(self, binding: Binding | None, hour: int) -> None:
-        """At which hour an entity begins of which a pair loses most, for the witness."""
-        if binding is not None:
-            self._worst[binding.left, binding.right, binding.entry] = hour
-
     def _hour_of(self, bound: Bound) -> int:
-        """The same; any hour makes a mechanism that leaks what its witness says."""
+        """At which hour an entity begins of which a pair loses most.
+
+        Any hour makes a mechanism that leaks what its witness says.
+        """
         pair = bound.binding
         return 0 if pair is None else self._worst.get((pair.left, pair.right, pair.entry), 0)
 
