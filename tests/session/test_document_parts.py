@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -297,6 +297,8 @@ def test_a_saving_comes_back_as_it_was() -> None:
     made = Saving("labels are told apart", 1.5, 2.5, 0.25, 0.75)
     assert saving_from_document(through(made.describe())) == made
     document = through(made.describe())
+    endless = replace(made, alone_without_values=math.inf).describe()
+    assert endless == {**made.describe(), "alone_without_values": None}
     for part in fields(Saving):
         with raises(InvalidDocument, field=f"saving, {part.name}"):
             saving_from_document({**document, part.name: []})

@@ -6,6 +6,7 @@ import re
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from takifugu.session.result_files import (
     files_of,
     typed_columns,
 )
+from takifugu.session.result_html import _shown
 from tests.raising import raises
 from tests.session.test_results import result
 from tests.session.world import opened
@@ -338,3 +340,10 @@ def test_a_sheet_may_be_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("takifugu.session.result_files.MOST_SHEET_ROWS", len(LABELS) - 1)
     with raises(InvalidFile, field="path", reason="rows"):
         some().to_excel(tmp_path / "b.xlsx")
+
+
+def test_cells_are_shown_as_they_are_and_exact_numbers_in_four_digits() -> None:
+    for value in (None, "ward", 7, 0.123456789):
+        assert _shown(value) == value
+    assert _shown(Decimal("0.123456789")) == "0.1235"
+    assert _shown(Decimal(12)) == "12"
