@@ -43,6 +43,23 @@ def test_the_mass_of_a_window_is_known_to_its_error(
     assert both.log == found.log - 0.25 and both.error == found.error + 0.5
 
 
+@pytest.mark.parametrize("width", [1e-16, 1e-20, 1e-300])
+def test_a_window_far_narrower_than_a_rounding_is_known_to_its_error(width: float) -> None:
+    found = gaussian._window(-1.0, width, 0.25, 2.0)
+    exact = math.log(width / 2) - 0.625**2 / 2 - math.log(2 * math.pi) / 2
+    assert 0 <= found.error <= 1e-10 and abs(found.log - exact) <= found.error + 1e-10
+    wide, narrow = (TruncatedGaussian([[1.0, 0.5], [0.5, 1.0]], 1.0, one) for one in (1e-6, width))
+    alike = gaussian.gaussian_curve(wide).leak, gaussian.gaussian_curve(narrow).leak
+    np.testing.assert_allclose(*alike, rtol=1e-4)
+
+
+def test_a_window_of_no_width_in_floats_is_not_bounded() -> None:
+    least = math.ulp(0.0)
+    assert gaussian._window(-1.0, least, 0.0, 2.0).error == math.inf
+    prior = TruncatedGaussian([[4.0, 6.0], [6.0, 16.0]], bound=1.0, width=least)
+    assert gaussian.gaussian_curve(prior).leak[:, 0].tolist() == [math.inf, math.inf]
+
+
 def prior_of(n: int, rho: float, *, bound: float = 3.0, width: float = 0.5) -> TruncatedGaussian:
     covariance = np.array([[rho ** abs(i - j) for j in range(n)] for i in range(n)])
     scale = np.linspace(0.8, 1.3, n)

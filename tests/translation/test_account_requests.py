@@ -376,3 +376,13 @@ def test_a_profile_that_never_fits_has_an_infinite_loss() -> None:
     assert profile.tolist() == [0.5, 0.25] and loss == np.inf
     above: Any = SimpleNamespace(bound=lambda *_: Bound(7.0))
     assert allocation._fitted(above, 1.0, np.array([0.5, 0.25]))[1] == np.inf
+
+
+def test_the_first_step_of_the_search_is_not_guided_by_one_that_was_not_made() -> None:
+    def loss_at(epsilon: float) -> tuple[float, float]:
+        return epsilon, 3.9804924991634336 * epsilon
+
+    spent = (0.4062340752151862, 6.807137078195783e-10, 0.09737163748942793)
+    total = Total(*map(Fraction, spent))
+    found = totals.joint_to_pufferfish(loss_at, (total,), Fraction(1, 1000))
+    assert found == pytest.approx(11.994148849, rel=1e-6)
