@@ -48,7 +48,8 @@ def test_a_window_far_narrower_than_a_rounding_is_known_to_its_error(width: floa
     found = gaussian._window(-1.0, width, 0.25, 2.0)
     exact = math.log(width / 2) - 0.625**2 / 2 - math.log(2 * math.pi) / 2
     assert 0 <= found.error <= 1e-10 and abs(found.log - exact) <= found.error + 1e-10
-    wide, narrow = (TruncatedGaussian([[1.0, 0.5], [0.5, 1.0]], 1.0, one) for one in (1e-6, width))
+    covariance = np.array([[1.0, 0.5], [0.5, 1.0]])
+    wide, narrow = (TruncatedGaussian(covariance, 1.0, one) for one in (1e-6, width))
     alike = gaussian.gaussian_curve(wide).leak, gaussian.gaussian_curve(narrow).leak
     np.testing.assert_allclose(*alike, rtol=1e-4)
 
@@ -56,7 +57,7 @@ def test_a_window_far_narrower_than_a_rounding_is_known_to_its_error(width: floa
 def test_a_window_of_no_width_in_floats_is_not_bounded() -> None:
     least = math.ulp(0.0)
     assert gaussian._window(-1.0, least, 0.0, 2.0).error == math.inf
-    prior = TruncatedGaussian([[4.0, 6.0], [6.0, 16.0]], bound=1.0, width=least)
+    prior = TruncatedGaussian(np.array([[4.0, 6.0], [6.0, 16.0]]), bound=1.0, width=least)
     assert gaussian.gaussian_curve(prior).leak[:, 0].tolist() == [math.inf, math.inf]
 
 

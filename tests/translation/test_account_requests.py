@@ -382,7 +382,7 @@ def test_the_first_step_of_the_search_is_not_guided_by_one_that_was_not_made() -
     def loss_at(epsilon: float) -> tuple[float, float]:
         return epsilon, 3.9804924991634336 * epsilon
 
-    spent = (0.4062340752151862, 6.807137078195783e-10, 0.09737163748942793)
-    total = Total(*map(Fraction, spent))
+    epsilon, delta, rho = 0.4062340752151862, 6.807137078195783e-10, 0.09737163748942793
+    total = Total(Fraction(epsilon), Fraction(delta), Fraction(rho))
     found = totals.joint_to_pufferfish(loss_at, (total,), Fraction(1, 1000))
     assert found == pytest.approx(11.994148849, rel=1e-6)
