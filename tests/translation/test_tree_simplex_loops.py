@@ -390,8 +390,6 @@ def test_a_source_with_hardly_any_room_of_its_own_is_emptied(seed: int) -> None:
     trees = Trees(n, m)
     trees.improve(above, below, np.exp(cost), 0.3, True)
     proven = np.zeros((n, n))
-    loops.evaluate(
-        *(above, below, gains(cost), 0, n, trees.parent, trees.tail, trees.mass, proven)
-    )
+    loops.evaluate(*(above, below, gains(cost), 0, n, trees.parent, trees.tail, trees.mass, proven))
     apart = ~np.eye(n, dtype=bool)
     assert proven[apart] == pytest.approx(trees.value[apart], rel=1e-6, abs=1e-9)
