@@ -184,3 +184,11 @@ def test_a_bracket_with_jumps_and_ends() -> None:
     assert largest_by_bracket(never, 2.0) == 0.0 and min(never.asked) < 1e-290
     rough = largest_by_bracket(lambda e: 2 * e, 1.0, tolerance=0.1)
     assert 0.44 < rough <= 0.5 and np.isfinite(rough)
+
+
+@pytest.mark.parametrize("target", [0.003, 0.03, 0.3])
+def test_a_search_far_from_the_target_is_not_given_up(target: float) -> None:
+    """A loss that is steep at first: a few losses in a row are all far from a small target."""
+    loss = Watched(lambda e: e + 0.3 * math.sqrt(e))
+    found = largest_within(loss, target)
+    assert target * (1 - 1e-3) <= loss.loss(found) <= target

@@ -364,3 +364,32 @@ def test_a_response_has_the_largest_ratio(fresh: bool) -> None:
             assert (g[:, None] <= gain * g[None, :] * (1 + 1e-12)).all()
             truth, _ = best(above[k], below[k], gain)
             assert math.log(above[k] @ g / (below[k] @ g)) == pytest.approx(truth, abs=1e-7)
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_potentials_beyond_floats_are_refused(leaves: bool) -> None:
+    """Two arcs of e^200 in a row, up or down: nothing is changed, and a new tree is planted."""
+    gain = np.exp(np.array([[0.0, 200.0, 200.0], [200.0, 0.0, 200.0], [200.0, 200.0, 0.0]]))
+    whole, real = np.empty((5, 3), np.int64), np.empty((3, 3))
+    for reach, fits in ((200.0, False), (170.0, True)):
+        parent, tail = np.array([-1, 0, 1]), np.full(3, leaves)
+        scaled = gain ** (reach / 200.0)
+        assert loops.regrow(scaled, parent, tail, np.empty(3), whole, real) is fits
+        assert fits or parent.tolist() == [-1, 0, 1]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_source_with_hardly_any_room_of_its_own_is_emptied(seed: int) -> None:
+    """What rounding leaves there would be large beside it: the flow proves what the tree says."""
+    rng = np.random.default_rng(seed)
+    n, m = 3, int(rng.integers(2, 6))
+    above, below = laws(rng, n, m, 0.3), laws(rng, n, m, 0.3)
+    below *= 10.0 ** -rng.integers(0, 18, (n, m))
+    below /= below.sum(axis=1, keepdims=True)
+    cost = metric(rng, m, 0.5)
+    trees = Trees(n, m)
+    trees.improve(above, below, np.exp(cost), 0.3, True)
+    proven = np.zeros((n, n))
+    loops.evaluate(*(above, below, gains(cost), 0, n, trees.parent, trees.tail, trees.mass, proven))
+    apart = ~np.eye(n, dtype=bool)
+    assert proven[apart] == pytest.approx(trees.value[apart], rel=1e-6, abs=1e-9)
