@@ -164,6 +164,17 @@ def test_the_loss_is_the_largest_ratio() -> None:
     assert FiniteChannel(FiniteMechanism(mixed, rows)).loss == Pure(log_up(Fraction(2)))
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_of_entries_that_lose_nearly_the_same_the_larger_counts(more: int) -> None:
+    """Whichever comes first: 2 and 2 (1 + 4e-10), as far apart as exact numbers tell."""
+    chance = np.array([0.2, 0.4, 0.4, 0.4])
+    chance[1 + more] *= 1 + 4e-10
+    rows = np.stack([chance, 1 - chance], axis=1)
+    made = FiniteChannel(FiniteMechanism(Tables.bits(2), rows))
+    exact = Fraction(float(rows[1 + more, 0])) / Fraction(0.2)
+    assert float(made.loss.epsilon) == pytest.approx(log(exact), abs=1e-13)
+
+
 def test_the_loss_is_of_the_rows_divided_by_their_exact_sums() -> None:
     rows = np.array([[0.1, 0.2, 0.7], [0.3, 0.3, 0.4]])
     sums = [sum(map(Fraction, row), Fraction(0)) for row in rows.tolist()]

@@ -16,6 +16,7 @@ from takifugu.errors import InvalidFile
 from takifugu.reports.result_figure import MOST_BARS, MOST_PANELS, result_figure
 from takifugu.session import ReleaseCost, Result
 from takifugu.session.query.query import own_columns
+from takifugu.session.result_html import INTERVAL
 from tests.raising import raises
 from tests.session.world import PLAIN, WEIGHT, opened
 
@@ -103,7 +104,7 @@ def test_a_free_answer_says_so() -> None:
     assert "free: answered before" in str(free).splitlines()
 
 
-def test_results_of_every_kind_are_drawn(tmp_path: Path) -> None:
+def test_results_of_every_kind_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(tmp_path, budget=20) as (session, _, _):
         found = {
             "bars": session.release(
@@ -133,6 +134,12 @@ def test_results_of_every_kind_are_drawn(tmp_path: Path) -> None:
         found["bars"].plot(tmp_path / "figure.txt")
     with pytest.raises(InvalidFile):
         found["bars"].plot(tmp_path / "nowhere" / "figure.png")
+    with monkeypatch.context() as patched:
+        patched.setattr(Result, "figure", lambda *_, **__: pytest.fail("drawn for nothing"))
+        with pytest.raises(InvalidFile):
+            found["bars"].plot(tmp_path / "figure.txt")
+    for name, kind in (("level", "the levels it lies between"), ("bars", INTERVAL)):
+        assert f"Each point is an estimate, with {kind}." in found[name].to_html()
 
 
 def test_letters_that_a_font_lacks_do_no_harm(tmp_path: Path) -> None:
