@@ -233,6 +233,16 @@ def test_what_a_shift_costs_is_rounded_up() -> None:
         shift_costs.share_of_shift(Column("age", ANY), distances)
 
 
+def test_a_step_is_added_rounded_up_and_a_width_is_rounded_down(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shift_costs, "float_up", lambda number: 2 * float(number))
+    monkeypatch.setattr(shift_costs, "float_down", lambda number: float(number) / 2)
+    one = np.array([0.25])
+    assert shift_costs.share_of_shift(WIDE, one) == pytest.approx([0.25 / 2])
+    assert shift_costs.share_of_shift(GRID, one) == pytest.approx([0.25 / 2 + 2 / GRID.count])
+
+
 def test_the_dearest_of_several_costs_and_their_sums() -> None:
     distances = np.array([0.0, 0.1, 1.0, 8.0])
     near = Cost.of({WIDE: Fraction(3, 10)})

@@ -351,3 +351,18 @@ def test_a_witness_of_a_network_has_a_factor_for_each_value() -> None:
     nobody = NetworkTransport(field_of(4, [(0, 1)], (1, 1)), Secrets())
     nothing = nobody.witness(0.5, nobody.uniform(0.5))
     assert nothing.leak == 0.0 and nothing.binding is None
+
+
+def test_sums_over_a_field_are_rounded_away_from_the_truth(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = attracting(2)
+    plain = AttractiveModel(model)
+    spent = np.array([[0.5, 0.25], [0.75, 0.125]])
+    assert plain.tree is not None
+    lower, upper = plain._summed(plain.tree, spent)
+    assert (lower < upper).all() and lower == pytest.approx(upper, rel=1e-12)
+    monkeypatch.setattr(attractive_losses, "up", lambda number: number + 1)
+    monkeypatch.setattr(attractive_losses, "down", lambda number: number - 1)
+    below, above = plain._summed(plain.tree, spent)
+    assert above - upper == pytest.approx(1.0) and lower - below == pytest.approx(1.0)
