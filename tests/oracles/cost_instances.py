@@ -261,14 +261,21 @@ def stationary_law(rows: Array) -> Array:
         [exact[i][j] - (i == j) for i in range(size)] + [Fraction(0)] for j in range(size - 1)
     ]
     system.append([Fraction(1)] * (size + 1))
+    pivots: list[int] = []  # of each row, the column that it is solved for
     for k in range(size):
-        pivot = next(n for n in range(k, size) if system[n][k])
-        system[k], system[pivot] = system[pivot], system[k]
+        row = len(pivots)
+        pivot = next((n for n in range(row, size) if system[n][k]), None)
+        if pivot is None:
+            continue  # several laws are unchanged: one of them, without this state
+        system[row], system[pivot] = system[pivot], system[row]
+        pivots.append(k)
         for n in range(size):
-            if n != k and system[n][k]:
-                share = system[n][k] / system[k][k]
-                system[n] = [x - share * y for x, y in zip(system[n], system[k], strict=True)]
-    return np.array([float(system[k][-1] / system[k][k]) for k in range(size)])
+            if n != row and system[n][k]:
+                share = system[n][k] / system[row][k]
+                system[n] = [x - share * y for x, y in zip(system[n], system[row], strict=True)]
+    law = np.zeros(size)
+    law[pivots] = [float(system[row][-1] / system[row][k]) for row, k in enumerate(pivots)]
+    return law
 
 
 def lengths(rng: Rng) -> tuple[int, int]:

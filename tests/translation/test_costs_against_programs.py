@@ -17,7 +17,14 @@ from takifugu.translation import Translation
 from takifugu.translation.bounds import Witness
 from takifugu.translation.entry_costs import EntryCosts
 from tests.oracles.cost_comparison import SLACK, Compared, compared
-from tests.oracles.cost_instances import FAMILIES, NAMES, Instance, instance, one_cost
+from tests.oracles.cost_instances import (
+    FAMILIES,
+    NAMES,
+    Instance,
+    instance,
+    one_cost,
+    stationary_law,
+)
 from tests.oracles.cost_programs import (
     all_losses,
     any_value,
@@ -247,3 +254,20 @@ def test_room_beside_what_was_spent_is_not_too_large_and_not_too_small(seed: int
     assert loss(float(factor)) <= target + SLACK
     if own[0].any():
         assert loss(1.2 * float(factor)) > target * 0.98 or float(factor) * own[0].max() > 30
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[0.9, 0.1], [1e-5, 1 - 1e-5]],
+        [[0.5, 0.25, 0.25], [0.125, 0.5, 0.375], [0.0, 0.75, 0.25]],
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0]],  # several laws: one of them
+    ],
+)
+def test_the_law_of_the_oracle_is_left_unchanged(rows: list[list[float]]) -> None:
+    law = stationary_law(np.array(rows))
+    exact = [[Fraction(x) / sum(map(Fraction, row)) for x in row] for row in rows]
+    for j, found in enumerate(law.tolist()):
+        after = sum((Fraction(p) * row[j] for p, row in zip(law, exact, strict=True)), Fraction(0))
+        assert float(after) == pytest.approx(found, rel=1e-14, abs=0)
+    assert law.sum() == pytest.approx(1.0)
