@@ -1,0 +1,29 @@
+"""Labels that a prior says of the columns that have none yet."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from takifugu.engines.declarations.label_lists import FittedLabels
+from takifugu.errors import UnsoundRequest
+from takifugu.priors import MarkovChain
+from takifugu.session.fitted_labels import labels_of
+from tests.raising import raises
+from tests.session.plain_engine import DECLARED
+
+ROWS = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]])
+UNFITTED = replace(DECLARED, protected=(FittedLabels("state"), FittedLabels("mood")))
+
+
+def test_a_prior_says_the_labels_of_its_own_column() -> None:
+    """The other column stays without: no prior is about it."""
+    other = str(UNFITTED.category("state").other)
+    chain = MarkovChain(ROWS, states=("home", "ward", other), length=4)
+    said = labels_of({"prior": chain}, UNFITTED, over="sequence", about="state")
+    assert said == {"state": ("home", "ward", other)}
+    assert labels_of({"prior": chain}, UNFITTED, over="sequence", about="mood").keys() == {"mood"}
+    assert labels_of({}, UNFITTED, over="sequence", about="state") == {}
+    assert labels_of({"prior": chain}, DECLARED, over="sequence", about="state") == {}
+    nameless = MarkovChain(ROWS, states=("home", "ward", "garden"), length=4)
+    with raises(UnsoundRequest, field="prior", reason="no-other", needed=other):
+        labels_of({"prior": nameless}, UNFITTED, over="sequence", about="state")
