@@ -111,6 +111,11 @@ def has_uv() -> bool:
     return find_spec("uv") is not None
 
 
+def cache(within: Path) -> Path:
+    """Where uv keeps what it has unpacked, for the environments of one run: many gigabytes."""
+    return within / "cache"
+
+
 @contextmanager
 def environment(
     version: str, python: Path, level: str, *, within: Path, tree: Path
@@ -128,6 +133,7 @@ def environment(
                 done = subprocess.run(  # noqa: S603 - an installer
                     line,
                     cwd=tree,
+                    env={**os.environ, "UV_CACHE_DIR": str(cache(within))},
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
                     text=True,

@@ -15,6 +15,7 @@ from torture.dependencies.environments import (
     LEVELS,
     Environment,
     NotInstalled,
+    cache,
     copied_tree,
     environment,
     lines,
@@ -115,7 +116,8 @@ def run_matrix(report: Report, rng: np.random.Generator, limit: int | None = Non
             rows,
         )
         report.table("Versions of what people need", ("package", *found), _versions(found))
-    shutil.rmtree(tree, ignore_errors=True)
+    for used in (tree, cache(within)):
+        shutil.rmtree(used, ignore_errors=True)
     if waiting:
         left = ", ".join(f"{version} {level}" for version, level in waiting)
         report.remark(f"No time was left for {left}.")
