@@ -9,13 +9,13 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 SPARK ?=
 EXTRAS := tables$(if $(SPARK),$(shell echo ,)spark)
 TESTABLE := .venv/.testable-$(EXTRAS)
-NIGHTLY := .venv/.nightly-$(EXTRAS)
+# `make nightly OTHERS=yes` also compares with pgmpy and hmmlearn; `make nightly DEEP=1` tries 3,000 examples.
+OTHERS ?=
+NIGHTLY := $(if $(OTHERS),.venv/.nightly-$(EXTRAS),$(TESTABLE))
+DEEP ?=
 # `make torture` also tries Spark, wherever there is Java.
 TRIED := tables$(if $(SPARK)$(shell command -v java),$(shell echo ,)spark)
 TORTURABLE := .venv/.torturable-$(TRIED)
-# `make nightly ONLY=nightly` runs the tests of one marker.
-ONLY ?=
-
 # A folder of real data for `make reproduction DATA=folder`; without one, simulated worlds only.
 DATA ?=
 # Every command is a process of its own: compiled modules are kept, whatever the environment says.
@@ -30,11 +30,12 @@ demo: $(INSTALLED)
 serve-demo: $(SERVING)
 	$(BIN)/python -m takifugu.cli.demo.serve_demo
 
+# What a change is most likely to break, in minutes; `make nightly` is the rest, and properties with more examples.
 test: $(TESTABLE)
-	$(BIN)/python -m pytest -q -n auto -rs
+	$(BIN)/python -m pytest -q -n auto -rs -m "not nightly and not real_data"
 
 nightly: $(NIGHTLY)
-	DEEP=1 $(BIN)/python -m pytest -q -n auto -rs $(if $(ONLY),-m "$(ONLY)")
+	EXAMPLES=usual DEEP=$(DEEP) $(BIN)/python -m pytest -q -n auto -rs -m "(nightly or hypothesis) and not real_data"
 
 # `make torture MINUTES=30 PARTS="oracles kills"`; without PARTS all of them.
 MINUTES ?= 120
@@ -109,7 +110,7 @@ $(TESTABLE): $(NEEDS)
 	$(PIP) --no-deps pgmpy
 	touch $@ $(READY) $(INSTALLED) $(SERVING)
 
-$(NIGHTLY): $(NEEDS)
+.venv/.nightly-$(EXTRAS): $(NEEDS)
 	$(PIP) -e '.[nightly,$(EXTRAS)]'
 	touch $@ $(TESTABLE) $(READY) $(INSTALLED) $(SERVING)
 

@@ -1,4 +1,4 @@
-"""Test profiles: the default is quick and repeatable; DEEP=1 is the nightly run."""
+"""Test profiles: few examples by default, EXAMPLES=usual or EXAMPLES=many for more."""
 
 import os
 from collections.abc import Iterator
@@ -9,9 +9,24 @@ from hypothesis import settings
 
 pytest.register_assert_rewrite("tests.contracts")
 
-settings.register_profile("quick", deadline=None, derandomize=True)
-settings.register_profile("deep", max_examples=3000, deadline=None)
-settings.load_profile("deep" if os.environ.get("DEEP") else "quick")
+FEW_EXAMPLES = 15  # of each property in `make test`; `make nightly` tries as many as a property asks for
+settings.register_profile("few", max_examples=FEW_EXAMPLES, deadline=None, derandomize=True)
+settings.register_profile("usual", deadline=None, derandomize=True)
+settings.register_profile("many", max_examples=3000, deadline=None)
+PROFILE = "many" if os.environ.get("DEEP") else os.environ.get("EXAMPLES", "few")
+settings.load_profile(PROFILE)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Cap the examples of the properties that name a number of their own."""
+    if PROFILE != "few":
+        return
+    for item in items:
+        if item.get_closest_marker("hypothesis"):
+            test = getattr(item.obj, "__func__", item.obj)  # type: ignore[attr-defined]
+            usual = test._hypothesis_internal_use_settings
+            if usual.max_examples > FEW_EXAMPLES:
+                test._hypothesis_internal_use_settings = settings(usual, max_examples=FEW_EXAMPLES)
 
 
 @pytest.fixture(autouse=True, scope="session")
