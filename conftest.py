@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,14 @@ settings.register_profile("usual", deadline=None, derandomize=True)
 settings.register_profile("many", max_examples=3000, deadline=None)
 PROFILE = "many" if os.environ.get("DEEP") else os.environ.get("EXAMPLES", "few")
 settings.load_profile(PROFILE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import modules of which `make test` runs no test."""
+    if "not nightly" not in config.option.markexpr or collection_path.suffix != ".py":
+        return None
+    whole = "\npytestmark = pytest.mark.nightly\n"
+    return whole in collection_path.read_text(encoding="utf-8") or None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -19,7 +19,7 @@ def cluster() -> Iterator[postgres.Cluster]:
         yield running
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.nightly)])
 def project(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """The file of a small project whose ledger is in SQLite, and then in PostgreSQL."""
     if request.param == "sqlite":

@@ -14,7 +14,7 @@ from tests.ledger.conftest import folder, server
 __all__ = ["folder", "server"]
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.nightly)])
 def place(request: pytest.FixtureRequest, folder: Path) -> str:
     """Where a state is to be."""
     if request.param == "sqlite":
