@@ -377,7 +377,7 @@ class Prices:
         least = self._translation.least
         if target < least and (unit.is_scalar or delta is not None):
             raise UnsoundRequest(
-                f"epsilon is {four_digits(target)}, and the translation table of this"
+                f"epsilon is {four_digits(target, 'down')}, and the translation table of this"
                 f" prior begins at {four_digits(least, 'up')}; ask for at least that, or translate"
                 " each number (--no-table, or no `translation_table`)",
                 field="epsilon",
