@@ -35,7 +35,7 @@ def test_curve_writes_json_alone_on_stdout(ward: Path) -> None:
     assert [p["a"] for p in found["points"]] == expected.pooled().tolist()
     assert all(p["exact"] and p["secret"] for p in found["points"])
     assert found["entries"] == 30 and found["fingerprint"] == chain.fingerprint
-    assert found["dp_epsilon"] == float(chain_curve(chain).to_dp(1.0)) > 2 * expected.to_dp(1.0)
+    assert found["dp_epsilon"] == float(chain_curve(chain).to_dp(1.0)) > 1.3 * expected.to_dp(1.0)
 
 
 def test_infinite_points_uncertainty_and_chosen_pairs(tmp_path: Path, ward: Path) -> None:

@@ -79,7 +79,7 @@ def test_a_bound_is_printed_as_the_same_number_wherever_it_stands(ward: Path) ->
     ("loss", "words"),
     [
         (Pure("0.12341"), "ε = 0.1235"),
-        (Approximate("0.12341", "0.0000123401"), "(ε, δ) = (0.1235, 0.00001235)"),
+        (Approximate("0.12341", "0.0000123401"), "(ε, δ) = (0.1235, 1.235e-5)"),
         (Concentrated("0.12341"), "ρ = 0.1235"),
     ],
 )
@@ -339,6 +339,6 @@ def test_adversaries_who_know_more_stand_beside_the_plain_number(ward: Path) -> 
     allowed = facts(ward, "--pufferfish", "1,2", "--known", "any")
     assert allowed["by_adversary"]["known_entries"] == allowed["dp_epsilon"]
     page = command(ward, "--dp", 1, "--known", "any").stdout
-    assert "  by what is known: plain 4.121, unknown start 4.346, " in page
+    assert "  by what is known: plain 4.122, unknown start 4.347, " in page
     by_value = facts(ward, "--dp", 1, "--values", "ward", "--known", "any")
     assert by_value["by_adversary"]["known_entries"] == by_value["pufferfish_epsilon"]
