@@ -133,7 +133,7 @@ def price(loss: Loss) -> str:
     """A loss in a few letters."""
     match loss:
         case Pure(epsilon=e) | Metric(epsilon=e):
-            return f"ε = {four_digits(e, 'up')}"
+            return f"ε = {four_digits(float(e), 'up')}"
         case Approximate(epsilon=e, delta=d):
-            return f"(ε, δ) = ({four_digits(e, 'up')}, {four_digits(d, 'up')})"
-    return f"ρ = {four_digits(loss.rho, 'up')}"
+            return f"(ε, δ) = ({four_digits(float(e), 'up')}, {four_digits(float(d), 'up')})"
+    return f"ρ = {four_digits(float(loss.rho), 'up')}"
