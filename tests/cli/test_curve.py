@@ -51,6 +51,27 @@ def test_infinite_points_uncertainty_and_chosen_pairs(tmp_path: Path, ward: Path
     assert json.loads(run("curve", ward, "--max-b", "1", "--pairs", pairs, "--json")) == plain
 
 
+@pytest.mark.parametrize(
+    ("given", "states"),
+    [
+        ("1,2", (1, 2)),
+        ('["1", "2"]', ("1", "2")),
+        ("[1, 2]", (1, 2)),
+        ("01,02", ("01", "02")),
+        ("home,1", ("home", "1")),
+        ('["a, b", "c"]', ("a, b", "c")),
+    ],
+)
+def test_states_are_numbers_if_they_are_written_so(
+    tmp_path: Path, given: str, states: tuple[str | int, ...]
+) -> None:
+    path = tmp_path / "two.json"
+    run("prior", "new", "0.9,0.1;0.2,0.8", "-o", path, "--states", given)
+    chain = read_prior(path)
+    assert isinstance(chain, MarkovChain) and chain.states == states
+    assert [type(name) for name in chain.states] == [type(name) for name in states]
+
+
 def test_curve_is_readable_and_drawn(tmp_path: Path, ward: Path) -> None:
     figure = tmp_path / "curve.png"
     text = run("curve", ward, "--max-b", "4", "--epsilon", "0.5", "--plot", figure)

@@ -47,7 +47,10 @@ def types_alone(names: Collection[Name], others: Collection[Name]) -> bool:
     return typed(names) != typed(others) and set(map(str, names)) == set(map(str, others))
 
 
-TYPES_DIFFER = " They are whole numbers on one side and text on the other."
+TYPES_DIFFER = (
+    " They are whole numbers on one side and text, in quotes, on the other: write those of the"
+    " prior as the table has them."
+)
 
 
 def numbers(names: tuple[Name, ...]) -> tuple[Name, ...]:
