@@ -45,7 +45,8 @@ def check_pdf() -> Any:
 def pdf_of(page: Page) -> bytes:
     """The page as a PDF: the same page gives the same bytes. Nothing is fetched.
 
-    No clock is read: times in the page are those of the ledger's events. The marks of the page are comments after its end, which readers of a PDF skip.
+    No clock is read: times in the page are those of the ledger's events. The marks of the page are
+    comments after its end, which readers of a PDF skip.
     """
     weasyprint = check_pdf()
     with _quiet(), _without_clock():
