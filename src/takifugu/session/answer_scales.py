@@ -36,6 +36,9 @@ OF_A_RANGE = 4  # numbers are to be told to this part of their range
 DROWNED = 5  # times its size: an error of a count or a share that leaves next to nothing of it
 
 
+ScalesOf = Callable[[Any, Engine, Floats, Integers], dict[str, Any]]
+
+
 @dataclass(frozen=True, eq=False)
 class AnswerScales:
     """The range and the size of the answers of each group that has rows.
@@ -93,7 +96,7 @@ def answer_scales(query: Query, engine: Engine) -> AnswerScales:
     sizes = np.ravel(query.public_rows(engine)).astype(np.int64)
     filled = np.flatnonzero(sizes > 0)
     rows = sizes[filled]
-    scales_of = SCALES.get(query.kind, _ranges)
+    scales_of: ScalesOf = SCALES.get(query.kind, _ranges)
     found = scales_of(query, engine, rows.astype(np.float64), filled)
     axes = query.groups(engine)
 
@@ -178,7 +181,7 @@ def _ranks(query: QuantileQuery, engine: Engine, rows: Floats, filled: Integers)
     }
 
 
-SCALES: Mapping[str, Callable[[Any, Engine, Floats, Integers], dict[str, Any]]] = {
+SCALES: Mapping[str, ScalesOf] = {
     "histogram": _counts,
     "count": _counts,
     "counts": _counts,
