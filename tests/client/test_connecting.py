@@ -1,8 +1,8 @@
 """How a server is reached: addresses, tokens, TLS, lost connections, servers that are none."""
 
 import json
-import socket
 import shutil
+import socket
 import ssl
 import subprocess
 import threading
