@@ -16,8 +16,10 @@ Every page (below docs/, and README.md) is worked through in a folder of its own
 """
 
 import contextlib
+import csv
 import doctest
 import io
+import itertools
 import os
 import re
 import shlex
@@ -26,7 +28,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from shutil import which
+from shutil import copytree, which
 from typing import Any
 
 import pytest
@@ -197,6 +199,63 @@ def test_the_page_does_what_it_says(
                 pytest.skip(f"{', '.join(missing)} is not installed")
         tools = TOOLS if path in SERVED else ()
         assert work_through(page, tmp_path, monkeypatch, tools) == shown
+
+
+ASKS_FOR_CHANGES = """
+import sys
+import takifugu as tf
+from takifugu.cli import main
+
+with tf.open_project("takifugu.toml").session("stays") as session:
+    assert session.plan.changes(epsilon=8).cost.fits
+for line in (
+    "takifugu plan stays changes --epsilon 8 --out plan.json",
+    "takifugu release plan.json --yes --out answer.csv",
+    "takifugu report write --out report.html",
+):
+    sys.argv = line.split()
+    try:
+        main()
+    except SystemExit as stop:
+        assert not stop.code, line
+"""
+
+
+def add_what_the_page_adds(page: str, source: Path) -> None:
+    """Write the new modules of a page, and insert its lines with a plus, into the package."""
+    for block in blocks(page):
+        path = source / block.mark.removeprefix("src/takifugu/")
+        if block.language == "text":
+            path.write_text(block.text, encoding="utf-8")
+        elif block.language == "diff":
+            lines = block.text.splitlines(keepends=True)
+            before = "".join(line[1:] for line in lines if not line.startswith("+"))
+            text = path.read_text(encoding="utf-8")
+            assert text.count(before) == 1, f"line {block.line}: {before}"
+            added = "".join(line[1:] for line in lines)
+            path.write_text(text.replace(before, added), encoding="utf-8")
+
+
+def test_the_query_kind_of_the_page_is_planned_and_released(tmp_path: Path) -> None:
+    from tests.server.projects import small_project, stays
+
+    source = tmp_path / "source" / "takifugu"
+    copytree(ROOT / "src" / "takifugu", source)
+    page = ROOT / "docs" / "how-to" / "add-a-query-kind.md"
+    add_what_the_page_adds(page.read_text(encoding="utf-8"), source)
+    project = small_project(tmp_path / "study").parent
+
+    done = subprocess.run(  # noqa: S603 - our own code
+        [sys.executable, "-c", ASKS_FOR_CHANGES], cwd=project, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(source.parent)}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    with (project / "answer.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(line for line in file if not line.startswith("#"))
+    steps = itertools.pairwise(stays())
+    changes = sum(before[0] == after[0] and before[3] != after[3] for before, after in steps)
+    # the noise has a scale of less than 3: it is beyond 90 with a probability below 1e-12
+    assert abs(int(row["estimate"]) - changes) <= 90
 
 
 def test_the_examples_of_the_page_are_the_files() -> None:

@@ -31,6 +31,7 @@ DIGITS = {
     )
 }
 FLOAT = Context(prec=12)
+Rounded = Literal["nearest", "up", "down"]
 FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 
 
@@ -65,9 +66,7 @@ def _escape(letter: str) -> str:
     return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
 
 
-def four_digits(
-    value: float | Fraction | Decimal, rounded: Literal["nearest", "up", "down"] = "nearest"
-) -> str:
+def four_digits(value: float | Fraction | Decimal, rounded: Rounded = "nearest") -> str:
     """A number with at most four significant digits: a loss ``"up"``, an allowance ``"down"``.
 
     A `Fraction`, `Decimal` or `int` is exact and is rounded as it is, so that a reader who types

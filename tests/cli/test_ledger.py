@@ -118,7 +118,7 @@ def test_show_tells_what_was_asked_in_four_digits_and_steers_no_terminal(tmp_pat
         "released from ward: top_k of place by zone\\u001b[31m, k = 3,"
         " from 0 before 9, only country de, fr (laplace); epsilon = 0.3334 per entry" in page
     )
-    assert "budget of ward set to epsilon = 1.667" in page
+    assert "budget of ward set to epsilon = 1.666" in page
 
 
 def test_show_tells_costs_by_shape_and_json_exactly(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """``takifugu translate``: what it prints, what it writes and what it refuses."""
 
 import json
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from typer.testing import CliRunner
 from takifugu.cli import app
 from takifugu.cli.shared_options import InvalidOption
 from takifugu.errors import InvalidFile, TakifuguError
+from takifugu.losses import Approximate, Concentrated, Pure
+from takifugu.mechanisms.mechanism_plan import price
 from takifugu.priors import (
     BayesianNetwork,
     MarkovChain,
@@ -57,6 +60,31 @@ def test_dp_to_pufferfish(ward: Path) -> None:
     assert found["binding"] == {"entry": 3, "left": "ward", "right": "home"}
     page = command(ward, "--dp", 0.2).stdout
     assert page.startswith("DP ε 0.2 per entry is Pufferfish ε 0.9733\n")
+
+
+def test_a_bound_is_printed_as_the_same_number_wherever_it_stands(ward: Path) -> None:
+    """A loss is rounded up and an allowance down, also in the list of methods."""
+    given = ",".join(str(k / 20) for k in range(1, 41))
+    headline = re.compile(r"^DP ε (\S+) per entry is Pufferfish ε (\S+)$", re.MULTILINE)
+    by_method = re.compile(r"^  by (\w+) \((.*)\)$", re.MULTILINE)
+    for option, place in (("--dp", 1), ("--pufferfish", 0)):
+        page = command(ward, option, given).stdout
+        methods = [dict(part.split(" ") for part in parts.split(", "))[name]
+                   for name, parts in by_method.findall(page)]  # fmt: skip
+        assert [found[place] for found in headline.findall(page)] == methods
+        assert len(methods) == 40
+
+
+@pytest.mark.parametrize(
+    ("loss", "words"),
+    [
+        (Pure("0.12341"), "ε = 0.1235"),
+        (Approximate("0.12341", "0.0000123401"), "(ε, δ) = (0.1235, 1.235e-5)"),
+        (Concentrated("0.12341"), "ρ = 0.1235"),
+    ],
+)
+def test_a_loss_in_words_is_rounded_up(loss: Any, words: str) -> None:
+    assert price(loss) == words
 
 
 def test_pufferfish_to_dp_and_back(ward: Path) -> None:
@@ -311,6 +339,6 @@ def test_adversaries_who_know_more_stand_beside_the_plain_number(ward: Path) -> 
     allowed = facts(ward, "--pufferfish", "1,2", "--known", "any")
     assert allowed["by_adversary"]["known_entries"] == allowed["dp_epsilon"]
     page = command(ward, "--dp", 1, "--known", "any").stdout
-    assert "  by what is known: plain 4.121, unknown start 4.346, " in page
+    assert "  by what is known: plain 4.122, unknown start 4.347, " in page
     by_value = facts(ward, "--dp", 1, "--values", "ward", "--known", "any")
     assert by_value["by_adversary"]["known_entries"] == by_value["pufferfish_epsilon"]

@@ -1,6 +1,7 @@
 """How a server is reached: addresses, tokens, TLS, lost connections, servers that are none."""
 
 import json
+import shutil
 import socket
 import ssl
 import subprocess
@@ -141,6 +142,8 @@ def test_a_token_that_is_unknown_or_may_not_is_refused(server: Listening) -> Non
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A certificate for 127.0.0.1 that signs itself, and its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
     folder = tmp_path_factory.mktemp("tls")
     made, key = folder / "own.pem", folder / "own.key"
     subprocess.run(  # noqa: S603

@@ -367,7 +367,7 @@ def test_an_error_that_is_wanted_is_priced_in_pufferfish_too() -> None:
 
 def test_a_plan_is_words_and_json() -> None:
     plan = plan_top_k(["a", "b", "c"], 2, 7, loss=Approximate(1, 1e-6), reference=[9, 5, 1])
-    assert plan.reason.startswith("within (ε, δ) = (1, 1e-06) per entry, integer Laplace noise on")
+    assert plan.reason.startswith("within (ε, δ) = (1, 1e-6) per entry, integer Laplace noise on")
     assert "permute-and-flip in 2 rounds resolves leads of" in plan.reason
     assert "(a concentrated loss)" in plan.reason
     said = json.loads(json.dumps(plan.describe()))

@@ -28,6 +28,7 @@ from takifugu.mechanisms.mechanism_plan import Choice, RankingError, name, price
 from takifugu.mechanisms.mechanism_protocol import HISTOGRAM
 from takifugu.mechanisms.prediction import predicted, resolution, staircase
 from takifugu.translation.protocol import LossTranslation
+from takifugu.visible import four_digits
 from tests.raising import raises
 
 
@@ -185,7 +186,7 @@ def test_a_ranking_for_a_target_is_the_cheapest() -> None:
     losses = [choice.loss.epsilon for choice in plan.choices]  # type: ignore[union-attr]
     assert losses == sorted(one.loss.epsilon for one in meeting)  # type: ignore[union-attr]
     assert plan.reason.startswith("for places that are right with a probability of 0.8, ")
-    assert f" and costs (ε, δ) = ({float(losses[0]):.4g}, 0.1). " in plan.reason
+    assert f" and costs (ε, δ) = ({four_digits(float(losses[0]), 'up')}, 0.1). " in plan.reason
     _, rest = plan.reason.removesuffix(".").split(". The others: ")
     told = [f"{name(one.mechanism)} {price(one.loss)}" for one in plan.alternatives]
     assert rest.split("; ") == told  # what each of them would cost

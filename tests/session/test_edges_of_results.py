@@ -207,8 +207,8 @@ def test_what_a_result_is_about_is_complete() -> None:
     assert made.rows_read is None and made.rows_there is None
     assert made.facts()["rows read"] == "unknown" == made.facts()["expected error"]
     assert list(made.facts())[:2] == ["query", "rows read"] and made.facts()["query"] == made.title
-    told = made.facts()["for one person"]
-    assert told.startswith("someone who") and made.cost.odds_words == f"for one person: {told}"
+    told = made.facts()["for one entry"]
+    assert told.startswith("someone who") and made.cost.odds_words == f"for one entry: {told}"
     document = made.document()
     assert document["reads"] is document["raw"] is document["saving"] is None
     assert document["provenance"] is None and document["rows"] == [list(ROW)]

@@ -171,20 +171,10 @@ def test_counts_and_shares_are_as_large_as_if_labels_were_equally_common() -> No
     assert lead["noise"].tolist() == [100.0] and lead["error"] == "gap"
 
 
-def test_numbers_are_told_to_a_quarter_of_their_range() -> None:
-    bounds = SimpleNamespace(low=Fraction(-2), high=Fraction(6))
-    sums = scales("sum", [10.0, 2.0], bounds=lambda _: bounds)
-    assert sums["low"].tolist() == [-20.0, -4.0] and sums["high"].tolist() == [60.0, 12.0]
-    assert sums["size"].tolist() == [20.0, 4.0]
-    means = scales("mean", [10.0, 2.0], bounds=lambda _: bounds)
-    assert means["low"].tolist() == [-2.0, -2.0] and means["high"].tolist() == [6.0, 6.0]
-    assert means["size"].tolist() == [2.0, 2.0] and means["per_row"]
+def test_a_quantile_is_told_to_half_the_way_to_the_nearer_end() -> None:
     ranks = scales("quantile", [100.0], level=Fraction(1, 4))
     assert ranks["high"].tolist() == [75.0] and ranks["size"].tolist() == [12.5]
     assert ranks["error"] == "ranks"
-    ends = [[-1, -2, -3], [4, 5, 6]]
-    linear = scales("linear", [1.0, 1.0, 1.0], unit=lambda _: Fraction(1, 2), ranges=lambda _: ends)
-    assert linear["low"].tolist() == [-0.5, -1.0, -1.5] and linear["high"].tolist() == [2, 2.5, 3]
 
 
 def groups(rows: list[int], *, per_row: bool) -> AnswerScales:

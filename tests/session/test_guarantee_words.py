@@ -74,7 +74,7 @@ def test_a_delta_and_a_budget_are_told_with_what_they_mean() -> None:
     assert text.count("0.3334") == 2 and "has can become certain from all that" in text
     text = said(ONE, epsilon=Fraction(1, 3), statement="It was fitted on Mars.")
     assert (
-        "In numbers, for one person: someone with such a prior who thought 50 : 50 about which of"
+        "In numbers, for one entry: someone with such a prior who thought 50 : 50 about which of"
         " two values an entry has can come to at most 58.3 : 41.7 from all that the budget of ε ="
         " 0.3334 admits. It was fitted on Mars."
     ) in text

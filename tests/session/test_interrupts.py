@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any
 
@@ -147,6 +147,15 @@ def test_what_is_looked_for_would_be_found() -> None:
     assert found > 5
 
 
+@pytest.fixture
+def _interruptible() -> Iterator[None]:
+    """SIGINT interrupts, also if a shell that runs the tests in the background has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interruptible")
 def test_an_interrupt_of_the_terminal_and_a_second_one_reach_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -170,6 +179,7 @@ def test_an_interrupt_of_the_terminal_and_a_second_one_reach_nothing(
     assert not reached(told.value)
 
 
+@pytest.mark.usefixtures("_interruptible")
 def test_an_interrupt_has_the_engine_give_up_what_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     given_up, ended = threading.Event(), threading.Event()
 

@@ -1,4 +1,4 @@
-"""What a loss means for one person, against releases that are written out in full."""
+"""What a loss means for one entry, against releases that are written out in full."""
 
 from fractions import Fraction
 from math import erfc, exp, inf, log, nan, sqrt

@@ -84,3 +84,14 @@ def test_why_less_than_the_budget_is_accepted_where_nothing_was_spent(
         after=None, budget=Fraction(4), budget_delta=none, fits=False, most=Decimal(most),
     )  # fmt: skip
     assert _accepted(cost, None) == f"; a release on these rows may cost {says}"
+
+
+def test_a_plan_says_what_all_rows_of_an_entity_add_up_to(tmp_path: Path) -> None:
+    """Group DP: as many times the loss of a replaced entry as an entity has rows."""
+    with opened(tmp_path) as (session, _, _):
+        plan = session.plan.histogram(epsilon=1)
+        many = plan.reads.longest
+        assert many is not None and many > 1
+        together = four_digits(float(many * plan.cost.per_entry), "up")
+        (line,) = plan.all_rows
+        assert f"up to {many}: at most ε = {together} " in line and line in str(plan)

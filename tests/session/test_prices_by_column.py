@@ -125,11 +125,11 @@ def test_odds_are_those_of_the_release_and_of_the_budget() -> None:
     found = cost(delta=delta, budget_delta=whole)
     alone, everything = odds(0.5, delta), odds(Fraction(4), whole)
     assert found.odds_words == (
-        f"for one person: {alone.words} from this release; from all that the budget admits they"
+        f"for one entry: {alone.words} from this release; from all that the budget admits they"
         f" {everything.outcome}"
     )
     assert replace(found, fits=False).odds_words == (
-        f"for one person: {everything.words} from all that the budget admits"
+        f"for one entry: {everything.words} from all that the budget admits"
     )
     told = found.describe()["odds"]
     assert told == {"alone": alone.describe(), "budget": everything.describe()}

@@ -112,6 +112,18 @@ def test_values_of_every_entry_must_be_the_labels(tmp_path: Path) -> None:
         assert "independent of every other one" in said(session)
 
 
+def test_text_and_whole_numbers_are_told_apart_in_the_refusal(tmp_path: Path) -> None:
+    texts = MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), states=("1", "2"), length=4)
+    numbered = (Category("state", (1, 2), "refuse"),)
+    rows = [("ann", step, "a", 1 + step % 2, 0) for step in range(4)]
+    with (
+        raises(UnsoundRequest, reason="types-differ", given=("1", "2"), needed=(1, 2)) as caught,
+        opened(tmp_path, rows=rows, translation=Translation(texts), protected=numbered),
+    ):
+        pass
+    assert "Prior: '1', '2'; labels: 1, 2;" in str(caught.value)
+
+
 def test_a_state_may_stand_for_what_is_dropped(tmp_path: Path) -> None:
     three = MarkovChain(np.array([[0.5, 0.3, 0.2]] * 3), states=(*STATES, "away"), length=4)
     dropping = (Category("state", STATES, "drop"),)

@@ -314,8 +314,9 @@ from tests.session.tables import NETWORK
             "types-differ",
             "prior and the table differ in the labels of `state`. Prior: '1', '2'; declared "
             "labels: 1, 2; only in the prior: '1', '2'; only in declared labels: 1, 2. They are "
-            "whole numbers on one side and text on the other. The values of a column in a prior "
-            "must be its labels, by the same names",
+            "whole numbers on one side and text, in quotes, on the other: write those of the prior "
+            "as the table has them. The values of a column in a prior must be its labels, by the "
+            "same names",
         ),
         (
             lambda: refuse_values("prior", Category("state", STATES, "drop"), STATES),
@@ -507,8 +508,9 @@ from tests.session.tables import NETWORK
             lambda: _refuse_values("prior", CHAIN, TABLE, "mood"),
             "prior",
             "states-differ",
-            "prior has 3 states and `mood` has 2 labels, or they have other names; the states of "
-            "a prior must be the labels of its column",
+            "prior has 3 states and `mood` has 2 labels, or they have other names. Prior: 'home', "
+            "'ward', 'clinic'; labels: 'low', 'high'; only in the prior: 'home', 'ward', 'clinic'; "
+            "only in labels: 'low', 'high'. The states of a prior must be the labels of its column",
         ),
         (
             lambda: _refuse_values("prior", Gaussian(AR1(0.5)), TABLE, "mood"),

@@ -68,7 +68,7 @@ def test_a_long_table_says_how_much_is_left_out() -> None:
         "… 940 more of 1,000 rows; to_json, or to_pandas, has them all"
     )
     assert lines[-2].startswith("cost epsilon = 0.25 alone")
-    assert lines[-1].startswith("for one person: someone who thought 50 : 50 can come to at most")
+    assert lines[-1].startswith("for one entry: someone who thought 50 : 50 can come to at most")
     assert max(map(len, lines[:-1])) <= 80 and "…" in lines[1]
     assert len({line.index(" -  ") for line in lines[1:61]}) == 1  # columns stay columns
 

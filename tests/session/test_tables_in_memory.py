@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from takifugu.engines import Table, fit_markov, table
+from takifugu.engines import InvalidDeclaration, Table, draft_of, fit_markov, table
 from takifugu.errors import CellsChanged, SameRows, UnsoundRequest
 from takifugu.ledger import open_ledger
 from takifugu.session import Session
 from takifugu.translation.translation import Translation
+from tests.raising import raises
 from tests.session.world import ROWS, STATES, TRANSLATION
 
 pyarrow = pytest.importorskip("pyarrow", reason="tables in memory need PyArrow")
@@ -162,3 +163,14 @@ def test_what_is_changed_in_a_frame_later_changes_no_row(package: str) -> None:
         steps += 10
     with visits.open(threads=1) as engine:
         assert engine.fingerprint() == before and engine.span()[0] == min(row[1] for row in ROWS)
+
+
+def test_the_index_of_a_frame_is_named_with_what_to_do(tmp_path: Path) -> None:
+    rows = frame("pandas")
+    with raises(InvalidDeclaration, field="person", reason="index") as caught:
+        table(rows.set_index("person"), name="visits", **DECLARED).open(threads=1)
+    assert "reset_index()" in str(caught.value)
+    rows.to_csv(tmp_path / "written.csv")
+    with raises(InvalidDeclaration, field="source, path", reason="header") as caught:
+        draft_of(tmp_path / "written.csv")
+    assert "column 1" in str(caught.value) and "reset_index(drop=True)" in str(caught.value)

@@ -23,6 +23,7 @@ from takifugu.visible import visible
 
 CHUNK = 2**20
 LINES = 1_000  # rows that a separator is judged by
+MOST_PLACES = 10  # columns that a message lists
 LONGEST_FIELD = 2**20
 _CONTROL = bytes(range(0x80, 0xA0))  # control characters in latin-1; letters in windows-1252
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)*|[.,]\d+)([eE][+-]?\d+)?%?")
@@ -191,10 +192,21 @@ def _refuse_missing_header(path: Path, header: list[str], rows: list[list[str]])
         not name.strip() or _is_value(name.strip()) or (name in below[place] and bool(rows))
         for place, name in enumerate(header)
     ]
-    if any(looks) or len(set(header)) < len(header):
+    if looks[0] and not header[0].strip() and not any(looks[1:]):
         raise _refused(
             path,
-            "has no line of column names, or one with an empty or a repeated name",
+            "has no name for column 1, as a file that pandas wrote with the index of a frame",
+            "name every column: write the frame again with `to_csv(index=False)`, after"
+            " `reset_index(drop=True)` if its index is none of the data; or give column 1 a name",
+            "header",
+        )
+    repeated = [name in header[:place] for place, name in enumerate(header)]
+    if any(looks) or any(repeated):
+        places = [str(k) for k, bad in enumerate(zip(looks, repeated, strict=True), 1) if any(bad)]
+        raise _refused(
+            path,
+            "has no line of column names, or one with an empty or a repeated name"
+            f" (see column {', '.join(places[:MOST_PLACES])}{', …' * (len(places) > MOST_PLACES)})",
             "begin with the names of its columns: write them as the first line, as 'user,at,place'",
             "header",
         )

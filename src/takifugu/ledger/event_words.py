@@ -35,8 +35,8 @@ def _decision(body: Mapping[str, Any]) -> str | None:
     match body["kind"]:
         case "budget":
             epsilon, delta = Fraction(body["epsilon"]), Fraction(body["delta"])
-            text = f"budget of {_whose(body)} set to epsilon = {four_digits(epsilon)}"
-            text += f", delta = {four_digits(delta)}" if delta else ""
+            text = f"budget of {_whose(body)} set to epsilon = {four_digits(epsilon, 'down')}"
+            text += f", delta = {four_digits(delta, 'down')}" if delta else ""
         case "partition":
             text = f"groups of {body['dataset']} counted by {', '.join(body['columns'])}"
         case "policy":
@@ -90,7 +90,7 @@ def _accepted(body: Mapping[str, Any]) -> str:
         old = "no longer known" if was is None else four_up(was)
         text += f": spent {four_up(body['spent_after'])} under the new, {old} under the old"
         if body["budget"] is not None:
-            text += f", of a budget of {four_digits(Fraction(body['budget']))}"
+            text += f", of a budget of {four_digits(Fraction(body['budget']), 'down')}"
     return text
 
 

@@ -290,7 +290,7 @@ def _budget(
     check_name(dataset, "dataset")
     limit = exactly(epsilon, "epsilon"), exactly(delta, "delta")
     if limit[0] < 0 or not 0 <= limit[1] < 1:
-        shown = f"is ε = {four_digits(limit[0])}, δ = {four_digits(limit[1])}"
+        shown = f"is ε = {four_digits(limit[0], 'down')}, δ = {four_digits(limit[1], 'down')}"
         raise InvalidCharge(
             "budget", given=shown, needed="have ε of 0 or more and δ from 0 to below 1"
         )

@@ -10,6 +10,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.losses import Approximate, Pure
 from takifugu.mechanisms.checks import WIDEST, positive, probability
 from takifugu.translation.protocol import LossTranslation
+from takifugu.visible import four_digits
 
 MARGIN = 2.0**-45  # more than the rounding of the few operations that it covers
 
@@ -36,8 +37,8 @@ def no_allowance(
 
     words, needed = why_nothing(translation, target)
     return UnsoundRequest(
-        f"a Pufferfish loss of {target:.4g} leaves no per-entry loss under this prior (the"
-        f" translation allows {float(allowed):.4g}): {words}",
+        f"a Pufferfish loss of {four_digits(target)} leaves no per-entry loss under this prior (the"
+        f" translation allows {four_digits(allowed, 'down')}): {words}",
         field="epsilon",
         reason="no allowance",
         given=target,
@@ -60,7 +61,7 @@ def approximate_allowance(
     allowed = allowance(target, translation)
     if target > 700:
         raise UnsoundRequest(
-            f"epsilon is {target:.4g}; with a delta it must be at most 700",
+            f"epsilon is {four_digits(target, 'up')}; with a delta it must be at most 700",
             field="epsilon",
             given=target,
             needed=700,
@@ -89,7 +90,8 @@ def least_scale(guess: float, loss_at: Callable[[float], Fraction], allowed: flo
         scale, step = scale * (1 + step), 2 * step
         if not scale <= WIDEST:
             raise UnsoundRequest(
-                f"no noise scale up to 2^50 loses only {allowed:.4g} per entry; ask for more",
+                f"no noise scale up to 2^50 loses only {four_digits(allowed, 'down')} per entry;"
+                " ask for more",
                 field="epsilon",
                 reason="too small",
                 given=allowed,
@@ -104,7 +106,8 @@ def searched_scale(guess: float, loss_at: Callable[[float], Fraction], allowed: 
         high *= 2
         if not high <= WIDEST:
             raise UnsoundRequest(
-                f"no noise scale up to 2^50 loses only {allowed:.4g} per entry; ask for more",
+                f"no noise scale up to 2^50 loses only {four_digits(allowed, 'down')} per entry;"
+                " ask for more",
                 field="epsilon",
                 reason="too small",
                 given=allowed,

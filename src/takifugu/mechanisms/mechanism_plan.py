@@ -9,6 +9,7 @@ from takifugu.mechanisms.candidates import Additive, Selection
 from takifugu.mechanisms.mechanism_protocol import Error, loss_document
 from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace
 from takifugu.mechanisms.selection import Exponential, PermuteAndFlip
+from takifugu.visible import four_digits
 
 M = TypeVar("M", bound=Additive | Selection)
 E = TypeVar("E", bound="Error | RankingError")
@@ -132,7 +133,7 @@ def price(loss: Loss) -> str:
     """A loss in a few letters."""
     match loss:
         case Pure(epsilon=e) | Metric(epsilon=e):
-            return f"ε = {float(e):.4g}"
+            return f"ε = {four_digits(float(e), 'up')}"
         case Approximate(epsilon=e, delta=d):
-            return f"(ε, δ) = ({float(e):.4g}, {float(d):.2g})"
-    return f"ρ = {float(loss.rho):.4g}"
+            return f"(ε, δ) = ({four_digits(float(e), 'up')}, {four_digits(float(d), 'up')})"
+    return f"ρ = {four_digits(float(loss.rho), 'up')}"

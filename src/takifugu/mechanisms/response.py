@@ -19,6 +19,7 @@ from takifugu.mechanisms.checks import counts, probability, whole
 from takifugu.mechanisms.mechanism_protocol import Error, loss_document
 from takifugu.numeric import Floats, Integers
 from takifugu.translation.protocol import LossTranslation
+from takifugu.visible import four_digits
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,8 @@ class RandomisedResponse:
             truth, step = truth * (1 - step), 2 * step
         if not truth * k > 1:
             raise UnsoundRequest(
-                f"a per-entry loss of {most:.4g} is too little to publish anything; ask for more",
+                f"a per-entry loss of {four_digits(most, 'down')} is too little to publish"
+                " anything; ask for more",
                 field="epsilon",
                 reason="too small",
                 given=most,

@@ -18,6 +18,7 @@ from takifugu.mechanisms.checks import counts, noise_scale, whole
 from takifugu.mechanisms.mechanism_protocol import Error, loss_document
 from takifugu.numeric import Floats
 from takifugu.translation.protocol import LossTranslation
+from takifugu.visible import four_digits
 
 MOVES = (2, 2, 1)  # one replaced entry: two keys change, by 2 in all, by 1 each
 
@@ -64,7 +65,7 @@ class ThresholdedHistogram:
         made = cls(scale, high)
         if made.loss.delta > Fraction(room):
             raise UnsoundRequest(
-                f"no threshold keeps delta within {room:.4g}; ask for more",
+                f"no threshold keeps delta within {four_digits(room, 'down')}; ask for more",
                 field="delta",
                 given=room,
             )

@@ -98,12 +98,12 @@ def change_lines(name: str, change: "PolicyChange", facts: Mapping[str, Any]) ->
     unknown = "unknown: the prior in force is no longer there"
     yield f"  spent under the old: {unknown if before is None else four_up(before)}"
     yield f"  spent under the new: {four_up(facts['spent_after'])}"
-    budget = "none" if seen.epsilon is None else four_digits(seen.epsilon)
+    budget = "none" if seen.epsilon is None else four_digits(seen.epsilon, "down")
     yield f"  budget: {budget}"
     if not seen.within:
         yield "  That is more than the budget: nothing is released until it is raised."
     for who, facts_of in facts["analysts"].items():
-        spent, own = four_up(facts_of["spent_after"]), four_digits(change.analysts[who][0])
+        spent, own = four_up(facts_of["spent_after"]), four_digits(change.analysts[who][0], "down")
         yield f"  analyst {who}: {spent} spent under the new, of a budget of {own}"
 
 

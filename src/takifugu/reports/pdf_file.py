@@ -1,6 +1,7 @@
 """A page as a PDF, for paper and archives. It needs WeasyPrint, which needs Pango."""
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -44,10 +45,11 @@ def check_pdf() -> Any:
 def pdf_of(page: Page) -> bytes:
     """The page as a PDF: the same page gives the same bytes. Nothing is fetched.
 
-    The marks of the page are comments after its end, which readers of a PDF skip.
+    No clock is read: times in the page are those of the ledger's events. The marks of the page are
+    comments after its end, which readers of a PDF skip.
     """
     weasyprint = check_pdf()
-    with _quiet():
+    with _quiet(), _without_clock():
         document = weasyprint.HTML(string=page.html(paper=True), url_fetcher=_refuse)
         made: bytes = document.write_pdf(pdf_identifier=b"takifugu", full_fonts=False)
     return made + b"".join(f"%{mark}\n".encode("ascii") for mark in page.marks.values())
@@ -55,6 +57,24 @@ def pdf_of(page: Page) -> bytes:
 
 def _refuse(url: str, *_: Any, **__: Any) -> Any:
     raise ValueError(f"a page fetches nothing, and this one names {url[:40]}")
+
+
+@contextmanager
+def _without_clock() -> Iterator[None]:
+    """With a fixed time of change in the fonts of a PDF.
+
+    Where HarfBuzz's subsetting library is missing, WeasyPrint subsets fonts by fontTools, which
+    writes the time of day into each of them unless this variable names another.
+    """
+    before = os.environ.get("SOURCE_DATE_EPOCH")
+    os.environ["SOURCE_DATE_EPOCH"] = "0"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["SOURCE_DATE_EPOCH"]
+        else:
+            os.environ["SOURCE_DATE_EPOCH"] = before
 
 
 @contextmanager

@@ -261,8 +261,8 @@ def _budget(dataset: ReportedDataset, mark: str) -> Section:
 def _budget_row(budget: ReportedBudget) -> list[str | None]:
     return [
         "the dataset" if budget.analyst is None else f"analyst {budget.analyst}",
-        None if budget.epsilon is None else four_digits(budget.epsilon),
-        four_digits(budget.delta),
+        None if budget.epsilon is None else four_digits(budget.epsilon, "down"),
+        four_digits(budget.delta, "down"),
         None if budget.spent is None else four_digits(budget.spent, "up"),
         None if budget.left is None else four_digits(budget.left, "down"),
     ]

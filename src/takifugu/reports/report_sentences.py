@@ -95,8 +95,8 @@ def _spent(dataset: ReportedDataset) -> str:
     budget = dataset.budget
     if budget is None or budget.epsilon is None:
         return "No lifetime budget is set, so that nothing can be released."
-    delta = f", δ = {four_digits(budget.delta)}" if budget.delta else ""
-    whole = f"Of a lifetime budget of ε = {four_digits(budget.epsilon)}{delta}"
+    delta = f", δ = {four_digits(budget.delta, 'down')}" if budget.delta else ""
+    whole = f"Of a lifetime budget of ε = {four_digits(budget.epsilon, 'down')}{delta}"
     if budget.spent is None or budget.left is None:
         return f"{whole} it is not known what is spent."
     spent, left = four_digits(budget.spent, "up"), four_digits(budget.left, "down")

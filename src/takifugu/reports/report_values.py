@@ -94,7 +94,7 @@ class ReportedBudget:
         delta: The δ beside it.
         spent: The Pufferfish ε of all releases, rounded up; None if it cannot be computed.
         left: What is left, rounded down; None if either is unknown.
-        spent_odds: What ``spent`` means for one person, in a clause; empty if unknown.
+        spent_odds: What ``spent`` means for one entry, in a clause; empty if unknown.
         full_odds: The same if all of the budget were spent.
     """
 

@@ -82,6 +82,6 @@ def _draw_budget(axes: "Axes", allowed: Sequence[tuple[int, float]], last: int) 
     changes = [k for k, value in enumerate(values) if k == 0 or value != values[k - 1]]
     for k in changes:
         axes.annotate(
-            four_digits(values[k]), (places[k], values[k]), (2, 5), textcoords="offset points",
-            color=RED, fontsize=9,
+            four_digits(values[k], "down"), (places[k], values[k]), (2, 5),
+            textcoords="offset points", color=RED, fontsize=9,
         )  # fmt: skip

@@ -17,6 +17,7 @@ No protected value is read here.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -26,14 +27,16 @@ from takifugu.engines import Engine
 from takifugu.numeric import Floats, Integers
 from takifugu.priors import Name
 from takifugu.session.query.count import CountQuery
-from takifugu.session.query.linear import WeightedSumQuery
 from takifugu.session.query.quantiles import QuantileQuery
-from takifugu.session.query.query import Query
-from takifugu.session.query.sum_and_mean import SumQuery
+from takifugu.session.query.query import NumberQuery, Query
+from takifugu.session.query.sum_and_mean import MeanQuery
 
 ASIDE = 0.05  # of the rows: the smallest groups that hold less together do not decide
 OF_A_RANGE = 4  # numbers are to be told to this part of their range
 DROWNED = 5  # times its size: an error of a count or a share that leaves next to nothing of it
+
+
+ScalesOf = Callable[[Any, Engine, Floats, Integers], dict[str, Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +96,8 @@ def answer_scales(query: Query, engine: Engine) -> AnswerScales:
     sizes = np.ravel(query.public_rows(engine)).astype(np.int64)
     filled = np.flatnonzero(sizes > 0)
     rows = sizes[filled]
-    found = SCALES[query.kind](query, engine, rows.astype(np.float64), filled)
+    scales_of: ScalesOf = SCALES.get(query.kind, _ranges)
+    found = scales_of(query, engine, rows.astype(np.float64), filled)
     axes = query.groups(engine)
 
     def name(group: int) -> dict[str, Name]:
@@ -145,25 +149,19 @@ def _ranking(query: Query, engine: Engine, rows: Floats, filled: Integers) -> di
     return {**counted, "one": "a lead", "error": "gap", "noise": rows}
 
 
-def _sums(query: SumQuery, engine: Engine, rows: Floats, filled: Integers) -> dict[str, Any]:
-    del filled
-    bounds = query.bounds(engine.declaration)
-    return _numbers("a sum", float(bounds.low) * rows, float(bounds.high) * rows)
-
-
-def _means(query: SumQuery, engine: Engine, rows: Floats, filled: Integers) -> dict[str, Any]:
-    found, one = _sums(query, engine, rows, filled), "a mean"
-    return {**_numbers(one, found["low"] / rows, found["high"] / rows), "per_row": True}
-
-
-def _linear(
-    query: WeightedSumQuery, engine: Engine, rows: Floats, filled: Integers
+def _ranges(
+    query: NumberQuery, engine: Engine, rows: Floats, filled: Integers, one: str = "an answer"
 ) -> dict[str, Any]:
-    """Rows count with the weights of their keys, of which the smallest and largest sums follow."""
+    """Numbers of which only the range is known: of each group, the least and the most of them."""
     del rows
-    unit = float(query.unit(engine))
-    low, high = (np.array(end, dtype=np.float64)[filled] * unit for end in query.ranges(engine))
-    return _numbers("a weighted sum", low, high)
+    units, groups = query.units(engine), prod(len(keys) for _, keys in query.groups(engine))
+    ends = [[units.shown(at, end) for at, end in enumerate(s)] for s in query.ranges(engine)]
+    low, high = np.array(ends, dtype=np.float64).reshape(2, groups, -1)[:, filled]
+    return _numbers(one, low.min(axis=1), high.max(axis=1))
+
+
+def _means(query: MeanQuery, engine: Engine, rows: Floats, filled: Integers) -> dict[str, Any]:
+    return {**_ranges(query, engine, rows, filled, "a mean"), "per_row": True}
 
 
 def _numbers(one: str, low: Floats, high: Floats) -> dict[str, Any]:
@@ -183,7 +181,7 @@ def _ranks(query: QuantileQuery, engine: Engine, rows: Floats, filled: Integers)
     }
 
 
-SCALES: Mapping[str, Callable[[Any, Engine, Floats, Integers], dict[str, Any]]] = {
+SCALES: Mapping[str, ScalesOf] = {
     "histogram": _counts,
     "count": _counts,
     "counts": _counts,
@@ -191,8 +189,8 @@ SCALES: Mapping[str, Callable[[Any, Engine, Floats, Integers], dict[str, Any]]] 
     "transitions": _counts,
     "proportions": _shares,
     "top_k": _ranking,
-    "sum": _sums,
+    "sum": partial(_ranges, one="a sum"),
     "mean": _means,
-    "linear": _linear,
+    "linear": partial(_ranges, one="a weighted sum"),
     "quantile": _ranks,
-}  # registry: one line for each kind of query
+}  # registry: a line for each kind that is no `NumberQuery`, or of which more than a range is known

@@ -71,7 +71,7 @@ def guarantee(
     if epsilon is not None:
         found = odds(epsilon, delta)
         parts.append(
-            f"In numbers, for one person: someone with such a prior who thought 50 : 50 about which"
+            f"In numbers, for one entry: someone with such a prior who thought 50 : 50 about which"
             f" of two values an entry has {found.outcome} from all that the budget of ε ="
             f" {four_digits(epsilon, 'up')} admits."
         )

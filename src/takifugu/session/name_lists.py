@@ -5,10 +5,12 @@ by declaration: entities, columns, labels, positions.
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Hashable, Iterable
+from typing import TypeVar
 
 from takifugu.priors import Name
 
+N = TypeVar("N", bound=Hashable)
 SHOWN = 10  # names that a message lists
 WHOLE, LONG = re.compile(r"0|-?[1-9][0-9]*"), 20  # how a whole number of 64 bits is written
 
@@ -20,7 +22,7 @@ def listed(names: Collection[object]) -> str:
 
 
 def both_lists(
-    names: tuple[Name, ...], what: str, others: tuple[Name, ...], *, more: bool = False
+    names: tuple[Hashable, ...], what: str, others: tuple[Hashable, ...], *, more: bool = False
 ) -> str:
     """Two lists side by side, and what is in one of them alone; there may be ``more`` others."""
     lists = [f"Prior: {listed(names)}", f"{what}: {listed(others)}"]
@@ -31,7 +33,7 @@ def both_lists(
     return "; ".join(lists)
 
 
-def only_here(here: tuple[Name, ...], there: tuple[Name, ...]) -> tuple[Name, ...]:
+def only_here(here: tuple[N, ...], there: tuple[Hashable, ...]) -> tuple[N, ...]:
     """What is in the first list alone."""
     others = typed(there)
     return tuple(name for name in here if (type(name), name) not in others)
@@ -42,12 +44,15 @@ def typed(names: Iterable[object]) -> frozenset[tuple[type, object]]:
     return frozenset((type(name), name) for name in names)
 
 
-def types_alone(names: Collection[Name], others: Collection[Name]) -> bool:
+def types_alone(names: Collection[Hashable], others: Collection[Hashable]) -> bool:
     """Whether two lists differ in nothing but types: whole numbers here and text there."""
     return typed(names) != typed(others) and set(map(str, names)) == set(map(str, others))
 
 
-TYPES_DIFFER = " They are whole numbers on one side and text on the other."
+TYPES_DIFFER = (
+    " They are whole numbers on one side and text, in quotes, on the other: write those of the"
+    " prior as the table has them."
+)
 
 
 def numbers(names: tuple[Name, ...]) -> tuple[Name, ...]:

@@ -1,4 +1,4 @@
-r"""What a Pufferfish loss means for one person: how far it can move somebody's opinion.
+r"""What a Pufferfish loss means for one entry: how far it can move somebody's opinion.
 
 Somebody who holds one of the priors, and for whom two values of a secret are as likely as each
 other, sees a release. Their odds change by the ratio of the probabilities of what they saw under

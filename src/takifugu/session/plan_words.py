@@ -39,10 +39,11 @@ def plan_words(plan: Plan) -> dict[str, Any]:
         "tone": TONES[useful.verdict],
         "useful": _after_colon(useful.words),
         "error": error_words(plan.error),
-        "odds": cost.odds_words.removeprefix("for one person: "),
+        "odds": cost.odds_words.removeprefix("for one entry: "),
         "notes": [
             *([plan.price] if plan.stored else []),
             *plan.reads.lines,
+            *plan.all_rows,
             plan.reason,
             *([] if saved is None else [f"saved: {visible(str(saved))}"]),
             *plan.notes,

@@ -18,6 +18,7 @@ from takifugu.priors.prior import Prior
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.session.entries import Entries, stated_entries
 from takifugu.session.matched_rows import refuse_unmatched
+from takifugu.session.name_lists import TYPES_DIFFER, both_lists, types_alone
 from takifugu.session.number_states import refuse_other_numbers
 from takifugu.session.prior_reading import OverOption, PriorTranslation
 from takifugu.translation.translation import Translation
@@ -80,11 +81,14 @@ def _refuse_values(name: str, prior: Prior, declaration: Declaration, about: str
         if isinstance(column, Amount):
             refuse_other_numbers(name, states, column, numbered=True)
         elif not _fits(states, column):
+            differ = types_alone(states, column.keys)
             raise UnsoundRequest(
                 f"{name} has {len(states)} states and `{about}` has {len(column.keys)} labels, or"
-                " they have other names; the states of a prior must be the labels of its column",
+                f" they have other names. {both_lists(states, 'labels', column.keys)}."
+                f"{TYPES_DIFFER if differ else ''} The states of a prior must be the labels of its"
+                " column",
                 field=name,
-                reason="states-differ",
+                reason="types-differ" if differ else "states-differ",
                 given=tuple(states),
                 needed=column.keys,
             )

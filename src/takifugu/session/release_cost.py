@@ -158,15 +158,15 @@ class ReleaseCost:
 
     @property
     def odds_words(self) -> str:
-        """What it means for one person: from this release, and from all that the budget admits.
+        """What it means for one entry: from this release, and from all that the budget admits.
 
         Of a release that does not fit only the latter: it is not to be had.
         """
         alone, all_of_it = odds(self.alone, self.delta), odds(self.budget, self.budget_delta)
         if not self.fits:
-            return f"for one person: {all_of_it.words} from all that the budget admits"
+            return f"for one entry: {all_of_it.words} from all that the budget admits"
         return (
-            f"for one person: {alone.words} from this release; from all that the budget admits they"
+            f"for one entry: {alone.words} from this release; from all that the budget admits they"
             f" {all_of_it.outcome}"
         )
 
@@ -377,7 +377,7 @@ class Prices:
         least = self._translation.least
         if target < least and (unit.is_scalar or delta is not None):
             raise UnsoundRequest(
-                f"epsilon is {four_digits(target)}, and the translation table of this"
+                f"epsilon is {four_digits(target, 'down')}, and the translation table of this"
                 f" prior begins at {four_digits(least, 'up')}; ask for at least that, or translate"
                 " each number (--no-table, or no `translation_table`)",
                 field="epsilon",

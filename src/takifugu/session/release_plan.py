@@ -164,6 +164,22 @@ class Plan(UnpricedPlan):
             return []
         return [f"asked by analyst {visible(who)!r}, who has no budget of their own"]
 
+    @property
+    def all_rows(self) -> tuple[str, ...]:
+        """What this release tells of all rows of an entity together, if it has many: group DP.
+
+        Rows that differ in m entries are m steps of one replaced entry each, so that the answer is
+        at most e^(m times the per-entry loss) times as probable, whatever is believed of the rows.
+        """
+        many = self.reads.longest or 0
+        if many < 2 or self.cost.currency != "epsilon" or self.cost.delta:
+            return ()
+        together = four_digits(float(many * self.cost.per_entry), "up")
+        return (
+            f"for all rows of one `{visible(self.reads.entity)}` together, up to {many:,}: at most"
+            f" ε = {together} from this release, {many:,} times the loss of a replaced entry",
+        )
+
     def __str__(self) -> str:
         saved = None if self.stored else self.saving(self.cost)
         lines = [
@@ -173,6 +189,7 @@ class Plan(UnpricedPlan):
             self.price if self.stored else f"costs {self.price}",
             *self._whose,
             self.cost.odds_words,
+            *self.all_rows,
             f"predicted error: {error_words(self.error)}",
             self.reason,
             *([] if saved is None else [f"saved: {visible(str(saved))}"]),

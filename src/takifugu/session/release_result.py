@@ -194,7 +194,7 @@ class Result:
             "query": query,
             "rows read": rows,
             "price": self.price,
-            "for one person": self.cost.odds_words.removeprefix("for one person: "),
+            "for one entry": self.cost.odds_words.removeprefix("for one entry: "),
             "expected error": error_words(self.error) if self.error else "unknown",
             **known,
             "guarantee": self.guarantee,

@@ -58,16 +58,16 @@ def run_set(
     before = project.budget(name, analyst)
     whose = name if analyst is None else f"{analyst} on {name}"
     if before is not None and new > before and not yes and sys.stdin.isatty():
-        old, more = four_digits(before), four_digits(new)
+        old, more = four_digits(before, "down"), four_digits(new, "down")
         typer.confirm(f"Raise the budget of {whose} from {old} to {more}?", abort=True, err=True)
     project.set_budget(name, epsilon, analyst=analyst, delta=delta)
     if as_json:
         facts = {"dataset": name, "analyst": analyst, "epsilon": str(new), "delta": str(new_delta)}
         print_json(facts | {"before": None if before is None else str(before)})
         return
-    was = "" if before is None else f" (was {four_digits(before)})"
-    beside = f", delta = {four_digits(new_delta)}" if new_delta else ""
-    echo(f"budget of {whose}: Pufferfish epsilon = {four_digits(new)}{beside}{was}")
+    was = "" if before is None else f" (was {four_digits(before, 'down')})"
+    beside = f", delta = {four_digits(new_delta, 'down')}" if new_delta else ""
+    echo(f"budget of {whose}: Pufferfish epsilon = {four_digits(new, 'down')}{beside}{was}")
 
 
 @app.command("show")
@@ -162,9 +162,9 @@ def _print(name: str, standing: "BudgetStanding", instants: bool) -> None:
     who = name if standing.analyst is None else f"{name}, analyst {standing.analyst}"
     budget = "no budget of its own"
     if standing.budget is not None:
-        budget = f"budget {four_digits(standing.budget)}"
+        budget = f"budget {four_digits(standing.budget, 'down')}"
         if standing.delta:
-            budget += f" (delta {four_digits(standing.delta)})"
+            budget += f" (delta {four_digits(standing.delta, 'down')})"
     parts = [budget]
     if standing.spent is not None:
         parts.append(f"spent {four_digits(standing.spent, 'up')}")

@@ -101,7 +101,7 @@ def _claim(found: MechanismVerdict) -> str:
         "unclear": f"is undecided: the loss is between {lower(lower_bound(found.once))} and"
         f" {upper(found.once.epsilon)}",
     }
-    return f"ε = {four_digits(found.claim or 0.0)} {words[found.kept or 'unclear']}"
+    return f"ε = {four_digits(found.claim or 0.0, 'up')} {words[found.kept or 'unclear']}"
 
 
 def _composes(found: MechanismVerdict) -> str:

@@ -30,7 +30,10 @@ def run_curve(
     prior: PriorFile,
     max_b: Annotated[
         int | None,
-        typer.Option("--max-b", help="The most entries to expose, besides all."),
+        typer.Option(
+            "--max-b",
+            help="The most entries to expose, besides all; --epsilon uses the whole curve.",
+        ),
     ] = None,
     pairs: Pairs = None,
     entries: SecretEntries = None,
@@ -61,24 +64,27 @@ def run_curve(
     if max_b is not None and max_b < 1:
         raise InvalidOption("--max-b", given=f"is {max_b}", needed="be at least 1")
     model = read_prior(prior)
+    secrets = read_secrets(pairs, entries, secrets_within)
     with Spinner("influence") as spinner:
-        curve = influence_curve(
-            model, read_secrets(pairs, entries, secrets_within), max_exposed=max_b, progress=spinner
-        )
+        curve = influence_curve(model, secrets, max_exposed=max_b, progress=spinner)
+        whole = curve
+        if epsilon is not None and max_b is not None:  # what is not shown may allow more
+            whole = influence_curve(model, secrets, progress=spinner)
     if uncertainty:
-        curve = uncertain(curve, relative=uncertainty)
+        curve, whole = (uncertain(one, relative=uncertainty) for one in (curve, whole))
     if plot is not None:
-        reports.save(curves_figure({prior.stem: curve}, epsilon=epsilon, most=max_b), plot)
-    result = _result(curve, model, uncertainty, epsilon)
+        reports.save(curves_figure({prior.stem: whole}, epsilon=epsilon, most=max_b), plot)
+    result = _result(curve, model, uncertainty)
+    if epsilon is not None:
+        result["epsilon"] = epsilon
+        result["dp_epsilon"] = max(float(one.to_dp(epsilon)) for one in (curve, whole))
     if as_json:
         print_json(result)
     else:
         _print(result)
 
 
-def _result(
-    curve: "InfluenceCurve", prior: "Prior", uncertainty: float, epsilon: float | None
-) -> dict[str, Any]:
+def _result(curve: "InfluenceCurve", prior: "Prior", uncertainty: float) -> dict[str, Any]:
     points = [
         {
             "b": p.b,
@@ -89,7 +95,7 @@ def _result(
         }
         for p in curve.points()
     ]
-    result: dict[str, Any] = {
+    return {
         "points": points,
         "entries": curve.entries,
         "kind": prior.kind,
@@ -97,10 +103,6 @@ def _result(
         "pairs": len(curve.pairs),
         "uncertainty": uncertainty,
     }
-    if epsilon is not None:
-        result["epsilon"] = epsilon
-        result["dp_epsilon"] = float(curve.to_dp(epsilon))
-    return result
 
 
 def _print(result: dict[str, Any]) -> None:

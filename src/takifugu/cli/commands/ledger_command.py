@@ -167,9 +167,9 @@ def _account_line(position: "Position") -> str:
     )
     budget = "no budget"
     if position.epsilon is not None:
-        budget = f"Pufferfish budget epsilon = {four_digits(position.epsilon)}"
+        budget = f"Pufferfish budget epsilon = {four_digits(position.epsilon, 'down')}"
         if position.delta:
-            budget += f", delta = {four_digits(position.delta)}"
+            budget += f", delta = {four_digits(position.delta, 'down')}"
     losses = []
     for total in position.worst:
         named = {"epsilon": total.epsilon, "delta": total.delta, "rho": total.rho}

@@ -59,7 +59,7 @@ def run_plan(
     budget of their own; reuse: whether that is all it costs, because the result was released to
     another analyst; by_value: what is charged where that is less than per_entry between some
     values; without_values: what alone would be otherwise; by_column: what alone is for each column,
-    where there are several; odds: what alone and the whole budget mean for one person), saving
+    where there are several; odds: what alone and the whole budget mean for one entry), saving
     (less noise or a lower price by value; null if there is none), stored (released before, so
     free), instead (if the error costs too much: an epsilon that would be accepted, and its error),
     cells (the fingerprint of the cells), notes (what to know before the release), guarantee (what

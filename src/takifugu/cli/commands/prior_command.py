@@ -1,6 +1,7 @@
 """``takifugu prior``: make, fit, smooth, show and accept priors."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,7 @@ from takifugu.cli.shared_options import (
     Spinner,
     StrictTyper,
     echo,
+    listed,
     print_json,
     the_project,
     without_project,
@@ -107,7 +109,13 @@ def new(
         str, typer.Argument(help="The matrix, row by row, as '0.9,0.1;0.2,0.8'.")
     ],
     out: Out,
-    states: Annotated[str | None, typer.Option(help="Names of the states, as 'home,ward'.")] = None,
+    states: Annotated[
+        str | None,
+        typer.Option(
+            help="Names of the states, as 'home,ward'. Whole numbers, as '1,2', are numbers; a JSON"
+            """ list, as '["1", "2"]', says that they are text."""
+        ),
+    ] = None,
     length: Annotated[
         int | None, typer.Option(help="The number of entries; by default unbounded.")
     ] = None,
@@ -135,11 +143,21 @@ def new(
     document["start"] = start if start in STARTS else _numbers(start, "--start")
     document["known"] = known
     if states is not None:
-        document["states"] = [state.strip() for state in states.split(",")]
+        document["states"] = _state_names(states)
     made = from_document(document)
     with recorded(out):
         write_prior(made, out)
     print_written(made, out, as_json)
+
+
+def _state_names(text: str) -> Sequence[str | int]:
+    """Names of states: numbers if all are whole numbers, unless a JSON list says what they are."""
+    from takifugu.session.name_lists import numbers
+
+    names = listed(text)
+    whole = numbers(tuple(names))
+    is_plain = not text.lstrip().startswith("[")
+    return whole if is_plain and all(isinstance(name, int) for name in whole) else names
 
 
 app.command()(household)

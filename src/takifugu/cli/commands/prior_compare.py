@@ -102,7 +102,7 @@ def _print(found: "PriorComparison") -> None:
     if found.count > len(found.releases):
         echo(f"  ({found.count - len(found.releases)} earlier releases are not listed)")
     for beyond in found.beyond:
-        budget = four_digits(found.budget or 0)
+        budget = four_digits(found.budget or 0, "down")
         echo(
             f"under {beyond} that is more than the budget of {budget}: the guarantee says nothing"
             " about an adversary who believes it"

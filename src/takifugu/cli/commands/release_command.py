@@ -200,5 +200,5 @@ def _print(result: "Result", target: "ResultFile | None") -> None:
         for line in () if result.reads is None else result.reads.lines:
             echo(line)
     if not result.free and not result.cost.reuse:
-        left, budget = four_digits(result.cost.left, "down"), four_digits(result.cost.budget)
+        left, budget = (four_digits(x, "down") for x in (result.cost.left, result.cost.budget))
         echo(f"{left} of {budget} left")

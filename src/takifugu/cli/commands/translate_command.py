@@ -10,6 +10,7 @@ from takifugu._exact import is_finite
 from takifugu.cli.commands.translate_costs import (
     allowed,
     count_of,
+    listed_bounds,
     print_adversaries,
     print_translated,
     read_costs,
@@ -34,7 +35,7 @@ from takifugu.cli.shared_options import (
     without_project,
 )
 from takifugu.cli.shell_completion import complete_dataset
-from takifugu.visible import four_digits
+from takifugu.visible import Rounded, four_digits
 
 if TYPE_CHECKING:
     from takifugu.translation.translation import Method, TranslatedLoss, Translation
@@ -173,7 +174,7 @@ def run_translate(
         for one in _each(result):
             print_translated(one, values)
     else:
-        _print(result)
+        _print(result, "up" if pufferfish is None else "down")
 
 
 def _of_dataset(name: str, folder: Path | None, stated: dict[str, Any]) -> "Translation":
@@ -428,9 +429,9 @@ def _listed(path: Path) -> list[float]:
     return [float(e) for e in listed]
 
 
-def _print(result: dict[str, Any]) -> None:
+def _print(result: dict[str, Any], rounded: Rounded) -> None:
     for one in _each(result):
-        _print_one(one)
+        _print_one(one, rounded)
 
 
 def _each(result: dict[str, Any]) -> list[dict[str, Any]]:
@@ -447,7 +448,7 @@ def _pick(value: Any, k: int) -> Any:
     return value[k] if isinstance(value, list) else value
 
 
-def _print_one(one: dict[str, Any]) -> None:
+def _print_one(one: dict[str, Any], rounded: Rounded) -> None:
     dp = one["dp_epsilon"]
     spent = four_digits(max(dp) if isinstance(dp, list) else dp, "down")
     if isinstance(dp, list):
@@ -460,11 +461,7 @@ def _print_one(one: dict[str, Any]) -> None:
     if "table" in one:
         echo(f"  from the table {one['table']}")
         return
-    methods = ", ".join(
-        f"{name} {'-' if value is None else four_digits(value)}"
-        for name, value in one["by_method"].items()
-    )
-    echo(f"  by {one['method']} ({methods})")
+    echo(f"  by {one['method']} ({listed_bounds(one['by_method'], rounded)})")
     if one["binding"]:
         b = one["binding"]
         where = f" at entry {b['entry']}" if "entry" in b else ""
@@ -477,4 +474,4 @@ def _print_one(one: dict[str, Any]) -> None:
     if one.get("curve_waits"):
         least = four_digits(one["lower_bound"], "down")
         echo(f"  curve: not computed, it cannot be below {least}; --method curve computes it")
-    print_adversaries(one)
+    print_adversaries(one, rounded)

@@ -1,11 +1,12 @@
 """``takifugu translate`` of losses by value: the count of some labels, or a cost in a file."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from takifugu.cli.shared_options import InvalidOption, echo, listed, read_json_option
 from takifugu.errors import UnsoundRequest
-from takifugu.visible import four_digits, visible
+from takifugu.visible import Rounded, four_digits, visible
 
 if TYPE_CHECKING:
     from takifugu.costs import Cost
@@ -114,11 +115,7 @@ def print_translated(one: dict[str, Any], values: str | None) -> None:
         echo(f"  without values ε {four_digits(plain, 'down')} would be allowed{times}")
     else:
         echo(f"  without values {four_digits(one['without_values'], 'up')}")
-    methods = ", ".join(
-        f"{name} {'-' if value is None else four_digits(value)}"
-        for name, value in one["by_method"].items()
-    )
-    echo(f"  by {one['method']} ({methods})")
+    echo(f"  by {one['method']} ({listed_bounds(one['by_method'], 'up')})")
     if one["binding"]:
         b = one["binding"]
         where = f" at entry {b['entry']}" if "entry" in b else ""
@@ -128,14 +125,18 @@ def print_translated(one: dict[str, Any], values: str | None) -> None:
     else:
         lower, gap = four_digits(one["lower_bound"], "down"), four_digits(one["gap"], "up")
         echo(f"  some mechanism leaks {lower}: {gap} less")
-    print_adversaries(one)
+    print_adversaries(one, "down" if "dp_epsilon_without_values" in one else "up")
 
 
-def print_adversaries(one: dict[str, Any]) -> None:
+def print_adversaries(one: dict[str, Any], rounded: Rounded) -> None:
     """What the result is against each adversary, if that was asked for."""
     if "by_adversary" in one:
-        parts = (
-            f"{name.replace('_', ' ')} {four_digits(value)}"
-            for name, value in one["by_adversary"].items()
-        )
-        echo(f"  by what is known: {', '.join(parts)}")
+        echo(f"  by what is known: {listed_bounds(one['by_adversary'], rounded)}")
+
+
+def listed_bounds(bounds: Mapping[str, float | None], rounded: Rounded) -> str:
+    """Bounds by name in one line: losses are rounded up and allowances down, as the result is."""
+    return ", ".join(
+        f"{name.replace('_', ' ')} {'-' if bound is None else four_digits(bound, rounded)}"
+        for name, bound in bounds.items()
+    )

@@ -147,6 +147,13 @@ def _arrow(frame: Any, declaration: Declaration) -> Any:
             raise InvalidDeclaration(
                 column, given="is the name of several columns", needed="be the name of one"
             )
+        if column not in names and column in getattr(getattr(frame, "index", None), "names", ()):
+            raise InvalidDeclaration(
+                column,
+                given="is the index of the frame, and no column of it",
+                needed="be a column: give `frame.reset_index()`",
+                reason="index",
+            )
     chosen = [column for column in declaration.columns if column in names]
     if arrow:
         return frame.select(chosen)

@@ -237,8 +237,8 @@ def over_http(error: BaseException, key: str | None = None) -> str:
     if name == "UnsoundRequest" and reason == "below-table":
         given, least = getattr(error, "given", None), getattr(error, "needed", None)
         return (
-            f"epsilon is {four_digits(given or 0)}, and the translation table of this prior begins"
-            f" at {four_digits(least or 0, 'up')}; ask for at least that"
+            f"epsilon is {four_digits(given or 0, 'down')}, and the translation table of this prior"
+            f" begins at {four_digits(least or 0, 'up')}; ask for at least that"
         )
     return str(as_json(str(error)))
 

@@ -17,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from takifugu.server.access_rules import BY_ROUTE, allowed
-from takifugu.visible import four_digits, visible
+from takifugu.visible import Rounded, four_digits, visible
 
 if TYPE_CHECKING:
     from takifugu.server.roles import Actor
@@ -66,7 +66,7 @@ def _shown(value: Any) -> Any:
     return visible(value, keep="\n")
 
 
-def number(value: Any, rounded: Literal["nearest", "up", "down"] = "nearest") -> str:
+def number(value: Any, rounded: Rounded = "nearest") -> str:
     """A number with four digits; exact ones come as text, and null is unknown."""
     if value is None:
         return "unknown"

@@ -63,7 +63,7 @@ class CountQuery(NumberQuery):
                 hint = f"; the nearest is {near!r}" if near else ""
                 given = f"hold {value!r:.80}, which is not declared{hint}"
         if given:
-            listed = ", ".join(map(str, keys[:MOST_LISTED]))
+            listed = ", ".join(map(repr, keys[:MOST_LISTED]))
             more = ", … (the declaration has them all)" if len(keys) > MOST_LISTED else ""
             raise InvalidQuery(
                 "values", given=given, needed=f"be labels of {self.column}: {listed}{more}"

@@ -111,7 +111,7 @@ class TopKQuery(HistogramQuery):
         elif len(keys) - len(self.leave_out) < max(self.k, 1):
             given = f"leaves {len(keys) - len(self.leave_out)} labels for {self.k} places"
         if given:
-            listed = ", ".join(map(str, keys))
+            listed = ", ".join(map(repr, keys))
             raise InvalidQuery(
                 "leave_out", given=given, needed=f"be labels of {self.column}: {listed:.400}"
             )

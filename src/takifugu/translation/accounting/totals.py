@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING
 from takifugu._rounding import float_down, float_up
 from takifugu.errors import UnsoundRequest
 from takifugu.losses import Approximate, Concentrated, Loss, Total
+from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
     from takifugu.translation.protocol import LossTranslation
@@ -193,8 +194,8 @@ def rho_within(translation: "LossTranslation", epsilon: float, delta: Fraction) 
         if translation.total_to_pufferfish(Total(rho=rho), delta) <= epsilon:
             return rho
     raise UnsoundRequest(
-        f"a Pufferfish loss of ε = {epsilon:.4g}, δ = {float(delta):.4g} leaves no ρ per entry"
-        " under this prior; ask for a larger epsilon or delta, or leave delta out",
+        f"a Pufferfish loss of ε = {four_digits(epsilon)}, δ = {four_digits(delta)} leaves no ρ"
+        " per entry under this prior; ask for a larger epsilon or delta, or leave delta out",
         field="epsilon",
         reason="allowance",
     )

@@ -100,7 +100,7 @@ class TranslationTable(ByContent, LossTranslation):
             return 0.0
         if not 0 < dp <= self._grid[-1]:  # also false for NaN
             raise UnsoundRequest(
-                f"ε = {dp:.4g} is not in the table, which ends at"
+                f"ε = {four_digits(dp, 'up')} is not in the table, which ends at"
                 f" {four_digits(Fraction(self._grid[-1]), 'down')}; translate without it, or"
                 " tabulate further",
                 field="table",
@@ -116,7 +116,7 @@ class TranslationTable(ByContent, LossTranslation):
         if not 0 < target < np.inf or not place:  # also for NaN
             first = self._losses[0]
             raise UnsoundRequest(
-                f"a loss of {target:.4g} is not in the table, which begins at"
+                f"a loss of {four_digits(target, 'down')} is not in the table, which begins at"
                 f" {four_digits(Fraction(first) if first < np.inf else first, 'up')}; translate"
                 " without it, or tabulate from a smaller loss",
                 field="table",

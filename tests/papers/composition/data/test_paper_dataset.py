@@ -98,6 +98,24 @@ def write_capture24(folder: Path, *, raw: str = "known", people: int = 10) -> No
     write_csv(folder / "metadata.csv", ("pid", "age", "sex"), rows)
 
 
+@pytest.mark.parametrize(
+    ("key", "write", "facts"),
+    [
+        ("foursquare", write_tist, "rows 10, not 33,278,683; groups 2, not 77"),
+        ("capture24", write_capture24, "entities 10, not 151; groups 1, not 4"),
+    ],
+)
+def test_files_that_are_named_like_the_papers_data_are_not_called_its_own(
+    key: str, write: Callable[[Path], None], facts: str, tmp_path: Path
+) -> None:
+    write(tmp_path)
+    made = prepared(key, tmp_path, tmp_path / "work")
+    assert SOURCES[key].about.origin == "paper" and made.origin == "real"
+    assert made.title != SOURCES[key].title and any(facts in note for note in made.notes)
+    again = prepared(key, tmp_path, tmp_path / "work")
+    assert (again.origin, again.title, again.notes) == (made.origin, made.title, made.notes)
+
+
 def refused(key: str, folder: Path) -> str:
     """The one line that is said; no value of the data is in it."""
     with pytest.raises(InvalidFile) as caught:

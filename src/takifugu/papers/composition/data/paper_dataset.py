@@ -158,6 +158,7 @@ def _kept(path: Path, about: DatasetInfo, identity: str) -> Prepared | None:
         prepared = read_prepared(path, of=identity)
     except InvalidFile:
         return None  # none yet, or one of other data
+    about = about.checked(prepared.facts)
     same = prepared.notes[: len(about.notes)] == about.notes
     said = prepared.title, prepared.calibrated
     return prepared if same and said == (about.title, about.calibrated) else None

@@ -21,10 +21,10 @@ entries. `Prepared.chain` is as long as the longest such window. That is enough:
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, time, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from takifugu.engines import (
     Category,
@@ -64,6 +64,8 @@ class DatasetInfo:
         group_by: What the groups are, in words.
         notes: What differs from the paper's preparation, a sentence each.
         calibrated: The printed columns that a simulated world was calibrated to.
+        known_facts: What is published of the paper's data: files that are named like it and
+            differ in one of them hold other data.
     """
 
     key: str
@@ -73,6 +75,20 @@ class DatasetInfo:
     group_by: str
     notes: tuple[str, ...] = ()
     calibrated: tuple[PrintedColumn, ...] = ()
+    known_facts: Facts = field(default_factory=dict)
+
+    def checked(self, facts: Facts) -> Self:
+        """The same of data with these facts: it is the paper's only if it has what is published."""
+        other = [
+            f"{name} {facts[name]:,}, not {known:,}"
+            for name, known in self.known_facts.items()
+            if facts[name] != known
+        ]
+        if not other:
+            return self
+        note = f"The files are named like the paper's data and hold other data: {'; '.join(other)}."
+        title = f"Other data in the form of: {self.title}"
+        return replace(self, origin="real", title=title, notes=(*self.notes, note))
 
 
 @dataclass(frozen=True)
@@ -217,6 +233,7 @@ def prepare_table(
     }
     if nowhere:
         facts["rows released from no group"] = nowhere
+    about = about.checked(facts)
     return Prepared(
         key=about.key,
         title=about.title,
