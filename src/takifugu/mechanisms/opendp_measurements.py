@@ -16,6 +16,17 @@ from takifugu.losses import Approximate, Concentrated, Loss, Pure
 
 KEPT = 512  # measurements kept per process and kind
 
+# How far apart two tables are that differ in one replaced entry: for whoever counts rows that are
+# added or removed, one is taken out and one put in.
+REPLACED_ENTRY = {
+    "SymmetricDistance": 2,
+    "InsertDeleteDistance": 2,
+    "ChangeOneDistance": 1,
+    "HammingDistance": 1,
+    "DiscreteDistance": 1,
+}
+SENSITIVITY_METRICS = ("AbsoluteDistance", "L1Distance", "L2Distance", "LInfDistance")
+
 
 @cache
 def _ready() -> None:
@@ -127,7 +138,7 @@ def loss_of(measurement: Any, d_in: Any, *, delta: float | None = None) -> Loss:
     """What OpenDP's own map proves for inputs at distance ``d_in``, as an exact rational.
 
     OpenDP rounds its maps up. A privacy profile needs a ``delta`` to be read at; a measure that is
-    none of ours is refused.
+    none of ours is refused, and so is a ``d_in`` that cannot be the distance of a replaced entry.
     """
     _ready()
     measure = str(measurement.output_measure.type)
@@ -139,6 +150,7 @@ def loss_of(measurement: Any, d_in: Any, *, delta: float | None = None) -> Loss:
             reason="understated",
         )
     proven = _attempt(lambda: measurement.map(d_in), f"distance {d_in!r}")
+    _check_distance(measurement.input_metric, d_in)
     match measure:
         case "MaxDivergence":
             return Pure(proven)
@@ -161,6 +173,40 @@ def loss_of(measurement: Any, d_in: Any, *, delta: float | None = None) -> Loss:
         field="measurement",
         reason="measure",
     )
+
+
+def _check_distance(metric: Any, d_in: Any) -> None:
+    """Refuse a ``d_in`` below the distance between tables that differ in one replaced entry.
+
+    Between tables the metric says what that distance is. Between numbers it is the sensitivity of
+    what was computed, which only the caller knows. A *monotonic* distance between scores is
+    refused: a replaced entry lowers one score and raises another.
+    """
+    name = str(metric.type).split("<")[0].split("::")[-1]
+    if name in REPLACED_ENTRY:
+        least = REPLACED_ENTRY[name]
+        if not d_in >= least:
+            raise UnsoundRequest(
+                f"a replaced entry is at distance {least} under {name}, not {d_in!r};"
+                f" give d_in = {least}, or more if an entry stands in several rows",
+                field="d_in",
+                given=d_in,
+            )
+        return
+    if name not in SENSITIVITY_METRICS or "monotonic" in str(metric):
+        raise UnsoundRequest(
+            f"how far a replaced entry moves the input is not known under {metric!s:.80}; build the"
+            f" measurement with one of {', '.join((*REPLACED_ENTRY, *SENSITIVITY_METRICS))}"
+            " (LInfDistance without `monotonic`)",
+            field="measurement",
+            reason="metric",
+        )
+    if not d_in > 0:
+        raise UnsoundRequest(
+            f"d_in is {d_in!r}; it must be above 0: how far a replaced entry moves the input",
+            field="d_in",
+            given=d_in,
+        )
 
 
 def pure(measurement: Any, d_in: Any) -> Pure:
