@@ -15,6 +15,7 @@ from takifugu.losses import Loss, Metric, Pure
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.channel_costs import infinite_loss, log_ratio, log_up
 from takifugu.mechanisms.checks import probability, whole
+from takifugu.mechanisms.exact_choice import pick
 from takifugu.mechanisms.mechanism_protocol import loss_document
 from takifugu.numeric import Floats
 from takifugu.priors.universe import Name, Tables
@@ -210,7 +211,7 @@ class FiniteChannel:
             )
         row = [Fraction(x) for x in self.channel.likelihood[universe.position(values)].tolist()]
         common = lcm(*(x.denominator for x in row))
-        return self.channel.outputs[measurements.pick([int(x * common) for x in row])]
+        return self.channel.outputs[pick([int(x * common) for x in row])]
 
     def simulate(
         self, values: Hashable, repetitions: int, *, rng: "np.random.Generator"

@@ -5,10 +5,8 @@ measurement does not pickle and costs a little to build, so each process keeps t
 measurement can be called any number of times; what it costs is counted by whoever calls it.
 """
 
-from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache, lru_cache
-from itertools import accumulate
 from typing import Any
 
 from takifugu.errors import UnsoundRequest
@@ -72,11 +70,12 @@ def gaussian(scale: float) -> Any:
 
 @lru_cache(KEPT)
 def noisy_top(k: int, scale: float, *, concentrated: bool) -> Any:
-    """The indices of k high scores, best first; distance in L∞.
+    """The indices of k high scores, best first; distance in L∞. Its map prices our own draws.
 
     OpenDP peels: k rounds, each over what is left. Under pure DP a round is permute-and-flip,
     under concentrated DP it is the exponential mechanism (it flips *with* replacement, which is
-    rejection sampling from weights exp(score / scale)).
+    rejection sampling from weights exp(score / scale)). Either stops at the first candidate that
+    it accepts, so that its time tells of the scores: `exact_choice` draws the same laws.
     """
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_noisy_top_k
@@ -101,6 +100,18 @@ def randomised_response(categories: int, truth: float) -> Any:
     return _attempt(
         lambda: make_randomized_response(codes, truth, T="i64"), "this randomised response"
     )
+
+
+@cache
+def _fair_bits() -> Any:
+    """Each bit replaced by a fair coin; it forgets its input, and its loss is 0."""
+    from opendp.domains import bitvector_domain
+    from opendp.measurements import make_randomized_response_bitvec
+    from opendp.metrics import discrete_distance
+
+    _ready()
+    domain = bitvector_domain(max_weight=1)
+    return make_randomized_response_bitvec(domain, discrete_distance(), f=1.0)
 
 
 @lru_cache(KEPT)
@@ -235,22 +246,6 @@ def approximate(measurement: Any, d_in: Any, delta: float) -> Approximate:
     return Approximate(*_attempt(lambda: fixed.map(d_in), f"distance {d_in!r}"))
 
 
-def fair_byte() -> int:
-    """A number from 0 to 255, all alike: randomised response that forgets its input."""
-    return int(release(randomised_response(256, 1 / 256), 0))
-
-
-def pick(weights: Sequence[int]) -> int:
-    """An index, drawn with probability exactly weight / sum, by whole numbers alone.
-
-    A uniform real is revealed a byte at a time until every real that it may still be falls
-    on the same index: two bytes on average, whatever the weights.
-    """
-    ends = list(accumulate(weights))
-    total, low, parts = ends[-1], 0, 1
-    while True:
-        first = bisect_right(ends, low * total // parts)
-        last = bisect_right(ends, ((low + 1) * total - 1) // parts)
-        if first == last:
-            return first
-        low, parts = low * 256 + fair_byte(), parts * 256
+def fair_bytes(count: int) -> bytes:
+    """Random bytes: randomised response on zeros whose every bit is a fair coin."""
+    return bytes(release(_fair_bits(), bytes(count)))
