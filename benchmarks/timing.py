@@ -1,7 +1,7 @@
 """How far the time of a release depends on the counts: the ratio of the slowest to the fastest.
 
-A draw does the same amount of work whatever the counts are, so the ratios are near 1. Times are those
-of the thread at work, so that other programs do not count.
+A draw does the same amount of work whatever the counts are, so the ratios are near 1. Times are
+those of the thread at work, so that other programs do not count.
 """
 
 from collections.abc import Callable
