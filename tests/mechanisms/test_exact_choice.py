@@ -24,8 +24,8 @@ WORLDS = {
 }
 
 
-def handed_to_opendp(release: Callable[[], Any]) -> list[Any]:
-    """Everything that OpenDP's samplers are given while ``release`` runs, call by call."""
+def handed_to_opendp(release: Callable[[Any], Any], values: Any) -> list[Any]:
+    """Everything that OpenDP's samplers are given while ``values`` are released, call by call."""
     given = []
 
     def watch(frame: FrameType, event: str, _: Any) -> None:
@@ -36,7 +36,7 @@ def handed_to_opendp(release: Callable[[], Any]) -> list[Any]:
     before = sys.getprofile()
     sys.setprofile(watch)
     try:
-        release()
+        release(values)
     finally:
         sys.setprofile(before)
     return given
@@ -54,7 +54,7 @@ def handed_to_opendp(release: Callable[[], Any]) -> list[Any]:
 )
 def test_a_selection_draws_alike_whatever_the_scores_are(mechanism: Any) -> None:
     """OpenDP's samplers are given the same for all scores, so their time tells nothing."""
-    draws = [handed_to_opendp(lambda s=scores: mechanism.release(s)) for scores in WORLDS.values()]
+    draws = [handed_to_opendp(mechanism.release, scores) for scores in WORLDS.values()]
     assert draws[0]
     assert all(other == draws[0] for other in draws)
 
@@ -62,9 +62,19 @@ def test_a_selection_draws_alike_whatever_the_scores_are(mechanism: Any) -> None
 def test_a_channel_draws_alike_whatever_the_dataset_is() -> None:
     table = np.array([[1.0, 0.0, 0.0], [0.3, 0.3, 0.4]])
     channel = FiniteChannel(FiniteMechanism(Tables.bits(1), table, (0, 1, 2)))
-    certain, uncertain = (handed_to_opendp(lambda d=d: channel.release((d,))) for d in (0, 1))
+    certain, uncertain = (handed_to_opendp(channel.release, (d,)) for d in (0, 1))
     assert certain == uncertain
     assert certain
+
+
+def reading(*chunks: bytes) -> tuple[Callable[[int], bytes], list[bytes]]:
+    """Random bytes that are known: a reader of ``chunks``, and those that it has not read yet."""
+    left = list(chunks)
+
+    def read(_: int) -> bytes:
+        return left.pop(0)
+
+    return read, left
 
 
 @pytest.mark.parametrize("weights", [[1], [0, 3], [3, 1, 12], [1, 2], [1, 1, 1], [5, 0, 2, 4]])
@@ -72,7 +82,8 @@ def test_every_part_of_the_unit_interval_has_its_index(weights: list[int]) -> No
     """Feed all of the first two bytes, each once: every index has its share of them."""
     hits = [0] * len(weights)
     for start in range(2**16):
-        hits[pick(weights, lambda n, s=start: s.to_bytes(2) + bytes([9] * (n - 2)))] += 1
+        read, _ = reading(start.to_bytes(2) + b"\x09" * 14)
+        hits[pick(weights, read)] += 1
     for number, weight in zip(hits, weights, strict=True):
         assert abs(number - Fraction(2**16 * weight, sum(weights))) <= 1
 
@@ -80,9 +91,9 @@ def test_every_part_of_the_unit_interval_has_its_index(weights: list[int]) -> No
 def test_a_choice_at_the_edge_of_two_parts_reads_on() -> None:
     """One of three: the real 1/3 = .5555…₁₆ is decided by the first digit that is another one."""
     for last, index in ((0x54, 0), (0x56, 1)):
-        chunks = [b"\x55" * 16, b"\x55" * 15 + bytes([last])]
-        assert pick([1, 1, 1], lambda _, left=chunks: left.pop(0)) == index
-        assert not chunks
+        read, left = reading(b"\x55" * 16, b"\x55" * 15 + bytes([last]))
+        assert pick([1, 1, 1], read) == index
+        assert not left
 
 
 @pytest.mark.parametrize("scale", [0.3, 40.0, 1e6])
@@ -97,17 +108,17 @@ def test_a_choice_by_gap_is_that_of_weights_with_many_digits(scale: float) -> No
         for start in range(0, 2**16, 97):
             real = mpf(start) / 2**16
             truth = next(i for i, end in enumerate(ends) if real < end)
-            chosen = pick_by_gap(gaps, scale, lambda n, s=start: s.to_bytes(2) + bytes(n - 2))
-            assert chosen == truth
+            read, _ = reading(start.to_bytes(2) + bytes(14), bytes(16))
+            assert pick_by_gap(gaps, scale, read) == truth
 
 
 def test_a_choice_by_gap_at_the_edge_reads_on_and_is_exact() -> None:
     """Two alike: just below a half is the first, a half and above is the second."""
     alike = np.zeros(2, dtype=np.uint64)
     for first, second, index in ((b"\x7f", b"\xff", 0), (b"\x80", b"\x00", 1)):
-        chunks = [first + second * 15, second * 16, second * 15 + b"\x40", b"\x40" * 16]
-        assert pick_by_gap(alike, 2.0, lambda _, left=chunks: left.pop(0)) == index
-        assert len(chunks) < 3
+        read, left = reading(first + second * 15, b"\x40" * 16)
+        assert pick_by_gap(alike, 2.0, read) == index
+        assert not left
 
 
 def test_scores_at_both_ends_of_their_range_are_told_apart() -> None:
