@@ -1,7 +1,6 @@
 """How far the time of a release depends on the counts: the ratio of the slowest to the fastest.
 
-OpenDP's selections flip a coin for one candidate after the other until one comes up; how many it
-takes depends on how far the candidates lie apart. Noise is drawn whatever the counts are. Times are
+A draw does the same amount of work whatever the counts are, so the ratios are near 1. Times are
 those of the thread at work, so that other programs do not count.
 """
 

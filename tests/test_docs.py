@@ -261,7 +261,7 @@ def test_the_query_kind_of_the_page_is_planned_and_released(tmp_path: Path) -> N
 def test_the_examples_of_the_page_are_the_files() -> None:
     page = (ROOT / "docs" / "reference" / "worlds.md").read_text(encoding="utf-8")
     marked = {b.mark: b.text for b in blocks(page) if b.mark in os.listdir(ROOT / "docs/examples")}
-    assert len(marked) == 3
+    assert len(marked) == 4
     for path in (ROOT / "docs" / "examples").iterdir():
         assert marked[path.name] == path.read_text(encoding="utf-8")
 

@@ -139,6 +139,28 @@ def test_the_command_says_what_the_library_says(
         assert len(shown["growth"]) == 1
 
 
+def test_parities_that_compose_alone_are_said_not_to_compose_with_each_other(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    path = EXAMPLES / "parity.toml"
+    found = as_json(monkeypatch, capsys, path, "--runs", "1")
+    assert [each["composition"]["linear"] for each in found["mechanisms"]] == ["yes", "yes"]
+    together = found["together"]
+    assert together["one_run_of_each"]["epsilon"] == "infinity"
+    assert together["one_run_of_each"]["pair"] in (["c=0", "c=1"], ["c=1", "c=0"])
+    assert [name for name, _ in together["one_run_of_each"]["outputs"]] == [
+        "a xor b",
+        "a xor b xor c",
+    ]
+    assert together["composition"]["linear"] == "no"
+    counts = together["composition"]["attack"]["counts"]
+    assert [(name, count) for name, _, count in counts] == [("a xor b", 1), ("a xor b xor c", 1)]
+    status, out, err = check(monkeypatch, capsys, path, "--runs", "1")
+    assert (status, err) == (0, "")
+    assert "compose linearly?     no: " in out
+    assert "see 'even' of 'a xor b', 'even' of 'a xor b xor c' (2 runs" in out
+
+
 def test_words_on_a_pipe_are_plain_and_say_the_verdict(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:

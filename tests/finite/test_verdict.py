@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from takifugu.errors import TooLarge
 from takifugu.finite.files import parse_world
 from takifugu.finite.files.world_file import WorldFile
+from takifugu.finite.joint_runs import joint_mechanism
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.verdict import MechanismVerdict, judge
 from takifugu.finite.world import World
@@ -31,15 +32,15 @@ def laws(draw: st.DrawFn, size: int) -> list[str]:
 
 
 @st.composite
-def files(draw: st.DrawFn) -> WorldFile:
-    """Four datasets, two secrets, one or two priors, a mechanism with two or three outputs."""
+def files(draw: st.DrawFn, mechanisms: int = 1) -> WorldFile:
+    """Four datasets, two secrets, one or two priors, mechanisms with two or three outputs."""
     outputs = draw(st.integers(2, 3))
     given_secret = [draw(laws(2)) + draw(laws(2)) for _ in range(draw(st.integers(1, 2)))]
     document: dict[str, Any] = {
         "entries": {"s": [0, 1], "other": [0, 1]},
         "prior": [{"probability": [halved(p) for p in prior]} for prior in given_secret],
         "pair": [{"entries": ["s"]}],
-        "mechanism": [{"rows": [draw(laws(outputs)) for _ in range(4)]}],
+        "mechanism": [{"rows": [draw(laws(outputs)) for _ in range(4)]} for _ in range(mechanisms)],
     }
     return parse_world(json.dumps(document), form="json")
 
@@ -152,6 +153,103 @@ def replay(file: WorldFile, found: MechanismVerdict) -> float:
             seen += term
         sides.append(seen / sum(Fraction(float(weight[d])) for d in rows))
     return math.log(sides[0] / sides[1]) if sides[1] else math.inf
+
+
+PARITIES = world(
+    '"prior": [{"uniform": true}], "mechanism": [{"rows": [[1, 0], [0, 1], [0, 1], [1, 0]]},'
+    '{"entry": "o", "rows": [[1, 0], [0, 1]]}]'
+)  # s ⊕ o, and o: each tells nothing about s
+
+
+def seen_together(file: WorldFile, runs: int) -> Iterator[tuple[float, float]]:
+    """For every sequence of ``runs`` outputs of any mechanisms: its loss, and what they add up to.
+
+    In fractions, from scratch; a mechanism's own loss is that of its worst output.
+    """
+    world, tables = file.world, [m.likelihood.tolist() for m in file.mechanisms]
+    own = [max(0.0, *losses(world, mechanism, 1)) for mechanism in file.mechanisms]
+    outputs = [(m, w) for m, table in enumerate(tables) for w in range(len(table[0]))]
+    for prior in world.weights.tolist():
+        for pair in world.pairs:
+            for seen in product(outputs, repeat=runs):
+                left, right = (
+                    sum(
+                        Fraction(prior[d]) * math.prod(Fraction(tables[m][d][w]) for m, w in seen)
+                        for d in range(len(prior))
+                        if world.mask(secret)[d]
+                    )
+                    / sum(Fraction(p) for d, p in enumerate(prior) if world.mask(secret)[d])
+                    for secret in (pair.left, pair.right)
+                )
+                if left:
+                    loss = math.log(left / right) if right else math.inf
+                    yield loss, sum(own[m] for m, _ in seen)
+
+
+@settings(max_examples=40)
+@example(file=PARITIES)
+@given(file=files(mechanisms=2))
+def test_what_is_said_of_mechanisms_together_is_never_contradicted(file: WorldFile) -> None:
+    verdict = judge(file, runs=1)
+    assert verdict.together is not None and verdict.together.once is not None
+    whole, once = verdict.together.composition, verdict.together.once
+    sequences = [(k, *losses_of) for k in (1, 2) for losses_of in seen_together(file, k)]
+    beaten = any(loss > linear + 1e-9 for _, loss, linear in sequences)
+    assert (whole.linear == "void") == any(math.isinf(m.once.epsilon) for m in verdict.mechanisms)
+    assert not (beaten and whole.linear in ("yes", "open"))
+    if whole.linear == "yes":
+        assert whole.attack is None
+    for k, loss, _ in sequences:
+        assert whole.proven_at is None or loss <= k * whole.proven_at
+        assert whole.line is None or loss <= k * whole.line[0] + whole.line[1]
+    if whole.attack is not None and whole.attack.runs == 2:
+        assert any(loss >= whole.attack.leakage - 1e-12 for _, loss, _ in sequences)
+    together = joint_mechanism(*file.mechanisms)
+    assert once.epsilon == pytest.approx(max(0.0, *losses(file.world, together, 1)), abs=1e-9)
+
+
+def test_mechanisms_that_compose_alone_may_reveal_everything_together() -> None:
+    verdict = judge(PARITIES, runs=1)
+    assert [found.composition.linear for found in verdict.mechanisms] == ["yes", "yes"]
+    assert verdict.together is not None
+    whole, once = verdict.together.composition, verdict.together.once
+    assert whole.linear == "no" and whole.attack is not None and once is not None
+    assert [(seen.name, count) for seen, count in whole.attack.counts] == [
+        ("mechanism 1", 1),
+        ("mechanism 2", 1),
+    ]
+    assert whole.attack.leakage == once.epsilon == once.attained == math.inf
+
+
+def test_mechanisms_of_unlike_losses_that_compose_are_proven_to() -> None:
+    """Two randomised responses: any k runs lose what their own losses add up to."""
+    file = world(
+        '"prior": [{"uniform": true}], "mechanism": ['
+        '{"kind": "randomised response", "entry": "s", "epsilon": 0.3},'
+        '{"kind": "randomised response", "entry": "s", "epsilon": 1.2, "name": "more"}]'
+    )
+    together = judge(file, runs=1).together
+    assert together is not None and together.once is not None
+    assert together.composition.linear == "yes"
+    assert together.once.epsilon == pytest.approx(1.5, abs=1e-9)
+
+
+def test_one_mechanism_has_nothing_to_compose_with() -> None:
+    assert judge(SWAP, runs=1).together is None
+
+
+def test_knowledge_does_not_hide_that_mechanisms_fail_together() -> None:
+    """Whatever is known, the parities and the other bit reveal the secret."""
+    file = world(
+        '"knowledge": [{"secret": {"entry": "s", "value": 0}, "event": {"entry": "o", "value": 0},'
+        '"low": 0.5, "high": 0.5}, {"secret": {"entry": "s", "value": 1}, "event":'
+        '{"entry": "o", "value": 0}, "low": 0.5, "high": 0.5}], "mechanism":'
+        '[{"rows": [[1, 0], [0, 1], [0, 1], [1, 0]]}, {"entry": "o", "rows": [[1, 0], [0, 1]]}]'
+    )
+    verdict = judge(file, runs=1)
+    assert [found.once.epsilon < 1e-6 for found in verdict.mechanisms] == [True, True]
+    assert verdict.together is not None
+    assert verdict.together.composition.linear == "no"
 
 
 def test_knowledge_that_is_obeyed_by_a_harmless_mechanism_stays_open() -> None:

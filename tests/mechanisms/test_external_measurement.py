@@ -7,9 +7,19 @@ import numpy as np
 import pytest
 from opendp.combinators import make_approximate, make_fix_delta, make_zCDP_to_approxDP
 from opendp.domains import atom_domain, vector_domain
-from opendp.measurements import make_gaussian, make_laplace
-from opendp.metrics import absolute_distance, l2_distance
+from opendp.measurements import make_gaussian, make_laplace, make_noisy_max
+from opendp.measures import max_divergence
+from opendp.metrics import (
+    absolute_distance,
+    change_one_distance,
+    hamming_distance,
+    insert_delete_distance,
+    l2_distance,
+    linf_distance,
+    symmetric_distance,
+)
 from opendp.mod import enable_features
+from opendp.transformations import make_metric_unbounded, make_sum, make_unordered
 
 from takifugu.costs import Cost, Membership
 from takifugu.errors import InvalidMechanism, UnsoundRequest
@@ -48,6 +58,51 @@ def test_a_currency_that_cannot_be_added_is_refused() -> None:
 def test_a_distance_that_makes_no_sense_is_refused(d_in: Any) -> None:
     with raises(UnsoundRequest, reason="opendp"):
         ExternalMeasurement(LAPLACE, d_in, "count")
+
+
+@pytest.mark.parametrize(
+    ("metric", "distance", "epsilon"),
+    [
+        (symmetric_distance(), 2, "1"),  # one row out and one in: 1/scale for each
+        (insert_delete_distance(), 2, "1"),
+        (change_one_distance(), 1, "0.5"),
+        (hamming_distance(), 1, "0.5"),
+    ],
+    ids=str,
+)
+def test_a_replaced_entry_is_as_far_as_the_metric_between_tables_says(
+    metric: Any, distance: int, epsilon: str
+) -> None:
+    total = _noisy_total(metric)
+    assert ExternalMeasurement(total, distance, "total").loss == Pure(epsilon)
+    for less in range(distance):
+        with raises(UnsoundRequest, field="d_in", given=less):
+            ExternalMeasurement(total, less, "total")
+
+
+def _noisy_total(metric: Any) -> Any:
+    """A sum of bits with Laplace noise of scale 2; rows are replaced only if there are ten."""
+    size = 10 if str(metric) in ("ChangeOneDistance()", "HammingDistance()") else None
+    bits = vector_domain(atom_domain(T="i64", bounds=(0, 1)), size=size)
+    total = make_sum(bits, symmetric_distance()) >> LAPLACE
+    if size is not None:
+        total = make_metric_unbounded(bits, change_one_distance()) >> total
+    ordered = str(metric) in ("InsertDeleteDistance()", "HammingDistance()")
+    return make_unordered(bits, metric) >> total if ordered else total
+
+
+def test_a_metric_that_does_not_say_how_far_a_replaced_entry_is_is_refused() -> None:
+    """A replaced entry lowers one count and raises another, which is not monotonic."""
+    scores = vector_domain(atom_domain(T="i64"))
+    monotonic = linf_distance(T="i64", monotonic=True)
+    best = make_noisy_max(scores, monotonic, max_divergence(), scale=2.0)
+    with raises(UnsoundRequest, field="measurement", reason="metric"):
+        ExternalMeasurement(best, 1, "best")
+
+
+def test_a_distance_of_zero_is_refused() -> None:
+    with raises(UnsoundRequest, field="d_in", given=0):
+        ExternalMeasurement(LAPLACE, 0, "count")
 
 
 def test_what_is_not_a_measurement_or_has_no_name_is_refused() -> None:

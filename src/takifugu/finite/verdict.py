@@ -1,14 +1,15 @@
 """Everything that `takifugu check` reports about the mechanisms of a world, as one value."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from math import fsum
 from typing import Literal
 
 from takifugu._rounding import up
 from takifugu.errors import TooLarge
 from takifugu.finite.dp_loss import by_entry, per_record
 from takifugu.finite.files import WorldFile
-from takifugu.finite.joint_runs import joint_leakage
+from takifugu.finite.joint_runs import JointLeakage, joint_leakage
 from takifugu.finite.leakage import Leakage, leakage
 from takifugu.finite.linearity import Composition, linearity
 from takifugu.finite.mechanism import FiniteMechanism
@@ -18,6 +19,7 @@ from takifugu.priors.secrets import SecretPair
 from takifugu.priors.universe import Name, Tables
 
 MOST_CELLS = 2**22  # pairs × priors × outputs checked for one mechanism
+JOINT_BOXES = 2_000  # boxes searched for each pair and prior when all mechanisms run once
 
 
 @dataclass(frozen=True)
@@ -34,10 +36,10 @@ class Step:
     """The loss of some number of runs.
 
     Attributes:
-        runs: How many runs of the mechanism on the same data.
+        runs: How many runs on the same data.
         epsilon: Their loss together: an upper bound.
         attained: The loss of ``worst``: a lower bound.
-        linear: ``runs`` times the loss of one run.
+        linear: What the losses of the single runs add up to.
         worst: What is seen in the worst case.
     """
 
@@ -85,11 +87,32 @@ class MechanismVerdict:
 
 
 @dataclass(frozen=True)
+class SetVerdict:
+    """The verdict on several mechanisms that run on the same data.
+
+    Attributes:
+        once: The loss of one run of each, all seen together; its ``linear`` is the sum of their
+            losses. None if it is out of reach.
+        composition: Whether their losses add up, over any runs of any of them.
+    """
+
+    once: Step | None
+    composition: Composition
+
+
+@dataclass(frozen=True)
 class Verdict:
-    """What a world file is, and the verdict on each of its mechanisms."""
+    """What a world file is, and the verdict on its mechanisms.
+
+    Attributes:
+        file: The file.
+        mechanisms: The verdict on each mechanism alone.
+        together: The verdict on all of them together; None if there is only one.
+    """
 
     file: WorldFile
     mechanisms: tuple[MechanismVerdict, ...]
+    together: SetVerdict | None
 
     @property
     def claims_kept(self) -> bool:
@@ -98,12 +121,27 @@ class Verdict:
 
 
 def judge(file: WorldFile, *, runs: int = 4) -> Verdict:
-    """Measure every mechanism of ``file``, alone and over up to ``runs`` runs."""
+    """Measure every mechanism of ``file``, over up to ``runs`` runs, and all of them together."""
     verdicts = [
         _judge(file.world, mechanism, claim, runs)
         for mechanism, claim in zip(file.mechanisms, file.claims, strict=True)
     ]
-    return Verdict(file, tuple(verdicts))
+    return Verdict(file, tuple(verdicts), _together(file, [found.once for found in verdicts]))
+
+
+def _together(file: WorldFile, once: Sequence[Leakage]) -> SetVerdict | None:
+    """Whether the mechanisms compose with each other, each composing with itself or not."""
+    if len(once) == 1:
+        return None
+    world, mechanisms = file.world, file.mechanisms
+    linear = float(up(fsum(loss.epsilon for loss in once)))
+    try:
+        joint = joint_leakage(world, mechanisms, boxes=JOINT_BOXES)
+    except TooLarge:
+        step = None
+    else:
+        step = _step(len(once), joint, linear)
+    return SetVerdict(step, linearity(world, mechanisms, once))
 
 
 def _judge(
@@ -125,7 +163,7 @@ def _judge(
         claim,
         None if claim is None else _kept(once, claim),
         _dp_losses(mechanism),
-        linearity(world, mechanism, once),
+        linearity(world, [mechanism], [once]),
         _growth(world, mechanism, once, runs),
     )
 
@@ -160,9 +198,12 @@ def _growth(world: World, mechanism: FiniteMechanism, once: Leakage, runs: int) 
             joint = joint_leakage(world, [(mechanism, k)])
         except TooLarge:
             break
-        seen = joint.worst.output
-        worst = SeenOutputs(
-            joint.worst.pair, joint.worst.prior, seen if isinstance(seen, tuple) else (seen,)
-        )
-        steps.append(Step(k, joint.epsilon, joint.attained, float(up(k * once.epsilon)), worst))
+        steps.append(_step(k, joint, float(up(k * once.epsilon))))
     return tuple(steps)
+
+
+def _step(runs: int, joint: JointLeakage, linear: float) -> Step:
+    seen = joint.worst.output
+    outputs = seen if isinstance(seen, tuple) else (seen,)
+    worst = SeenOutputs(joint.worst.pair, joint.worst.prior, outputs)
+    return Step(runs, joint.epsilon, joint.attained, linear, worst)

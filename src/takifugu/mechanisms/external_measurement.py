@@ -15,6 +15,7 @@ from takifugu.losses import Loss, Metric, Pure
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.channel_costs import infinite_loss, log_ratio, log_up
 from takifugu.mechanisms.checks import probability, whole
+from takifugu.mechanisms.exact_choice import pick
 from takifugu.mechanisms.mechanism_protocol import loss_document
 from takifugu.numeric import Floats
 from takifugu.priors.universe import Name, Tables
@@ -31,8 +32,9 @@ class ExternalMeasurement:
 
     Attributes:
         measurement: What OpenDP built.
-        d_in: How far one replaced entry moves its input, in its own metric. This is the user's
-            claim; for rows under the symmetric distance it is 2 (one out, one in).
+        d_in: How far one replaced entry moves its input, in its own metric. Where the input is a
+            table the metric says how far, at least: 2 under symmetric and insert-delete distance
+            (one row out, one in), else 1. Where it is numbers, this is the user's claim.
         name: What to call it; its identity, as a measurement has none.
         delta: Where to read a privacy profile, or a concentrated loss as (ε, δ).
         law: ``law(values, repetitions, rng)`` draws from the same law with numpy, if known.
@@ -52,7 +54,9 @@ class ExternalMeasurement:
     cost: Cost | None = None
 
     def __post_init__(self) -> None:
-        if not all(hasattr(self.measurement, part) for part in ("map", "output_measure")):
+        if not all(
+            hasattr(self.measurement, part) for part in ("map", "input_metric", "output_measure")
+        ):
             raise InvalidMechanism(
                 "measurement",
                 given=f"is a {type(self.measurement).__name__}",
@@ -207,7 +211,7 @@ class FiniteChannel:
             )
         row = [Fraction(x) for x in self.channel.likelihood[universe.position(values)].tolist()]
         common = lcm(*(x.denominator for x in row))
-        return self.channel.outputs[measurements.pick([int(x * common) for x in row])]
+        return self.channel.outputs[pick([int(x * common) for x in row])]
 
     def simulate(
         self, values: Hashable, repetitions: int, *, rng: "np.random.Generator"

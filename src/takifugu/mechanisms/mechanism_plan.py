@@ -112,7 +112,9 @@ def merit(choice: Choice[Selection, RankingError]) -> str:
     """What a ranking is worth."""
     gap = f"resolves leads of {choice.error.gap:.4g}"
     right = choice.error.mean_right
-    return gap if right is None else f"{gap} and gets {right:.1%} of the places right"
+    if right is None:
+        return gap
+    return f"{gap} and gets {right:.1%} of the places right for the leads given"
 
 
 def others(found: Sequence[Choice[M, E]], merit: Callable[[Choice[M, E]], str]) -> str:

@@ -5,16 +5,25 @@ measurement does not pickle and costs a little to build, so each process keeps t
 measurement can be called any number of times; what it costs is counted by whoever calls it.
 """
 
-from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache, lru_cache
-from itertools import accumulate
 from typing import Any
 
 from takifugu.errors import UnsoundRequest
 from takifugu.losses import Approximate, Concentrated, Loss, Pure
 
 KEPT = 512  # measurements kept per process and kind
+
+# How far apart two tables are that differ in one replaced entry: for whoever counts rows that are
+# added or removed, one is taken out and one put in.
+REPLACED_ENTRY = {
+    "SymmetricDistance": 2,
+    "InsertDeleteDistance": 2,
+    "ChangeOneDistance": 1,
+    "HammingDistance": 1,
+    "DiscreteDistance": 1,
+}
+SENSITIVITY_METRICS = ("AbsoluteDistance", "L1Distance", "L2Distance", "LInfDistance")
 
 
 @cache
@@ -61,11 +70,12 @@ def gaussian(scale: float) -> Any:
 
 @lru_cache(KEPT)
 def noisy_top(k: int, scale: float, *, concentrated: bool) -> Any:
-    """The indices of k high scores, best first; distance in L∞.
+    """The indices of k high scores, best first; distance in L∞. Its map prices our own draws.
 
     OpenDP peels: k rounds, each over what is left. Under pure DP a round is permute-and-flip,
     under concentrated DP it is the exponential mechanism (it flips *with* replacement, which is
-    rejection sampling from weights exp(score / scale)).
+    rejection sampling from weights exp(score / scale)). Either stops at the first candidate that
+    it accepts, so that its time tells of the scores: `exact_choice` draws the same laws.
     """
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_noisy_top_k
@@ -90,6 +100,18 @@ def randomised_response(categories: int, truth: float) -> Any:
     return _attempt(
         lambda: make_randomized_response(codes, truth, T="i64"), "this randomised response"
     )
+
+
+@cache
+def _fair_bits() -> Any:
+    """Each bit replaced by a fair coin; it forgets its input, and its loss is 0."""
+    from opendp.domains import bitvector_domain
+    from opendp.measurements import make_randomized_response_bitvec
+    from opendp.metrics import discrete_distance
+
+    _ready()
+    domain = bitvector_domain(max_weight=1)
+    return make_randomized_response_bitvec(domain, discrete_distance(), f=1.0)
 
 
 @lru_cache(KEPT)
@@ -127,7 +149,7 @@ def loss_of(measurement: Any, d_in: Any, *, delta: float | None = None) -> Loss:
     """What OpenDP's own map proves for inputs at distance ``d_in``, as an exact rational.
 
     OpenDP rounds its maps up. A privacy profile needs a ``delta`` to be read at; a measure that is
-    none of ours is refused.
+    none of ours is refused, and so is a ``d_in`` that cannot be the distance of a replaced entry.
     """
     _ready()
     measure = str(measurement.output_measure.type)
@@ -139,6 +161,7 @@ def loss_of(measurement: Any, d_in: Any, *, delta: float | None = None) -> Loss:
             reason="understated",
         )
     proven = _attempt(lambda: measurement.map(d_in), f"distance {d_in!r}")
+    _check_distance(measurement.input_metric, d_in)
     match measure:
         case "MaxDivergence":
             return Pure(proven)
@@ -161,6 +184,40 @@ def loss_of(measurement: Any, d_in: Any, *, delta: float | None = None) -> Loss:
         field="measurement",
         reason="measure",
     )
+
+
+def _check_distance(metric: Any, d_in: Any) -> None:
+    """Refuse a ``d_in`` below the distance between tables that differ in one replaced entry.
+
+    Between tables the metric says what that distance is. Between numbers it is the sensitivity of
+    what was computed, which only the caller knows. A *monotonic* distance between scores is
+    refused: a replaced entry lowers one score and raises another.
+    """
+    name = str(metric.type).split("<")[0].split("::")[-1]
+    if name in REPLACED_ENTRY:
+        least = REPLACED_ENTRY[name]
+        if not d_in >= least:
+            raise UnsoundRequest(
+                f"a replaced entry is at distance {least} under {name}, not {d_in!r};"
+                f" give d_in = {least}, or more if an entry stands in several rows",
+                field="d_in",
+                given=d_in,
+            )
+        return
+    if name not in SENSITIVITY_METRICS or "monotonic" in str(metric):
+        raise UnsoundRequest(
+            f"how far a replaced entry moves the input is not known under {metric!s:.80}; build the"
+            f" measurement with one of {', '.join((*REPLACED_ENTRY, *SENSITIVITY_METRICS))}"
+            " (LInfDistance without `monotonic`)",
+            field="measurement",
+            reason="metric",
+        )
+    if not d_in > 0:
+        raise UnsoundRequest(
+            f"d_in is {d_in!r}; it must be above 0: how far a replaced entry moves the input",
+            field="d_in",
+            given=d_in,
+        )
 
 
 def pure(measurement: Any, d_in: Any) -> Pure:
@@ -189,22 +246,6 @@ def approximate(measurement: Any, d_in: Any, delta: float) -> Approximate:
     return Approximate(*_attempt(lambda: fixed.map(d_in), f"distance {d_in!r}"))
 
 
-def fair_byte() -> int:
-    """A number from 0 to 255, all alike: randomised response that forgets its input."""
-    return int(release(randomised_response(256, 1 / 256), 0))
-
-
-def pick(weights: Sequence[int]) -> int:
-    """An index, drawn with probability exactly weight / sum, by whole numbers alone.
-
-    A uniform real is revealed a byte at a time until every real that it may still be falls
-    on the same index: two bytes on average, whatever the weights.
-    """
-    ends = list(accumulate(weights))
-    total, low, parts = ends[-1], 0, 1
-    while True:
-        first = bisect_right(ends, low * total // parts)
-        last = bisect_right(ends, ((low + 1) * total - 1) // parts)
-        if first == last:
-            return first
-        low, parts = low * 256 + fair_byte(), parts * 256
+def fair_bytes(count: int) -> bytes:
+    """Random bytes: randomised response on zeros whose every bit is a fair coin."""
+    return bytes(release(_fair_bits(), bytes(count)))

@@ -5,7 +5,9 @@ A table ``[group, candidate]`` over public groups is released by one call and on
 entry touches the scores of one group only.
 
 OpenDP's noisy maximum follows permute-and-flip under a pure loss, and the exponential mechanism
-under a concentrated one; with k > 1 it peels, round after round.
+under a concentrated one; with k > 1 it peels, round after round. Its maps are charged. Draws have
+the same laws and are made from OpenDP's noise and random bits, with work that depends on the number
+of candidates and of rounds alone (`exact_choice`).
 """
 
 from abc import ABC, abstractmethod
@@ -23,6 +25,7 @@ from takifugu.mechanisms import noise_laws, simulation
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import allowance, certify, least_scale, target_of
 from takifugu.mechanisms.checks import noise_scale, scores, whole
+from takifugu.mechanisms.exact_choice import Gaps, flip_coins, pick, pick_by_gap
 from takifugu.mechanisms.mechanism_protocol import (
     HISTOGRAM,
     RankProbabilities,
@@ -118,8 +121,8 @@ class _Peeling(_Ranking):
         """``[..., candidate]``: the probabilities in one round."""
 
     @abstractmethod
-    def _measurement(self) -> Any:
-        """OpenDP's measurement."""
+    def _chosen(self, gaps: Gaps) -> int:
+        """One round: a candidate, by how far each is below the best."""
 
     def _places(self, row: Integers) -> Floats:
         return noise_laws.peeled(np.asarray(row - row.max(), np.float64), self.k, self._law)
@@ -127,10 +130,18 @@ class _Peeling(_Ranking):
     def release(self, values: ArrayLike) -> Integers:
         """``[..., place]``: the candidates named, by position; one place is dropped if k = 1."""
         found = scores(values, k=self.k)
-        measurement = self._measurement()
-        flat = found.reshape(-1, found.shape[-1]).tolist()
-        drawn = np.array([measurements.release(measurement, row) for row in flat], dtype=np.int64)
-        return _as_places(drawn.reshape(*found.shape[:-1], self.k))
+        named = [self._peeled(row) for row in found.reshape(-1, found.shape[-1])]
+        return _as_places(np.array(named, dtype=np.int64).reshape(*found.shape[:-1], self.k))
+
+    def _peeled(self, row: Integers) -> list[int]:
+        """``[place]``: k rounds, each over the candidates that are left."""
+        left, named = np.arange(len(row)), []
+        for _ in range(self.k):
+            gaps = (row[left].max() - row[left]).view(np.uint64)  # up to 2^63
+            index = self._chosen(gaps)
+            named.append(int(left[index]))
+            left = np.delete(left, index)
+        return named
 
     def describe(self) -> dict[str, Any]:
         """Kind, parameters and loss."""
@@ -156,6 +167,9 @@ class PermuteAndFlip(_Peeling):
     McKenna and Sheldon (2020). As private as the exponential mechanism of the same scale and
     never worse. With k > 1 this is OpenDP's noisy top-k: k such rounds.
 
+    The first in random order whose coin falls on heads is one of those whose coins do, all alike.
+    So all coins are flipped, and one of those candidates is picked: the same work for all scores.
+
     >>> PermuteAndFlip(scale=4.0).loss
     Pure(epsilon=Fraction(1, 2))
     """
@@ -165,8 +179,8 @@ class PermuteAndFlip(_Peeling):
     def _law(self, values: Floats) -> Floats:
         return noise_laws.permute_and_flip(values, self.scale)
 
-    def _measurement(self) -> Any:
-        return measurements.noisy_top(self.k, self.scale, concentrated=False)
+    def _chosen(self, gaps: Gaps) -> int:
+        return pick(flip_coins(gaps, self.scale).tolist())
 
     def simulate(
         self, values: ArrayLike, repetitions: int, *, rng: "np.random.Generator"
@@ -205,7 +219,8 @@ class Exponential(_Peeling):
     @property
     def concentrated(self) -> Concentrated:
         """ρ, from OpenDP's map."""
-        return measurements.concentrated(self._measurement(), self.sensitivity)
+        measurement = measurements.noisy_top(self.k, self.scale, concentrated=True)
+        return measurements.concentrated(measurement, self.sensitivity)
 
     @property
     def loss(self) -> Pure | Concentrated:
@@ -215,8 +230,8 @@ class Exponential(_Peeling):
     def _law(self, values: Floats) -> Floats:
         return noise_laws.softmax(values, self.scale)
 
-    def _measurement(self) -> Any:
-        return measurements.noisy_top(self.k, self.scale, concentrated=True)
+    def _chosen(self, gaps: Gaps) -> int:
+        return pick_by_gap(gaps, self.scale)
 
     def simulate(
         self, values: ArrayLike, repetitions: int, *, rng: "np.random.Generator"

@@ -35,6 +35,9 @@ class ThresholdedHistogram:
     e^(1/scale). The loss is therefore read from the map of the threshold below, which is right
     for what is released.
 
+    One noise is drawn for each key that occurs, so how long a release takes tells how many do: do
+    not let anybody measure it who must not know.
+
     Attributes:
         scale: The noise scale.
         threshold: Noisy counts below this are left out; at least 3.

@@ -7,11 +7,15 @@ they saw: from 50 : 50 they come to at most :math:`e^\varepsilon : 1`.
 
 *With a δ* the ratio may be larger, and "except with probability δ" is not what
 :math:`(\varepsilon, \delta)` says: for Gaussian noise the ratio is above :math:`e^\varepsilon` with
-a probability that is larger than δ. What follows is this. Let S hold the outcomes whose ratio is
-above :math:`e^\varepsilon / (1 - 1/c)`, for a :math:`c > 1`. Then
+a probability that is larger than δ. What follows is this. Let S hold the outcomes whose ratio
+P/Q is above :math:`e^\varepsilon / (1 - 1/c)`, for a :math:`c > 1`. Then
 :math:`P(S) \le e^\varepsilon Q(S) + \delta \le (1 - 1/c)\,P(S) + \delta`, and so
-:math:`P(S) \le c\,\delta`. Under the other value S is less probable still. With c = 10: the ratio
-is at most :math:`\tfrac{10}{9} e^\varepsilon`, except with probability at most 10 δ.
+:math:`P(S) \le c\,\delta`. That is one side. An opinion may also be moved the other way, to the
+value that is false: let S′ hold the outcomes whose ratio Q/P is as large. The guarantee holds in
+both directions, so that :math:`Q(S') \le c\,\delta` too, and
+:math:`P(S') \le (1 - 1/c)\,e^{-\varepsilon} Q(S') \le (c - 1)\,\delta`. Both sides together,
+whichever value is true: :math:`P(S \cup S') \le (2c - 1)\,\delta`. With c = 10: the odds are at
+most :math:`\tfrac{10}{9} e^\varepsilon : 1` either way, except with probability at most 20 δ.
 """
 
 from collections.abc import Mapping
@@ -25,7 +29,7 @@ from takifugu._rounding import float_up
 from takifugu.errors import UnsoundRequest
 from takifugu.visible import four_digits
 
-TAIL = 10  # c: odds hold except with c times δ
+TAIL = 10  # c: odds hold except with c times δ on either side
 MARGIN = 1e-12  # more than the rounding of an exponential and a division, in parts
 CERTAIN = 1e-6  # a smaller side below this is not written out
 MOST_DECIMALS = 6  # of a percentage
@@ -38,9 +42,10 @@ class PosteriorOdds:
     Attributes:
         epsilon: The Pufferfish ε.
         delta: The Pufferfish δ.
-        against: The least probability that can be left to the value that seems less likely,
-            rounded down.
-        beyond: The probability, at most, with which it is less than that; 0 without a δ.
+        against: The least probability that can be left to the value that seems less likely, be it
+            the true one or the other, rounded down.
+        beyond: The probability, at most, with which it is less than that, whichever value is
+            true; 0 without a δ.
     """
 
     epsilon: float
@@ -110,7 +115,7 @@ def odds(epsilon: float | Fraction | Decimal, delta: float | Fraction = 0) -> Po
             f" {float(room)!r}",
             field="epsilon",
         )
-    beyond = float_up(TAIL * room)
+    beyond = float_up(2 * TAIL * room)
     if beyond >= 1:  # any outcome may be one that is excepted
         return PosteriorOdds(loss, room, 0.0, beyond)
     widened = loss + (log(TAIL / (TAIL - 1)) * (1 + MARGIN) if room else 0.0)
@@ -126,7 +131,7 @@ def odds_words(epsilon: float | Fraction | Decimal, delta: float | Fraction = 0)
     >>> odds_words(0.99)
     'someone who thought 50 : 50 can come to at most 73 : 27'
     >>> odds_words(1, Fraction(1, 10**6))
-    'someone who thought 50 : 50 can come to at most 76 : 24, except with probability at most 1e-5'
+    'someone who thought 50 : 50 can come to at most 76 : 24, except with probability at most 2e-5'
     """
     return odds(epsilon, delta).words
 

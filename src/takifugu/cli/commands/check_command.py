@@ -14,9 +14,11 @@ from takifugu.errors import Malformed
 from takifugu.visible import visible
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
-    from takifugu.finite.verdict import MechanismVerdict, Verdict
+    from takifugu.finite.linearity import Composition
+    from takifugu.finite.verdict import MechanismVerdict, Step, Verdict
 
 MOST_RUNS = 50
 
@@ -29,6 +31,9 @@ def run_check(
     ] = 4,
 ) -> None:
     """Check the mechanisms of WORLD: leakage, differential privacy, composition.
+
+    Each mechanism is checked alone, and all of them together: mechanisms that each compose with
+    themselves may fail to compose with each other.
 
     The status is 1 if a mechanism leaks more than its file claims, and 2 if the file or the options
     are invalid.
@@ -62,14 +67,30 @@ def document(verdict: "Verdict") -> dict[str, Any]:
         "pairs": [[str(pair.left), str(pair.right)] for pair in world.pairs],
         "claims_kept": verdict.claims_kept,
         "mechanisms": [_mechanism(found) for found in verdict.mechanisms],
+        "together": _together(verdict),
+    }
+
+
+def _together(verdict: "Verdict") -> dict[str, Any] | None:
+    if verdict.together is None:
+        return None
+    once = verdict.together.once
+    names = [found.name for found in verdict.mechanisms]
+    return {
+        "one_run_of_each": None
+        if once is None
+        else {
+            **_step(once),
+            "outputs": [list(seen) for seen in zip(names, once.worst.outputs, strict=True)],
+        },
+        "composition": _composition(verdict.together.composition, names=True),
     }
 
 
 def _mechanism(found: "MechanismVerdict") -> dict[str, Any]:
     from takifugu.finite.verdict import lower_bound
 
-    once, dp, whole = found.once, found.dp, found.composition
-    attack = whole.attack
+    once, dp = found.once, found.dp
     return {
         "name": found.name,
         "one_run": {
@@ -88,37 +109,46 @@ def _mechanism(found: "MechanismVerdict") -> dict[str, Any]:
             "record": dp.record,
             "entries": {str(name): epsilon for name, epsilon in dp.entries},
         },
-        "composition": {
-            "linear": whole.linear,
-            "fails_below": whole.fails_below,
-            "proven_at": whole.proven_at,
-            "line": None if whole.line is None else list(whole.line),
-            "dp_style": whole.dp_style,
-            "attack": None
-            if attack is None
-            else {
-                "counts": [[seen.output, count] for seen, count in attack.counts],
-                "runs": attack.runs,
-                "pair": [str(attack.pair.left), str(attack.pair.right)],
-                "prior": attack.prior,
-                "leaked": attack.leakage,
-                "linear": attack.claimed,
-                "fewest": attack.fewest,
-            },
-            "note": whole.note,
+        "composition": _composition(found.composition),
+        "growth": [_step(step) for step in found.growth],
+    }
+
+
+def _composition(whole: "Composition", *, names: bool = False) -> dict[str, Any]:
+    attack = whole.attack
+    return {
+        "linear": whole.linear,
+        "fails_below": whole.fails_below,
+        "proven_at": whole.proven_at,
+        "line": None if whole.line is None else list(whole.line),
+        "dp_style": whole.dp_style,
+        "attack": None
+        if attack is None
+        else {
+            "counts": [
+                [*([seen.name] if names else []), seen.output, count]
+                for seen, count in attack.counts
+            ],
+            "runs": attack.runs,
+            "pair": [str(attack.pair.left), str(attack.pair.right)],
+            "prior": attack.prior,
+            "leaked": attack.leakage,
+            "linear": attack.claimed,
+            "fewest": attack.fewest,
         },
-        "growth": [
-            {
-                "runs": step.runs,
-                "epsilon": step.epsilon,
-                "at_least": step.attained,
-                "linear": step.linear,
-                "pair": [str(step.worst.pair.left), str(step.worst.pair.right)],
-                "prior": step.worst.prior,
-                "outputs": list(step.worst.outputs),
-            }
-            for step in found.growth
-        ],
+        "note": whole.note,
+    }
+
+
+def _step(step: "Step") -> dict[str, Any]:
+    return {
+        "runs": step.runs,
+        "epsilon": step.epsilon,
+        "at_least": step.attained,
+        "linear": step.linear,
+        "pair": [str(step.worst.pair.left), str(step.worst.pair.right)],
+        "prior": step.worst.prior,
+        "outputs": list(step.worst.outputs),
     }
 
 
@@ -136,29 +166,44 @@ def _print(verdict: "Verdict") -> None:
     for found in verdict.mechanisms:
         console.print()
         console.print(Text(visible(found.name), style="bold"), soft_wrap=plain)
+        _print_lines(console, check_text.lines(found))
         if plain:
-            shown = [f"  {label:<22}{text}" for label, text in check_text.lines(found)]
-            for line in (*shown, "", *check_text.growth_lines(found)):
+            for line in ("", *check_text.growth_lines(found)):
                 console.print(visible(line), soft_wrap=True)
         else:
-            console.print(*_tables(found), sep="\n")
+            console.print(_growth(found))
+    if together := check_text.together_lines(verdict):
+        console.print()
+        console.print(Text("all mechanisms together", style="bold"), soft_wrap=plain)
+        _print_lines(console, together)
     console.print()
     console.print(check_text.LEGEND, style="dim")
 
 
-def _tables(found: "MechanismVerdict") -> tuple["Table", "Table"]:
-    from rich.box import SIMPLE_HEAD
+def _print_lines(console: "Console", lines: list[tuple[str, str]]) -> None:
+    """Label and text: one line each where the output is piped, a table on a terminal."""
     from rich.table import Table
     from rich.text import Text
 
+    if not console.is_terminal:
+        for label, text in lines:
+            console.print(visible(f"  {label:<22}{text}"), soft_wrap=True)
+        return
+    grid = Table.grid(padding=(0, 2))
+    for label, text in lines:
+        grid.add_row(Text(f"  {label}", style="dim", no_wrap=True), Text(visible(text, keep="\n")))
+    console.print(grid)
+
+
+def _growth(found: "MechanismVerdict") -> "Table":
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
     from takifugu.cli.commands import check_text
 
-    grid = Table.grid(padding=(0, 2))
-    for label, text in check_text.lines(found):
-        grid.add_row(Text(f"  {label}", style="dim", no_wrap=True), Text(visible(text, keep="\n")))
     growth = Table(box=SIMPLE_HEAD)
     for heading in check_text.HEADINGS:
         growth.add_column(heading, justify="right" if heading else "left")
     for row in check_text.growth(found):
         growth.add_row(*map(visible, row))
-    return grid, growth
+    return growth

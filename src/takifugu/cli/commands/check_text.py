@@ -54,11 +54,33 @@ def lines(found: MechanismVerdict) -> list[tuple[str, str]]:
         each = ", ".join(f"{name} {upper(loss)}" for name, loss in found.dp.entries)
         result.append(("DP, one entry", f"ε = {upper(found.dp.entry)} ({each})"))
         result.append(("DP, one record", f"ε = {upper(found.dp.record)}"))
-    result.append(("composes linearly?", _composes(found)))
+    result.append(("composes linearly?", _composes(found.composition, found.once.epsilon)))
     result.append(("attack", _attack(found.composition)))
     result.append(("DP-style certificate", _certificate(found.composition)))
     if found.composition.note:
         result.append(("note", found.composition.note))
+    return result
+
+
+def together_lines(verdict: Verdict) -> list[tuple[str, str]]:
+    """Label and text, line by line, on all mechanisms together; nothing if there is only one."""
+    if verdict.together is None:
+        return []
+    once, whole = verdict.together.once, verdict.together.composition
+    result = [("one run of each", "not computed: too many combinations of outputs")]
+    if once is not None:
+        names = [found.name for found in verdict.mechanisms]
+        outputs = [f"{o!r} of {name!r}" for o, name in zip(once.worst.outputs, names, strict=True)]
+        more = "more than" if once.attained > once.linear else "their own add up to"
+        text = (
+            f"ε = {upper(once.epsilon)}, {more} {upper(once.linear)}: {once.worst.pair} under"
+            f" {once.worst.prior!r} when the outputs are {', '.join(outputs)}"
+        )
+        result = [("one run of each", text)]
+    result.append(("compose linearly?", _composes(whole, None)))
+    result.append(("attack", _attack(whole, names=True)))
+    if whole.note:
+        result.append(("note", whole.note))
     return result
 
 
@@ -104,19 +126,23 @@ def _claim(found: MechanismVerdict) -> str:
     return f"ε = {four_digits(found.claim or 0.0, 'up')} {words[found.kept or 'unclear']}"
 
 
-def _composes(found: MechanismVerdict) -> str:
-    whole = found.composition
+def _composes(whole: Composition, epsilon: float | None) -> str:
+    """Whether losses add up: those of one mechanism (``epsilon``), or of several, their own."""
     always = "for every k, also after post-processing"
+    linear = "the sum of their ε" if epsilon is None else f"k × {upper(epsilon)}"
     match whole.linear:
         case "void":
             return "nothing to compose: one run can reveal the secret"
         case "yes":
-            return f"yes: k runs leak at most k × {upper(whole.proven_at or 0.0)}, {always}"
+            if epsilon is not None:
+                linear = f"k × {upper(whole.proven_at or 0.0)}"
+            return f"yes: k runs leak at most {linear}, {always}"
         case "almost":
-            words = f"almost: a few runs leak more than k × {upper(found.once.epsilon)}"
-            return words + f"; {_bounds(whole)}, {always}"
+            return f"almost: a few runs leak more than {linear}; {_bounds(whole)}, {always}"
         case "no":
             words = "no: repetition leaks more than linearly"
+            if epsilon is None:
+                words = "no: together they leak more than the sum of their ε"
             if whole.fails_below is None:
                 return words
             least = lower(whole.fails_below)
@@ -136,7 +162,7 @@ def _bounds(whole: Composition) -> str:
     return f"k runs leak at most {', and at most '.join(known)}" if known else "no bound was proven"
 
 
-def _attack(whole: Composition) -> str:
+def _attack(whole: Composition, *, names: bool = False) -> str:
     attack = whole.attack
     if attack is None:
         return {
@@ -145,7 +171,9 @@ def _attack(whole: Composition) -> str:
             "no": "not constructed; the certificate shows that one exists",
         }.get(whole.linear, "none was found")
     outputs = ", ".join(
-        repr(seen.output) + ("" if count == 1 else " twice" if count == 2 else f" {count} times")
+        repr(seen.output)
+        + (f" of {seen.name!r}" if names else "")
+        + ("" if count == 1 else " twice" if count == 2 else f" {count} times")
         for seen, count in attack.counts
     )
     fewest = ", no fewer suffice" if attack.fewest else ""

@@ -8,7 +8,7 @@ import numpy as np
 from takifugu._rounding import gamma
 from takifugu.errors import UnsoundRequest
 from takifugu.finite.mechanism import FiniteMechanism
-from takifugu.finite.nfc.condition import FINE, without_dust
+from takifugu.finite.nfc.condition import FINE, claims_by_output, without_dust
 from takifugu.finite.nfc.kernel_proof import KernelProof, prove_for_prior
 from takifugu.finite.nfc.outputs_and_requirements import OutputTable, output_table, supports
 from takifugu.finite.world import World
@@ -19,6 +19,8 @@ from takifugu.priors.secrets import SecretPair
 @dataclass(frozen=True, eq=False)
 class BestCoupling:
     """The coupling kernel with the least ε, for one ordered pair and one prior.
+
+    With claims, ε is what a run loses beyond the claim of its mechanism, throughout.
 
     Attributes:
         proof: What the kernel found proves; None if no coupling kernel has a finite ε.
@@ -36,28 +38,34 @@ class BestCoupling:
         return np.inf if self.proof is None else self.proof.loss(1)
 
 
-def best_couplings(world: World, mechanisms: Sequence[FiniteMechanism]) -> tuple[BestCoupling, ...]:
+def best_couplings(
+    world: World, mechanisms: Sequence[FiniteMechanism], claims: Sequence[float] | None = None
+) -> tuple[BestCoupling, ...]:
     """The coupling kernel with the least ε for each ordered pair and prior.
 
     With ε the largest ``upper``, any k runs of the mechanisms, post-processed or not, leak at
     most kε: linear composition is proven at this ε, and fails below the ε of the necessary
-    condition.
+    condition. With ``claims``, one for each mechanism, they leak at most their claims and kε more.
     """
     outputs = output_table(world, mechanisms)
+    by_output = claims_by_output(outputs, mechanisms, claims or [0.0] * len(mechanisms))
     return tuple(
-        _best(world, outputs, pair, t)
+        _best(world, outputs, pair, t, by_output)
         for pair in world.pairs
         for t in range(len(world.listed_priors))
         if supports(world, pair, t)[0].size
     )
 
 
-def _best(world: World, outputs: OutputTable, pair: SecretPair, prior: int) -> BestCoupling:
+def _best(
+    world: World, outputs: OutputTable, pair: SecretPair, prior: int, claims: Floats
+) -> BestCoupling:
     left, right = supports(world, pair, prior)
     p = world.conditional(prior, pair.left)[left]
     q = world.conditional(prior, pair.right)[right]
     name = world.listed_priors[prior].name
-    ratio, owner = _ratios(outputs, left, right)  # [constraint, right], [constraint]: row of left
+    # [constraint, right], and [constraint]: which row of left it belongs to
+    ratio, owner = _ratios(outputs, left, right, claims)
     allowed = np.ones((len(left), len(right)), dtype=bool)
     np.logical_and.at(allowed, owner, np.isfinite(ratio))
     solution = _solve(ratio, owner, p, q, allowed)
@@ -66,16 +74,19 @@ def _best(world: World, outputs: OutputTable, pair: SecretPair, prior: int) -> B
         return BestCoupling(pair, name, None, np.inf)
     full = np.zeros((len(world.universe), len(world.universe)))
     full[np.ix_(left, right)] = solution[0]
-    proof = prove_for_prior(world, outputs, pair, prior, full)
+    proof = prove_for_prior(world, outputs, pair, prior, full, claims)
     return BestCoupling(pair, name, proof, _lower(solution, ratio, owner, p, q, allowed))
 
 
-def _ratios(outputs: OutputTable, left: Integers, right: Integers) -> tuple[Floats, Integers]:
-    """Every constraint log P(ω|D) − log P(ω|D_ℓ), by ℓ, and which D it belongs to."""
+def _ratios(
+    outputs: OutputTable, left: Integers, right: Integers, claims: Floats
+) -> tuple[Floats, Integers]:
+    """Every constraint log P(ω|D) − log P(ω|D_ℓ) − claim, by ℓ, and which D it belongs to."""
     rows, owner = [], []
     for i, dataset in enumerate(left):
         kept = np.flatnonzero(outputs.probability[:, dataset] > 0)
-        rows.append(outputs.log[kept, dataset, None] - outputs.log[np.ix_(kept, right)])
+        own = outputs.log[kept, dataset] - claims[kept]
+        rows.append(own[:, None] - outputs.log[np.ix_(kept, right)])
         owner += [i] * len(kept)
     return np.concatenate(rows), np.array(owner, dtype=np.int64)
 

@@ -131,13 +131,21 @@ def prove_with_certificates(world: World, condition: Condition) -> tuple[KernelP
 
 
 def prove_for_prior(
-    world: World, outputs: OutputTable, pair: SecretPair, prior: int, kernel: Floats
+    world: World,
+    outputs: OutputTable,
+    pair: SecretPair,
+    prior: int,
+    kernel: Floats,
+    claims: Floats | None = None,
 ) -> KernelProof:
-    """What ``kernel``, whose rows sum to 1, proves for one pair under one prior."""
+    """What ``kernel``, whose rows sum to 1, proves for one pair under one prior.
+
+    With ``claims[output]``, ``per_run`` is what a run adds beyond the claim of its mechanism.
+    """
     left, _ = supports(world, pair, prior)
     p, q = world.conditional(prior, pair.left), world.conditional(prior, pair.right)
-    claims = np.zeros(len(outputs.labels))
-    per_run = max(proven_by_beta(outputs, int(d), kernel[d], claims) for d in left)
+    claimed = np.zeros(len(outputs.labels)) if claims is None else claims
+    per_run = max(proven_by_beta(outputs, int(d), kernel[d], claimed) for d in left)
     arrived = p @ kernel
     error = gamma(2 * len(p) + 8)
     by_mass = float(log_ratio_up(arrived, q, error=error).max())

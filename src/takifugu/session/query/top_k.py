@@ -2,11 +2,11 @@
 
 Two kinds of mechanism rank labels. Noise on all counts, which are then sorted, pays for the counts
 as well: they are kept with the answer, and each place comes with its count, an interval and the
-probability that it is right (`takifugu.mechanisms.placings`). A selection (permute-and-flip, the
-exponential mechanism) names labels and nothing else; how sure a place is then depends on leads that
-nobody has seen, and only a public ``reference`` or a ``gap`` says how likely it is to be right. So
-a selection, which resolves leads that are 10 to 40 % smaller if k = 1 and is worse for larger k, is
-used only where one of these is given.
+probability that it is right, under a flat prior on counts (`takifugu.mechanisms.placings`). A
+selection (permute-and-flip, the exponential mechanism) names labels and nothing else; how sure a
+place is then depends on leads that nobody has seen, and only a public ``reference`` or a ``gap``
+says how likely it is to be right. So a selection, which resolves leads that are 10 to 40 % smaller
+if k = 1 and is worse for larger k, is used only where one of these is given.
 
 The labels in ``leave_out`` are no candidates. A replaced row still takes one count down and another
 up at most, so that the sensitivity is that of a histogram.
@@ -46,16 +46,18 @@ from takifugu.session.query.query import (
 )
 from takifugu.session.query_options import QueryOptions
 
-# A selection is one call of OpenDP for each group, about .1 ms; noise is one call for them all.
+# A selection is one call for each group, about 10 µs a label; noise is one call for them all.
 MOST_SELECTIONS = 200_000
 POSTERIOR = (
-    "the probability of a place is that its label has the count that belongs there, given the noisy"
-    " counts, if every count from 0 to the rows of its group was as likely as any other before; the"
-    " intervals of a group all hold together with probability 0.95, whichever labels are named"
+    "the probability of a place, that its label has the count that belongs there, is no guarantee:"
+    " it assumes that before the release every count from 0 to the rows of its group was as likely"
+    " as any other, each by itself; where it was not, as in small groups, the place may be right"
+    " far less often than it says; the intervals assume nothing: those of a group all hold together"
+    " with probability 0.95, whatever the counts are and whichever labels are named"
 )
 PREDICTED = (
-    "the probability of a place is what was predicted for the reference or the gap: no counts were"
-    " released"
+    "the probability of a place is what was predicted for the reference or the gap, and is right"
+    " only if the counts are like these: no counts were released"
 )
 UNKNOWN = (
     "no counts were released, so that how sure a place is depends on leads that are not known; give"
