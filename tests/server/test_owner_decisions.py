@@ -374,6 +374,17 @@ def test_a_report_has_the_head_and_the_same_bytes(project: Project) -> None:
     assert pdf["policy"] is None
 
 
+def test_a_pdf_is_signed_as_it_was_downloaded_though_fonts_are_subset_otherwise_by_then(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fonts = pytest.importorskip("weasyprint.pdf.fonts", exc_type=ImportError)
+    downloaded = report_file(project, "report.pdf", ())
+    monkeypatch.setattr(fonts, "harfbuzz_subset", None)
+    assert report_file(project, "report.pdf", ()) == downloaded
+    release(project)
+    assert report_file(project, "report.pdf", ())["sha256"] != downloaded["sha256"]
+
+
 def test_a_report_on_an_unknown_dataset_is_refused(project: Project) -> None:
     with raises(InvalidProject, field="dataset", reason="unknown"):
         report_file(project, "report.html", ["visits"])

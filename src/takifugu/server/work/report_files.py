@@ -4,14 +4,20 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from takifugu._atomic import write_whole
+from takifugu.errors import InvalidFile
+from takifugu.keys import state_folder
 from takifugu.project import Project
+from takifugu.reports.html_page import Page
 from takifugu.reports.report_signature import SUFFIX
 
 KINDS = {"report.html": "text/html; charset=utf-8", "report.pdf": "application/pdf"}
 SIGNATURE = "text/plain; charset=utf-8"
+MAX_KEPT_PDFS = 32
 _STYLE = re.compile(r"<style[^>]*>(.*?)</style>", re.DOTALL)
 Progress = Callable[[str], None]
 
@@ -50,11 +56,9 @@ def report_file(
     report = project_report(project, tuple(datasets), progress=progress)
     page = report_page(report)
     if file == "report.pdf":
-        from takifugu.reports.pdf_file import pdf_of
-
         if progress is not None:
             progress("making the PDF")
-        content = pdf_of(page)
+        content = _kept_pdf(page)
     else:
         content = page.html().encode()
     facts = {
@@ -70,6 +74,31 @@ def report_file(
         return {"content": signed, "type": SIGNATURE, "policy": None} | facts
     policy = page_policy(content) if file == "report.html" else None
     return {"content": content, "type": KINDS[file], "policy": policy} | facts
+
+
+def _kept_pdf(page: Page) -> bytes:
+    """The PDF of a page, made once, so that what was downloaded is what is signed.
+
+    Fonts or WeasyPrint may be renewed in between, and would give other bytes. A page states the
+    head of the ledger, so that another head has another PDF. Where nothing can be kept, the PDF is
+    made again.
+    """
+    from takifugu.reports.pdf_file import pdf_of
+
+    text = page.html(paper=True) + "".join(page.marks.values())
+    path = state_folder() / "reports" / f"{hashlib.sha256(text.encode()).hexdigest()}.pdf"
+    with suppress(OSError):
+        return path.read_bytes()
+    content = pdf_of(page)
+    with suppress(OSError, InvalidFile):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(path, content, private=True, refuse_existing=True)
+        newest_last = sorted(path.parent.glob("*.pdf"), key=lambda kept: kept.stat().st_mtime)
+        for old in newest_last[:-MAX_KEPT_PDFS]:
+            old.unlink(missing_ok=True)
+    with suppress(OSError):  # of two that made it at once, the first was kept
+        return path.read_bytes()
+    return content
 
 
 def page_policy(content: bytes) -> str:
