@@ -12,6 +12,7 @@ from takifugu.project.policy import InvalidProject
 from takifugu.reports.glossary import GLOSSARY
 from takifugu.reports.pdf_file import PdfUnavailable
 from tests.cli.running import Call
+from tests.pdf_needs import weasyprint_or_skip
 from tests.project.studies import three_places
 from tests.reports.reading import Outline
 
@@ -73,7 +74,7 @@ def test_an_unknown_dataset_is_named(study: Path, do: Call) -> None:
 
 
 def test_a_pdf(study: Path, do: Call) -> None:
-    pytest.importorskip("weasyprint")
+    weasyprint_or_skip()
     assert do("report --out report.pdf").status == 0
     assert (study / "report.pdf").read_bytes().startswith(b"%PDF-")
 

@@ -28,6 +28,7 @@ from takifugu.session.entries import Entries
 from takifugu.session.held_out import releasable_rows
 from takifugu.session.odds import odds_words
 from takifugu.visible import four_digits
+from tests.pdf_needs import weasyprint_or_skip
 from tests.project.reported import PLACES, WARD, many
 from tests.reports.reading import Outline
 
@@ -247,7 +248,7 @@ def test_the_same_project_gives_the_same_bytes(project: Project, html: str) -> N
 
 
 def test_the_same_project_gives_the_same_pdf(project: Project) -> None:
-    pytest.importorskip("weasyprint")
+    weasyprint_or_skip()
     page = report_page(project_report(project, ["meters"]))
     first = pdf_of(page)
     assert first.startswith(b"%PDF-") and pdf_of(page) == first

@@ -28,6 +28,7 @@ from takifugu.reports.html_page import (
 )
 from takifugu.reports.influence_figures import curves_figure
 from takifugu.visible import visible
+from tests.pdf_needs import weasyprint_or_skip
 from tests.raising import raises
 from tests.reports.reading import Reader
 
@@ -122,7 +123,7 @@ def test_words_of_a_table_are_broken_on_paper_only_where_they_must_be(
 
 
 def test_on_paper_a_figure_fits_the_page_and_headings_stay_with_what_follows() -> None:
-    weasyprint = pytest.importorskip("weasyprint")
+    weasyprint = weasyprint_or_skip()
     figure = Figure(figsize=(10, 40))
     figure.subplots()
     line = Paragraphs("A line.")

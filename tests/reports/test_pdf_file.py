@@ -6,6 +6,7 @@ import pytest
 
 from takifugu.reports.html_page import Page
 from takifugu.reports.pdf_file import pdf_of
+from tests.pdf_needs import weasyprint_or_skip
 
 
 @pytest.mark.parametrize("has_subset_library", [True, False])
@@ -13,7 +14,7 @@ def test_no_clock_is_read_with_and_without_the_library_that_subsets_fonts(
     has_subset_library: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without it WeasyPrint subsets fonts by fontTools, which stamps the time into them."""
-    fonts = pytest.importorskip("weasyprint.pdf.fonts", exc_type=ImportError)
+    fonts = weasyprint_or_skip().pdf.fonts
     if not has_subset_library:
         monkeypatch.setattr(fonts, "harfbuzz_subset", None)
     page = Page("A report", "Its first paragraph.", [])

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from takifugu.errors import InvalidFile
 from takifugu.reports.html_page import Page, Paragraphs, Section
+from takifugu.reports.pdf_file import pdf_of
 from takifugu.reports.report_marks import LEDGER_MARK, ReportedHead, ledger_mark, reported_head
 from takifugu.reports.report_signature import (
     SignatureRefused,
@@ -28,6 +29,7 @@ from takifugu.reports.report_signature import (
     sign_report,
     verify_report,
 )
+from tests.pdf_needs import weasyprint_or_skip
 from tests.raising import raises
 
 ORIGIN, LAST = "ab" * 32, "cd" * 32
@@ -50,13 +52,8 @@ def test_a_report_says_which_event_it_is_as_of() -> None:
 
 
 def test_a_pdf_says_it_too() -> None:
-    pytest.importorskip("weasyprint")
-    from takifugu.reports.pdf_file import PdfUnavailable, pdf_of
-
-    try:
-        made = pdf_of(page())
-    except PdfUnavailable as error:
-        pytest.skip(str(error))
+    weasyprint_or_skip()
+    made = pdf_of(page())
     assert reported_head(made) == HEAD and made == pdf_of(page())
     statement = verify_report(made, sign_report(made, KEY, signer="Ana", at=AT), KEY.public_key())
     assert statement.head == HEAD

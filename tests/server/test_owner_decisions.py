@@ -25,6 +25,7 @@ from takifugu.server.work import owner_decisions as owner
 from takifugu.server.work.prior_fits import fit_options, fit_prior_of
 from takifugu.server.work.project_paths import inside
 from takifugu.server.work.report_files import page_policy, report_file
+from tests.pdf_needs import weasyprint_or_skip
 from tests.raising import raises
 from tests.server.projects import CHAIN, DECLARATION, small_project
 
@@ -369,6 +370,10 @@ def test_a_report_has_the_head_and_the_same_bytes(project: Project) -> None:
     assert first["head"] == {"seq": head.seq, "hash": head.hash}
     assert head.hash in first["content"].decode()
     assert first["sound"]
+
+
+def test_a_report_as_a_pdf(project: Project) -> None:
+    weasyprint_or_skip()
     pdf = report_file(project, "report.pdf", ["stays"])
     assert pdf["content"].startswith(b"%PDF")
     assert pdf["policy"] is None
@@ -377,7 +382,7 @@ def test_a_report_has_the_head_and_the_same_bytes(project: Project) -> None:
 def test_a_pdf_is_signed_as_it_was_downloaded_though_fonts_are_subset_otherwise_by_then(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fonts = pytest.importorskip("weasyprint.pdf.fonts", exc_type=ImportError)
+    fonts = weasyprint_or_skip().pdf.fonts
     downloaded = report_file(project, "report.pdf", ())
     monkeypatch.setattr(fonts, "harfbuzz_subset", None)
     assert report_file(project, "report.pdf", ()) == downloaded

@@ -22,6 +22,7 @@ from takifugu.ledger.events.event_chain import ROOT, link
 from takifugu.reports.report_marks import ledger_mark
 from takifugu.reports.report_signature import SignatureRefused, make_key, public_file, sign_report
 from tests.cli.running import call
+from tests.pdf_needs import weasyprint_or_skip
 from tests.server.browser.browsing import PATIENCE, Seat, make_tokens, seated
 from tests.server.browser.test_access_to_pages import barriers
 from tests.server.projects import small_project
@@ -313,7 +314,7 @@ def test_an_auditor_verifies_what_was_downloaded(
     browser: "Browser", server: RunningServer, tokens: dict[str, str], kind: str, tmp_path: Path
 ) -> None:
     if kind == "PDF":
-        pytest.importorskip("weasyprint")
+        weasyprint_or_skip()
     key = public_file(server.project.parents[1] / "server.key")
     with seated(browser, server, tokens["auditor"]) as aude:
         report = download(aude, "/reports", kind, tmp_path)
