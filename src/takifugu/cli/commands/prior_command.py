@@ -19,6 +19,7 @@ from takifugu.cli.shared_options import (
     Spinner,
     StrictTyper,
     echo,
+    listed,
     print_json,
     the_project,
     without_project,
@@ -135,7 +136,7 @@ def new(
     document["start"] = start if start in STARTS else _numbers(start, "--start")
     document["known"] = known
     if states is not None:
-        document["states"] = [state.strip() for state in states.split(",")]
+        document["states"] = listed(states, "--states")
     made = from_document(document)
     with recorded(out):
         write_prior(made, out)
