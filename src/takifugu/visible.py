@@ -30,6 +30,13 @@ DIGITS = {
         ("down", ROUND_FLOOR),
     )
 }
+LIKE_LATIN = frozenset(  # letters of Cyrillic and of Greek that look like Latin ones
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u04bb\u0501\u051b\u051d"
+    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425\u0406\u0408"
+    "\u0405"
+    "\u03bf\u03bd\u03c1\u03c5\u03c7\u03b9\u03f2\u03f3\u0391\u0392\u0395\u0396\u0397\u0399"
+    "\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7"
+)
 FLOAT = Context(prec=12)
 Rounded = Literal["nearest", "up", "down"]
 FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
@@ -49,6 +56,41 @@ def visible(text: str, *, keep: str = "") -> str:
     return "".join(
         letter if letter in keep or not _hidden(letter) else _escape(letter) for letter in text
     )
+
+
+def is_unmistakable(name: str) -> bool:
+    r"""Whether no other name of this kind looks the same: beside ASCII, letters of one script.
+
+    Refused are other ways to write a character (NFKC), marks that stand alone, signs that are no
+    letters, rare forms of Latin letters, and names that are Latin to the eye alone.
+
+    >>> [is_unmistakable(name) for name in ("olga", "Łukasz Nuñez-2", "Ольга", "山田はな")]
+    [True, True, True, True]
+    >>> [is_unmistakable(name) for name in ("\u043elga", "\u0430\u0441\u0435", "ol\u0261a")]
+    [False, False, False]
+    """
+    if unicodedata.normalize("NFKC", name) != name:
+        return False
+    others = [letter for letter in name if not letter.isascii()]
+    letters = [letter for letter in name if letter.isalpha()]
+    scripts = {_script(letter) for letter in (*others, *letters)}
+    if len(scripts) > 1 or None in scripts:
+        return False
+    return not others or not all(letter in LIKE_LATIN for letter in letters)
+
+
+def _script(letter: str) -> str | None:
+    """The script of a letter, or of a mark that belongs to one; None if it has none."""
+    if unicodedata.category(letter)[0] not in "LM":
+        return None
+    name = unicodedata.name(letter, "?")
+    script = name.partition(" ")[0]
+    if script == "LATIN":
+        usual = letter <= "\u017f" or unicodedata.normalize("NFKD", letter)[0].isascii()
+        return script if usual else None
+    if script in ("COMBINING", "MODIFIER", "?") or "FILLER" in name:
+        return None
+    return "JAPANESE" if script in ("CJK", "HIRAGANA", "KATAKANA") else script
 
 
 def _hidden(letter: str) -> bool:

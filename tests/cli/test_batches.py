@@ -242,6 +242,33 @@ def test_overlapping_periods_end_with_the_budget(study: Path, do: Call) -> None:
     assert limited.status == 3 and charges(study) == before
 
 
+def test_a_period_of_noise_or_without_rows_does_not_stop_the_others(study: Path, do: Call) -> None:
+    head, *lines = rows(29).splitlines()
+    noisy = [f"2024-03-{day:02}T" for day in range(4, 11)]
+    empty = [f"2024-03-{day:02}T" for day in range(11, 18)]
+    few = [line for line in lines if line.startswith("p0,") and noisy[0] in line]
+    full = [line for line in lines if not any(day in line for day in (*noisy, *empty))]
+    (study / "visits.csv").write_text("\n".join([head, *full, *few]) + "\n")
+    scheduled(study, SCHEDULE.replace('"1/2"', '"2"').replace("accept_noise = true\n", ""))
+    for limit, status in (("--limit 1", 0), ("--limit 1", 3), ("", 3)):
+        done = do(f"schedule run --json {limit}")
+        assert done.status == status
+    found = json.loads(done.out)
+    assert [(one["start"], one["reason"]) for one in found["left_out"]] == [
+        ("2024-03-04", "mostly-noise"),
+        ("2024-03-11", "no-rows"),
+    ]
+    assert "accept_noise = true" in done.err and "--yes" not in done.err
+    (shown,) = do("schedule show --json").json()["schedules"]
+    states = [one["state"] for one in shown["periods"]]
+    assert states == ["released", "due", "due", "released", "waiting"]
+    file = study / "takifugu.toml"
+    file.write_text(file.read_text() + "accept_noise = true\n")  # as was advised
+    assert [one["start"] for one in json.loads(do("schedule run --json").out)["released"]] == [
+        "2024-03-04"
+    ]
+
+
 def test_rows_may_be_late(study: Path, do: Call) -> None:
     scheduled(study, SCHEDULE + 'delay = "2 days"\nuntil = 2024-03-11\n')
     (shown,) = do("schedule show --json").json()["schedules"]

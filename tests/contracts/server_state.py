@@ -142,7 +142,7 @@ def test_one_name_has_one_role_among_live_tokens(state: ServerState, clock: Cloc
     assert state.token_of(first.secret) is None
 
 
-@pytest.mark.parametrize("spelling", ["Ana", "ANA", "ａｎａ", "a na"])
+@pytest.mark.parametrize("spelling", ["Ana", "ANA", "a na"])
 def test_a_second_spelling_of_a_live_name_is_refused(state: ServerState, spelling: str) -> None:
     state.create_token("ana", "analyst", None, "root")
     with raises(InvalidToken, field="name", reason="spelling"):

@@ -28,7 +28,7 @@ from takifugu.mechanisms import (
 )
 from takifugu.mechanisms.candidates import allowed_loss
 from takifugu.mechanisms.mechanism_plan import name
-from takifugu.mechanisms.planner import noise_of
+from takifugu.mechanisms.planner import MAX_TERMS, noise_of
 from takifugu.mechanisms.prediction import (
     Shape,
     predicted,
@@ -241,6 +241,27 @@ def test_leads_that_are_told_apart_are_and_smaller_ones_are_not(shape: Shape) ->
     assert predicted(staircase(30, 2) * step * 0.998, 2, shape, 1.0).places.min() < 0.95
     assert resolution(1, 1, shape) == 0.0  # there is nothing to be told apart
     assert 0 < resolution(2, 1, shape) < step
+
+
+@pytest.mark.parametrize(("labels", "k"), [(40, 40), (256, 128), (256, 256)])
+def test_a_ranking_of_all_or_half_of_many_labels_is_planned_without_a_reference(
+    labels: int, k: int
+) -> None:
+    plan = plan_top_k(labels, k, loss=Pure(1))  # sums over the sets of 20 of 40 would never end
+    gaps = [choice.error.gap for choice in plan.alternatives]
+    assert 0 < plan.error.gap <= min(gaps)
+
+
+def test_predictions_that_take_too_long_are_refused_with_their_size_before_they_begin() -> None:
+    alike = np.tile([7, 1, 0], (100_000, 1))
+    assert plan_top_k(3, 3, 100_000, reference=alike, confidence=0.9).error.right
+    groups = np.arange(3 * 100_000).reshape(100_000, 3)
+    for target in ({"loss": Pure(1)}, {"confidence": 0.9}):
+        with raises(TooLarge, field="reference", reason="terms") as refused:
+            plan_top_k(3, 3, 100_000, reference=groups, **target)  # type: ignore[arg-type]
+        assert refused.value.size > refused.value.limit == MAX_TERMS
+    with raises(TooLarge, field="reference", reason="terms"):
+        plan_top_k(1000, 900, gap=10.0, loss=Pure(1))
 
 
 def test_large_rounds_of_permute_and_flip_are_resolved_by_their_bound() -> None:

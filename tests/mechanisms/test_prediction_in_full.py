@@ -1,7 +1,7 @@
 """The parts of a prediction, each from its definition."""
 
 from collections.abc import Callable
-from math import comb, exp, log
+from math import exp, log
 from typing import get_args
 
 import mpmath
@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from takifugu.mechanisms import prediction
-from takifugu.mechanisms.prediction import Right, Shape, predicted, resolution, staircase
+from takifugu.mechanisms.prediction import (
+    Right,
+    Shape,
+    different_groups,
+    predicted,
+    resolution,
+    staircase,
+)
 from tests.oracles import noise as oracle
 
 TAILS: dict[Shape, Callable[[float], float]] = {
@@ -34,28 +41,6 @@ def test_nodes_are_quantiles_and_weights_add_up(shape: Shape) -> None:
     assert weights == pytest.approx(halves / 2)
     upto = [1 - TAILS[shape](float(one)) for one in z]
     assert upto == pytest.approx((x + 1) / 2, rel=1e-9)
-
-
-def test_coins_that_fall_are_binomial() -> None:
-    p = np.array([-1e-16, 0.0, 0.3, 0.9, 1.0, 1.0 + 2e-16])
-    inside = np.clip(p, 0, 1)
-    for size in (1, 2, 3, 7):
-        for k in (1, 2, 5):
-            found = prediction._binomial(size, k, p)
-            assert found.shape == (k, len(p))
-            for i in range(k):
-                law = comb(size, i) * inside**i * (1 - inside) ** max(size - i, 0)
-                assert found[i] == pytest.approx(law, rel=1e-9, abs=1e-14)
-
-
-def test_numbers_below_k_are_added_and_more_is_dropped() -> None:
-    ahead = np.array([[0.5, 0.1], [0.3, 0.2], [0.2, 0.3]])
-    coins = np.array([[0.6, 0.7], [0.4, 0.2], [0.0, 0.1]])
-    expected = np.zeros((3, 2))
-    for i in range(3):
-        for j in range(3 - i):
-            expected[i + j] += ahead[i] * coins[j]
-    assert prediction._added(ahead, coins) == pytest.approx(expected)
 
 
 def test_a_staircase_has_k_leaders() -> None:
@@ -111,16 +96,6 @@ def test_noise_then_sorting_is_right_as_often_as_the_integral_says(shape: Shape)
     )
 
 
-def test_how_much_is_summed_over_for_permute_and_flip(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prediction, "MOST_SETS", 10)
-    monkeypatch.setattr(prediction, "MOST_FLIPS", 10)
-    assert not prediction._many(5, 3)  # 10 sets of two
-    assert not prediction._many(10, 2)
-    assert prediction._many(6, 3)  # 15 sets
-    assert prediction._many(11, 1)
-    assert not prediction._many(10, 1)
-
-
 def test_many_candidates_are_predicted_by_the_exponential_mechanism(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -162,3 +137,27 @@ def test_the_resolution_of_more_is_the_least_step_that_is_enough() -> None:
 
 def test_the_mean_is_over_the_places() -> None:
     assert Right(np.array([0.5, 1.0]), 0.3).mean == 0.75
+
+
+@pytest.mark.parametrize("shape", get_args(Shape))
+def test_groups_are_right_as_often_as_each_is_on_average(shape: Shape) -> None:
+    groups = np.array([[9.0, 4, 4, 0], [3, 3, 3, 3], [0, 8, 1, 2], [4, 0, 9, 4], [9, 7, 7, 1]])
+    for k in range(1, 5):
+        found = predicted(groups, k, shape, 2.5)
+        each = [predicted(row, k, shape, 2.5) for row in groups]
+        assert found.places == pytest.approx(np.mean([one.places for one in each], axis=0))
+        assert found.hits == pytest.approx(np.mean([one.hits for one in each]))
+        different, weights = different_groups(groups)
+        assert len(different) == 4  # the first and the fourth have the same scores
+        weighed = predicted(different, k, shape, 2.5, weights)
+        assert weighed.places == pytest.approx(found.places)
+        assert weighed.hits == pytest.approx(found.hits)
+
+
+@pytest.mark.parametrize("shape", TAILS)
+@pytest.mark.parametrize("tail", [0, 30])
+def test_few_leaders_of_a_staircase_stand_for_many(shape: Shape, tail: int) -> None:
+    step = resolution(30 + tail, 30, shape)
+    steps = staircase(30 + tail, 30)
+    assert predicted(steps * step, 30, shape, 1.0).places.min() >= 0.95 - 1e-9
+    assert predicted(steps * step * 0.998, 30, shape, 1.0).places.min() < 0.95

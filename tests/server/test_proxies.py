@@ -35,6 +35,16 @@ def settled(client: str | None, headers: Pairs, proxies: tuple[str, ...]) -> dic
     return seen
 
 
+def test_connections_are_counted_by_address_unless_a_proxy_makes_them() -> None:
+    settings = ServerSettings(address_connections=2, proxies=("10.0.0.5",))
+    limits = ConnectionLimits.of(settings)
+    assert limits.has_place("192.0.2.1", ["192.0.2.1", "192.0.2.2", "192.0.2.3"])
+    assert not limits.has_place("192.0.2.1", ["192.0.2.1", "192.0.2.2", "192.0.2.1"])
+    assert not limits.has_place("2001:db8::1", ["2001:db8::2", "2001:db8::3"])  # one household
+    assert limits.has_place("2001:db8:1::1", ["2001:db8::2", "2001:db8::3"])
+    assert limits.has_place("10.0.0.5", ["10.0.0.5"] * 100)
+
+
 SPOOFED: Pairs = [
     (b"x-forwarded-for", b"198.51.100.7"),
     (b"x-forwarded-proto", b"https"),

@@ -191,6 +191,21 @@ def test_connections_beyond_the_limit_are_refused_until_others_end(study: Path) 
         assert _in_the_end(lambda: server.get("/healthz").status == 200)
 
 
+def test_one_address_does_not_get_all_connections(study: Path) -> None:
+    with running_server(study, address_connections=20, request_time=600) as server:
+        where = server.host, server.port
+        opened = [socket.create_connection(where, timeout=PATIENCE) for _ in range(35)]
+        try:
+            refused = _spoken_to(opened, 15)
+            assert len(refused) == 15
+            answer = read_all(refused[0])
+            assert (status_of(answer), kind_of(answer)) == (503, "too-many-connections")
+        finally:
+            for one in opened:
+                one.close()
+        assert _in_the_end(lambda: server.get("/healthz").status == 200)
+
+
 def _spoken_to(opened: list[socket.socket], least: int) -> list[socket.socket]:
     """The connections on which the server said something, once it did on so many."""
     for _ in range(10 * PATIENCE):

@@ -85,6 +85,14 @@ def test_json_gives_the_same_options_back(kind: Kind, **given: Any) -> None:
     assert replace(again, epsilon=1, delta=None) == replace(options, epsilon=1, delta=None)
 
 
+@pytest.mark.parametrize("epsilon", ["1e-320", 1e-320, 5e-324, "1e-16", "1e20", 1e300, "1e400"])
+def test_an_epsilon_that_no_mechanism_or_no_ledger_can_hold_is_refused(epsilon: Any) -> None:
+    with raises(InvalidQuery, field="epsilon"):
+        QueryOptions("histogram", epsilon=epsilon)
+    for fine in (Fraction(1, 2**50), "1e-15", 2**64):
+        assert QueryOptions("histogram", epsilon=fine).epsilon == fine
+
+
 def test_times_and_counts_are_written_as_json() -> None:
     options = QueryOptions(
         "top_k",

@@ -57,6 +57,11 @@ def test_a_smooth_loss_takes_a_handful_of_evaluations(number: int, target: float
     assert loss.asked[0] == target / 4
 
 
+@pytest.mark.parametrize("target", [0.0, 5e-324, 1e-320, 1e-305])
+def test_a_target_that_floats_hardly_hold_allows_nothing(target: float) -> None:
+    assert largest_within(lambda epsilon: 3 * epsilon, target) == 0.0
+
+
 @pytest.mark.parametrize("number", range(len(SMOOTH)))
 def test_a_good_beginning_and_an_estimate_save_evaluations(number: int) -> None:
     shape = SMOOTH[number]

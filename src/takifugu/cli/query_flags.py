@@ -60,7 +60,11 @@ FLAGS: dict[str, Any] = {
         ),
     ],
     "values": Annotated[
-        str | None, typer.Option(help="The labels of a count or of counts, as 'a,b'.")
+        str | None,
+        typer.Option(
+            help="The labels of a count or of counts, as 'a,b'; one that holds a comma in quotes:"
+            """ 'a,"b, c"'."""
+        ),
     ],
     "k": Annotated[int | None, typer.Option("--k", help="The number of labels of a top_k.")],
     "level": Annotated[str | None, typer.Option(help="Which quantile: 0.5 for the median.")],

@@ -5,6 +5,7 @@ zone --by floor`` would be charged for another query than the one that was meant
 and group of ``takifugu`` is made by `StrictTyper`, which refuses it unless the option takes a list.
 """
 
+import csv
 import json
 import sys
 import warnings
@@ -137,8 +138,14 @@ def plain(value: Any) -> Any:
     return value
 
 
-def listed(text: str) -> list[str]:
-    """Names separated by commas; or, where a name holds a comma, a JSON list."""
+def listed(text: str, option: str = "names") -> list[str]:
+    """Names separated by commas, as in a line of CSV: one that holds a comma stands in quotes.
+
+    A JSON list is read too.
+
+    >>> listed('home, "clinic, ward"'), listed('["clinic, ward", 7]')
+    (['home', 'clinic, ward'], ['clinic, ward', 7])
+    """
     if text.lstrip().startswith("["):
         try:
             names = parse_json(text, field="names")
@@ -146,9 +153,18 @@ def listed(text: str) -> list[str]:
             names = None
         if isinstance(names, list) and names and all(isinstance(n, str | int) for n in names):
             return names
-    words = [word.strip() for word in text.split(",")]
-    if not all(words):
-        raise InvalidOption("names", given=f"are {text!r}", needed="look like 'north,south'")
+    try:
+        (row,) = csv.reader([text], skipinitialspace=True, strict=True)
+    except (csv.Error, ValueError):  # quotes that do not end, several lines, or none
+        row = []
+    words = [word.strip() for word in row]
+    if not words or not all(words):
+        raise InvalidOption(
+            option,
+            given=f"is {text!r:.80}",
+            needed="look like 'north,south'; a name that holds a comma stands in double quotes, as"
+            """ 'north,"south, west"'""",
+        )
     return words
 
 
@@ -158,7 +174,7 @@ def read_secrets(pairs: str | None, entries: str | None, within: str | None = No
 
     chosen = None
     if entries is not None:
-        words = [word.strip() for word in entries.split(",")]
+        words = map(str, listed(entries, "--entries"))
         chosen = tuple(int(word) if word.isdecimal() else word for word in words)
     return Secrets(entries=chosen, pairs=None if pairs is None else _pairs(pairs), within=within)
 
@@ -166,7 +182,7 @@ def read_secrets(pairs: str | None, entries: str | None, within: str | None = No
 def _pairs(text: str) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
     if text.endswith(".json"):
         return _pairs_from_file(Path(text))
-    sides = [pair.split("/") for pair in text.split(",")]
+    sides = [str(pair).split("/") for pair in listed(text, "--pairs")]
     if not all(len(side) == 2 and all(part.strip() for part in side) for side in sides):
         raise InvalidOption(
             "--pairs",

@@ -20,6 +20,7 @@ from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.declarations.label_lists import FittedLabels
 from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery
 from takifugu.engines.label_lookup import OUTSIDE, Lookup, lookup, refuse_misfits
+from takifugu.engines.public_results import PublicResults
 from takifugu.engines.relations import Relation
 from takifugu.engines.run_counting import RunCounts, count_runs
 from takifugu.engines.scope import (
@@ -54,7 +55,7 @@ class Engine(Closing):
         self._backend = backend
         self._keys = dict[str, tuple[Name, ...]]()
         self._lookups = dict[str, Lookup]()
-        self._facts = dict[str, list[tuple[Any, ...]]]()  # public results, by their SQL
+        self._facts = PublicResults()
 
     def close(self) -> None:
         """Let go of the database."""
@@ -401,11 +402,13 @@ class Engine(Closing):
     def _public(self, expression: Relation) -> list[tuple[Any, ...]]:
         """A public result; remembered for files, which are refused once they change."""
         text = sql(expression, self._backend.dialect)
-        if self.may_change or text not in self._facts:
-            self._facts[text] = self._backend.rows(text)
+        rows = None if self.may_change else self._facts.get(text)
+        if rows is None:
+            rows = self._backend.rows(text)
+            self._facts.keep(text, rows)
         else:
             self._backend.refuse_change()
-        return self._facts[text]
+        return rows
 
     @property
     def _zoned(self) -> bool:

@@ -107,6 +107,11 @@ def permute_and_flip(scores: Floats, scale: float) -> Floats:
     return np.asarray(q * probabilities)
 
 
+def most_sets(candidates: int, k: int) -> int:
+    """The most sets of candidates that can have been removed before one of k rounds."""
+    return comb(candidates, min(k - 1, candidates // 2))
+
+
 def peeled(scores: Floats, k: int, law: RoundLaw) -> Floats:
     """``[place, candidate]``: k rounds of ``law``, each over the candidates that are left.
 
@@ -114,10 +119,10 @@ def peeled(scores: Floats, k: int, law: RoundLaw) -> Floats:
     there are too many.
     """
     n = len(scores)
-    if comb(n, k - 1) > MOST_SETS:
+    if (sets := most_sets(n, k)) > MOST_SETS:
         raise TooLarge(
-            f"the first {k} of {n} can be preceded by {comb(n, k - 1):,} sets of candidates; at"
-            f" most {MOST_SETS:,} are summed over. Use `simulate` instead"
+            f"one of the first {k} of {n} can be preceded by {sets:,} sets of candidates; at most"
+            f" {MOST_SETS:,} are summed over. Use `simulate` instead"
         )
     places = np.zeros((k, n))
     gone: Integers = np.zeros((1, 0), dtype=np.int64)  # [set, member]

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from takifugu._exact import Number
 from takifugu._rounding import float_up
-from takifugu.errors import InvalidMechanism, UnsoundRequest
+from takifugu.errors import InvalidMechanism, TooLarge, UnsoundRequest
 from takifugu.losses import Approximate, Concentrated, Loss, Metric, Pure
 from takifugu.mechanisms.calibration import certify
 from takifugu.mechanisms.candidates import (
@@ -42,12 +42,21 @@ from takifugu.mechanisms.mechanism_plan import (
 )
 from takifugu.mechanisms.mechanism_protocol import HISTOGRAM, Error, Sensitivity
 from takifugu.mechanisms.noise import IntegerLaplace
-from takifugu.mechanisms.prediction import Shape, predicted, resolution, staircase
+from takifugu.mechanisms.prediction import (
+    Shape,
+    different_groups,
+    predicted,
+    prediction_terms,
+    resolution,
+    staircase,
+)
 from takifugu.mechanisms.selection import Exponential, PermuteAndFlip
 from takifugu.mechanisms.targets import additive_within, ranked_right
 from takifugu.numeric import Floats
 from takifugu.translation.protocol import LossTranslation
 
+MAX_TERMS = 10_000_000  # of a plan's predictions: seconds of work
+PREDICTIONS, SEARCHED_PREDICTIONS = 5, 100  # of a plan: for what may be lost; for a confidence
 ALIKE = 1e-4  # probabilities closer than this are compared by the gap that is resolved
 
 
@@ -129,11 +138,14 @@ def plan_top_k(
     size, parts, places = _size(categories), whole(groups, "groups"), whole(k, "k")
     if places > size:
         raise InvalidMechanism("k", given=f"is {k} of {size}", needed="be at most the categories")
-    known = _references(reference, gap, size, parts, places)
+    known, weights = _references(reference, gap, size, parts, places), None
+    if known is not None:
+        known, weights = different_groups(known)
+        _refuse_long_predictions(known, places, searched=confidence is not None)
     if confidence is None:
         allowed = allowed_loss(loss, translation, epsilon, delta)
         offered = selections(allowed, places, sensitivity)
-        found = sorted((_ranking(one, size, places, known) for one in offered), key=_worse)
+        found = sorted((_ranking(one, size, places, known, weights) for one in offered), key=_worse)
         aim = f"within {price(allowed)} per entry"
     else:
         _no_allowance(loss, epsilon, delta, translation)
@@ -145,8 +157,8 @@ def plan_top_k(
                 reason="missing",
             )
         target = probability(confidence, "confidence")
-        meeting = ranked_right(known, places, target, delta, sensitivity)
-        found = _cheapest(_ranking(one, size, places, known) for one in meeting)
+        meeting = ranked_right(known, places, target, delta, sensitivity, weights)
+        found = _cheapest(_ranking(one, size, places, known, weights) for one in meeting)
         aim = f"for places that are right with a probability of {target:.4g}"
     best = found[0]
     reason = (
@@ -169,16 +181,33 @@ def noise_of(mechanism: Selection) -> tuple[Shape, float, float]:
 
 
 def _ranking(
-    one: Priced[Selection], size: int, k: int, known: Floats | None
+    one: Priced[Selection], size: int, k: int, known: Floats | None, weights: Floats | None
 ) -> Choice[Selection, RankingError]:
     shape, scale, deviation = noise_of(one.mechanism)
     gap = resolution(size, k, shape) * scale
     if known is None:
         return Choice(one.mechanism, one.loss, RankingError(deviation, gap))
-    seen = [predicted(row, k, shape, scale) for row in known]
-    right = tuple(float(x) for x in np.mean([one.places for one in seen], axis=0))
-    hits = float(np.mean([one.hits for one in seen]))
-    return Choice(one.mechanism, one.loss, RankingError(deviation, gap, right, hits))
+    right = predicted(known, k, shape, scale, weights)
+    places = tuple(float(x) for x in right.places)
+    return Choice(one.mechanism, one.loss, RankingError(deviation, gap, places, right.hits))
+
+
+def _refuse_long_predictions(known: Floats, k: int, *, searched: bool) -> None:
+    """Raise if what the plan is to predict takes too long: before any of it is computed."""
+    terms = prediction_terms(known, k) * (SEARCHED_PREDICTIONS if searched else PREDICTIONS)
+    if terms > MAX_TERMS:
+        groups, size = known.shape
+        what = "for a confidence" if searched else "for what may be lost"
+        raise TooLarge(
+            f"a plan of the first k = {k} {what}, by a reference of {groups:,} different groups ×"
+            f" {size:,} labels, adds up {terms:,} terms; at most {MAX_TERMS:,} are: give one"
+            " reference for all groups, or fewer groups, or counts that are rounded more, or ask"
+            " for a smaller k",
+            field="reference",
+            reason="terms",
+            size=terms,
+            limit=MAX_TERMS,
+        )
 
 
 def _worse(choice: Choice[Selection, RankingError]) -> tuple[float, float]:

@@ -39,16 +39,21 @@ def additive_within(
 
 
 def ranked_right(
-    references: Floats, k: int, confidence: float, delta: float | None, sensitivity: Sensitivity
+    references: Floats,
+    k: int,
+    confidence: float,
+    delta: float | None,
+    sensitivity: Sensitivity,
+    weights: Floats | None = None,
 ) -> Iterator[Priced[Selection]]:
     """The most noise with which the places are right, on average, with ``confidence``.
 
-    ``references[group, category]`` are public or synthetic.
+    ``references[group, category]`` are public or synthetic; ``weights[group]`` count in the mean.
     """
     target = probability(confidence, "confidence")
 
     def scale(shape: Shape) -> float:
-        return _largest(lambda s: mean_right(references, k, shape, s) >= target, 1.0)
+        return _largest(lambda s: mean_right(references, k, shape, s, weights) >= target, 1.0)
 
     laplace = IntegerLaplace(scale("laplace"), sensitivity)
     yield Priced(NoisyTopK(laplace, k), laplace.loss)
@@ -67,9 +72,11 @@ def ranked_right(
         )
 
 
-def mean_right(references: Floats, k: int, shape: Shape, scale: float) -> float:
+def mean_right(
+    references: Floats, k: int, shape: Shape, scale: float, weights: Floats | None = None
+) -> float:
     """The mean probability, over groups and places, that a place is right."""
-    return float(np.mean([predicted(row, k, shape, scale).mean for row in references]))
+    return predicted(references, k, shape, scale, weights).mean
 
 
 def laplace_beyond(scale: float, reach: int) -> float:

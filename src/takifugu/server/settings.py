@@ -24,10 +24,13 @@ class ServerSettings:
         response_time: How long a client may take to read a part of a response.
         keep_alive: How long a connection without a request stays open.
         work_time: How long a task may run before it is cancelled.
+        plan_time: How much processor time the plan of a query may take before it is ended.
         wait: How long a request waits for a task before it is answered with a job.
         rate: Requests a minute for each token.
         burst: Requests of a token at once.
         connections: The most connections at once.
+        address_connections: The most of one address, or of one network of IPv6. Those of `proxies`
+            have no such limit: behind them all addresses look alike.
         time_step: Counting and drawing of a release take multiples of this, so that how long they
             took says little about the rows; 0 for no such steps.
         stop_time: How long a stop waits for what is running.
@@ -48,10 +51,12 @@ class ServerSettings:
     response_time: float = 30.0
     keep_alive: float = 30.0
     work_time: float = 3_600.0
+    plan_time: float = 120.0
     wait: float = 10.0
     rate: int = 600
     burst: int = 60
     connections: int = 500
+    address_connections: int = 100
     time_step: float = 0.05
     stop_time: float = 20.0
     signing_key: Path | None = None

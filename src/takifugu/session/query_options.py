@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from takifugu._exact import Number, exactly
+from takifugu._exact import Number, exactly, shown
 from takifugu.engines import InvalidQuery
 from takifugu.errors import one_of
 from takifugu.priors import Name
@@ -36,6 +36,7 @@ Kind = Literal[
 Counts = tuple[float, ...] | tuple[tuple[float, ...], ...]
 ReferenceCounts = Sequence[float] | Sequence[Sequence[float]] | np.ndarray[Any, Any]
 AMOUNTS = ("epsilon", "delta", "within", "level", "grid")  # exact numbers, whatever they come as
+LEAST_EPSILON, LARGEST_EPSILON = Fraction(1, 2**50), 2**64
 EARLIER_NAMES = {"chance": "confidence"}  # in plan files of earlier versions
 
 
@@ -169,7 +170,7 @@ class QueryOptions:
             "by": _columns(by),
             "window": _window(window),
             "where": _where(where),
-            "epsilon": _number(epsilon, "epsilon"),
+            "epsilon": _epsilon(epsilon),
             "delta": _number(delta, "delta"),
             "within": _number(within, "within"),
             "confidence": _real(confidence, "confidence"),
@@ -368,6 +369,17 @@ def _number(value: Any, name: str) -> Number | None:
     if isinstance(value, Decimal):
         return str(value)
     return value if isinstance(value, int | Fraction | str) else float(value)
+
+
+def _epsilon(value: Any) -> Number | None:
+    """An ε that a mechanism can keep to and a ledger can hold."""
+    number = _number(value, "epsilon")
+    if number is not None:
+        epsilon = exactly(number, "epsilon")
+        if 0 < epsilon < LEAST_EPSILON or epsilon > LARGEST_EPSILON:
+            needed = "be from 2^-50, below which noise has no bounds, to 2^64, which a ledger holds"
+            raise InvalidQuery("epsilon", given=f"is {shown(epsilon)}", needed=needed)
+    return number
 
 
 def _real(value: Any, name: str) -> float | None:

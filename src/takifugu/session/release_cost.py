@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from takifugu._exact import Number, exactly, shown
 from takifugu._rounding import float_down, float_up
@@ -23,6 +23,8 @@ from takifugu.visible import four_digits, visible
 
 MOST_NAMED = 6  # columns whose share of a price is printed
 MICRO = Decimal("0.000001")
+MAX_PRICES = 1024  # that are remembered
+K, V = TypeVar("K"), TypeVar("V")
 Charged = Pure | Metric | Concentrated  # what a session charges; ρ where a δ is given
 NEARLY = 1 - Fraction(1, 2**20)  # a loss this close below another one is priced as that
 APART = Fraction(998, 1000)  # of a price: an ε below it asks for less, however bounds are rounded
@@ -389,13 +391,13 @@ class Prices:
             return Concentrated(rho_within(self._translation, target, delta))
         if unit.is_scalar:
             return Pure(allowance(epsilon, self._translation))
-        if (unit, target) not in self._allowed:
-            known = None if self._kept is None else self._kept.find(unit, target)
-            if known is not None and self._within(unit, known, target):
-                self._allowed[unit, target] = known
-            else:
-                self._allowed[unit, target] = self._searched(unit, target)
-        return Pure(self._allowed[unit, target])
+        factor = self._allowed.get((unit, target))
+        if factor is None:
+            factor = None if self._kept is None else self._kept.find(unit, target)
+            if factor is None or not self._within(unit, factor, target):
+                factor = self._searched(unit, target)
+            _remember(self._allowed, (unit, target), factor)
+        return Pure(factor)
 
     def _searched(self, unit: Cost, target: float) -> Fraction:
         """The factor of ``unit`` that the translation allows, confirmed by the translation."""
@@ -422,7 +424,7 @@ class Prices:
             price = min(price, self.alone(Pure((unit * factor).scalar), Fraction(0)))
         if not price <= target:  # also false for NaN
             return False
-        self._priced[_unit(unit)] = (unit * factor).scalar, price
+        _remember(self._priced, _unit(unit), ((unit * factor).scalar, price))
         return True
 
     def certify(self, loss: Charged, epsilon: Any, delta: Fraction) -> None:
@@ -484,8 +486,15 @@ class Prices:
         factor, price = self._priced.get(unit, (Fraction(0), 0.0))
         if not factor * NEARLY <= loss.epsilon <= factor:
             price = float(self._translation.cost_to_pufferfish(loss.cost))
-            self._priced[unit] = loss.epsilon, price
+            _remember(self._priced, unit, (loss.epsilon, price))
         return price
+
+
+def _remember(prices: dict[K, V], key: K, value: V) -> None:
+    """Remember one more; the first that was is forgotten if there are too many."""
+    prices[key] = value
+    if len(prices) > MAX_PRICES:
+        del prices[next(iter(prices))]
 
 
 def _unit(cost: Cost) -> Cost:

@@ -117,7 +117,9 @@ def _others(
 def _none(where: Mapping[str, Any], options: QueryOptions, others: tuple[str, ...]) -> InvalidQuery:
     field = "where" if where and options.window in (None, (None, None)) else "window"
     why = f"; all rows are {_either(others)}" if others else ""
-    return InvalidQuery(field, given="holds no rows", needed=f"hold at least one{why}")
+    return InvalidQuery(
+        field, given="holds no rows", needed=f"hold at least one{why}", reason="no-rows"
+    )
 
 
 def _either(parts: tuple[str, ...]) -> str:

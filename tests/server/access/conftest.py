@@ -17,6 +17,7 @@ from takifugu.server.access.authentication import (
 )
 from takifugu.server.access.rate_limits import Limiter
 from takifugu.server.access_rules import RULES
+from takifugu.server.api.bodies import form_fields
 from takifugu.server.roles import Role
 from takifugu.server.settings import ServerSettings
 from takifugu.server.state.server_state import NewToken, ServerState, state_at
@@ -86,8 +87,8 @@ def _routes() -> APIRouter:
         return {"name": actor and actor.name, "role": actor and actor.role}
 
     async def enter(request: Request) -> Response:
-        form = await request.form()
-        session = await sign_in(request, str(form.get("token", "")))
+        form = await form_fields(request)
+        session = await sign_in(request, form.get("token", ""))
         response = Response(status_code=303, headers={"Location": "/", "csrf": session.csrf})
         keep_session(request, response, session)
         return response

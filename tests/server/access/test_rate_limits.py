@@ -101,6 +101,8 @@ def test_failed_sign_ins_are_limited_by_address(running: Running) -> None:
     good = running.token().secret
     assert enter(good) == 429  # also a right one: or guessing would go on
     assert running.client(good).get(ME).status_code == 200  # but who has a token calls
+    unread = {"Content-Type": "multipart/form-data; boundary=x", **headers}
+    assert client.post("/sign-in", content="--x", headers=unread).status_code == 429
     running.seconds.time += 30
     assert enter(good) == 303
 

@@ -91,3 +91,16 @@ def test_the_openapi_document_is_served(server: Served) -> None:
     document = server.ask(None, "GET", "/openapi.json").json()
     assert document["openapi"].startswith("3.1")
     assert "/api/v1/me" in document["paths"]
+
+
+def test_forms_have_one_encoding_which_is_read_quickly(server: Served) -> None:
+    headers = {"Origin": "http://testserver"}
+
+    def enter(**sent: Any) -> Any:
+        return server.ask(None, "POST", "/sign-in", headers=headers, **sent)
+
+    assert enter(data={"token": "tf_wrong"}).status_code == 401
+    parts = {"token": (None, "tf_wrong"), "file": ("name", b"content")}
+    assert problem(enter(files=parts), 415, "media-type")["field"] == "Content-Type"
+    many = {f"field {n}": "" for n in range(2_000)}
+    assert problem(enter(data=many), 422, "invalid-body")["reason"] == "fields"

@@ -44,6 +44,27 @@ def test_an_owner_makes_lists_and_revokes_tokens(running: Served) -> None:
     assert events(running) == [("made", "eve", "olga"), ("revoked", "eve", "olga")]
 
 
+LOOK_ALIKES = (
+    *("\u043elga", "olga\u2800", "ol\u0261a", "o\u0335lga", "olg\u03b1", "olga\u115f"),  # olga
+    *("\uff4flga", "o\u0301lga", "\u0430\u0441\u0435", "olga\ufe0f", "7\u0667"),
+)
+
+
+def test_a_name_that_looks_like_another_is_refused(running: Served) -> None:
+    for name in LOOK_ALIKES:
+        got = running.ask("olga", "POST", TOKENS, json={"name": name, "role": "analyst"})
+        assert (got.status_code, got.json()["reason"]) == (422, "look-alike"), ascii(name)
+    fine = (
+        "Zo\u00eb Nu\u00f1ez-2",
+        "\u041e\u043b\u044c\u0433\u0430",
+        "\u5c71\u7530 7",
+        "ci (nightly)",
+    )
+    for name in fine:
+        got = running.ask("olga", "POST", TOKENS, json={"name": name, "role": "analyst"})
+        assert got.status_code == 201, ascii(name)
+
+
 def test_pages_of_tokens(running: Served) -> None:
     names: list[str] = []
     cursor = None

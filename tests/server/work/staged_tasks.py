@@ -23,6 +23,14 @@ def wait(_: WorkerHost, asked: Task) -> int:
     return os.getpid()
 
 
+@task("plan for ever")
+def plan_for_ever(host: WorkerHost, _: Task) -> None:
+    """Compute, as a plan that never ends."""
+    with host.planning():
+        while True:
+            pass
+
+
 @task("who")
 def who(_: WorkerHost, __: Task) -> dict[str, Any]:
     """The process that it runs in, and what that has to do with others."""

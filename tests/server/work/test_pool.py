@@ -15,6 +15,7 @@ import pytest
 
 from takifugu.server.settings import ServerSettings
 from takifugu.server.work.pool import WorkPool
+from takifugu.server.work.tasks import Task
 from takifugu.server.work.work_errors import (
     WorkCancelled,
     WorkerLost,
@@ -234,26 +235,73 @@ def test_a_task_that_takes_too_long_is_ended(study: Path, tmp_path: Path) -> Non
     with_pool(study, test, workers=1, work_time=0.1)
 
 
-def test_long_tasks_never_have_all_workers(
-    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("takifugu.server.work.pool.LONG", PATIENCE)  # the machine may be busy
-
+def test_one_person_never_has_all_workers(study: Path, tmp_path: Path) -> None:
     async def test(pool: WorkPool) -> None:
-        await pool.run(asked("who"))  # known to be short from now on
+        (tmp_path / "end").touch()
+        await pool.run(waiting_for(tmp_path, "short", ANA))  # as such tasks were, so far
+        (tmp_path / "end").unlink()
         long = [
             asyncio.ensure_future(pool.run(waiting_for(tmp_path, f"long {n}", ANA)))
             for n in range(3)
         ]
         await there(tmp_path / "long 0.begun")
-        for _ in range(5):
-            await pool.run(asked("who", BO))
+        for _ in range(3):
+            await pool.run(asked("who", BO))  # nobody knows how long this takes
         assert pool.running == 1 and pool.waiting == 2
         assert not (tmp_path / "long 1.begun").exists()
+        long.append(asyncio.ensure_future(pool.run(waiting_for(tmp_path, "other", BO))))
+        await there(tmp_path / "other.begun")
         (tmp_path / "end").touch()
         await asyncio.gather(*long)
 
     with_pool(study, test, workers=2)
+
+
+def test_a_person_has_several_workers_while_one_is_left_for_others(
+    study: Path, tmp_path: Path
+) -> None:
+    async def test(pool: WorkPool) -> None:
+        long = [
+            asyncio.ensure_future(pool.run(waiting_for(tmp_path, f"long {n}", ANA)))
+            for n in range(3)
+        ]
+        await there(tmp_path / "long 0.begun")
+        await there(tmp_path / "long 1.begun")
+        await pool.run(asked("who", BO))
+        assert pool.running == 2 and pool.waiting == 1
+        (tmp_path / "end").touch()
+        await asyncio.gather(*long)
+
+    with_pool(study, test, workers=3)
+
+
+RANKING = {
+    "kind": "top_k",
+    "k": 3,
+    "by": ["zone"],
+    "confidence": 0.9,
+    "reference": [[90, 40, 0], [50, 20, 0], [10, 90, 60]],
+}
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        asked("plan for ever"),
+        asked("plan", dataset="stays", query=RANKING),
+        asked("release", dataset="stays", query=RANKING, key="k"),
+        asked("review-request", OWNER, "stays", query=RANKING, analyst="ana", question=""),
+    ],
+    ids=lambda task: task.name,
+)
+def test_a_plan_that_takes_too_much_processor_time_is_ended(study: Path, task: Task) -> None:
+    async def test(pool: WorkPool) -> None:
+        with raises(WorkTimedOut, reason="plan-time") as ended:
+            await pool.run(task)
+        assert "reference" in ended.value.problem["detail"]
+        assert (await pool.run(asked("who")))["process"] in pool.processes
+
+    with_pool(study, test, workers=1, plan_time=1e-4)
 
 
 def test_one_worker_serves_everybody_in_turn(study: Path, tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def _state_names(text: str) -> Sequence[str | int]:
     """Names of states: numbers if all are whole numbers, unless a JSON list says what they are."""
     from takifugu.session.name_lists import numbers
 
-    names = listed(text)
+    names = listed(text, "--states")
     whole = numbers(tuple(names))
     is_plain = not text.lstrip().startswith("[")
     return whole if is_plain and all(isinstance(name, int) for name in whole) else names

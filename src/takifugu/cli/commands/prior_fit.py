@@ -14,6 +14,7 @@ from takifugu.cli.shared_options import (
     InvalidOption,
     Spinner,
     echo,
+    listed,
     print_json,
     the_project,
 )
@@ -412,10 +413,7 @@ def _refuse_given(options: dict[str, Any], whom: str) -> None:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(","))
-    if not all(names):
-        raise InvalidOption("--columns", given=f"has {text!r:.80}", needed="be as 'place,health'")
-    return names
+    return tuple(map(str, listed(text, "--columns")))
 
 
 def _whole(text: str) -> int:

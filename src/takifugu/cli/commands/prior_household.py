@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from takifugu.cli.shared_options import AsJson, InvalidOption, echo
+from takifugu.cli.shared_options import AsJson, InvalidOption, echo, listed
 
 
 def household(
@@ -47,13 +47,16 @@ def household(
     from takifugu.priors.households import household_contagion
     from takifugu.visible import four_digits
 
-    words = [word.strip() for word in labels.split(",")]
-    if len(words) != 2 or not all(words):
+    words = list(map(str, listed(labels, "--labels")))
+    if len(words) != 2:
         raise InvalidOption(
             "--labels", given=f"is {labels!r:.60}", needed="be two labels, as 'well,ill'"
         )
-    names = [word.strip() for word in members.split(",")]
-    many: int | list[str] = int(members) if members.strip().isdecimal() else names
+    many: int | list[str] = (
+        int(members)
+        if members.strip().isdecimal()
+        else list(map(str, listed(members, "--members")))
+    )
     made = household_contagion(
         many,
         background=background,

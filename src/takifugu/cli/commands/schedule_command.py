@@ -22,9 +22,11 @@ from takifugu.cli.shared_options import (
 )
 
 if TYPE_CHECKING:
+    from takifugu.engines import InvalidQuery
     from takifugu.ledger import Event
     from takifugu.project.project import Project
     from takifugu.project.schedules import PeriodState, Place, Schedule
+    from takifugu.session.release_errors import MostlyNoise
 
 app = StrictTyper(no_args_is_help=True, help="Rolling releases: what is due, and release it.")
 Chosen = Annotated[
@@ -105,20 +107,24 @@ def run_run(
 ) -> None:
     """Release every period that is due and was not released; run it as often as you like.
 
-    A period that was released is not released again, also if its rows changed since. A period that
-    the budget does not admit, or that waits for the approval of a second person, ends the command
-    with status 3; those before it stay released. Keys of the JSON object: released, a list of
-    objects with schedule, start, end, columns, rows, cost and out; refused (null, or the schedule
+    A period that was released is not released again, also if its rows changed since. A period whose
+    answer would be mostly noise, or that has no rows, is left out, and those after it are released.
+    A period that the budget does not admit, or that waits for the approval of a second person, ends
+    its schedule; those before it stay released. In both cases the status is 3. Keys of the JSON
+    object: released, a list of objects with schedule, start, end, columns, rows, cost and out;
+    left_out, a list of objects with schedule, start, end and reason; refused (null, or the schedule
     and period that is not admitted).
     """
+    from takifugu.engines import InvalidQuery
     from takifugu.errors import BudgetExceeded
     from takifugu.project.approval_rule import ApprovalNeeded
     from takifugu.project.schedules import only_run, session_options, states
+    from takifugu.session.release_errors import MostlyNoise
 
     project = the_project(folder)
-    released: list[dict[str, Any]] = []
+    released, left_out = list[dict[str, Any]](), list[dict[str, Any]]()
     refused: dict[str, Any] | None = None
-    message = ""
+    messages = list[str]()
     with only_run(project.folder):
         for schedule in _chosen(project, names):
             with (
@@ -130,17 +136,26 @@ def run_run(
             ):
                 events = _events(project, schedule.dataset)
                 found = states(schedule, session, events, as_of=_place(as_of, schedule))
-                due = [one.period for one in found if one.state == "due"][:limit]
-                for period in due:
-                    plan = session.plan(session_options(session, schedule, period))
+                done = len(released)
+                for period in [one.period for one in found if one.state == "due"]:
+                    if limit is not None and len(released) - done >= limit:
+                        break
+                    which = {"schedule": schedule.name, **_window(period)}
                     try:
+                        plan = session.plan(session_options(session, schedule, period))
                         result = session.release(plan, accept_noise=schedule.accept_noise)
                     except (BudgetExceeded, ApprovalNeeded) as error:
-                        refused = {"schedule": schedule.name, **_window(period)}
-                        message = str(error)
+                        refused = which
+                        messages.append(f"{schedule.name}, {period}: {error}")
                         break
+                    except (MostlyNoise, InvalidQuery) as error:
+                        if isinstance(error, InvalidQuery) and error.reason != "no-rows":
+                            raise
+                        left_out.append({**which, "reason": error.reason})
+                        messages.append(f"{schedule.name}, {period}: {_left_out(schedule, error)}")
+                        continue
                     out = _write(project, schedule, period, result)
-                    part = {"schedule": schedule.name, **_window(period), "out": out}
+                    part = {**which, "out": out}
                     document = result.document()
                     kept = ("columns", "rows", "cost")
                     released.append(part | {key: document[key] for key in kept})
@@ -148,13 +163,24 @@ def run_run(
                         place = "" if out is None else f", written to {out}"
                         echo(f"{schedule.name}  {period}  {result.price}{place}")
     if as_json:
-        print_json({"released": released, "refused": refused})
-    elif not released and refused is None:
+        print_json({"released": released, "left_out": left_out, "refused": refused})
+    elif not released and not messages:
         echo("nothing is due")
-    if refused is not None:
-        which = f"{refused['schedule']}, {refused['start']} to before {refused['end']}"
-        echo(f"takifugu: {which}: {message}", err=True)
+    for message in messages:
+        echo(f"takifugu: {message}", err=True)
+    if messages:
         raise typer.Exit(REFUSED)
+
+
+def _left_out(schedule: "Schedule", error: "MostlyNoise | InvalidQuery") -> str:
+    """Why a period was left out, and what can be done about it."""
+    if error.reason == "no-rows":
+        return f"{error}; it was left out"
+    words = getattr(error, "words", "")
+    return (
+        f"{words}. It was left out, and nothing was charged. To release it all the same, write"
+        f" `accept_noise = true` in [schedule.{schedule.name}]"
+    )
 
 
 def _chosen(project: "Project", names: list[str] | None) -> "list[Schedule]":

@@ -27,7 +27,7 @@ from takifugu.server.access.refusals import (
 from takifugu.server.access.request_origin import SAFE, refuse_embedded, refuse_foreign
 from takifugu.server.access.session_cookies import clear_cookie, sent_cookie, set_cookie
 from takifugu.server.access_rules import PEOPLE, allowed, rule_of
-from takifugu.server.api.bodies import raw_body
+from takifugu.server.api.bodies import FORM, form_fields, media_type
 from takifugu.server.roles import Actor
 from takifugu.server.settings import ServerSettings
 from takifugu.server.state.access_tokens import TokenRecord
@@ -36,8 +36,6 @@ from takifugu.server.state.server_state import ServerState
 
 log = logging.getLogger("takifugu.server.access")
 CSRF_HEADER, CSRF_FIELD = "X-CSRF-Token", "csrf"
-FORM = "application/x-www-form-urlencoded"
-MOST_FIELDS = 1000  # of a form
 Found = TypeVar("Found")
 
 
@@ -66,8 +64,10 @@ async def authorize(request: Request) -> None:
     request.state.actor = request.state.session = None
     rule = rule_of(request.method, getattr(request.scope.get("route"), "path", ""))
     if rule is not None and rule.anybody:
-        if request.method not in SAFE:
+        if request.method not in SAFE:  # before anything that was sent is read
             refuse_foreign(request, services.settings)
+            if seconds := services.limiter.failures.wait(neighbourhood(_address(request))):
+                raise too_often(seconds, "too many sign-ins have failed from this address")
         return
     actor = await authenticate(request, services)
     if actor is None:
@@ -132,9 +132,7 @@ async def sign_in(request: Request, secret: str) -> BrowserSession:
     The session that the browser had before ends. Give the response its cookie with `keep_session`.
     """
     services: AccessServices = request.app.state.services
-    state, where = services.state, neighbourhood(_address(request))
-    if seconds := services.limiter.failures.wait(where):
-        raise too_often(seconds, "too many sign-ins have failed from this address")
+    state = services.state
     record = await _call(state, state.token_of, secret.strip())
     if record is None:
         raise _failed(request, services, "the token is unknown, has ended or was revoked")
@@ -206,11 +204,8 @@ async def _refuse_forged(request: Request) -> None:
     """Raise unless the request holds the token of its session's forms."""
     session: BrowserSession = request.state.session
     sent: Any = request.headers.get(CSRF_HEADER)
-    if sent is None:
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind == FORM:
-            request._body = await raw_body(request)  # bounded; the route reads it from there
-            sent = (await request.form(max_fields=MOST_FIELDS)).get(CSRF_FIELD)
+    if sent is None and media_type(request) == FORM:
+        sent = (await form_fields(request)).get(CSRF_FIELD)
     if not isinstance(sent, str) or not hmac.compare_digest(sent.encode(), session.csrf.encode()):
         raise AccessRefused(
             403,

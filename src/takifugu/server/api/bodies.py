@@ -9,6 +9,7 @@ who calls, and echo it in its errors.
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 from fastapi import Depends, Request
 from pydantic import BaseModel, ConfigDict, ValidationError, WithJsonSchema
@@ -20,6 +21,8 @@ from takifugu.visible import visible
 
 Model = TypeVar("Model", bound="RequestBody")
 BODIES: dict[str, type[BaseModel]] = {}  # by name, for the OpenAPI document
+FORM = "application/x-www-form-urlencoded"
+MAX_FIELDS = 1_000  # of a form
 STANDS_FOR = "x-model"  # in a schema: the name of the model that describes it
 
 
@@ -55,7 +58,7 @@ def body_of(model: type[Model]) -> Any:
 
 async def json_body(request: Request) -> Any:
     """The JSON in the body of a request; an empty body is an empty object."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = media_type(request)
     raw = await raw_body(request)
     if not raw and not kind:
         return {}
@@ -66,6 +69,33 @@ async def json_body(request: Request) -> Any:
             field="Content-Type",
         )
     return read_json(raw)
+
+
+async def form_fields(request: Request) -> dict[str, str]:
+    """The fields of a form in the body, as browsers send it; of equal names the last.
+
+    Only this one encoding is read: others, such as that of files, take much longer to.
+    """
+    if not hasattr(request.state, "form_fields"):
+        kind = media_type(request)
+        if kind not in ("", FORM):
+            detail = f"the body must be a form, and say so: Content-Type: {FORM}"
+            raise Problem(415, "media-type", detail, field="Content-Type")
+        raw = await raw_body(request)
+        try:
+            text = raw.decode("ascii", "replace")
+            pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS)
+        except ValueError:
+            detail = f"the form has more than {MAX_FIELDS:,} fields"
+            raise Problem(422, "invalid-body", detail, reason="fields") from None
+        request.state.form_fields = dict(pairs)
+    fields: dict[str, str] = request.state.form_fields
+    return fields
+
+
+def media_type(request: Request) -> str:
+    """What a request says that its body is; empty if it does not."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def raw_body(request: Request) -> bytes:

@@ -4,8 +4,9 @@ A client may be slow by intent: a byte of a header every ten seconds, a body tha
 response that is never read. Each costs the server a connection, of which there are finitely many.
 So a request has ``request_time`` to arrive from its first byte on, head and body; its head may have
 ``header_bytes``; of a response that waits to be read, every `PART` has ``response_time``; and there
-are at most ``connections``. All connections are looked at several times a second
-(`watch_connections`): one clock for all of them, which no client can keep from being read.
+are at most ``connections``, and ``address_connections`` of one address. All connections are looked
+at several times a second (`watch_connections`): one clock for all of them, which no client can keep
+from being read.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from takifugu.project.server_section import network_of
+from takifugu.server.access.rate_limits import neighbourhood
 from takifugu.server.operation.read_settings import is_loopback
 from takifugu.server.operation.refused_requests import refusal_bytes
 from takifugu.server.settings import ServerSettings
@@ -38,11 +40,13 @@ class ConnectionLimits:
         settings: The settings that say so.
         peers: Who may connect; None for anybody. Without TLS that is the proxies alone: whoever
             else sends a token sends it in clear.
+        proxies: The proxies: they connect for many, so that theirs are not counted by address.
         refused: Called with the kind of a refusal.
     """
 
     settings: ServerSettings
     peers: tuple[Network, ...] | None
+    proxies: tuple[Network, ...] = ()
     refused: Callable[[str], None] = _ignored
 
     @classmethod
@@ -51,18 +55,30 @@ class ConnectionLimits:
     ) -> "ConnectionLimits":
         """The limits of a server."""
         clear = settings.certificate is None and not is_loopback(settings.host)
-        peers = tuple(network_of(proxy) for proxy in settings.proxies) if clear else None
-        return cls(settings, peers, refused)
+        proxies = tuple(network_of(proxy) for proxy in settings.proxies)
+        return cls(settings, proxies if clear else None, proxies, refused)
 
     def admits(self, address: str | None) -> bool:
         """Whether somebody at this address may connect."""
-        if self.peers is None:
+        if self.peers is None or _is_among(address, self.peers):
             return True
-        try:
-            found = ipaddress.ip_address(address or "")
-        except ValueError:
-            return False
-        return found.is_loopback or any(found in network for network in self.peers)
+        return is_loopback(address or "")
+
+    def has_place(self, address: str | None, others: Iterable[str | None]) -> bool:
+        """Whether one more connection of this address fits beside those of ``others``."""
+        if _is_among(address, self.proxies):
+            return True
+        place = neighbourhood(address)
+        count = sum(neighbourhood(other) == place for other in others)
+        return count < self.settings.address_connections
+
+
+def _is_among(address: str | None, networks: tuple[Network, ...]) -> bool:
+    try:
+        given = ipaddress.ip_address(address or "")
+    except ValueError:
+        return False
+    return any(given in network for network in networks)
 
 
 class LimitedConnection(HttpToolsProtocol):
@@ -79,17 +95,25 @@ class LimitedConnection(HttpToolsProtocol):
         self._refused_at: float | None = None
         self._silent = True  # nothing was ever received
 
+    @property
+    def address(self) -> str | None:
+        """Where it comes from."""
+        return self.client[0] if self.client else None
+
     # --- called by the event loop ---
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Somebody has connected."""
         super().connection_made(transport)
         self._since = self.loop.time()
-        settings = self._limits.settings
-        if not self._limits.admits(self.client[0] if self.client else None):
+        limits, others = self._limits, (one.address for one in self.connections if one is not self)
+        if not limits.admits(self.address):
             self.refuse(403, "not-a-proxy", "only the proxy in front of this server may connect")
-        elif len(self.connections) > settings.connections:
+        elif len(self.connections) > limits.settings.connections:
             self.refuse(503, "too-many-connections", "too many connections are open; try later")
+        elif not limits.has_place(self.address, others):
+            detail = "too many connections of this address are open; close some, or try later"
+            self.refuse(503, "too-many-connections", detail)
 
     def data_received(self, data: bytes) -> None:
         """Bytes of a request have come."""

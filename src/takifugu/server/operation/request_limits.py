@@ -9,6 +9,7 @@ from takifugu.project.server_section import network_of
 from takifugu.server.operation.refused_requests import refusal
 from takifugu.server.settings import ServerSettings
 
+ANONYMOUS_BYTES = 65_536  # the largest body of who sends neither a token nor a cookie
 DRAINED = 2**20  # bytes of a body that is too large that are read, so that the refusal is too
 FORWARDED = (b"forwarded", b"x-real-ip", b"x-original-url", b"x-rewrite-url")
 
@@ -88,16 +89,19 @@ class SmallBodies:
     """
 
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
-        self._app, self._settings, self._most = app, settings, settings.request_bytes
+        self._app, self._settings = app, settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] != "http" or not _has_body(scope):
             await self._app(scope, receive, send)
             return
+        most = self._settings.request_bytes
+        if not any(name in (b"authorization", b"cookie") for name, _ in scope["headers"]):
+            most = min(most, ANONYMOUS_BYTES)
         declared = _declared(scope)
-        if declared is not None and declared > self._most + DRAINED:
-            await self._refuse(send)
+        if declared is not None and declared > most + DRAINED:
+            await self._refuse(send, most)
             return
         body, size = bytearray(), 0
         while True:
@@ -106,16 +110,16 @@ class SmallBodies:
                 return  # gone: there is nobody to answer
             part = message.get("body", b"")
             size += len(part)
-            if size <= self._most:
+            if size <= most:
                 body += part
             else:
                 body.clear()
-            if size > self._most + DRAINED:
+            if size > most + DRAINED:
                 break
             if not message.get("more_body", False):
                 break
-        if size > self._most:
-            await self._refuse(send)
+        if size > most:
+            await self._refuse(send, most)
             return
         pending: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
@@ -124,8 +128,8 @@ class SmallBodies:
 
         await self._app(scope, received, send)
 
-    async def _refuse(self, send: Send) -> None:
-        detail = f"the body of a request may have {self._most:,} bytes"
+    async def _refuse(self, send: Send, most: int) -> None:
+        detail = f"the body of a request may have {most:,} bytes"
         headers, body = refusal(self._settings, 413, "body-too-large", detail)
         await send({"type": "http.response.start", "status": 413, "headers": headers})
         await send({"type": "http.response.body", "body": body})

@@ -9,12 +9,11 @@ from fastapi import APIRouter, Request, Response
 from takifugu.errors import TakifuguError
 from takifugu.server.api import approval_routes as api
 from takifugu.server.api.approval_models import NewDecision
-from takifugu.server.api.bodies import validated
+from takifugu.server.api.bodies import form_fields, validated
 from takifugu.server.api.pagination import Paging
 from takifugu.server.api.problems import Problem, problem_of
 from takifugu.server.pages.page_responses import (
     document_of,
-    fields_of_form,
     moved,
     sentence,
     shown,
@@ -43,7 +42,7 @@ async def approvals_page(request: Request) -> Response:
 @router.post("/approvals/{request}")
 async def decide_form(http: Request, request: str) -> Response:
     """Approve or refuse a request."""
-    form = await fields_of_form(http)
+    form = await form_fields(http)
     number = int(request) if request.isdecimal() and len(request) < 16 else 0
     given = {"decision": form.get("decision", ""), "note": form.get("note", "").strip()}
     try:
@@ -56,7 +55,7 @@ async def decide_form(http: Request, request: str) -> Response:
 @router.post("/approvals/{request}/withdrawal")
 async def withdraw_form(http: Request, request: str) -> Response:
     """Withdraw a request of one's own."""
-    await fields_of_form(http)
+    await form_fields(http)
     number = int(request) if request.isdecimal() and len(request) < 16 else 0
     try:
         await api.withdraw_approval(http, number)

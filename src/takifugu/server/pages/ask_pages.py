@@ -15,7 +15,7 @@ from fastapi import APIRouter, Request, Response
 
 from takifugu.errors import TakifuguError
 from takifugu.server.api import description_routes, query_routes
-from takifugu.server.api.bodies import validated
+from takifugu.server.api.bodies import form_fields, validated
 from takifugu.server.api.problems import Problem, problem_of
 from takifugu.server.api.query_models import PlanRequest, ReleaseRequest
 from takifugu.server.api.strict_json import read_json
@@ -25,7 +25,6 @@ from takifugu.server.pages.dataset_views import WAITING, dataset_view, moment
 from takifugu.server.pages.page_responses import (
     StillRunning,
     document_of,
-    fields_of_form,
     moved,
     sentence,
     shown,
@@ -52,7 +51,7 @@ async def ask_page(request: Request, dataset: str) -> Response:
 @router.post("/datasets/{dataset}/ask")
 async def ask_form_sent(request: Request, dataset: str) -> Response:
     """Release what was priced: for browsers without scripts."""
-    form = await fields_of_form(request)
+    form = await form_fields(request)
     try:
         options = read_json(form.get("options", "").encode())
         sent = {"query": options, "accept_noise": form.get("accept_noise") == "yes"}

@@ -11,7 +11,7 @@ from takifugu.errors import TakifuguError
 from takifugu.server.api import budget_routes
 from takifugu.server.api import dataset_routes as owner
 from takifugu.server.api import description_routes as api
-from takifugu.server.api.bodies import validated
+from takifugu.server.api.bodies import form_fields, validated
 from takifugu.server.api.pagination import MOST, Paging
 from takifugu.server.api.problems import Problem, problem_of
 from takifugu.server.api.running import finished, new_task, run_as_job
@@ -25,7 +25,6 @@ from takifugu.server.pages.dataset_views import (
 )
 from takifugu.server.pages.page_responses import (
     document_of,
-    fields_of_form,
     moved,
     shown,
     trouble_of,
@@ -185,7 +184,7 @@ async def budget_picture(request: Request, dataset: str) -> Response:
 @router.post("/datasets/{dataset}/budget")
 async def budget_form(request: Request, dataset: str) -> Response:
     """Set a budget."""
-    form = await fields_of_form(request)
+    form = await form_fields(request)
     given = {name: form.get(name, "").strip() for name in ("epsilon", "delta", "analyst")}
     sent = {name: value for name, value in given.items() if value or name == "epsilon"}
     try:
@@ -198,7 +197,7 @@ async def budget_form(request: Request, dataset: str) -> Response:
 @router.post("/datasets/{dataset}/policy-change")
 async def policy_change_form(request: Request, dataset: str) -> Response:
     """Accept a policy or a declaration that changed, as it was shown."""
-    form = await fields_of_form(request)
+    form = await form_fields(request)
     given = {name: form.get(name, "") for name in ("accept", "shown")}
     try:
         body = validated(owner.Acceptance, given)

@@ -66,12 +66,6 @@ def document_of(response: Response) -> Any:
     return document
 
 
-async def fields_of_form(request: Request) -> dict[str, str]:
-    """The fields of a form that was sent; of equal names the last."""
-    form = await request.form()
-    return {name: value for name, value in form.items() if isinstance(value, str)}
-
-
 def trouble_of(problem: Problem | Mapping[str, Any] | None) -> dict[str, str] | None:
     """A problem as a page shows it, beside the form that it is about."""
     if problem is None:

@@ -7,7 +7,8 @@ from fastapi.responses import HTMLResponse
 
 from takifugu.server.access.authentication import keep_session, sign_in, sign_out
 from takifugu.server.access.refusals import AccessRefused
-from takifugu.server.pages.page_responses import STORED_BY_NOBODY, fields_of_form, moved, sentence
+from takifugu.server.api.bodies import form_fields
+from takifugu.server.pages.page_responses import STORED_BY_NOBODY, moved, sentence
 from takifugu.server.pages.page_templates import page
 
 router = APIRouter(include_in_schema=False)
@@ -24,7 +25,7 @@ async def sign_in_page(request: Request) -> Response:
 @router.post("/sign-in")
 async def sign_in_form(request: Request) -> Response:
     """Begin a session with the token in the form, and go where the person wanted to."""
-    form = await fields_of_form(request)
+    form = await form_fields(request)
     following = local_path(form.get("next", "/"))
     try:
         session = await sign_in(request, form.get("token", ""))

@@ -8,12 +8,11 @@ from pydantic import ValidationError
 
 from takifugu.errors import TakifuguError
 from takifugu.server.api import token_routes as api
-from takifugu.server.api.bodies import validated
+from takifugu.server.api.bodies import form_fields, validated
 from takifugu.server.api.pagination import MOST, Paging
 from takifugu.server.api.problems import Problem, problem_of
 from takifugu.server.pages.page_responses import (
     document_of,
-    fields_of_form,
     moved,
     shown,
     trouble_of,
@@ -40,7 +39,7 @@ async def tokens_page(request: Request) -> Response:
 @router.post("/tokens")
 async def make_token_form(request: Request) -> Response:
     """Make a token, and show it this once."""
-    form = await fields_of_form(request)
+    form = await form_fields(request)
     given = {name: form.get(name, "").strip() for name in BLANK}
     try:
         body = validated(api.TokenRequest, given)

@@ -27,6 +27,7 @@ from takifugu.server.state.state_store import (
     stamp,
 )
 from takifugu.server.state.state_tables import SESSIONS, TOKENS
+from takifugu.visible import is_unmistakable
 
 PREFIX = "tf_"
 LONGEST_NAME = 100
@@ -230,7 +231,10 @@ class TokenTable(StateStore):
 
 
 def check_token_name(name: object) -> None:
-    """Refuse a name that people could not tell from another, or that no header can carry."""
+    """Refuse a name that people could not tell from another, or that no header can carry.
+
+    Tokens that have such a name, from before it was refused, can be used and revoked.
+    """
     if (
         not isinstance(name, str)
         or not 0 < len(name) <= LONGEST_NAME
@@ -242,6 +246,13 @@ def check_token_name(name: object) -> None:
             given=f"is {name!r:.80}",
             needed=f"be 1 to {LONGEST_NAME} printable letters, without spaces around them",
             reason="name",
+        )
+    if not is_unmistakable(name):
+        raise InvalidToken(
+            "name",
+            given=f"is {name!a:.80}, which looks like another name",
+            needed="have letters of one script, in their usual form, and signs of ASCII",
+            reason="look-alike",
         )
 
 

@@ -111,7 +111,8 @@ def review_request(host: WorkerHost, asked: Task) -> dict[str, Any]:
 
     session = host.session(_dataset(asked), asked.options["analyst"], asked.actor.name)
     options = QueryOptions.from_document(asked.options["query"])
-    made = session.plan(session.resolved(options))
+    with host.planning():
+        made = session.plan(session.resolved(options))
     return {
         "plan": plan_to_document(made),
         "same": made.charge.body()["question"] == asked.options["question"],

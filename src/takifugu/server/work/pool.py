@@ -3,17 +3,13 @@
 Order. Everybody has a queue of their own. Whoever has the fewest tasks running is next; of these,
 who was served least recently. So one analyst with a hundred requests delays another by one.
 
-Short tasks. A plan takes hundredths of a second, the first translation under a large prior minutes.
-Where there are two workers or more, long tasks never have all of them: one waits while the others
-do, and what is short runs past it. Short is what took less than `LONG` seconds the last times, on a
-dataset that is open already or that opened quickly; a task of a kind or on a dataset that was not
-seen yet is taken to be long. `LONG` is two seconds: well above what a plan takes, so that a busy
-machine makes no plan look long, and about as long as people wait without wondering. What turns out
-to be long although it was expected to be short keeps its worker, since to start it anew elsewhere
-would take longer still.
+The last free worker is for somebody who has nothing running. So one person never has all workers,
+where there are two or more, whatever they ask for: how long a task will take is not known before
+it has ended, and nobody else waits for it.
 
 Ends. A task ends with its result, with the problem that the worker made of an error, by being
-cancelled, after `ServerSettings.work_time`, or with its worker. Cancelling a task that runs gives
+cancelled, after `ServerSettings.work_time`, when a plan in it has taken more processor time than
+`ServerSettings.plan_time`, or with its worker. Cancelling a task that runs gives
 it `GRACE` to end by itself, because most do and a worker that is killed must open its datasets
 again, then kills the worker; the one who waits is answered at once. A release ends at a step of
 time, in its worker (`query_tasks`): so does whatever depends on that here, for whoever waits for
@@ -43,9 +39,7 @@ from takifugu.server.work.work_errors import (
 from takifugu.server.work.worker_process import Progress, WorkerGone, WorkerProcess
 from takifugu.session.time_steps import until_step
 
-LONG = 2.0  # seconds from which on a task is long
 GRACE = 0.5  # seconds that a cancelled task may still run
-FADING = 0.8  # of what a kind of task took, when it takes less: long ones are forgotten slowly
 UNABLE = 30.0  # seconds for which a server that could start no worker is not ready
 TRIES = 3  # workers that end before they are ready, one after another, until work fails
 
@@ -83,8 +77,6 @@ class WorkPool:
         self._numbers = count()
         self._served = dict[str, int]()  # by person, when a task of theirs was last begun
         self._background = set[asyncio.Task[None]]()
-        self._took = dict[tuple[str, str | None], float]()
-        self._opening = dict[str, float]()
         self._failed_starts = 0
         self._unable_since: float | None = None
         self._closed = False
@@ -197,9 +189,12 @@ class WorkPool:
             kind, content = work.result()
         except WorkerGone:
             log.error("worker %d was lost during task %r", worker.pid, item.task.name)
+            planned_too_long = await worker.planned_too_long()
             if item.task.key is not None:
                 took = monotonic() - worker.since
                 await asyncio.sleep(until_step(took, self.settings.time_step))
+            if planned_too_long:
+                raise WorkTimedOut(item.task, self.settings.plan_time, planning=True) from None
             raise WorkerLost(item.task) from None
         finally:
             self._free(worker)
@@ -226,37 +221,11 @@ class WorkPool:
     # --- who is next ---
 
     def _free(self, worker: WorkerProcess) -> None:
-        """A worker ended a task: note how long that took, and give it the next one."""
-        if worker.task is not None:
-            self._note(worker, worker.task)
+        """A worker ended a task: give it the next one."""
         worker.task, worker.since = None, monotonic()
         if worker.lost:
             self._remove(worker)
         self._dispatch()
-
-    def _note(self, worker: WorkerProcess, task: Task) -> None:
-        took = monotonic() - worker.since
-        opening = min(worker.opening, took)
-        if opening and task.dataset is not None:
-            self._opening[task.dataset] = opening
-        kind = task.name, task.dataset
-        self._took[kind] = max(took - opening, FADING * self._took.get(kind, 0.0))
-
-    def _is_short(self, task: Task, worker: WorkerProcess) -> bool:
-        """Whether a task is expected to be short on a worker."""
-        seconds = self._took.get((task.name, task.dataset))
-        if seconds is None or task.dataset is None or task.dataset in worker.datasets:
-            return seconds is not None and seconds < LONG
-        opening = self._opening.get(task.dataset)
-        return opening is not None and seconds + opening < LONG
-
-    def _long(self) -> int:
-        """How many tasks are running that are long, or were expected to be."""
-        now = monotonic()
-        return sum(
-            one.task is not None and (one.expected_long or now - one.since > LONG)
-            for one in self._workers
-        )
 
     def _dispatch(self) -> None:
         """Give free workers what waits; start one more if that is not enough."""
@@ -267,16 +236,15 @@ class WorkPool:
             worker.kill()
             self._remove(worker)
         while self._queue and (idle := [one for one in self._workers if one.idle]):
-            found = self._next(idle)
-            if found is None:
+            assigned = self._next(idle)
+            if assigned is None:
                 break
-            item, worker = found
+            item, worker = assigned
             self._queue.remove(item)
             if item.started.done():  # cancelled meanwhile
                 continue
             self._served[item.who] = next(self._numbers)
-            worker.expected_long = not self._is_short(item.task, worker)
-            worker.task, worker.since, worker.opening = item.task, monotonic(), 0.0
+            worker.task, worker.since = item.task, monotonic()
             item.started.set_result(worker)
         starting = any(not one.ready and not one.lost for one in self._workers)
         enough = starting or any(one.idle for one in self._workers)
@@ -290,18 +258,16 @@ class WorkPool:
         for one in self._workers:
             if one.task is not None:
                 running[one.task.actor.name] += 1
-        only_short = self.settings.workers > 1 and self._long() >= self.settings.workers - 1
         served = self._served = {who: self._served.get(who, -1) for who in running.keys() | waiting}
 
         def turn(one: _Waiting) -> tuple[int, int, int]:
             return running[one.who], served[one.who], one.number
 
-        for item in self._queue if len(self._queue) == 1 else sorted(self._queue, key=turn):
-            dataset = item.task.dataset
-            worker = next((one for one in idle if dataset in one.datasets), idle[0])
-            if not only_short or self._is_short(item.task, worker):
-                return item, worker
-        return None
+        item = min(self._queue, key=turn)
+        if running[item.who] and self.settings.workers - self.running <= 1:
+            return None  # everybody who waits has something running
+        dataset = item.task.dataset
+        return item, next((one for one in idle if dataset in one.datasets), idle[0])
 
     # --- processes ---
 
@@ -317,7 +283,7 @@ class WorkPool:
 
     async def _begin(self, worker: WorkerProcess) -> None:
         try:
-            await worker.begin(self.project_file, self._modules, self.settings.time_step)
+            await worker.begin(self.project_file, self._modules, self.settings)
         except WorkerGone:
             self._remove(worker)
             self._failed_starts += 1

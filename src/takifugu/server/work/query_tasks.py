@@ -35,11 +35,12 @@ def _session(host: WorkerHost, asked: Task) -> PolicySession:
     return dataset_of(host, asked).session(analyst, actor=actor.name)
 
 
-def _plan(session: PolicySession, asked: Task) -> Plan:
+def _plan(host: WorkerHost, session: PolicySession, asked: Task) -> Plan:
     """The plan of a query. Nothing protected is read, so that what is refused is the query's."""
     options = QueryOptions.from_document(asked.options["query"])
     try:
-        return session.plan(session.resolved(options))
+        with host.planning():
+            return session.plan(session.resolved(options))
     except InvalidMechanism as error:  # a reference of another shape, or more places than labels
         raise InvalidQuery(
             error.field, given=error.given, needed=error.needed, reason=error.reason
@@ -53,7 +54,7 @@ def plan(host: WorkerHost, asked: Task) -> dict[str, Any]:
     Options: ``query``, a document of `QueryOptions`; of an owner also ``analyst``.
     """
     session = _session(host, asked)
-    made = _plan(session, asked)
+    made = _plan(host, session, asked)
     return {
         "plan": plan_to_document(made),
         "words": plan_words(made),
@@ -82,5 +83,5 @@ def release(host: WorkerHost, asked: Task) -> dict[str, Any]:
         options=dict(asked.options),
     )
     return release_or_ask(
-        *(host.state(), session, wanted), lambda: _plan(session, asked), plan_to_document
+        *(host.state(), session, wanted), lambda: _plan(host, session, asked), plan_to_document
     )

@@ -54,12 +54,20 @@ class WorkerLost(WorkFailed):
 
 
 class WorkTimedOut(WorkFailed):
-    """A task ran for longer than a task may."""
+    """A task ran for longer than a task may, or its plan took more processor time than one may."""
 
-    def __init__(self, task: Task, seconds: float) -> None:
-        detail = f"it took longer than {seconds:g} s and was ended{beside(task)}"
+    def __init__(self, task: Task, seconds: float, *, planning: bool = False) -> None:
+        detail = f"it took longer than {seconds:g} s and was ended"
+        if planning:
+            detail = (
+                f"its plan took more than {seconds:g} s of processor time and was ended; ask for"
+                " fewer groups, labels or places, or give a smaller `reference` or none; or have"
+                " the owner raise `plan_time` in [server]"
+            )
+        reason = "plan-time" if planning else "work-time"
+        problem = f"{detail}{beside(task)}"
         super().__init__(
-            work_problem(503, "Took too long", detail, kind="WorkTimedOut", reason="work-time")
+            work_problem(503, "Took too long", problem, kind="WorkTimedOut", reason=reason)
         )
 
 

@@ -147,20 +147,18 @@ def _done(host: WorkerHost, task: Task) -> bytes:
 
 
 def _ended(host: WorkerHost, kind: str, content: Any) -> bytes:
-    facts = {"content": content, "open": host.datasets(), "opening": host.opening}
+    facts = {"content": content, "open": host.datasets()}
     return plain_messages.packed((kind, facts))
 
 
-def serve(pipe: _Pipe, project_file: Path, time_step: float) -> None:
+def serve(pipe: _Pipe, project_file: Path, time_step: float, plan_time: float) -> None:
     """Do tasks until the server is gone."""
     threading.Thread(target=_watch, args=(pipe.end,), daemon=True).start()
-    progress = _Progress(pipe)
-    host = WorkerHost(project_file, progress, time_step)
+    host = WorkerHost(project_file, _Progress(pipe), time_step, plan_time)
     pipe.send("ready", os.getpid())
     with contextlib.suppress(EOFError, OSError):  # the server is gone
         while True:
             message = plain_messages.receive(pipe.incoming)
-            host.opening = 0.0
             pipe.send_packed(_done(host, Task.of(message)))
     host.close()
 
@@ -170,6 +168,7 @@ def main() -> NoReturn:
     handle, parent = int(sys.argv[1]), int(sys.argv[2])
     for ignored in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ignored, signal.SIG_IGN)
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # which ends it: see `WorkerHost.planning`
     end_with(parent)
     with socket.socket(fileno=handle) as end:
         end.set_inheritable(False)
@@ -180,7 +179,8 @@ def main() -> NoReturn:
             begin = plain_messages.receive(pipe.incoming)
             for module in begin["modules"]:
                 importlib.import_module(module)
-            serve(pipe, Path(begin["project"]), float(begin["time_step"]))
+            seconds = (float(begin[name]) for name in ("time_step", "plan_time"))
+            serve(pipe, Path(begin["project"]), *seconds)
         except Exception as error:  # noqa: BLE001 - told while there is somebody to tell
             _uncaught("a worker ended", error)
             sys.exit(1)

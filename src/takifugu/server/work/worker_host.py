@@ -1,10 +1,10 @@
 """What a worker keeps between tasks: the project, and its datasets that are open."""
 
+import signal
 from collections import OrderedDict
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from takifugu.engines import DatabaseFailed
@@ -27,14 +27,18 @@ class WorkerHost:
         project_file: The project that is served.
         say: Tells the one who waits what is being done.
         time_step: Seconds; a release works on rows for a whole number of such steps.
-        opening: Seconds that the present task spent on opening datasets.
+        plan_time: Seconds of processor time that a plan may take; 0 for any.
     """
 
     def __init__(
-        self, project_file: Path, say: Callable[[str], None], time_step: float = 0.0
+        self,
+        project_file: Path,
+        say: Callable[[str], None],
+        time_step: float = 0.0,
+        plan_time: float = 0.0,
     ) -> None:
         self.project_file, self.say, self.time_step = project_file, say, time_step
-        self.opening = 0.0
+        self.plan_time = plan_time
         self._project: Project | None = None
         self._read: Identity = None
         self._opened = OrderedDict[str, OpenedDataset]()
@@ -55,12 +59,8 @@ class WorkerHost:
                 self._opened.move_to_end(name)
                 return known
             self.drop(name)
-        began = monotonic()
         self.say(f"opening {name}")
-        try:
-            found = open_dataset(self.project(), name, progress=self.say)
-        finally:
-            self.opening += monotonic() - began
+        found = open_dataset(self.project(), name, progress=self.say)
         self._opened[name] = found
         while len(self._opened) > OPEN:
             self.drop(next(iter(self._opened)))
@@ -76,6 +76,18 @@ class WorkerHost:
     def session(self, name: str, analyst: str | None, actor: str) -> "PolicySession":
         """The queries of an analyst on a dataset."""
         return self.opened(name).session(analyst, actor=actor)
+
+    @contextmanager
+    def planning(self) -> Iterator[None]:
+        """End the worker if what is done in here takes more processor time than `plan_time`.
+
+        By a signal of the kernel, which no computation can put off. A plan writes nothing.
+        """
+        signal.setitimer(signal.ITIMER_PROF, self.plan_time)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
 
     def state(self) -> ServerState:
         """The state of the server, which workers share with it."""

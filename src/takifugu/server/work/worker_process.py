@@ -13,6 +13,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from takifugu.server.settings import ServerSettings
 from takifugu.server.work import plain_messages
 from takifugu.server.work.plain_messages import NotPlain
 from takifugu.server.work.printed_bytes import PrintedBytes
@@ -35,8 +36,6 @@ class WorkerProcess:
         since: When it began that, or when it became idle.
         ready: Whether it has started up.
         datasets: Those that it has open.
-        opening: Seconds that the last task spent on opening datasets.
-        expected_long: Whether its task was expected to take long.
         lost: Whether it is of no more use: killed, told to end, or gone.
         printed: How much it has printed.
     """
@@ -51,8 +50,6 @@ class WorkerProcess:
         self.since = monotonic()
         self.ready, self.lost = False, False
         self.datasets = frozenset[str]()
-        self.opening = 0.0
-        self.expected_long = False
 
     @classmethod
     def start(cls) -> "WorkerProcess":
@@ -98,15 +95,17 @@ class WorkerProcess:
         """Whether the process has ended, as far as the kernel knows."""
         return self._process.poll() is not None
 
-    async def begin(self, project_file: Path, modules: Sequence[str], time_step: float) -> None:
+    async def begin(
+        self, project_file: Path, modules: Sequence[str], settings: ServerSettings
+    ) -> None:
         """Tell it what it is about, and wait until it is ready; `WorkerGone` if it cannot be."""
         try:
             self._reader, self._writer = await asyncio.open_connection(sock=self._end)
         except (OSError, ValueError):  # killed meanwhile
             self.kill()
             raise WorkerGone from None
-        about = {"project": str(project_file), "modules": list(modules), "time_step": time_step}
-        self._write(about)
+        about = {"project": str(project_file), "modules": list(modules)}
+        self._write(about | {name: getattr(settings, name) for name in ("time_step", "plan_time")})
         kind, _ = await self._receive(None)
         self.ready = kind == "ready"
         self.since = monotonic()
@@ -119,7 +118,7 @@ class WorkerProcess:
         """
         self._write(task.message())
         kind, facts = await self._receive(progress)
-        self.datasets, self.opening = frozenset(facts["open"]), float(facts["opening"])
+        self.datasets = frozenset(facts["open"])
         return kind, facts["content"]
 
     def _write(self, message: Any) -> None:
@@ -145,6 +144,11 @@ class WorkerProcess:
         except (EOFError, OSError, NotPlain):
             self.kill()
             raise WorkerGone from None
+
+    async def planned_too_long(self) -> bool:
+        """Of one that is gone: whether it ended because a plan took too much processor time."""
+        await self.ended(5)
+        return self._process.returncode == -signal.SIGPROF
 
     def kill(self) -> None:
         """End it at once, with all that it started."""

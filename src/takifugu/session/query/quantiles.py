@@ -149,7 +149,9 @@ class QuantileQuery(Query):
         moves = self.sensitivity(engine.declaration).linf
         cells = engine.declaration.amount(self.column).cells(self.every)
         if not any(self.sizes(engine)):
-            raise InvalidQuery("window", given="holds no rows", needed="hold at least one")
+            raise InvalidQuery(
+                "window", given="holds no rows", needed="hold at least one", reason="no-rows"
+            )
         if aim.allowed is not None:
             mechanism = picker(aim.allowed, moves)
         else:

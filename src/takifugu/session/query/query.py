@@ -474,7 +474,9 @@ def filled_groups(query: Query, engine: Engine) -> list[int]:
     """The sizes of the groups that have rows: public."""
     sizes = [int(n) for n in np.ravel(query.public_rows(engine)) if n > 0]
     if not sizes:
-        raise InvalidQuery("window", given="holds no rows", needed="hold at least one")
+        raise InvalidQuery(
+            "window", given="holds no rows", needed="hold at least one", reason="no-rows"
+        )
     return sizes
 
 

@@ -43,7 +43,7 @@ def largest_within(
             field="target",
             given=target,
         )
-    if target == 0:
+    if target * HOPELESS < np.finfo(np.float64).tiny:  # so small that quotients are not exact
         return 0.0
     top = float(target if most is None else most)
     proven, lost, above = 0.0, target, top
