@@ -26,6 +26,7 @@ from takifugu.errors import (
     UnsoundRequest,
 )
 from takifugu.ledger import Groups, Ledger, Window
+from takifugu.ledger.storage.statement import Statement
 from takifugu.ledger.storage.store import Store
 from takifugu.losses import Approximate, Concentrated, Total
 from takifugu.translation.protocol import LossTranslation
@@ -41,7 +42,7 @@ def tamper(url: str, *statements: str) -> None:
     store = Store(url, read_only=False, wait=5)
     with store.writing() as connection:
         for statement in statements:
-            connection.raw.execute(statement)
+            Statement(statement).run(connection, {})
     store.close()
 
 
@@ -320,10 +321,10 @@ def test_a_failed_repeat_of_a_charge_that_was_released_gives_no_second_release(
     assert ledger.charge(first, DOUBLING).may_release
     with pytest.raises(LedgerConflict):
         ledger.charge(charge("0.5", key=first.key), DOUBLING)
-    tamper(url, "ALTER TABLE takifugu_head RENAME TO elsewhere")
+    tamper(url, "ALTER TABLE takifugu_head RENAME TO takifugu_elsewhere")
     with pytest.raises(LedgerError):
         ledger.charge(first, DOUBLING)
-    tamper(url, "ALTER TABLE elsewhere RENAME TO takifugu_head")
+    tamper(url, "ALTER TABLE takifugu_elsewhere RENAME TO takifugu_head")
     assert not ledger.charge(first, DOUBLING).may_release
 
 

@@ -230,17 +230,17 @@ def test_a_row_that_was_added_releases_nothing(ledger: Ledger, url: str, added: 
 def test_totals_that_were_right_once_release_nothing_later(ledger: Ledger, url: str) -> None:
     ledger.charge(charge("0.25", (0, 5), ["fr"]), DOUBLING)
     names = ("accounts", "segments", "cells", "digests")
-    tamper(url, *(f"CREATE TABLE kept_{n} AS SELECT * FROM takifugu_{n}" for n in names))  # noqa: S608
+    tamper(url, *(f"CREATE TABLE takifugu_kept_{n} AS SELECT * FROM takifugu_{n}" for n in names))  # noqa: S608
     ledger.charge(charge("0.25", (0, 5), ["fr"]), DOUBLING)
     for put_back in (names[:3], names[3:]):  # without its digests, then with them
         tamper(
             url,
             *(f"DELETE FROM takifugu_{n}" for n in put_back),  # noqa: S608
-            *(f"INSERT INTO takifugu_{n} SELECT * FROM kept_{n}" for n in put_back),  # noqa: S608
+            *(f"INSERT INTO takifugu_{n} SELECT * FROM takifugu_kept_{n}" for n in put_back),  # noqa: S608
         )
         with raises(LedgerDamaged, reason="totals"):
             ledger.charge(charge("0.25", (0, 5), ["fr"]), DOUBLING)
-    tamper(url, *(f"DROP TABLE kept_{n}" for n in names))
+    tamper(url, *(f"DROP TABLE takifugu_kept_{n}" for n in names))
 
 
 def test_every_event_names_the_totals_that_a_replay_gives(ledger: Ledger) -> None:

@@ -4,6 +4,7 @@ For the fixtures see `tests.contracts.ledger`.
 """
 
 from contextlib import AbstractContextManager
+from dataclasses import replace
 
 import pytest
 
@@ -181,3 +182,30 @@ def test_a_limit_that_another_thread_drops_from_the_cache_is_not_skipped(
     with raises(BudgetExceeded, dataset="ward", left=1):
         ledger.charge(charge(2), DOUBLING)
     assert not paid(ledger)
+
+
+# --- states of the data ---
+
+
+def test_a_state_of_the_data_is_numbered_when_it_is_seen_and_never_comes_back(
+    ledger: Ledger, url: str, opened: Opener
+) -> None:
+    other = opened(url)
+    first = ledger.data_state("ward", "k:a")
+    assert first == other.data_state("ward", "k:a") == opened(url).data_state("ward", "k:a")
+    second, third = other.data_state("ward", "k:b"), ledger.data_state("ward", "k:a")
+    assert third == other.data_state("ward", "k:a")
+    assert [first, second, third] == ["k:a#1", "k:b#2", "k:a#3"]
+    assert ledger.data_state("annex", "k:a") == "k:a#1"
+    assert ledger.verify().sound
+
+
+def test_a_state_that_was_charged_before_states_had_numbers_is_still_the_same(
+    ledger: Ledger,
+) -> None:
+    before = replace(charge("0.25"), data="k:a")
+    ledger.record_answer(ledger.charge(before, DOUBLING), 7)
+    again = replace(before, data=ledger.data_state("ward", "k:a"))
+    found = ledger.lookup(again)
+    assert found is not None and found.value == 7
+    assert [ledger.data_state("ward", mark) for mark in ("k:b", "k:a")] == ["k:b#1", "k:a#2"]

@@ -15,6 +15,7 @@ from takifugu.errors import ApprovalRefused, InvalidCharge, LedgerConflict, Unso
 from takifugu.ledger import Charge, Event, Ledger, Terms
 from takifugu.ledger.event_words import event_words
 from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.storage.statement import update
 from takifugu.ledger.storage.store import Store
 from tests.contracts.ledger import Opener, paid
 from tests.ledger.charges import DOUBLING, charge
@@ -368,16 +369,16 @@ def rewritten(url: str, change: Callable[[dict[str, Any]], None]) -> None:
             change(body)
             text = json.dumps(body, sort_keys=True, separators=(",", ":"))
             previous = chain.link(previous, text)
-            mark = "?" if connection.sqlite else "%s"
-            for table, column in (("events", "seq"), ("head", "seq")):
-                connection.raw.execute(
-                    f"UPDATE takifugu_{table} SET hash = {mark} WHERE {column} = {mark}",  # noqa: S608
-                    (previous, row.seq),
-                )
-            connection.raw.execute(
-                f"UPDATE takifugu_events SET body = {mark}, analyst = {mark} WHERE seq = {mark}",  # noqa: S608
-                (text, body.get("analyst"), row.seq),
+            values = {
+                "hash": previous,
+                "body": text,
+                "analyst": body.get("analyst"),
+                "at": row.seq,
+            }
+            update("takifugu_events", "hash", "body", "analyst", where="seq = :at").run(
+                connection, values
             )
+            update("takifugu_head", "hash", where="seq = :at").run(connection, values)
     store.close()
 
 

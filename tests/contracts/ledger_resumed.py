@@ -163,10 +163,10 @@ def test_an_abandoned_charge_is_spent_and_never_answered(
 def test_what_is_abandoned_without_a_ledger_is_not_resumed_here(ledger: Ledger, url: str) -> None:
     wanted = charge("0.25")
     receipt = ledger.charge(wanted, DOUBLING, resume=True)
-    tamper(url, "ALTER TABLE takifugu_head RENAME TO elsewhere")
+    tamper(url, "ALTER TABLE takifugu_head RENAME TO takifugu_elsewhere")
     with pytest.raises(LedgerError):
         ledger.abandon(receipt)
-    tamper(url, "ALTER TABLE elsewhere RENAME TO takifugu_head")
+    tamper(url, "ALTER TABLE takifugu_elsewhere RENAME TO takifugu_head")
     assert not ledger.charge(wanted, DOUBLING, resume=True).may_release
     assert not ledger.acting("ana").charge(wanted, DOUBLING, resume=True).may_release
 

@@ -181,3 +181,67 @@ def test_labels_are_found_whatever_the_encoding_of_the_database_is(
     if encoding == "LATIN1":  # before a query is paid for, which would fail
         with raises(InvalidDeclaration, field="label", reason="encoding"):
             open_engine(declared("é", "東京"))
+
+
+@pytest.fixture
+def places(server: str) -> Iterator[tuple[str, Declaration]]:
+    """A database of a role whose search path begins with a schema that others can write to."""
+    import psycopg
+
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("CREATE ROLE reader LOGIN")
+        connection.execute("CREATE DATABASE places")
+        connection.execute("ALTER ROLE reader SET search_path = public, study, pg_catalog")
+    owner = server.replace("/postgres?", "/places?", 1)
+    with psycopg.connect(owner) as connection:
+        connection.execute("CREATE SCHEMA study")
+        connection.execute("CREATE TABLE study.visits (who text, n bigint, label text)")
+        connection.execute("INSERT INTO study.visits VALUES ('p', 1, 'a'), ('p', 2, 'b')")
+        connection.execute("GRANT USAGE ON SCHEMA study TO reader")
+        connection.execute("GRANT SELECT ON study.visits TO reader")
+    url = owner.replace("postgres@", "reader@", 1)
+    labels = (Category("label", ("a", "b"), "drop"),)
+    yield (
+        owner,
+        Declaration(
+            Source("postgres", table="visits", url=url), "who", Order("n", "number"), labels
+        ),
+    )
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("DROP DATABASE places WITH (FORCE)")
+        connection.execute("DROP ROLE reader")
+
+
+def test_functions_and_operators_of_others_do_not_run(places: tuple[str, Declaration]) -> None:
+    """They would fit better than PostgreSQL's own, and run with the rights of the reader."""
+    import psycopg
+
+    owner, declaration = places
+    raised = "LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'hijacked'; END $$"
+    with psycopg.connect(owner) as connection:
+        for statement in (
+            f"CREATE FUNCTION public.array_position(text[], text) RETURNS int {raised}",
+            f"CREATE FUNCTION public.hijack(text, text) RETURNS bool {raised}",
+            "CREATE OPERATOR public.= (LEFTARG = text, RIGHTARG = text, FUNCTION = public.hijack)",
+            "CREATE FUNCTION public.count() RETURNS bigint LANGUAGE sql AS 'SELECT 0::bigint'",
+            "CREATE DOMAIN public.int8 AS pg_catalog.int8 CHECK (VALUE > 5)",
+        ):
+            connection.execute(statement.encode())
+    with open_engine(declaration) as engine:
+        assert engine.histogram(["label"]).counts.tolist() == [1, 1]
+        assert engine.entities(3) == {"p": 2}
+
+
+def test_a_table_that_several_schemas_of_the_search_path_have_is_refused(
+    places: tuple[str, Declaration],
+) -> None:
+    import psycopg
+
+    owner, declaration = places
+    with psycopg.connect(owner) as connection:
+        connection.execute("CREATE VIEW public.visits AS SELECT * FROM study.visits")
+    with raises(InvalidDeclaration, field="source, table", reason="ambiguous"):
+        open_engine(declaration)
+    named = replace(declaration, source=replace(declaration.source, table="study.visits"))
+    with open_engine(named) as engine:
+        assert engine.histogram(["label"]).counts.tolist() == [1, 1]

@@ -31,6 +31,7 @@ STEPS = [
     "0005 events by dataset",
     "0006 costs by value",
     "0007 people who ask and approve",
+    "0008 states of the data",
 ]
 
 

@@ -141,10 +141,6 @@ def test_the_tables_of_a_database_are_known_by_name() -> None:
     raw.execute("CREATE TABLE sqlitelike (x)")
     assert table_names(connection) == {"one", "sqlitelike"}
     raw.close()
-    told, server = connected(False)
-    assert table_names(server) == set()
-    ((text, values),) = told.told
-    assert "FROM pg_catalog.pg_class" in text and "pg_table_is_visible" in text and values == {}
 
 
 # --- steps that were applied ---
@@ -250,7 +246,7 @@ def test_something_is_written_once_or_for_each_or_not_at_all() -> None:
 
 
 def test_a_colon_is_a_value_only_before_a_name() -> None:
-    server: Any = SimpleNamespace(sqlite=False)
+    server = Connection(None, False)
     text = "SELECT x::text, ':1', y:z FROM t WHERE a = :a_1 AND b IN (:b,:c)"
     expected = "SELECT x::text, ':1', y:z FROM t WHERE a = %(a_1)s AND b IN (%(b)s,%(c)s)"
     assert Statement(text).text(server) == expected
@@ -271,7 +267,7 @@ def test_a_transaction_begins_with_nothing_known() -> None:
     connection = Connection("raw", True)
     assert transaction_state(connection) is connection.state == one
     assert connection.state is not Connection("raw", True).state
-    assert repr(connection) == "Connection(raw='raw', sqlite=True)"
+    assert repr(connection) == "Connection(raw='raw', sqlite=True, schema='')"
     assert connection != Connection("raw", True)
 
 

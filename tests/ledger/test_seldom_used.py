@@ -19,14 +19,20 @@ from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.accepted_terms import _NothingCharged
 from takifugu.ledger.events.replay import _row_problems
 from takifugu.ledger.storage import account_tables as tables
-from takifugu.ledger.storage.statement import Statement, insert, transaction_state, update
+from takifugu.ledger.storage.statement import (
+    Connection,
+    Statement,
+    insert,
+    transaction_state,
+    update,
+)
 from takifugu.ledger.witnesses import backup
 from takifugu.ledger.witnesses.backup import _appear
 from takifugu.ledger.witnesses.file_witness import FileWitness, heads_folder
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
 
-POSTGRESQL: Any = SimpleNamespace(sqlite=False)
+POSTGRESQL = Connection(None, False)
 SQLITE: Any = SimpleNamespace(sqlite=True)
 
 

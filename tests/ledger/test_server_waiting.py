@@ -11,7 +11,6 @@ psycopg = pytest.importorskip("psycopg", reason="an extra: install takifugu[post
 from psycopg import waiting  # noqa: E402
 
 from takifugu.ledger.storage import postgresql_connections as server  # noqa: E402
-from takifugu.ledger.storage.connections import Connections  # noqa: E402
 
 HANDLE = 41
 LOST = select.POLLHUP, select.POLLERR
@@ -131,45 +130,3 @@ def test_a_silent_server_is_left_and_told_so(poll: Poll) -> None:
         kind.wait(raw, exchange("late"))
     assert ended == [True] and told.value.__cause__ is None
     assert {handle for handle, _ in poll.registered} == {HANDLE}
-
-
-def told(monkeypatch: pytest.MonkeyPatch, wait: float) -> tuple[Connections, dict[str, Any]]:
-    """The connections, and all that the driver is told."""
-    seen: dict[str, Any] = {}
-    kind = SimpleNamespace(connect=lambda where, **given: seen.update(given, address=where))
-    monkeypatch.setattr(server, "_timed", lambda seconds: seen.update(silent=seconds) or kind)
-    found = server.open_postgresql("postgresql://ann@host/l", read_only=False, wait=wait)
-    found._taken()
-    return found, seen
-
-
-def test_a_server_is_told_all_of_this_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    found, seen = told(monkeypatch, 8.2)
-    most = 3 * 8.2
-    assert seen == {
-        "address": "postgresql://ann@host/l",
-        "silent": most,
-        "autocommit": True,
-        "options": "-c synchronous_commit=on -c lock_timeout=8200 -c statement_timeout=24600",
-        "client_encoding": "UTF8",
-        "connect_timeout": 8,
-        "tcp_user_timeout": 24600,
-        "keepalives": 1,
-        "keepalives_idle": 12,
-        "keepalives_interval": 4,
-        "keepalives_count": 3,
-    }
-    assert (found.errors, found._sqlite, found._wait) == ((psycopg.Error,), False, most)
-    assert found._begin == (
-        "BEGIN ISOLATION LEVEL REPEATABLE READ",  # one moment, for who reads
-        "BEGIN ISOLATION LEVEL READ COMMITTED",  # the latest, once the head is locked
-    )
-
-
-def test_the_shortest_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "LEAST", 0.0001)
-    _, seen = told(monkeypatch, 0.0)
-    assert (seen["silent"], seen["tcp_user_timeout"]) == (0.0001, 0)
-    assert (seen["keepalives_idle"], seen["keepalives_interval"]) == (1, 1)
-    assert seen["connect_timeout"] == 2
-    assert seen["options"].endswith("-c lock_timeout=1 -c statement_timeout=1")

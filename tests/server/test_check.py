@@ -28,7 +28,9 @@ from takifugu.server.operation.server_check import check_server, free_memory
 from takifugu.server.operation.tls_checks import certificate_findings
 from takifugu.server.state.server_state import open_state
 from tests.cli.running import call, run
+from tests.ledger.postgres import Cluster
 from tests.server.certificates import new_certificate
+from tests.server.projects import small_project
 from tests.server.running import new_token, write_settings
 
 
@@ -57,6 +59,24 @@ def test_a_good_project_has_nothing_wrong(served: Path) -> None:
     assert not any("wrong" in seen for seen in found.values()), check_server(served, {})
     looked = {"packages", "project", "settings", "ledger", "clock", "witness", "tokens", "files"}
     assert looked | {"datasets", "user", "address", "machine"} <= set(found)
+
+
+def test_code_of_others_in_a_database_is_named(tmp_path: Path, cluster: Cluster) -> None:
+    import psycopg
+
+    address = cluster.address()
+    schema = address.partition("search_path%3D")[2]
+    project = small_project(tmp_path / "a study", ledger=address)
+    new_token(project, "owner", "olga")
+    assert levels(project)["database"] == {"ok"}
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"GRANT CREATE ON SCHEMA {schema} TO PUBLIC")
+        assert levels(project)["database"] == {"warning"}
+        connection.execute("CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN END'")
+        connection.execute(
+            "CREATE TRIGGER t BEFORE DELETE ON takifugu_events FOR EACH ROW EXECUTE FUNCTION f()"
+        )
+    assert wrong_of(project) == {"database"}
 
 
 def test_data_that_everybody_can_read_is_named(tmp_path: Path) -> None:

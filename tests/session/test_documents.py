@@ -257,7 +257,7 @@ def test_a_plan_of_a_server_is_stale_here(sessions: dict[str, Session]) -> None:
 
 
 def test_a_digest_names_what_would_be_released_and_not_its_price(
-    tmp_path: Path, sessions: dict[str, Session]
+    sessions: dict[str, Session],
 ) -> None:
     session = sessions["labels"]
     plan = session.plan.histogram(epsilon="0.62")
@@ -279,12 +279,25 @@ def test_a_digest_names_what_would_be_released_and_not_its_price(
         session.plan.histogram(epsilon="0.62", sum_to_one=True),
     ]
     assert len({before, *map(digest, others)}) == 5
+
+
+def test_a_free_plan_does_not_tell_that_protected_cells_are_what_they_were(tmp_path: Path) -> None:
+    """Data that come back to earlier contents are a new state: nothing of it is free or known."""
+    *most, (who, step, _, *rest) = ROWS
+    edited = [*most, (who, step, "a" if ROWS[-1][2] != "a" else "b", *rest)]
     seen = []
-    for rows in (ROWS, ROWS[:-1], ROWS):  # of other data it is another
+    for rows in (ROWS, ROWS, edited, ROWS):
         (tmp_path / "visits.csv").unlink(missing_ok=True)
-        with opened(tmp_path, rows=rows) as (other, *_):
-            seen.append(digest(other.plan.histogram(epsilon=1)))
-    assert seen[0] == seen[2] != seen[1]
+        with opened(tmp_path, rows=rows) as (session, ledger, _):
+            plan = session.plan.histogram(epsilon="0.5")
+            seen.append((digest(plan), plan.stored))
+            if not ledger.events(kind="charge", limit=1):
+                session.release(plan, accept_noise=True)
+            states = [event.body["number"] for event in ledger.events(kind="state", limit=9)]
+    (first, _), again, *others = seen
+    assert again == (first, True)  # nothing changed
+    assert len({first, *(known for known, _ in others)}) == 3
+    assert not any(stored for _, stored in others) and states == [1, 2, 3]
 
 
 def test_keys_may_be_asked_for_as_text(sessions: dict[str, Session]) -> None:

@@ -360,9 +360,9 @@ def test_noise_is_charged_only_if_it_is_confirmed(tmp_path: Path, kind: str) -> 
 
 def test_what_is_not_true_or_false_confirms_nothing(tmp_path: Path) -> None:
     with asked(tmp_path, "histogram") as (ask, session, ledger):
-        head = ledger.head()
+        plan, head = ask(epsilon="0.05"), ledger.head()
         with raises(UnsoundRequest, field="accept_noise"):
-            session.release(ask(epsilon="0.05"), accept_noise="no")  # type: ignore[arg-type]
+            session.release(plan, accept_noise="no")  # type: ignore[arg-type]
         assert ledger.head() == head
 
 

@@ -58,7 +58,7 @@ def compare_rows_once() -> AbstractContextManager[Any]:
     """Rows whose cells were named anew are not compared with those of other datasets again."""
 
     def is_known(connection: Any, dataset: str, data: str) -> bool:
-        filed = cell_naming.state(dataset, data)
+        filed = cell_naming.filed_under(dataset, data)
         return cell_naming._BY_STATE.one(connection, {"state": filed}).seq is not None
 
     return mock.patch.object(cell_naming, "is_known", is_known)

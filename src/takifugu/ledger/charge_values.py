@@ -63,7 +63,7 @@ class Charge:
         query: The query, as JSON.
         mechanism: The mechanism, as JSON.
         loss: The DP loss of one entry, proven by the code that built the mechanism.
-        data: Keyed mark of the data that is read: see `Ledger.mark`.
+        data: The state of the data that is read: see `Ledger.data_state`.
         prior: Fingerprint of the prior that the budget protects against.
         secrets: Fingerprint of the secrets that it protects.
         translation: Fingerprint of the translation from per-entry to Pufferfish losses.

@@ -188,6 +188,8 @@ def _activity(body: Any) -> str:
             return f"declaration of {where} stated to be unchanged{who}"
         case "source":
             return f"rows of {where} compared with those of other datasets{who}"
+        case "state":
+            return f"state {body['number']} of the data of {where} begun{who}"
         case "separate":
             return f"{where} counted separately from {body['other']}{who}"
         case kind:

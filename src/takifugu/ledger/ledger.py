@@ -32,6 +32,7 @@ from takifugu.ledger.accounts.account import WHOLE, charged
 from takifugu.ledger.accounts.frontier import Frontier
 from takifugu.ledger.accounts.limits import Limit, Limits
 from takifugu.ledger.accounts.standings import Standing, amount, payers, paying
+from takifugu.ledger.canonical_text import check_name
 from takifugu.ledger.charge_values import Charge, Receipt, loss_of
 from takifugu.ledger.events import (
     accepted_terms,
@@ -222,6 +223,26 @@ class Ledger(OwnerDecisions, LedgerViews):
             found = payers(connection, dataset, paying(analyst), *cells, books)
         standings = self._translated(found, translation)
         return Quote(snapshot, answer, shared is not None, last, standings)
+
+    def data_state(self, dataset: str, mark: str) -> str:
+        """The state of the data that has this ``mark``, for `Charge.data`.
+
+        Contents other than those seen last are entered as the next state, by whoever sees them
+        first. The event is durable before anything is shown of it.
+        """
+        check_name(dataset, "dataset")
+        with self._store.reading() as connection:
+            found = cell_naming.state_of(connection, dataset, mark)
+        if found.is_current or self._store.read_only:
+            return found.data
+        with self._store.writing() as connection:
+            last = chain.head(connection, lock=True)
+            found = cell_naming.state_of(connection, dataset, mark)
+            if not found.is_current:
+                body = {"dataset": dataset, "analyst": None, "actor": self._actor}
+                body |= {"number": found.number, "data": found.data}
+                chain.append(connection, last, "state", body, self._time())
+        return found.data
 
     def knows_data(self, dataset: str, data: str) -> bool:
         """Whether a charge was made on this state of the data, so that its sources are known."""

@@ -340,7 +340,8 @@ class QueryPlanning:
     def _charge(
         self, query: Query, mechanism: Mechanism, loss: Charged, found: DataFingerprint
     ) -> Charge:
-        data = self._ledger.mark("data", found.fingerprint)
+        mark = self._ledger.mark("data", found.fingerprint)
+        data = self._ledger.data_state(self._dataset, mark)
         return Charge(
             dataset=self._dataset,
             query=query.body(),

@@ -1,7 +1,16 @@
-"""PostgreSQL, through psycopg: one table, read in read-only transactions."""
+"""PostgreSQL, through psycopg: one table, read in read-only transactions.
+
+Names in a query are looked up in PostgreSQL's own catalogue alone; see `takifugu._postgresql`.
+"""
 
 from typing import Any
 
+from takifugu._postgresql import (
+    anybody_creates,
+    configured_schemas,
+    connect_pinned,
+    schemas_with,
+)
 from takifugu.engines.backends.backend import (
     COUNT,
     DATA,
@@ -35,7 +44,11 @@ CASTS = {
 
 
 class PostgresBackend(Backend):
-    """One connection; a query sees the declared columns as a common table expression."""
+    """One connection; a query sees the declared columns as a common table expression.
+
+    Attributes:
+        schema: The schema that has the table.
+    """
 
     dialect = "postgres"
     hashing = HashSQL(
@@ -50,38 +63,62 @@ class PostgresBackend(Backend):
             import psycopg  # noqa: F401 - found missing here, and said so
         self._declaration = declaration
         self._place = declaration.source.place
-        table = quoted_table(str(declaration.source.table))
         advice = "see that the server, the table and the right to read it are there"
-        without_values(
-            lambda: self._open(declaration, table), self._place, doing="opened", advice=advice
-        )
+        without_values(lambda: self._open(declaration), self._place, doing="opened", advice=advice)
         columns = ", ".join(_column(name, kind) for name, kind in self.kinds.items())
-        self._data = f"SELECT {columns} FROM {table}"  # noqa: S608 - every name is quoted
+        self._data = f"SELECT {columns} FROM {self._table}"  # noqa: S608 - every name is quoted
 
-    def _open(self, declaration: Declaration, table: str) -> None:
+    def _open(self, declaration: Declaration) -> None:
         import psycopg
+        from psycopg.conninfo import conninfo_to_dict
 
-        self._connection = psycopg.connect(
-            str(declaration.source.url),
-            autocommit=True,
-            options="-c default_transaction_read_only=on -c TimeZone=UTC",
-            client_encoding="UTF8",  # that of the text of queries, whatever the server keeps
-        )
+        url = str(declaration.source.url)
+        settings = "-c default_transaction_read_only=on -c TimeZone=UTC"
+        how = {
+            "options": f"{conninfo_to_dict(url).get('options') or ''} {settings}".strip(),
+            "client_encoding": "UTF8",  # that of the text of queries, whatever the server keeps
+        }
+        self._connection = connect_pinned(psycopg.connect, url, **how)
         try:
-            self.kinds = declared_kinds(declaration, self._found(table))
+            name = str(declaration.source.table)
+            if "." not in name:
+                schemas = configured_schemas(psycopg.connect, url, **how)
+                name = f"{self._schema_of(name, schemas)}.{name}"
+            self.schema = name.partition(".")[0]
+            self._table = quoted_table(name)
+            self.kinds = declared_kinds(declaration, self._column_kinds())
             self._refuse_letters(declaration)
         except BaseException:
             self.close()
             raise
 
-    def _found(self, table: str) -> dict[str, Kind]:
+    def _schema_of(self, table: str, schemas: list[str]) -> str:
+        """The one schema of the configured search path that has the table."""
+        having = schemas_with(self._connection, table, schemas)
+        if len(having) == 1:
+            return having[0]
+        listed = ", ".join(having or schemas) or "no schema"
+        raise InvalidDeclaration(
+            "source, table",
+            given=f"is {table!r}, which {'several schemas have' if having else 'is in none'}"
+            f" of the search path: {listed}",
+            needed=f"be written with its schema, as {(having or ['public'])[0]}.{table}",
+            reason="ambiguous" if having else "missing",
+        )
+
+    def _column_kinds(self) -> dict[str, Kind]:
         """Every column that the table has, and its kind."""
-        found = self._connection.execute(
-            "SELECT attname, typname FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid"
+        rows = self._connection.execute(
+            "SELECT attname, typname, typnamespace = 'pg_catalog'::regnamespace"
+            " FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid"
             " WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped",
-            (table,),
+            (self._table,),
         ).fetchall()
-        return {name: KINDS.get(kind, "unknown") for name, kind in found}
+        return {name: KINDS.get(kind, "unknown") if own else "unknown" for name, kind, own in rows}
+
+    def anybody_creates(self) -> bool:
+        """Whether every role of the database may create objects beside the table."""
+        return anybody_creates(self._connection, self.schema)
 
     def _refuse_letters(self, declaration: Declaration) -> None:
         """Raise if a label has letters that the database cannot hold: each query would fail."""

@@ -14,6 +14,12 @@ lost what the worst of them has: with :math:`W` the worst totals of the account,
 
 so that `always` becomes the componentwise maximum of :math:`W`, and new cells start from there.
 
+The data of a dataset has states, numbered as they are seen: contents that differ from those seen
+last are the next state, also if they equal an earlier one. An answer belongs to its state. If
+contents alone identified it, the price of a plan, which is free, would tell an analyst whether
+protected cells are what they were on an earlier day. That they are what they were when somebody
+last looked is seen: the same query is then free.
+
 Two datasets with the same rows have two budgets, and a row then loses both. So the first charge on
 each state of the data stores marks of where its rows are and what they hold (see `keys`), and a
 dataset that shares a mark with another one is refused until its owner decides to count them
@@ -205,6 +211,15 @@ SAME |= {"content": "rows of the same entities at the same places in the order"}
 _BY_STATE = Statement(
     f"SELECT max(seq) AS seq FROM {EVENTS} WHERE question = :state AND kind = 'source'"
 )
+_LAST_OF = {
+    kind: Statement(
+        f"SELECT max(seq) AS seq FROM {EVENTS} WHERE dataset = :named AND kind = '{kind}'"
+    )
+    for kind in ("charge", "reuse", "state")
+}
+_STATES = Statement(
+    f"SELECT count(*) AS many FROM {EVENTS} WHERE dataset = :named AND kind = 'state'"
+)
 _RENAMED = Statement(
     f"SELECT max(seq) AS seq FROM {EVENTS} WHERE dataset = :named AND kind = 'cells'"
 )
@@ -212,9 +227,39 @@ _OTHERS = chain.events_where("kind = 'source'")
 _SEPARATED = chain.events_where("kind = 'separate'")
 
 
-def state(dataset: str, data: str) -> str:
+def filed_under(dataset: str, data: str) -> str:
     """What one state of the data of a dataset is filed under."""
     return sha256(encode_json(["source", dataset, data]))
+
+
+@dataclass(frozen=True)
+class DataState:
+    """One state of the data of a dataset.
+
+    Attributes:
+        data: What charges on it record: ``MARK#NUMBER``. In ledgers that were written before states
+            had numbers the last one is known by its mark alone.
+        number: Its number, if it is the next one; 0 if it is in the ledger.
+    """
+
+    data: str
+    number: int = 0
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it is the last one seen, and not the next."""
+        return not self.number
+
+
+def state_of(connection: Connection, dataset: str, mark: str) -> DataState:
+    """The state of data with this mark: the last one seen, or the next."""
+    places = (last.one(connection, {"named": dataset}).seq for last in _LAST_OF.values())
+    events = (chain.one(connection, seq) for seq in places if seq is not None)
+    last = max(events, key=lambda event: event.seq, default=None)
+    if last is not None and str(last.body["data"]).partition("#")[0] == mark:
+        return DataState(str(last.body["data"]))
+    number = _STATES.one(connection, {"named": dataset}).many + 1
+    return DataState(f"{mark}#{number}", number)
 
 
 def is_known(connection: Connection, dataset: str, data: str) -> bool:
@@ -223,7 +268,7 @@ def is_known(connection: Connection, dataset: str, data: str) -> bool:
     Marks name the columns that a dataset is about. Where its cells were named anew since, these may
     be others, and it is compared again.
     """
-    filed = _BY_STATE.one(connection, {"state": state(dataset, data)}).seq
+    filed = _BY_STATE.one(connection, {"state": filed_under(dataset, data)}).seq
     renamed = _RENAMED.one(connection, {"named": dataset}).seq
     return filed is not None and (renamed is None or renamed < filed)
 
@@ -270,6 +315,6 @@ def marks_body(dataset: str, data: str, marks: Iterable[str]) -> Mapping[str, An
     return {
         "dataset": dataset,
         "analyst": None,
-        "question": state(dataset, data),
+        "question": filed_under(dataset, data),
         "marks": sorted(marks),
     }

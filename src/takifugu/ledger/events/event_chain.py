@@ -29,7 +29,7 @@ ROOT = "0" * 64  # what the first event follows
 KINDS = (
     *("created", "budget", "partition", "charge", "reuse", "answer", "totals", "loss"),
     *("policy", "accepted"),  # under which prior and secrets a dataset is charged
-    *("cells", "source", "separate"),  # what the cells and the rows of a dataset are
+    *("cells", "source", "separate", "state"),  # what the cells and the rows of a dataset are
     *("access", "approval", "abandoned"),  # who may ask a server; what a second person allowed
 )
 COPIED = ("kind", "dataset", "analyst", "key", "question", "charge")  # columns found in the body

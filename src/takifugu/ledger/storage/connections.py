@@ -49,7 +49,7 @@ class Connections:
             try:
                 raw.execute(self._begin[0 if reading else 1])
                 try:
-                    yield Connection(raw, self._sqlite)
+                    yield self._entered(raw)
                     raw.execute("COMMIT")
                 except BaseException:
                     with contextlib.suppress(*self.errors):
@@ -72,7 +72,7 @@ class Connections:
             raw = self._taken()
             sound = False
             try:
-                found = statement.one(Connection(raw, self._sqlite), values)
+                found = statement.one(self._entered(raw), values)
                 sound = True
                 return found
             finally:
@@ -87,6 +87,9 @@ class Connections:
                 f" {self._wait:g} s; try again",
                 reason="timeout",
             )
+
+    def _entered(self, raw: Any) -> Connection:
+        return Connection(raw, self._sqlite, "" if self._sqlite else raw.schema)
 
     def _taken(self) -> Any:
         with self._lock:

@@ -54,6 +54,10 @@ def _people(connection: Connection) -> None:
         create_index(connection, index)
 
 
+def _states(connection: Connection) -> None:
+    """States of the data have numbers from now on, which earlier versions cannot read."""
+
+
 _DONE = insert(MIGRATIONS, "place", "name")
 DIGESTED = Migration("0003 digests of totals", _digests)
 KNOWN = (
@@ -64,6 +68,7 @@ KNOWN = (
     Migration("0005 events by dataset", _by_dataset),
     Migration("0006 costs by value", _costs),
     Migration("0007 people who ask and approve", _people),
+    Migration("0008 states of the data", _states),
 )
 
 

@@ -13,10 +13,12 @@ import psycopg
 from psycopg import waiting
 from psycopg.conninfo import conninfo_to_dict
 
+from takifugu._postgresql import configured_schemas, connect_pinned, schemas_with
 from takifugu.errors import InvalidFile
 from takifugu.ledger.storage.connections import Connections
 
 LEAST = 5.0  # seconds of silence that are always allowed
+PREFIX = "takifugu_"  # of every table of a ledger, a witness and a server
 
 
 def open_postgresql(address: str, *, read_only: bool, wait: float) -> Connections:
@@ -45,20 +47,50 @@ def open_postgresql(address: str, *, read_only: bool, wait: float) -> Connection
     }
     network = {name: value for name, value in network.items() if name not in query}
     kind = _timed(most)
+    how = {  # in the encoding of the server, text could be bytes, or not be written at all
+        "options": options,
+        "client_encoding": "UTF8",
+        **network,
+    }
+    resolved: list[str] = []  # the schema, once it was looked for
 
     def connect() -> psycopg.Connection[Any]:
-        return kind.connect(
-            address, autocommit=True, options=options, client_encoding="UTF8", **network
-        )  # in that of the server, text could be bytes, or not be written at all
+        connection: Any = connect_pinned(kind.connect, address, **how)
+        try:
+            if not resolved:
+                schemas = configured_schemas(kind.connect, address, **how)
+                resolved.append(_schema_of_ledger(connection, schemas))
+            connection.schema = resolved[0]
+        except BaseException:
+            connection.close()
+            raise
+        return connection  # type: ignore[no-any-return]
 
     begin = ("BEGIN ISOLATION LEVEL REPEATABLE READ", "BEGIN ISOLATION LEVEL READ COMMITTED")
     return Connections(connect, sqlite=False, errors=(psycopg.Error,), begin=begin, wait=most)
+
+
+def _schema_of_ledger(connection: psycopg.Connection[Any], schemas: list[str]) -> str:
+    """The one schema of the configured search path that has tables of ours; the first if none."""
+    having = schemas_with(connection, PREFIX, schemas, prefix=True) or schemas[:1]
+    if len(having) == 1:
+        return having[0]
+    raise InvalidFile(
+        "ledger",
+        given=f"could be in the schemas {', '.join(having)}"
+        if having
+        else "has no schema to be in",
+        needed="name its schema in the address: ?options=-c%20search_path%3DSCHEMA",
+        reason="schema",
+    )
 
 
 def _timed(seconds: float) -> type[psycopg.Connection[Any]]:
     """A connection class that closes when the server is silent for so many seconds."""
 
     class TimedConnection(psycopg.Connection[Any]):
+        schema = ""  # that has the tables; `open_postgresql` says which
+
         def wait(self, gen: Generator[Any, Any, Any], *_: Any, **__: Any) -> Any:
             try:
                 return _wait(gen, self.pgconn.socket, seconds)

@@ -178,16 +178,16 @@ def recreate(connection: Connection) -> None:
 
 
 def table_names(connection: Connection) -> set[str]:
-    """The tables of the database that can be named without their schema."""
-    found = _SQLITE_TABLES if connection.sqlite else _POSTGRESQL_TABLES
-    return {row.name for row in found.all(connection, {})}
+    """The tables of the database; of one on a server, those in the schema of the ledger."""
+    if connection.sqlite:
+        return {row.name for row in _SQLITE_TABLES.all(connection, {})}
+    return {row.name for row in _POSTGRESQL_TABLES.all(connection, {"schema": connection.schema})}
 
 
 _SQLITE_TABLES = Statement(
     "SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_'"
 )
 _POSTGRESQL_TABLES = Statement(
-    "SELECT relname AS name FROM pg_catalog.pg_class WHERE relkind IN ('r', 'p')"
-    " AND pg_catalog.pg_table_is_visible(oid)"
-    " AND relnamespace <> 'pg_catalog'::pg_catalog.regnamespace"
+    "SELECT relname AS name FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace"
+    " ON relnamespace = pg_namespace.oid WHERE relkind IN ('r', 'p') AND nspname = :schema"
 )

@@ -13,6 +13,8 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from takifugu._postgresql import quoted_name
+
 if TYPE_CHECKING:
     from takifugu.ledger.storage.digest_tree import Tree
 
@@ -21,6 +23,9 @@ FEW = 1000  # rows that a server sends at a time
 _NUMBERS = itertools.count(1)
 _HALF = re.compile("[\ud800-\udfff]")
 _VALUE = re.compile(r"(?<![:\w]):([a-z_]\w*)")
+_TABLE = re.compile(  # a new index is where its table is
+    r"\b((?:FROM|INTO|UPDATE|JOIN|ON|DROP INDEX|TABLE(?: IF(?: NOT)? EXISTS)?) )(takifugu_)"
+)
 
 
 @dataclass
@@ -53,11 +58,13 @@ class Connection:
     Attributes:
         raw: What the driver made.
         sqlite: Whether it is one of SQLite, and not of PostgreSQL.
+        schema: The schema of PostgreSQL that has the tables; they are not looked for in others.
         state: The state of the transaction.
     """
 
     raw: Any
     sqlite: bool
+    schema: str = ""
     state: TransactionState = field(default_factory=TransactionState, repr=False)
 
 
@@ -86,6 +93,7 @@ class Statement:
         self._postgresql = _VALUE.sub(r"%(\1)s", text.replace("%", "%%"))
         if lock:
             self._postgresql += " FOR UPDATE"
+        self._qualified: dict[str, str] = {}  # by schema
         self._row: Any = None
         self._types: tuple[tuple[type, ...], ...] = ()  # that a column of the result can have
 
@@ -122,7 +130,15 @@ class Statement:
 
     def text(self, connection: Connection) -> str:
         """The SQL as the database of ``connection`` reads it."""
-        return self._sqlite if connection.sqlite else self._postgresql
+        if connection.sqlite:
+            return self._sqlite
+        schema = connection.schema
+        if schema not in self._qualified:
+            prefix = f"{quoted_name(schema)}.".replace("%", "%%") if schema else ""
+            self._qualified[schema] = _TABLE.sub(
+                lambda match: f"{match[1]}{prefix}{match[2]}", self._postgresql
+            )
+        return self._qualified[schema]
 
     def _execute(self, connection: Connection, values: Values) -> Any:
         cursor = connection.raw.cursor()

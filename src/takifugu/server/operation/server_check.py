@@ -10,7 +10,7 @@ import resource
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from takifugu._atomic import read_bytes
 from takifugu.engines import read_declaration
 from takifugu.keys import beside, state_folder
 from takifugu.ledger.storage.addresses import address_of
+from takifugu.ledger.storage.store import WAIT, Store
 from takifugu.ledger.witnesses.head_witness import LostWitness
 from takifugu.project.project import Project, open_project
 from takifugu.server.operation.disk_space import disk_findings
@@ -65,6 +66,7 @@ def _found(file: Path, options: Mapping[str, Any]) -> list[Finding]:
     found += gathered("witness", lambda: _witness(project))
     found += gathered("tokens", lambda: _tokens(project))
     found += gathered("datasets", lambda: _datasets(project))
+    found += gathered("database", lambda: _database(project))
     found += gathered("disk", lambda: disk_findings(project))
     found += gathered("user", _user)
     if settings:
@@ -270,9 +272,46 @@ def _data(project: Project) -> Iterator[Finding]:
         path = declaration.source.path
         if path is not None and (declaration.folder / path).exists():
             seen += list(open_data(name, declaration.folder / path))
-    yield from seen or [
-        ok("data", "not everybody here can read its files; databases were not asked")
-    ]
+    yield from seen or [ok("data", "not everybody here can read its files")]
+
+
+def _database(project: Project) -> Iterator[Finding]:
+    """Schemas of PostgreSQL that everybody may write to, and tables that run the code of others."""
+    place = project.ledger_place
+    if not address_of(place).sqlite:
+        from takifugu._postgresql import anybody_creates, tables_with_foreign_code
+
+        with closing(Store(place, read_only=True, wait=WAIT)) as store, store.unguarded() as opened:
+            foreign = tables_with_foreign_code(opened.raw, opened.schema, "takifugu_")
+            yield from _schema(
+                "the ledger", opened.schema, anybody_creates(opened.raw, opened.schema)
+            )
+        for table in foreign:
+            yield wrong(
+                "database",
+                f"{opened.schema}.{table} is no plain table, or has triggers, rules or row"
+                " security: code of others would run with its rights, or hide its rows",
+                "remove them, and find out who made them",
+            )
+    for name, policy in project.policy.datasets.items():
+        declaration = read_declaration(project.folder / policy.declaration)
+        if declaration.source.kind == "postgres":
+            from takifugu.engines.backends.postgres import PostgresBackend
+
+            with closing(PostgresBackend(declaration)) as backend:
+                yield from _schema(f"dataset {name!r}", backend.schema, backend.anybody_creates())
+
+
+def _schema(whose: str, schema: str, anybody: bool) -> Iterator[Finding]:
+    """What a schema of PostgreSQL is to a ledger or a dataset whose connection was made."""
+    if anybody:
+        yield warning(
+            "database",
+            f"every role may create objects in schema {schema}, which has {whose}",
+            f"REVOKE CREATE ON SCHEMA {schema} FROM PUBLIC, or move the tables to another",
+        )
+    else:
+        yield ok("database", f"{whose} is in schema {schema}; no other code can take its names")
 
 
 def _logs(place: Path) -> list[Path]:

@@ -16,7 +16,7 @@ router = APIRouter(include_in_schema=False)
 A_PAGE = 50
 KINDS = (
     *("charge", "reuse", "answer", "budget", "approval", "access"),
-    *("policy", "accepted", "partition", "cells", "source", "separate", "loss"),
+    *("policy", "accepted", "partition", "cells", "source", "separate", "state", "loss"),
 )
 
 
