@@ -59,6 +59,7 @@ from takifugu.ledger.storage.statement import Connection
 
 RESUMABLE = "resumable"
 NOT_COMPARED = ("attempt", "actor", RESUMABLE, "request")  # of a call, not of what is charged
+NOT_COMPARED += ("values",)  # `declared` has all of it; earlier versions did not write it
 LEFT_OUT = ("approval",)  # of a body that has none: it must then have been left out before
 
 
