@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from takifugu.cost_shapes import column_and_shape
-from takifugu.costs import Cost, Membership, Shape, Steps, Value
+from takifugu.costs import Column, Cost, Membership, Shape, Steps, Value
 from takifugu.engines import Amount, Category, Declaration
 from takifugu.priors import Name
 from takifugu.priors.gaussian import Gaussian
@@ -170,6 +170,17 @@ def telling(unit: Cost) -> str:
     if len(shapes) > 1:
         return f"counts of {listed} tell less than a histogram of all labels does"
     return f"a count of {listed} tells less than the label itself does"
+
+
+def without_steps(unit: Cost) -> Cost:
+    """What earlier versions charged for a sum of numbers that priors know: their distance alone."""
+    found: dict[Shape, Fraction] = {}
+    for shape, value in unit.terms:
+        column, inner = column_and_shape(shape)
+        if isinstance(inner, Steps):
+            shape = inner.distance if column is None else Column(column, inner.distance)
+        found[shape] = value
+    return Cost.of(found)
 
 
 def are_labels(states: tuple[Value, ...], column: Category) -> bool:

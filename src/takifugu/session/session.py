@@ -17,7 +17,7 @@ from takifugu._closing import Closing
 from takifugu._exact import Number, exactly
 from takifugu.engines import Declaration, Engine, Table
 from takifugu.errors import UnsoundRequest
-from takifugu.ledger import Anchor, Charge, Ledger, Snapshot, open_ledger
+from takifugu.ledger import Anchor, Cells, Charge, Ledger, Snapshot, open_ledger
 from takifugu.ledger.entries_read import groups_body, window_body
 from takifugu.ledger.rehearsal import Rehearsed
 from takifugu.priors import Secrets
