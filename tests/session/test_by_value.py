@@ -299,7 +299,7 @@ def test_sums_and_means_of_known_numbers_are_charged_by_their_distance(
         plan = session.plan(QueryOptions(kind, epsilon=1))
         unrounded = Metric(Cost.of({Distance(0, 4): plan.charge.loss.epsilon}))
         paid = ledger.charge(replace(plan.charge, loss=unrounded), translation)
-        ledger.record_answer(paid, first.answer)
+        ledger.record_answer(paid, first.value)
         again = session.plan(QueryOptions(kind, epsilon=1))
         assert again.stored and session.release(again, accept_noise=True).free
 
