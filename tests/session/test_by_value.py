@@ -297,6 +297,7 @@ def test_sums_and_means_of_known_numbers_are_charged_by_their_distance(
         ledger.set_budget("scores", 10)
         session = Session(engine, translation, ledger=ledger, dataset="scores")
         plan = session.plan(QueryOptions(kind, epsilon=1))
+        assert isinstance(plan.charge.loss, Metric)
         unrounded = Metric(Cost.of({Distance(0, 4): plan.charge.loss.epsilon}))
         paid = ledger.charge(replace(plan.charge, loss=unrounded), translation)
         ledger.record_answer(paid, first.value)

@@ -130,6 +130,11 @@ class LedgerViews(OpenStore):
         budget = book.epsilon, book.delta
         return spent_epsilon(translation, worst, *budget, self._limits)
 
+    def renames_values(self, dataset: str, cells: Cells) -> bool:
+        """Whether ``cells`` name protected values otherwise than what was charged by value."""
+        with self._store.reading() as connection:
+            return cell_naming.renames_values(connection, dataset, cells)
+
     def lost(
         self,
         dataset: str,

@@ -161,19 +161,25 @@ def costs_once_accepted(connection: Connection, dataset: str, cells: Cells) -> s
     return AS_SCALARS if any(map(_of_values, changes)) else BY_VALUE
 
 
-def as_read(
-    connection: Connection, dataset: str, totals: Frontier, cells: Cells | None
-) -> Frontier:
-    """``totals`` under the names that ``cells`` give to protected values, accepted or not.
+def renames_values(connection: Connection, dataset: str, cells: Cells) -> bool:
+    """Whether ``cells`` name protected values otherwise than what was charged by value.
 
     Other parts of ``cells`` are not compared, so that no table need be open.
     """
-    last = None if cells is None else latest(connection, dataset)
-    if cells is None or last is None or last.body.get("cells") is None:
+    last = latest(connection, dataset)
+    if last is None or last.body.get("cells") is None or not has_costs(connection, dataset):
+        return False
+    changes = _changes(connection, last, cells)
+    return any(change.part.startswith(PROTECTED) for change in changes)
+
+
+def as_read(
+    connection: Connection, dataset: str, totals: Frontier, cells: Cells | None
+) -> Frontier:
+    """``totals`` under the names that ``cells`` give to protected values, accepted or not."""
+    if cells is None or not renames_values(connection, dataset, cells):
         return totals
-    if any(change.part.startswith(PROTECTED) for change in _changes(connection, last, cells)):
-        return (on_every_entry(totals, costs_once_accepted(connection, dataset, cells)),)
-    return totals
+    return (on_every_entry(totals, costs_once_accepted(connection, dataset, cells)),)
 
 
 def named(connection: Connection, dataset: str, fingerprint: str) -> Mapping[str, Any] | None:
