@@ -60,7 +60,7 @@ KEEP_VALUES = ("entity", "order", "public")  # parts that say nothing of what a 
 
 _NAMING = "dataset = :named AND (kind = 'charge' OR kind = 'reuse' OR kind = 'cells')"
 _LATEST = Statement(f"SELECT max(seq) AS seq FROM {EVENTS} WHERE {_NAMING}")
-_LATEST_FIRST = chain.events_where(_NAMING, "ORDER BY seq DESC")
+_WRITTEN_DOWN = chain.events_where(f"{_NAMING} AND body LIKE :naming", "ORDER BY seq DESC")
 _DECISIONS = chain.events_where("dataset = :named AND kind = 'cells'", "ORDER BY seq DESC")
 _BY_VALUE = Statement(
     f"SELECT min(seq) AS first, max(seq) AS last FROM {EVENTS} WHERE dataset = :named"
@@ -167,10 +167,11 @@ def renames_values(connection: Connection, dataset: str, cells: Cells) -> bool:
     Other parts of ``cells`` are not compared, so that no table need be open.
     """
     last = latest(connection, dataset)
-    if last is None or last.body.get("cells") is None or not has_costs(connection, dataset):
+    if last is None or last.body.get("cells") is None:
         return False
     changes = _changes(connection, last, cells)
-    return any(change.part.startswith(PROTECTED) for change in changes)
+    renamed = any(change.part.startswith(PROTECTED) for change in changes)
+    return renamed and has_costs(connection, dataset)
 
 
 def as_read(
@@ -184,7 +185,7 @@ def as_read(
 
 def named(connection: Connection, dataset: str, fingerprint: str) -> Mapping[str, Any] | None:
     """The parts that were written down with ``fingerprint``."""
-    for row in _LATEST_FIRST.stream(connection, {"named": dataset}):
+    for row in _WRITTEN_DOWN.stream(connection, {"named": dataset, "naming": '%"naming":{%'}):
         body = chain.read(row).body
         if body.get("cells") == fingerprint and "naming" in body:
             parts: Mapping[str, Any] = body["naming"]
