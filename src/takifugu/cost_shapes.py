@@ -142,9 +142,13 @@ class Distance(_Written):
         """The cost of the change from u to v."""
         one_column(columns, (u, v))
         one, other = self.share(u), self.share(v)
-        if u == v or (one is not None and one == other):
+        if u == v:
             return Fraction(0)
-        return Fraction(1) if one is None or other is None else abs(one - other)
+        return Fraction(1) if one is None or other is None else self.apart(one, other)
+
+    def apart(self, one: Fraction, other: Fraction) -> Fraction:
+        """The cost between two numbers of which the shares are given."""
+        return abs(one - other)
 
     def share(self, value: Value) -> Fraction | None:
         """How far from ``low`` to ``high`` a number is, clamped; None of what is no number."""
@@ -193,12 +197,12 @@ class Steps(_Written):
                 field="step",
             )
 
-    @property
+    @cached_property
     def count(self) -> int:
         """How many steps there are from ``low`` to ``high``."""
         return int((self.high - self.low) / self.step)
 
-    @property
+    @cached_property
     def distance(self) -> Distance:
         """The same without rounding."""
         return Distance(self.low, self.high)
@@ -211,15 +215,21 @@ class Steps(_Written):
     def between(self, u: Value, v: Value, columns: tuple[str, ...] | None = None) -> Fraction:
         """The cost of the change from u to v."""
         one_column(columns, (u, v))
-        one, other = self.distance.share(u), self.distance.share(v)
-        if u == v or (one is not None and one == other):
+        one, other = self.share(u), self.share(v)
+        if u == v:
             return Fraction(0)
-        if one is None or other is None:
-            return Fraction(1)
-        apart = abs(one - other) * self.count
-        if (one * self.count).denominator > 1 or (other * self.count).denominator > 1:
-            apart = Fraction(min(floor(apart) + 1, self.count))
-        return apart / self.count
+        return Fraction(1) if one is None or other is None else self.apart(one, other)
+
+    def share(self, value: Value) -> Fraction | None:
+        """How far from ``low`` to ``high`` a number is, clamped; None of what is no number."""
+        return self.distance.share(value)
+
+    def apart(self, one: Fraction, other: Fraction) -> Fraction:
+        """The cost between two numbers of which the shares are given."""
+        gap = abs(one - other)
+        if not gap or not any((share * self.count).denominator > 1 for share in (one, other)):
+            return gap
+        return Fraction(min(floor(gap * self.count) + 1, self.count), self.count)
 
     def document(self) -> list[Any]:
         """As JSON: the same shape, the same document."""

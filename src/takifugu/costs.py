@@ -297,7 +297,7 @@ def largest_matrix(
 @lru_cache(maxsize=KEPT)
 def _written_out(shape: Shape, values: tuple[Value, ...], columns: tuple[str, ...] | None) -> Any:
     """``[u, v]``: a shape with costs between 0 and its diameter, rounded up."""
-    if isinstance(shape, Distance):
+    if isinstance(shape, Distance | Steps):
         one_column(columns, values)
         shares = [shape.share(value) for value in values]
         known: dict[Fraction, float] = {}
@@ -305,7 +305,7 @@ def _written_out(shape: Shape, values: tuple[Value, ...], columns: tuple[str, ..
         for u, one in enumerate(shares):
             for v, other in enumerate(shares[:u]):
                 if one is not None and other is not None:
-                    gap = abs(one - other)
+                    gap = shape.apart(one, other)
                     if gap not in known:
                         known[gap] = float_up(gap)
                     found[u, v] = found[v, u] = known[gap]

@@ -1,11 +1,14 @@
 """``takifugu dataset accept``: what differs, what it costs, and who decided."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from takifugu.errors import SameRows
 from tests.cli.running import call
+from tests.oracles.raw_readings import NoisySums, leakage
 from tests.session.study import write_data
 
 
@@ -53,6 +56,73 @@ def test_an_edit_is_refused_told_and_accepted(
     status, _, err = do("release stays count --values ward --where zone=south --epsilon 1.2")
     assert status == 3 and "Ask for at most" in err  # what north lost counts on south as well
     assert do("ledger verify")[0] == 0 and "charged to every row" in do("ledger show")[1]
+
+
+PLACES = """\
+[source]
+kind = "csv"
+path = "places.csv"
+[entity]
+column = "who"
+[order]
+column = "day"
+kind = "number"
+ties = "refuse"
+[protected.place]
+values = ["home", "ward", "clinic"]
+outside = "refuse"
+labels = "places.json"
+"""
+CHAIN = {
+    "kind": "markov-chain",
+    "states": ["home", "ward", "clinic"],
+    "transition": [[0.98, 0, 0.02], [0.5, 0, 0.5], [0.02, 0, 0.98]],
+    "start": [0.45, 0.1, 0.45],
+    "length": 4,
+}
+
+
+def test_a_raw_value_that_moves_to_another_label_makes_earlier_counts_cost_their_scalar(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A count of `ward` had V in it, which is `clinic` now: as an enumeration of tables says."""
+
+    def do(line: str) -> Any:
+        ran = call(tmp_path, monkeypatch, *line.split())
+        assert ran.status == 0, ran.err
+        return json.loads(ran.out) if "--json" in line else ran.out
+
+    def label(raw: str, name: str) -> None:
+        found = {"H": "home", "W": "ward", "C": "clinic", raw: name}
+        (tmp_path / "places.json").write_text(json.dumps(found))
+
+    lines = [f"p{i},{day},{'HVC'[(i + day) % 3]}" for i in range(60) for day in range(4)]
+    (tmp_path / "places.csv").write_text("\n".join(["who,day,place", *lines]) + "\n")
+    (tmp_path / "places.toml").write_text(PLACES)
+    (tmp_path / "prior.json").write_text(json.dumps(CHAIN))
+    label("V", "ward")
+    for line in (
+        "init",
+        "dataset add places places.toml --prior prior.json",
+        "budget set places 2",
+    ):
+        do(line)
+    release = do("release places count --values ward --epsilon 1 --yes --json")
+    label("V", "clinic")
+    pending = do("budget show places --json")
+    assert "dataset accept" in pending["note"]
+    done = do("dataset accept places --yes --json")
+    count = NoisySums(
+        (0, 1, 2, 3), {"H": (0,), "W": (1,), "V": (1,), "C": (0,)}, release["mechanism"]["scale"]
+    )
+    raw = [["H"], ["W"], ["C", "V"]]
+    truth = leakage([[0, 1, 2, 3]], CHAIN["start"], CHAIN["transition"], raw, [count])  # type: ignore[arg-type]
+    assert done["spent_before"] <= 1 < 2 < truth <= done["spent_after"]
+    (spent,) = (one["spent"] for one in do("budget show places --json")["budgets"])
+    assert spent == done["spent_after"] == pending["budgets"][0]["spent"]
+    more = "release places count --values ward --epsilon 0.1"
+    refused = call(tmp_path, monkeypatch, *more.split())
+    assert refused.status == 3
 
 
 def test_edited_data_is_told_before_it_is_charged(

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from takifugu.costs import Cost, Distance, Matrix, Membership
-from takifugu.errors import BudgetExceeded, InvalidCharge, LedgerDamaged
-from takifugu.ledger import Charge, Groups, Ledger, Window
+from takifugu.errors import BudgetExceeded, CellsChanged, InvalidCharge, LedgerDamaged
+from takifugu.ledger import Cells, Charge, Groups, Ledger, Window
 from takifugu.ledger import ledger as ledger_module
 from takifugu.ledger.accounts.account import Books
 from takifugu.ledger.accounts.limits import Limit
 from takifugu.ledger.events.event_chain import link
 from takifugu.losses import Approximate, Concentrated, Loss, Metric, Pure, Total
 from tests.contracts.ledger import Opener, paid, tamper, worker
-from tests.ledger.charges import DOUBLING, KNOWN, Places, charge, count
+from tests.ledger.charges import CELLS, DOUBLING, KNOWN, Places, charge, count
 from tests.oracles.digests import root as oracle_root
 from tests.raising import raises
 
@@ -177,11 +177,55 @@ def test_cells_with_new_names_start_from_all_that_was_lost(ledger: Ledger) -> No
     ledger.set_budget("ward", 4)
     ledger.charge(known(count("0.3", "home"), (0, 5)), KNOWN)
     ledger.charge(known(count("0.2", "ward"), (5, 9)), KNOWN)
-    renamed = charge("0.1").cells.of({"source": {"path": "other.csv"}})
-    ledger.accept_cells("ward", renamed)
+    ledger.accept_cells("ward", Cells.of(CELLS.parts | {"public": {"zone": ["a"]}}))
     both = Cost.of({Membership(["home"]): "0.3", Membership(["ward"]): "0.2"})
     assert ledger.lost("ward", window=Window(7, 8)) == (Total(costs=both),)
     assert ledger.verify().sound
+
+
+LABELS = Cells.of(CELLS.parts | {"protected": {"place": {"values": ["home", "ward"]}}})
+
+
+@pytest.mark.parametrize(
+    "renamed",
+    [
+        Cells.of(CELLS.parts | {"protected": {"place": {"values": ["home", "other"]}}}),
+        Cells.of(LABELS.parts, {"place": {"states": "not known by name"}}),
+        Cells.of(LABELS.parts, {"place": {"bounds": ["0", "2"], "step": "1"}}),
+        Cells.of(LABELS.parts | {"source": {"path": "other.csv"}}),
+        Cells.of(LABELS.parts | {"reading": {"decimal": ","}}),
+    ],
+    ids=["list", "states", "step", "source", "decimals"],
+)
+def test_costs_count_as_scalars_once_their_values_have_other_names(
+    ledger: Ledger, renamed: Cells
+) -> None:
+    ledger.set_budget("ward", 8)
+    ledger.set_budget("ward", 8, analyst="bob")
+    for label in ("home", "ward", "work"):
+        bobs = known(count("0.25", label), (0, 5), cells=LABELS, analyst="bob")
+        ledger.charge(bobs, KNOWN)
+    again = known(count("0.25", "home"), (0, 5), cells=renamed, analyst="bob")
+    with pytest.raises(CellsChanged):
+        ledger.charge(again, KNOWN)
+    event = ledger.accept_cells("ward", renamed)
+    assert event.body["costs"] == "scalars"
+    scalar = (Total(Fraction(1, 2)),)  # two of three labels differ at most
+    for analyst in (None, "bob"):
+        assert ledger.lost("ward", analyst=analyst, window=Window(7, 8)) == scalar
+    ledger.charge(again, KNOWN)
+    assert ledger.verify().sound
+
+
+def test_names_of_values_may_change_where_nothing_was_charged_by_value(ledger: Ledger) -> None:
+    ledger.set_budget("ward", 8)
+    for step in ("1", "1/2", "1"):
+        cells = Cells.of(LABELS.parts, {"load": {"bounds": ["0", "2"], "step": step}})
+        ledger.charge(known(Pure("0.25"), cells=cells), KNOWN)
+    ledger.charge(known(count("0.25", "home"), cells=cells), KNOWN)  # by value, in steps of 1
+    with pytest.raises(CellsChanged):
+        ledger.charge(known(Pure("0.25"), cells=LABELS), KNOWN)
+    ledger.charge(known(Pure("0.25"), cells=cells), KNOWN)
 
 
 # --- processes ---

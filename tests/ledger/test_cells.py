@@ -1,7 +1,8 @@
 """A ledger knows what its cells are: another declaration is refused until its owner decides."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,12 +22,13 @@ from takifugu.errors import (
     UnsoundRequest,
 )
 from takifugu.ledger import Cells, Charge, Ledger, Terms, open_ledger
-from takifugu.losses import Concentrated, Pure
+from takifugu.losses import Concentrated, Pure, Total
 from takifugu.translation.protocol import LossTranslation
-from tests.ledger.charges import CELLS, DOUBLING, RICH, charge
+from tests.ledger.charges import CELLS, DOUBLING, KNOWN, RICH, charge, count
 from tests.raising import raises
 
 OLD = Path(__file__).with_name("before_cells.sql")  # as written before charges named their cells
+RENAMED = Path(__file__).with_name("before_scalars.sql")  # by a version that left costs by value
 PARTS: dict[str, Any] = {
     "source": {"kind": "csv", "path": "ward.csv"},
     "entity": "person",
@@ -225,6 +227,47 @@ def test_an_old_ledger_is_migrated_and_waits_for_its_owner(old: Path) -> None:
         ledger.charge(charge("0.25", (30, 40), ["it"], analyst="ana"), DOUBLING)
         assert ledger.spent("ward", DOUBLING) == 0.8125  # other cells than the worst so far
         assert ledger.verify().sound
+
+
+@pytest.fixture
+def renamed(tmp_path: Path) -> Iterator[Ledger]:
+    path = tmp_path / "renamed.ledger"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(RENAMED.read_text(encoding="utf-8"))
+    with open_ledger(path, witness=False) as ledger:
+        yield ledger
+
+
+def test_values_that_an_earlier_version_renamed_are_accepted_once_more(renamed: Ledger) -> None:
+    """Three labels were counted before a renaming: one raw cell may have been in all three sets."""
+    assert renamed.verify().sound
+    cells = Cells.of(CELLS.parts | {"protected": {"place": {"values": ["home", "other"]}}})
+    again = charge(count("0.25", "home"), cells=cells, translation="places")
+    with raises(CellsChanged, dataset="ward"):
+        renamed.charge(again, KNOWN)
+    with raises(UnsoundRequest, reason="changed", given=("protected",)):
+        renamed.accept_cells("ward", cells, unchanged=True)
+    assert renamed.spent("ward", KNOWN, cells=cells) == 4.5
+    assert renamed.accept_cells("ward", cells).body["costs"] == "sums"
+    assert renamed.lost("ward") == (Total(Fraction(3, 4)),)
+    assert renamed.spent("ward", KNOWN) == 4.5
+    renamed.charge(again, KNOWN)
+    assert renamed.verify().sound
+
+
+def test_sums_of_an_earlier_version_count_as_scalars(renamed: Ledger) -> None:
+    """Neither their bounds nor their step were recorded."""
+    parts = CELLS.parts | {"protected": {"load": {"missing": "refuse"}}}
+    cells = Cells.of(parts, {"load": {"bounds": ["0", "4"], "step": "1"}})
+    again = charge("0.25", cells=cells, dataset="loads", translation="places")
+    with raises(CellsChanged, dataset="loads"):
+        renamed.charge(again, KNOWN)
+    with raises(UnsoundRequest, reason="changed"):
+        renamed.accept_cells("loads", cells, unchanged=True)
+    assert renamed.accept_cells("loads", cells).body["costs"] == "scalars"
+    assert renamed.lost("loads") == (Total(Fraction(1, 2)),)
+    renamed.charge(again, KNOWN)
+    assert renamed.verify().sound
 
 
 @pytest.mark.filterwarnings("ignore::takifugu.ledger.LostWitness")  # of its first opening

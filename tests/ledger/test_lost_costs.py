@@ -138,7 +138,7 @@ def test_the_owner_sees_what_a_change_of_cells_or_of_the_prior_makes_of_costs(
     ledger.charge(charge(count("0.3", "ward"), (5, 9), **MINE), KNOWN)
     found = cell_change(ledger, "ward", Cells.of({"source": "other"}), KNOWN)
     assert found.charged and found.before == pytest.approx(1.8)  # the larger of both, pair by pair
-    assert found.after == pytest.approx(2.4)  # both on every row
+    assert found.after == pytest.approx(1.8)  # the larger ε on every row, whatever values are now
     review = ledger.review("ward", DOUBLING, KNOWN)
     assert review.before == pytest.approx(1.8) and review.after == pytest.approx(0.6)
     ledger.accept(Terms("another", EVERY_PAIR), review)

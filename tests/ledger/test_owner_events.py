@@ -133,7 +133,8 @@ def test_cells_are_accepted_as_renamed_or_as_unchanged(kept: Ledger) -> None:
     event = kept.accept_cells("ward", CELLS, unchanged=True)
     assert event.kind == "cells" and written(kept, event) == told | {"how": "unchanged"}
     event = kept.accept_cells("ward", CELLS)
-    assert event.kind == "cells" and written(kept, event) == told | {"how": "everywhere"}
+    everywhere = told | {"how": "everywhere", "costs": "by value"}
+    assert event.kind == "cells" and written(kept, event) == everywhere
 
 
 def test_terms_are_reviewed_accepted_and_entered_in_full(kept: Ledger) -> None:

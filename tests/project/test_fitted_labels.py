@@ -10,6 +10,7 @@ import pytest
 import takifugu as tf
 from takifugu.engines import FitOptions, InvalidDeclaration, InvalidQuery
 from takifugu.errors import CellsChanged, NotAccepted, TooLarge, UnsoundRequest
+from takifugu.losses import Metric
 from takifugu.priors import MarkovChain, write_prior
 from takifugu.project.policy import InvalidProject
 from takifugu.project.project import Project, init_project, open_project
@@ -83,6 +84,25 @@ def test_labels_are_found_by_the_fit_and_pinned_by_the_ledger(tmp_path: Path) ->
     again.accept(pending)
     with again.session("visits") as session:
         assert len(session.release(session.plan.histogram(epsilon=1), accept_noise=True).rows) == 4
+
+
+def test_a_count_of_other_costs_its_scalar_once_labels_are_found_anew(tmp_path: Path) -> None:
+    """What was `other` is partly a label of its own now: the owner is told, at each acceptance."""
+    project, *_ = study(tmp_path, "place").fit("visits", FitOptions(first_days=STEPS // 2))
+    with project.session("visits") as session:
+        plan = session.plan.count(["other"], epsilon=1)
+        assert isinstance(plan.charge.loss, Metric)
+        session.release(plan, accept_noise=True)
+    again, *_ = project.fit("visits", FitOptions(first_days=30), replace=True)
+    scalar = again.load("visits").translation.to_pufferfish(float(plan.charge.loss.epsilon))
+    change = again.change("visits")
+    assert change.seen.after == pytest.approx(scalar, rel=1e-6) and scalar > 1.5
+    again.accept_prior("visits", change)
+    pending = again.pending("visits")
+    assert pending.after == pytest.approx(scalar, rel=1e-6)
+    again.accept(pending)
+    with again.session("visits") as session:
+        assert session.spent() == pending.after
 
 
 def test_a_prior_that_is_added_has_the_labels_of_the_first_and_counts_its_rows(

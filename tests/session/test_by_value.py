@@ -280,7 +280,7 @@ def test_sums_and_means_of_known_numbers_are_charged_by_their_distance(
         ledger.set_budget("scores", 10)
         session = Session(engine, translation, ledger=ledger, dataset="scores")
         plan = session.plan(QueryOptions(kind, epsilon=1))
-        assert plan.unit == Cost.of({Distance(0, 4): 1})
+        assert plan.unit == Cost.of({Steps(0, 4, 1): 1})
         assert isinstance(plan.charge.loss, Metric)
         saved = plan.saving(plan.cost)
         assert saved is not None and saved.noise_ratio > 1.05
@@ -288,6 +288,21 @@ def test_sums_and_means_of_known_numbers_are_charged_by_their_distance(
         assert 0.95 < session.spent() <= 1
         middle = session.plan.quantile("0.5", epsilon=1)
         assert isinstance(middle.charge.loss, Pure)
+        first = ledger.lookup(plan.charge)
+    assert first is not None
+    with (
+        open_engine(declaration, threads=1) as engine,
+        open_ledger(tmp_path / "earlier.ledger") as ledger,
+    ):
+        ledger.set_budget("scores", 10)
+        session = Session(engine, translation, ledger=ledger, dataset="scores")
+        plan = session.plan(QueryOptions(kind, epsilon=1))
+        assert isinstance(plan.charge.loss, Metric)
+        unrounded = Metric(Cost.of({Distance(0, 4): plan.charge.loss.epsilon}))
+        paid = ledger.charge(replace(plan.charge, loss=unrounded), translation)
+        ledger.record_answer(paid, first.value)
+        again = session.plan(QueryOptions(kind, epsilon=1))
+        assert again.stored and session.release(again, accept_noise=True).free
 
 
 def pressures(folder: Path, length: int | None) -> tuple[Declaration, Translation]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.costs import ANY, Column, Cost, Distance, Jointly, Membership
+from takifugu.costs import ANY, Column, Cost, Jointly, Membership, Steps
 from takifugu.engines import (
     Amount,
     Category,
@@ -91,7 +91,7 @@ def known(place: Outside, health: Outside) -> Values:
         "health": ProtectedValues(
             labels=frozenset({"ill", "well", beside(health)}), column="health"
         ),
-        "load": ProtectedValues(bounds=(LOW, HIGH), column="load"),
+        "load": ProtectedValues(bounds=(LOW, HIGH), step=STEP, column="load"),
     }
 
 
@@ -207,8 +207,8 @@ def test_queries_of_one_column_tell_nothing_of_the_others(
                 CountQuery("place", (), rows, ("ward",)),
                 Cost.of({Column("place", Membership({"ward"})): 1}),
             ),
-            (SumQuery("load", (), rows), Cost.of({Column("load", Distance(LOW, HIGH)): 1})),
-            (MeanQuery("load", (), rows), Cost.of({Column("load", Distance(LOW, HIGH)): 1})),
+            (SumQuery("load", (), rows), Cost.of({Column("load", Steps(LOW, HIGH, STEP)): 1})),
+            (MeanQuery("load", (), rows), Cost.of({Column("load", Steps(LOW, HIGH, STEP)): 1})),
             (TransitionsQuery("place", (), rows), Cost.of({Column("place", ANY): 1})),
         ]
         for query, unit in queries:
@@ -239,7 +239,7 @@ def test_linear_queries_cost_what_they_state(tmp_path: Path, weights: Any) -> No
         )
         assert isinstance(query, WeightedSumQuery)
         assert query.unit_cost(known("drop", "drop")) == Cost.of(
-            {Column("load", Distance(LOW, HIGH)): 1}
+            {Column("load", Steps(LOW, HIGH, STEP)): 1}
         )
         found = held(query, engine, "drop", "drop")
         changed, largest = (abs(Fraction(w)) for w in (weights[1], max(map(size, weights))))

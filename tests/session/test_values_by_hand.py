@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.costs import Cost, Distance, Membership, Steps
+from takifugu.costs import Cost, Membership, Steps
 from takifugu.engines import Amount, Category, Declaration, Order, Source
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import AR1, Gaussian, MarkovChain, Product, Secrets, TruncatedGaussian
@@ -85,24 +85,23 @@ def test_counts_tell_half_of_each_of_their_labels(
 def test_a_sum_tells_how_far_numbers_are_apart() -> None:
     by_range = Cost.of({Membership([*"a"]): Fraction(1, 3)})
     assert ProtectedValues().sum() == WHOLLY
-    assert ProtectedValues(bounds=(LOW, HIGH)).sum() == Cost.of({Distance(LOW, HIGH): 1})
     stepped = Cost.of({Steps(LOW, HIGH, STEP): 1})
     assert ProtectedValues(bounds=(LOW, HIGH), step=STEP).sum() == stepped
     assert ProtectedValues(bounds=(LOW, HIGH), by_range=by_range).sum() == by_range
 
 
 def test_costs_name_their_column_where_there_are_several() -> None:
-    known = ProtectedValues(labels=ABC, bounds=(LOW, HIGH), column="state")
+    known = ProtectedValues(labels=ABC, bounds=(LOW, HIGH), step=STEP, column="state")
     assert known.wholly == WHOLLY.of_column("state") != WHOLLY
     assert known.count("a") == Cost.of({Membership([*"a"]): 1}).of_column("state")
     assert known.counts("ab") == ProtectedValues(labels=ABC).counts("ab").of_column("state")
-    assert known.sum() == Cost.of({Distance(LOW, HIGH): 1}).of_column("state")
+    assert known.sum() == Cost.of({Steps(LOW, HIGH, STEP): 1}).of_column("state")
 
 
 @pytest.mark.parametrize(
     ("unit", "words"),
     [
-        (Cost.of({Distance(LOW, HIGH): 1}), "a sum of clamped numbers tells less"),
+        (Cost.of({Steps(LOW, HIGH, STEP): 1}), "a sum of clamped numbers tells less"),
         (Cost.of({Membership([*"a"]): 1}), "a count of 'a' tells less than the label"),
         (Cost.of({Membership([*"cba"]): 1}), "a count of 'a', 'b', 'c' tells less"),
         (Cost.of({Membership([*"abcd"]): 1}), "a count of 'a', 'b', 'c' and 1 more tells less"),
@@ -141,7 +140,7 @@ def test_states_that_are_the_numbers_of_a_column_are_known() -> None:
     numbers = chain("0", "1", "2")
     for missing in ("refuse", Fraction(1)):
         column = Amount("weight", *bounds, Fraction(1), missing)
-        assert known(numbers, column) == ProtectedValues(bounds=bounds)
+        assert known(numbers, column) == ProtectedValues(bounds=bounds, step=Fraction(1))
     dropped = Amount("weight", *bounds, Fraction(1), "drop")
     assert known(numbers, dropped) == ProtectedValues()
     assert known(chain("0", "1", "5"), whole) == ProtectedValues()

@@ -66,7 +66,7 @@ def end_windows_too_early() -> AbstractContextManager[Any]:
 
 
 def forget_at_an_edit() -> AbstractContextManager[Any]:
-    def everywhere(self: account.Account) -> None:
+    def everywhere(self: account.Account, _costs: str = account.BY_VALUE) -> None:
         self.always, self.worst = ZERO, (ZERO,)
         self.segments = [account.Segment(BEGINNING, END)]
 

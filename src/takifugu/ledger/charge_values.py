@@ -29,18 +29,26 @@ from takifugu.losses import Approximate, Concentrated, Loss, Metric, Pure
 
 @dataclass(frozen=True)
 class Cells:
-    """What names the cells of a dataset: everything that decides which rows a charge reads.
+    """What names the cells of a dataset, and the values in them.
+
+    Which rows a charge reads, and which raw cells a label or a number stands for: costs by value
+    are about the latter.
 
     Attributes:
         text: The parts as canonical JSON: same parts, same text; 1 and "1" are not the same.
+        values: What else the values of protected columns depend on, by column, as canonical JSON.
+            It matters only where something was charged by value.
     """
 
     text: str
+    values: str = "{}"
 
     @classmethod
-    def of(cls, parts: Mapping[str, Any]) -> "Cells":
+    def of(cls, parts: Mapping[str, Any], values: Mapping[str, Any] | None = None) -> "Cells":
         """From parts that are JSON, and public: they are shown when they change."""
-        return cls(canonical_json(dict(parts), "cells"))
+        return cls(
+            canonical_json(dict(parts), "cells"), canonical_json(dict(values or {}), "cells")
+        )
 
     @property
     def parts(self) -> dict[str, Any]:
@@ -49,8 +57,14 @@ class Cells:
         return found
 
     @property
+    def value_parts(self) -> dict[str, Any]:
+        """What else the values of protected columns depend on, readable."""
+        found: dict[str, Any] = json.loads(self.values)
+        return found
+
+    @property
     def fingerprint(self) -> str:
-        """What a charge records."""
+        """What a charge records of its parts."""
         return sha256(self.text)
 
 
@@ -134,6 +148,8 @@ class Charge:
             "declared": self.declared,
             "key": self.key,
         }
+        if self.cells.value_parts:
+            body["values"] = self.cells.value_parts
         body["question"] = query_identity(body)
         if self.rules is not None:
             body["rules"] = json.loads(canonical_json(dict(self.rules), "rules"))

@@ -183,7 +183,9 @@ def _activity(body: Any) -> str:
         case "totals":
             return "digests of totals begun"
         case "cells" if body["how"] == "everywhere":
-            return f"declaration of {where} accepted{who}: earlier releases charged to every row"
+            by_value = body.get("costs", "by value") == "by value"
+            every = "every row" if by_value else "every row, whatever its values are called"
+            return f"declaration of {where} accepted{who}: earlier releases charged to {every}"
         case "cells":
             return f"declaration of {where} stated to be unchanged{who}"
         case "source":

@@ -119,7 +119,8 @@ class OwnerDecisions(OpenStore):
         """Name the cells of ``dataset`` as in ``found`` from now on.
 
         All that was released so far then counts on every row, and groups and windows may be chosen
-        again. With ``unchanged`` the owner confirms instead that the declaration is the one that
+        again. Where values are named otherwise than before, costs by value count as their scalar.
+        With ``unchanged`` the owner confirms instead that the declaration is the one that
         was used before: for charges that do not record it, or where only the source has moved.
         """
         check_name(dataset, "dataset")
@@ -142,7 +143,12 @@ class OwnerDecisions(OpenStore):
             return frozenset(cell_naming.separated(connection, dataset))
 
     def review(
-        self, dataset: str, new: LossTranslation, old: LossTranslation | None = None
+        self,
+        dataset: str,
+        new: LossTranslation,
+        old: LossTranslation | None = None,
+        *,
+        cells: Cells | None = None,
     ) -> Review:
         """What is spent from ``dataset`` under the terms in force and under ``new`` ones.
 
@@ -150,10 +156,17 @@ class OwnerDecisions(OpenStore):
             dataset: Whose terms.
             new: Translates under the new prior and secrets.
             old: Translates under those in force; None if they are not at hand any more.
+            cells: What names protected values along with the new terms: see `Ledger.spent`.
         """
         check_name(dataset, "dataset")
         with self._store.reading() as connection:
-            return accepted_terms.review(connection, dataset, new, old)
+            return accepted_terms.review(
+                connection,
+                dataset,
+                new,
+                old,
+                lambda totals: cell_naming.as_read(connection, dataset, totals, cells),
+            )
 
     def accept(self, terms: Terms, seen: Review, **details: Any) -> Event:
         """Put other terms in force: from now on charges are made under these, and no others.

@@ -58,7 +58,10 @@ from takifugu.ledger.events.stored_answers import Answer
 from takifugu.ledger.storage.statement import Connection
 
 RESUMABLE = "resumable"
-NOT_COMPARED = ("attempt", "actor", RESUMABLE, "request")  # of a call, not of what is charged
+NOT_COMPARED = (
+    *("attempt", "actor", RESUMABLE, "request"),  # of a call, not of what is charged
+    "values",  # earlier versions did not write it; what it says is in `declared` or in the prior
+)
 LEFT_OUT = ("approval",)  # of a body that has none: it must then have been left out before
 
 

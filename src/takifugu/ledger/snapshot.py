@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from takifugu.errors import CellsChanged, InvalidCharge, NotAccepted, UnknownAnalyst
-from takifugu.ledger.accounts.account import WHOLE, Book
+from takifugu.ledger.accounts.account import BY_VALUE, WHOLE, Book
 from takifugu.ledger.accounts.frontier import Frontier
 from takifugu.ledger.accounts.standings import Standing
 from takifugu.ledger.canonical_text import folded
@@ -109,6 +109,7 @@ class Snapshot:
         first: Whether no charge has named the cells of the dataset yet.
         changes: How the declared cells differ from those of earlier charges: None if they do not,
             empty if the earlier charges do not say.
+        costs: How costs by value would count once the owner accepts these cells.
     """
 
     dataset: str
@@ -120,6 +121,7 @@ class Snapshot:
     analysts: tuple[str, ...]
     first: bool
     changes: tuple[str, ...] | None
+    costs: str = BY_VALUE
 
     @property
     def payers(self) -> tuple[Position, ...]:
@@ -202,9 +204,11 @@ def read_snapshot(
     whole, own = books.get(WHOLE), None if analyst is None else books.get(analyst)
     mine = None if own is None or own.epsilon is None else Position.of(own)
     terms, rules = accepted_terms.in_force(connection, dataset)
-    first, changes = (True, None)
+    first, changes, costs = True, None, BY_VALUE
     if cells is not None:
         first, changes = cell_naming.compare(connection, dataset, cells)
+        if changes is not None:
+            costs = cell_naming.costs_once_accepted(connection, dataset, cells)
     return Snapshot(
         dataset=dataset,
         analyst=analyst,
@@ -215,6 +219,7 @@ def read_snapshot(
         analysts=() if mine is not None else with_budgets(connection, dataset),
         first=first,
         changes=changes,
+        costs=costs,
     )
 
 

@@ -18,8 +18,8 @@ from takifugu.ledger.accounts.limits import Limits, spent_epsilon
 from takifugu.ledger.accounts.standings import Payer, Standing, payers, paying
 from takifugu.ledger.charge_values import Cells
 from takifugu.ledger.entries_read import BEGINNING, END, Groups, Window, groups_body, window_body
+from takifugu.ledger.events import cell_naming, replay, stored_answers
 from takifugu.ledger.events import event_chain as chain
-from takifugu.ledger.events import replay, stored_answers
 from takifugu.ledger.events.event_chain import Anchor, Event
 from takifugu.ledger.events.replay import Problem, Report
 from takifugu.ledger.open_store import OpenStore
@@ -111,16 +111,29 @@ class LedgerViews(OpenStore):
         return min(standing.room(like) for standing in found)
 
     def spent(
-        self, dataset: str, translation: LossTranslation, *, analyst: str | None = None
+        self,
+        dataset: str,
+        translation: LossTranslation,
+        *,
+        analyst: str | None = None,
+        cells: Cells | None = None,
     ) -> float:
         """The Pufferfish ε of all that was released, at the δ of the budget, rounded up.
 
-        Any translation will do: a new prior re-evaluates everything that was ever released.
+        Any translation will do: a new prior re-evaluates everything that was ever released. With
+        ``cells``, if these name protected values otherwise than before, costs by value count as
+        they will once that is accepted.
         """
         with self._store.reading() as connection:
             book = _book(tables.find(connection, dataset, analyst or WHOLE), dataset, analyst)
-        worst, budget = book.account.worst, (book.epsilon, book.delta)
+            worst = cell_naming.as_read(connection, dataset, book.account.worst, cells)
+        budget = book.epsilon, book.delta
         return spent_epsilon(translation, worst, *budget, self._limits)
+
+    def renames_values(self, dataset: str, cells: Cells) -> bool:
+        """Whether ``cells`` name protected values otherwise than what was charged by value."""
+        with self._store.reading() as connection:
+            return cell_naming.renames_values(connection, dataset, cells)
 
     def lost(
         self,

@@ -9,7 +9,7 @@ from fractions import Fraction
 from takifugu._rounding import float_down
 from takifugu.costs import ANY, Column, Cost
 from takifugu.errors import UnsoundRequest
-from takifugu.ledger import Ledger, Position, Reading
+from takifugu.ledger import Cells, Ledger, Position, Reading
 from takifugu.ledger.accounts.limits import spent_epsilon
 from takifugu.ledger.entries_read import EPOCH
 from takifugu.losses import Metric, Pure
@@ -74,13 +74,23 @@ class BudgetStanding:
 
 
 def budget_standings(
-    ledger: Ledger, dataset: str, translation: LossTranslation | None, *, last: int
+    ledger: Ledger,
+    dataset: str,
+    translation: LossTranslation | None,
+    *,
+    last: int,
+    cells: Cells | None = None,
 ) -> tuple[BudgetStanding, ...]:
-    """The budget of the whole dataset, then that of each analyst who has one or has spent."""
+    """The budget of the whole dataset, then that of each analyst who has one or has spent.
+
+    ``cells`` are what names the protected values now: see `Ledger.spent`.
+    """
     positions = [position for position in ledger.positions() if position.dataset == dataset]
     whole = next((p.epsilon for p in positions if p.analyst is None), None)
     ordered = sorted(positions, key=lambda position: position.analyst or "")
-    return tuple(standing_of(ledger, position, whole, translation, last) for position in ordered)
+    return tuple(
+        standing_of(ledger, position, whole, translation, last, cells) for position in ordered
+    )
 
 
 def standing_of(
@@ -89,12 +99,13 @@ def standing_of(
     whole: Fraction | None,
     view: LossTranslation | None,
     last: int,
+    cells: Cells | None = None,
 ) -> BudgetStanding:
     """How one budget stands; ``whole`` is the ε of the budget of the dataset, if it has one."""
     dataset, analyst, budget = position.dataset, position.analyst, position.epsilon
     if view is None:
         return BudgetStanding(analyst, budget, position.delta)
-    spent = ledger.spent(dataset, view, analyst=analyst)
+    spent = ledger.spent(dataset, view, analyst=analyst, cells=cells)
     left = most = None
     if budget is not None:
         left = 0.0 if budget <= 0 or spent > budget else float_down(budget - Fraction(spent))

@@ -9,11 +9,13 @@ from typing import Any
 from takifugu.engines import Amount, Category, Declaration, Engine, InvalidQuery
 from takifugu.engines.scope import EVERYTHING, fitted_rows
 from takifugu.errors import InvalidPrior
+from takifugu.ledger import Cells
 from takifugu.priors import FittedRows, Secrets, read_prior
 from takifugu.priors.adversaries import against
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.prior import Prior, SequencePrior
 from takifugu.project.policy import DatasetPolicy, InvalidProject, PriorPolicy
+from takifugu.session.cells import protected_cells
 from takifugu.session.entries import Entries
 from takifugu.session.fitted_labels import labels_of
 from takifugu.session.held_out import (
@@ -30,6 +32,7 @@ from takifugu.session.prior_reading import (
     protected_column,
     translation_of,
 )
+from takifugu.session.protected_values import Values, values_of
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
 
@@ -209,6 +212,18 @@ class LoadedDataset:
             needed="be about rows of one column here",
             reason="over",
         )
+
+    @cached_property
+    def values(self) -> Values | None:
+        """What the priors know of the values of each column; None if there are no priors."""
+        if not self.policy.priors:
+            return None
+        return values_of(self.translation, self.declaration, self.columns)
+
+    @property
+    def protected_cells(self) -> Cells:
+        """What names the values of the protected columns, for `Ledger.spent`."""
+        return protected_cells(self.declaration, self.columns, self.values)
 
     @property
     def releases_fitted_rows(self) -> bool:

@@ -17,7 +17,8 @@ from takifugu.engines import Declaration
 from takifugu.engines.backends.opened_files import source_files
 from takifugu.errors import SameRows, TakifuguError
 from takifugu.ledger import Cells, Ledger, Position, Review, Terms
-from takifugu.ledger.accounts.frontier import ZERO, covering
+from takifugu.ledger.accounts.account import on_every_entry
+from takifugu.ledger.accounts.frontier import ZERO
 from takifugu.ledger.accounts.limits import spent_epsilon
 from takifugu.translation.protocol import LossTranslation
 
@@ -73,13 +74,15 @@ def cell_change(
     ledger: Ledger, dataset: str, cells: Cells, translation: LossTranslation | None
 ) -> CellChange:
     """How the declaration of a dataset differs from what was charged under."""
-    changes = ledger.snapshot(dataset, cells=cells).changes
+    snapshot = ledger.snapshot(dataset, cells=cells)
+    changes = snapshot.changes
     position = _position(ledger, dataset)
     before = after = None
     if translation is not None and position is not None:
         worst = position.worst
         before = spent_epsilon(translation, worst, position.epsilon, position.delta)
-        after = spent_epsilon(translation, (covering(worst),), position.epsilon, position.delta)
+        every = (on_every_entry(worst, snapshot.costs),)
+        after = spent_epsilon(translation, every, position.epsilon, position.delta)
     return CellChange(
         dataset=dataset,
         cells=cells,

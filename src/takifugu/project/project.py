@@ -469,11 +469,13 @@ class Project(PriorEntering):
             old = None
             if known is not None:
                 old = kept_terms(self.folder, name, known, translation)
-            seen = ledger.review(name, translation, old)
+            seen = ledger.review(name, translation, old, cells=found.protected_cells)
             analysts = {
                 position.analyst: (
                     position.epsilon,
-                    ledger.spent(name, translation, analyst=position.analyst),
+                    ledger.spent(
+                        name, translation, analyst=position.analyst, cells=found.protected_cells
+                    ),
                 )
                 for position in ledger.positions()
                 if position.dataset == name and position.analyst and position.epsilon is not None
@@ -537,7 +539,7 @@ class Project(PriorEntering):
         found = self.load(name)
         translation = found.translation if found.policy.priors else None
         with self.engine(found, backend=backend) as engine, self.ledger() as ledger:
-            cells = cells_of(engine, found.columns, self.folder)
+            cells = cells_of(engine, found.columns, self.folder, found.values)
             return cell_change(ledger, name, cells, translation)
 
     def accept(self, change: CellChange, *, unchanged: bool = False) -> Event:

@@ -215,7 +215,12 @@ class _Gathered:
             spent_odds = full_odds = ""
             if self.view is not None:
                 with suppress(LedgerDamaged):
-                    spent = self.ledger.spent(self.found.name, self.view, analyst=position.analyst)
+                    spent = self.ledger.spent(
+                        self.found.name,
+                        self.view,
+                        analyst=position.analyst,
+                        cells=self.found.protected_cells,
+                    )
                     spent_odds = odds_words(spent, position.delta)
             if position.epsilon is not None:
                 full_odds = odds_words(position.epsilon, position.delta)

@@ -10,6 +10,10 @@ another name: the ledger would then count two losses of that row on two cells. L
 since their order names nothing; texts count letter by letter, since 1 and "1", or two spellings of
 one letter, may name different rows. Titles, and columns that the account is not about, are left
 out.
+
+Bounds and steps name no rows, but numbers: what was counted as 2 is another thing in other steps.
+So does a prior whose states are only numbered: its state 1 need not be the label 1. Both are
+recorded beside the rest (`values_read`), for costs by value are about them.
 """
 
 import os
@@ -31,10 +35,16 @@ from takifugu.errors import TooLarge, one_of
 from takifugu.fingerprint import fingerprint
 from takifugu.ledger import Cells, Groups, Window
 from takifugu.priors import Name
+from takifugu.session.protected_values import Values
 
 
-def cells_of(engine: Engine, columns: tuple[str, ...], home: Path | None) -> Cells:
-    """What names the cells of ``columns`` in a table; paths count from ``home`` where they can."""
+def cells_of(
+    engine: Engine, columns: tuple[str, ...], home: Path | None, values: Values | None = None
+) -> Cells:
+    """What names the cells of ``columns`` in a table; paths count from ``home`` where they can.
+
+    ``values`` are what the priors know of the columns; None if there are no priors.
+    """
     declaration = engine.declaration
     order = declaration.order
     reading, format_ = declaration.source.reading, order.format
@@ -52,13 +62,41 @@ def cells_of(engine: Engine, columns: tuple[str, ...], home: Path | None) -> Cel
             },
             **({"reading": reading} if reading else {}),
             "public": {c.column: _labels(c) for c in declaration.public},
-            "protected": {
-                column.column: _numbers(column) if isinstance(column, Amount) else _labels(column)
-                for column in declaration.protected
-                if column.column in columns
-            },
-        }
+            **protected_cells(declaration, columns, values).parts,
+        },
+        values_read(declaration, columns, values),
     )
+
+
+def protected_cells(
+    declaration: Declaration, columns: tuple[str, ...], values: Values | None
+) -> Cells:
+    """What `cells_of` says of the protected columns: it needs no open table."""
+    protected = {
+        column.column: _numbers(column) if isinstance(column, Amount) else _labels(column)
+        for column in declaration.protected
+        if column.column in columns
+    }
+    return Cells.of({"protected": protected}, values_read(declaration, columns, values))
+
+
+def values_read(
+    declaration: Declaration, columns: tuple[str, ...], values: Values | None
+) -> dict[str, Any]:
+    """What else decides which raw cells a value of a column stands for, by column."""
+    found: dict[str, Any] = {}
+    for column in declaration.protected:
+        if column.column not in columns:
+            continue
+        parts: dict[str, Any] = {}
+        if isinstance(column, Amount):
+            bounds = [str(column.low), str(column.high)]
+            parts |= {"bounds": bounds, "step": str(column.step)}
+        if values is not None and not values[column.column].by_name:
+            parts["states"] = "not known by name"
+        if parts:
+            found[column.column] = parts
+    return found
 
 
 def declared(declaration: Declaration) -> str:
@@ -113,7 +151,7 @@ def _plain(raw: Name) -> str:
 
 
 def _numbers(column: Amount) -> Mapping[str, Any]:
-    """Not the bounds and the step: whatever is made of a number, its row loses the same."""
+    """Not the bounds and the step, which name no rows: see `values_read`."""
     missing = column.missing
     return {"missing": str(missing) if isinstance(missing, Fraction) else missing}
 

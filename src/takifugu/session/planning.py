@@ -24,7 +24,7 @@ from takifugu.session.entries import Entries
 from takifugu.session.held_out import ReleasableRows
 from takifugu.session.matched_rows import refuse_unmatched
 from takifugu.session.prior_reading import PriorTranslation
-from takifugu.session.protected_values import WHOLLY, Values
+from takifugu.session.protected_values import WHOLLY, Values, without_steps
 from takifugu.session.query.linear import WeightedSum
 from takifugu.session.query.query import Aim, ChosenMechanism, NumberQuery, Query
 from takifugu.session.query_options import QueryOptions, checked
@@ -149,7 +149,17 @@ class QueryPlanning:
         made = self._made(options, query, delta, unit, reads)
         if _epsilon(made) < _epsilon(whole):
             return whole  # a bound that is searched for: that of the lesser cost ended above
-        return replace(made, otherwise=whole.error)
+        return replace(self._charged_unrounded(made) or made, otherwise=whole.error)
+
+    def _charged_unrounded(self, made: UnpricedPlan) -> UnpricedPlan | None:
+        """The plan of a sum that is stored by a version that charged it without its step."""
+        unit = without_steps(made.unit)
+        if unit == made.unit:
+            return None
+        charge = replace(made.charge, loss=_loss(made.mechanism, unit))
+        if self._ledger.lookup(charge) is None:
+            return None
+        return replace(made, unit=unit, charge=charge)
 
     def _released_before(self, whole: UnpricedPlan) -> UnpricedPlan | None:
         """The plan of a release of the same query by a version that charged it as ``whole``.

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from takifugu.cost_shapes import column_and_shape
-from takifugu.costs import Cost, Distance, Membership, Shape, Steps, Value
+from takifugu.costs import Column, Cost, Membership, Shape, Steps, Value
 from takifugu.engines import Amount, Category, Declaration
 from takifugu.priors import Name
 from takifugu.priors.gaussian import Gaussian
@@ -43,7 +43,7 @@ class ProtectedValues:
             or may not be.
         bounds: The lower and upper bound of a column of numbers, if every prior is about its
             numbers; None if they are not.
-        step: What the numbers of the priors are rounded to; None if they are whole steps.
+        step: What these numbers are rounded to.
         column: The column that costs name, if rows have several protected columns.
         by_range: What a sum tells of the ranges that the priors know of a column of numbers, which
             are then its labels; None if they know none, or if it is everything.
@@ -68,6 +68,11 @@ class ProtectedValues:
             return cls()
         states = {values for prior in priors for values in prior.entry_values}
         return _known(states, declaration, about)
+
+    @property
+    def by_name(self) -> bool:
+        """Whether a name of a value is the same thing to the declaration and to every prior."""
+        return self.labels is not None or self.bounds is not None
 
     @property
     def wholly(self) -> Cost:
@@ -105,11 +110,9 @@ class ProtectedValues:
         """What a sum tells: how far two numbers are apart, as a share of the width."""
         if self.by_range is not None:
             return self._named(self.by_range)
-        if self.bounds is None:
+        if self.bounds is None or self.step is None:
             return self.wholly
-        if self.step is not None:
-            return self._named(Cost.of({Steps(*self.bounds, self.step): 1}))
-        return self._named(Cost.of({Distance(*self.bounds): 1}))
+        return self._named(Cost.of({Steps(*self.bounds, self.step): 1}))
 
 
 def values_of(
@@ -141,7 +144,9 @@ def _known(
         return ProtectedValues(labels=frozenset(names), by_range=cost_by_range(names, column))
     known = isinstance(column.missing, Fraction) or column.missing == "refuse"
     known = known and all(are_numbers(values, column) for values in states)
-    return ProtectedValues(bounds=(column.low, column.high) if known else None)
+    if not known:
+        return ProtectedValues()
+    return ProtectedValues(bounds=(column.low, column.high), step=column.step)
 
 
 def values_by_column(prior: Prior) -> Mapping[Name, tuple[Name, ...]]:
@@ -165,6 +170,17 @@ def telling(unit: Cost) -> str:
     if len(shapes) > 1:
         return f"counts of {listed} tell less than a histogram of all labels does"
     return f"a count of {listed} tells less than the label itself does"
+
+
+def without_steps(unit: Cost) -> Cost:
+    """What earlier versions charged for a sum of numbers that priors know: their distance alone."""
+    found: dict[Shape, Fraction] = {}
+    for shape, value in unit.terms:
+        column, inner = column_and_shape(shape)
+        if isinstance(inner, Steps):
+            shape = inner.distance if column is None else Column(column, inner.distance)
+        found[shape] = value
+    return Cost.of(found)
 
 
 def are_labels(states: tuple[Value, ...], column: Category) -> bool:

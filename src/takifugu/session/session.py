@@ -17,7 +17,7 @@ from takifugu._closing import Closing
 from takifugu._exact import Number, exactly
 from takifugu.engines import Declaration, Engine, Table
 from takifugu.errors import UnsoundRequest
-from takifugu.ledger import Anchor, Charge, Ledger, Snapshot, open_ledger
+from takifugu.ledger import Anchor, Cells, Charge, Ledger, Snapshot, open_ledger
 from takifugu.ledger.entries_read import groups_body, window_body
 from takifugu.ledger.rehearsal import Rehearsed
 from takifugu.priors import Secrets
@@ -188,7 +188,8 @@ class Session(Releasing, Closing):
             self._terms = terms_of(translation)
             snapshot.refuse(self._terms, rules)
             self._prices = Prices(dataset, self._translation)
-            self._cells = cells_of(engine, self._columns, ledger.folder if home is None else home)
+            home = ledger.folder if home is None else home
+            self._cells = cells_of(engine, self._columns, home, self._values)
             self._read_as = declared(declaration)
             self._sources: dict[str, tuple[str, ...]] = {}  # of the last data, its marks
             if budget is not None:
@@ -230,10 +231,19 @@ class Session(Releasing, Closing):
         """The rows that may be released from: none that a prior was fitted on."""
         return self._releasable
 
+    @property
+    def cells(self) -> Cells:
+        """What names the rows and the values of the table: what `Ledger.accept_cells` accepts."""
+        return self._cells
+
     def spent(self) -> float:
-        """The Pufferfish ε of all that was released, rounded up."""
+        """The Pufferfish ε of all that was released, rounded up.
+
+        If the declaration names protected values otherwise than before, this is what will be spent
+        once the owner has accepted that.
+        """
         self._refuse_closed()
-        return self._ledger.spent(self._dataset, self._translation)
+        return self._ledger.spent(self._dataset, self._translation, cells=self._cells)
 
     def guarantee(self) -> str:
         """What is protected and what is not, in plain words."""

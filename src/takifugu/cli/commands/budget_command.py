@@ -102,7 +102,8 @@ def run_show(
             "nothing is released until the owner accepts the present prior, secrets or rules:"
             f" `takifugu prior accept {pasted(name)}`"
         )
-    instants = project.load(name).declaration.order.kind != "number"
+    loaded = project.load(name)
+    instants = loaded.declaration.order.kind != "number"
     with (
         show_warnings(),
         Spinner("translating") as spinner,
@@ -110,11 +111,17 @@ def run_show(
     ):
         view: LossTranslation | None = None
         if policy.priors:
-            view = translation = project.load(name).translation
+            view = translation = loaded.translation
             if not no_table and isinstance(translation, Translation):
                 table = project.table(name, translation, ledger, progress=spinner)
                 view = view if table is None else TabledTranslation(translation, table, least=0)
-        found = budget_standings(ledger, name, view, last=last)
+        cells = loaded.protected_cells
+        found = budget_standings(ledger, name, view, last=last, cells=cells)
+        if note is None and ledger.renames_values(name, cells):
+            note = (
+                "nothing is released until the owner accepts the present declaration, and what is"
+                f" spent is shown as it will be then: `takifugu dataset accept {pasted(name)}`"
+            )
     if as_json:
         budgets = [_facts(standing, instants) for standing in found]
         print_json({"dataset": name, "budgets": budgets, "note": note})

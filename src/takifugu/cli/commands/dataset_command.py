@@ -245,11 +245,12 @@ def accept(
     """Accept a declaration of NAME that differs from the one of earlier releases.
 
     Under another declaration the same rows may be other cells, and their losses would be counted
-    apart. So all earlier releases are then charged to every row. What differs, and what is spent
-    before and after, is shown first. The decision is an event of the ledger that names this user.
-    Keys of the JSON object: dataset, decision (everywhere, unchanged or separate), changes,
-    spent_before (by the rows that lost most) and spent_after (by every row; both null without a
-    prior), event.
+    apart. So all earlier releases are then charged to every row; where values have other names,
+    those that were charged by value as the most that they tell of any two values. What differs, and
+    what is spent before and after, is shown first. The decision is an event of the ledger that
+    names this user. Keys of the JSON object: dataset, decision (everywhere, unchanged or separate),
+    changes, spent_before (by the rows that lost most) and spent_after (by every row; both null
+    without a prior), event.
     """
     project = the_project(folder)
     if separate_from is not None:

@@ -20,11 +20,23 @@ from fractions import Fraction
 from typing import Any
 
 from takifugu.errors import InvalidCharge, LedgerDamaged
-from takifugu.ledger.accounts.frontier import ZERO, Frontier, add, covering, joined, worst
+from takifugu.ledger.accounts.frontier import (
+    ZERO,
+    Frontier,
+    add,
+    covering,
+    joined,
+    regardless_of_values,
+    worst,
+)
 from takifugu.ledger.charge_values import cost_of, loss_of
 from takifugu.ledger.entries_read import BEGINNING, END, cell_names
 from takifugu.ledger.storage.digest_tree import EMPTY, Tree
 from takifugu.losses import Loss, Total
+
+# What becomes of costs by value when cells are named anew: they stay, where values keep their
+# names; they count as their largest entry; or as the sum of these, if they have several meanings.
+BY_VALUE, AS_SCALARS, AS_SUMS = "by value", "scalars", "sums"
 
 
 @dataclass(frozen=True)
@@ -122,9 +134,9 @@ class Account:
             self.worst = worst((*self.worst, *self.totals(segment, segment.peak)))
         return list({id(segment): segment for segment in changed}.values())
 
-    def everywhere(self) -> None:
+    def everywhere(self, costs: str = BY_VALUE) -> None:
         """Count on every entry what the worst of them has lost, in every currency."""
-        self.always = covering(self.worst)
+        self.always = on_every_entry(self.worst, costs)
         self.worst = (self.always,)
         self.segments = [Segment(BEGINNING, END)]
 
@@ -164,6 +176,13 @@ class Account:
         return [old, new]
 
 
+def on_every_entry(totals: Frontier, costs: str) -> Total:
+    """What every entry counts as having lost once cells are named anew; ``costs`` says how."""
+    if costs == BY_VALUE:
+        return covering(totals)
+    return regardless_of_values(totals, renamed_before=costs == AS_SUMS)
+
+
 def _start(segment: Segment) -> int:
     return segment.start
 
@@ -194,9 +213,9 @@ class Book:
             return Book(self.dataset, analyst)
         return Book(self.dataset, analyst, account=flat(self.lost))
 
-    def everywhere(self) -> None:
+    def everywhere(self, costs: str = BY_VALUE) -> None:
         """Count all that was lost on every row; cells may then get new names."""
-        self.account.everywhere()
+        self.account.everywhere(costs)
         self.shape.unit = self.shape.partition = None
 
 
@@ -244,7 +263,7 @@ class Books:
                 if body["how"] == "everywhere":
                     for (dataset, _), book in self.books.items():
                         if dataset == body["dataset"]:
-                            book.everywhere()
+                            book.everywhere(body.get("costs", BY_VALUE))
             case "created" | "policy" | "accepted" | "answer" | "totals" | "source" | "separate":
                 pass
             case "access" | "approval" | "abandoned" | "state":

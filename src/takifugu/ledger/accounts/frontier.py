@@ -100,6 +100,40 @@ def covering(totals: Iterable[Total]) -> Total:
     )
 
 
+def regardless_of_values(totals: Iterable[Total], *, renamed_before: bool = False) -> Total:
+    r"""A total that dominates all of ``totals`` whatever the values of a cell are called now.
+
+    A cost by value is about names: the count of ``other`` tells two cells apart if one of them was
+    called ``other`` when it was counted. Let f be how raw cells were read then (list, map, bounds,
+    step) and f' how they are read now. A release at cost c has likelihoods that change by at most
+    :math:`e^{c(f(x), f(y))}` if one raw cell changes from x to y. Nothing is known of f at a value
+    of f', so the bound on a change from u to v is the largest over the raw cells that are read so,
+
+    .. math:: C(u, v) = \max_{f'(x) = u,\ f'(y) = v} c(f(x), f(y)) \le \max c, \qquad C(u, u) = 0,
+
+    as for ranges of numbers (`takifugu.session.number_states`), with the same assumption: given how
+    all cells are read, what else a raw cell holds is independent of the other cells. The largest
+    entry of c, the scalar, does not mention f. So it stays what it was: any change of a raw cell
+    moves a sum by at most its width, and costs a count at most ε, wherever bounds, steps or labels
+    are put later. The same holds for ρ and (ε, δ), which bound every change of a cell alike.
+
+    Costs that were charged under one reading add up before the largest entry is taken. With
+    ``renamed_before`` they were charged under several, by versions that did not notice: labels that
+    look disjoint may then be of one raw cell, so the largest entries add up instead.
+    """
+    scalars = [
+        Total(
+            total.epsilon + sum(s.diameter * value for s, value in total.costs.terms)
+            if renamed_before
+            else total.scalar,
+            total.delta,
+            total.rho,
+        )
+        for total in totals
+    ]
+    return covering(scalars)
+
+
 def worst(totals: Iterable[Total]) -> Frontier:
     """The totals that no other dominates; upper bounds on several of them if they are very many."""
     totals = tuple(totals)

@@ -12,7 +12,7 @@ accepted with it, since there is nothing yet to evaluate differently.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_CEILING, Decimal
@@ -117,15 +117,22 @@ def last_event(
 
 
 def review(
-    connection: Connection, dataset: str, new: LossTranslation, old: LossTranslation | None
+    connection: Connection,
+    dataset: str,
+    new: LossTranslation,
+    old: LossTranslation | None,
+    as_read: Callable[[Frontier], Frontier] = lambda totals: totals,
 ) -> Review:
-    """What is spent under the terms in force (``old``, if at hand) and under ``new``."""
+    """What is spent under the terms in force (``old``, if at hand) and under ``new``.
+
+    ``as_read``: what totals are under the names that values have along with the new terms.
+    """
     known, _ = in_force(connection, dataset)
     book = tables.find(connection, dataset).get(WHOLE)
     if book is None:
         return Review(dataset, known, None, Fraction(0), (ZERO,), 0.0, 0.0)
     worst, budget = book.account.worst, (book.epsilon, book.delta)
-    after = spent_epsilon(new, worst, *budget)
+    after = spent_epsilon(new, as_read(worst), *budget)
     before = None if old is None else spent_epsilon(old, worst, *budget)
     if worst == (ZERO,):
         before = 0.0

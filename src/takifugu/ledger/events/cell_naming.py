@@ -20,6 +20,18 @@ contents alone identified it, the price of a plan, which is free, would tell an 
 protected cells are what they were on an earlier day. That they are what they were when somebody
 last looked is seen: the same query is then free.
 
+Costs by value are about names of values as well: which raw cells are called ``other``, or counted
+as 2. The list and the map of labels are parts of what names cells; bounds, steps, and whether the
+priors know values by name are recorded beside them (`Cells.values`), and matter once something was
+charged by value. If the owner accepts a change of either, all earlier costs count as their scalar
+(`accounts.frontier.regardless_of_values` proves why that is enough). Parts that say where a row is,
+and nothing of what its protected cells hold, leave costs by value as they are. Until the owner
+decides, nothing is charged: all charges by value since the last such decision have one reading,
+that of the last event.
+
+Versions that recorded no `Cells.values` went on counting costs by value through a change of labels.
+Where an event of theirs renamed values, the owner has to accept once more.
+
 Two datasets with the same rows have two budgets, and a row then loses both. So the first charge on
 each state of the data stores marks of where its rows are and what they hold (see `keys`), and a
 dataset that shares a mark with another one is refused until its owner decides to count them
@@ -33,7 +45,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from takifugu.errors import NoBudget, SameRows, UnsoundRequest
-from takifugu.ledger.accounts.account import WHOLE
+from takifugu.ledger.accounts.account import AS_SCALARS, AS_SUMS, BY_VALUE, WHOLE, on_every_entry
+from takifugu.ledger.accounts.frontier import Frontier
 from takifugu.ledger.canonical_text import encode_json, sha256
 from takifugu.ledger.charge_values import Cells
 from takifugu.ledger.events import event_chain as chain
@@ -48,10 +61,18 @@ MOST_SHOWN = 5  # keys of a list that differ, in a message
 WIDEST = 80  # letters of one side of a difference
 EVERYWHERE, UNCHANGED = "everywhere", "unchanged"
 MOVED = ("source",)  # parts that may change while every row keeps its cell, if the owner confirms
+PROTECTED = "protected"
+KEEP_VALUES = ("entity", "order", "public")  # parts that say nothing of what a cell holds
 
-_NAMING = "dataset = :named AND (kind = 'charge' OR kind = 'cells')"
+_NAMING = "dataset = :named AND (kind = 'charge' OR kind = 'reuse' OR kind = 'cells')"
 _LATEST = Statement(f"SELECT max(seq) AS seq FROM {EVENTS} WHERE {_NAMING}")
-_LATEST_FIRST = chain.events_where(_NAMING, "ORDER BY seq DESC")
+_WRITTEN_DOWN = chain.events_where(f"{_NAMING} AND body LIKE :naming", "ORDER BY seq DESC")
+_DECISIONS = chain.events_where("dataset = :named AND kind = 'cells'", "ORDER BY seq DESC")
+_BY_VALUE = Statement(
+    f"SELECT min(seq) AS first, max(seq) AS last FROM {EVENTS} WHERE dataset = :named"
+    " AND (kind = 'charge' OR kind = 'reuse') AND body LIKE :metric"
+)
+METRIC = '%"currency":"metric"%'  # in the loss of a charge by value
 
 
 @dataclass(frozen=True)
@@ -78,22 +99,99 @@ def compare(
     """Whether ``cells`` are the first of the dataset, and how they differ from those before.
 
     None if they do not differ; empty if the earlier charges do not record what names their cells.
+    Names of values count where something was charged by value.
     """
     last = latest(connection, dataset)
     if last is None:
         return True, None
-    known = last.body.get("cells")
-    if known == cells.fingerprint:
-        return False, None
-    if known is None:
+    if last.body.get("cells") is None:
         return False, ()
-    before = named(connection, dataset, known)
-    return False, tuple(map(str, differences(before or {}, cells.parts)))
+    return False, tuple(map(str, _changes(connection, last, cells))) or None
+
+
+def _changes(connection: Connection, last: Event, cells: Cells) -> list[Difference]:
+    """How ``cells`` differ from those of the last event that names them."""
+    dataset, known, values = last.body["dataset"], last.body["cells"], last.body.get("values", {})
+    found: list[Difference] = []
+    if known != cells.fingerprint:
+        found += differences(named(connection, dataset, known) or {}, cells.parts)
+    if values != cells.value_parts and has_costs(connection, dataset):
+        found += differences({PROTECTED: values}, {PROTECTED: cells.value_parts})
+    renamed = _renamed_under_costs(connection, dataset)
+    if renamed is not None:
+        was = f"renamed by event {renamed}, which left costs by value as they were,"
+        found.append(Difference(PROTECTED, was, "to be accepted once more"))
+    return found
+
+
+def has_costs(connection: Connection, dataset: str) -> bool:
+    """Whether something was charged by value since costs were last counted as scalars."""
+    charged = _BY_VALUE.one(connection, {"named": dataset, "metric": METRIC})
+    if charged.last is None:
+        return False
+    for row in _DECISIONS.all(connection, {"named": dataset}):
+        if chain.read(row).body.get("costs") in (AS_SCALARS, AS_SUMS):
+            return bool(row.seq < charged.last)
+    return True
+
+
+def _renamed_under_costs(connection: Connection, dataset: str) -> int | None:
+    """The event by which an earlier version renamed values and counted costs by value as before."""
+    for row in _DECISIONS.all(connection, {"named": dataset}):
+        body = chain.read(row).body
+        if body["how"] != EVERYWHERE or body.get("costs") == BY_VALUE:
+            continue
+        if "costs" in body:
+            return None  # what came before it counts as scalars
+        before = None if body["before"] is None else named(connection, dataset, body["before"])
+        if before is None or any(map(_of_values, differences(before, body["naming"]))):
+            charged = _BY_VALUE.one(connection, {"named": dataset, "metric": METRIC})
+            if charged.first is not None and charged.first < row.seq:
+                return int(row.seq)
+    return None
+
+
+def _of_values(difference: Difference) -> bool:
+    """Whether a label or a number may stand for other raw cells than before."""
+    return difference.part.split(" ")[0] not in KEEP_VALUES
+
+
+def costs_once_accepted(connection: Connection, dataset: str, cells: Cells) -> str:
+    """What becomes of costs by value if the owner accepts ``cells``."""
+    last = latest(connection, dataset)
+    if last is None or last.body.get("cells") is None:
+        return AS_SCALARS
+    if _renamed_under_costs(connection, dataset) is not None:
+        return AS_SUMS
+    changes = _changes(connection, last, cells)
+    return AS_SCALARS if any(map(_of_values, changes)) else BY_VALUE
+
+
+def renames_values(connection: Connection, dataset: str, cells: Cells) -> bool:
+    """Whether ``cells`` name protected values otherwise than what was charged by value.
+
+    Other parts of ``cells`` are not compared, so that no table need be open.
+    """
+    last = latest(connection, dataset)
+    if last is None or last.body.get("cells") is None:
+        return False
+    changes = _changes(connection, last, cells)
+    renamed = any(change.part.startswith(PROTECTED) for change in changes)
+    return renamed and has_costs(connection, dataset)
+
+
+def as_read(
+    connection: Connection, dataset: str, totals: Frontier, cells: Cells | None
+) -> Frontier:
+    """``totals`` under the names that ``cells`` give to protected values, accepted or not."""
+    if cells is None or not renames_values(connection, dataset, cells):
+        return totals
+    return (on_every_entry(totals, costs_once_accepted(connection, dataset, cells)),)
 
 
 def named(connection: Connection, dataset: str, fingerprint: str) -> Mapping[str, Any] | None:
     """The parts that were written down with ``fingerprint``."""
-    for row in _LATEST_FIRST.stream(connection, {"named": dataset}):
+    for row in _WRITTEN_DOWN.stream(connection, {"named": dataset, "naming": '%"naming":{%'}):
         body = chain.read(row).body
         if body.get("cells") == fingerprint and "naming" in body:
             parts: Mapping[str, Any] = body["naming"]
@@ -152,11 +250,7 @@ def accept_cells(connection: Connection, dataset: str, cells: Cells, how: str) -
         raise NoBudget(dataset)
     last = latest(connection, dataset)
     known = None if last is None else last.body.get("cells")
-    if how == UNCHANGED:
-        _refuse_changed(connection, dataset, known, cells, any_charge=last is not None)
-    else:
-        _count_everywhere(connection, dataset)
-    return {
+    content = {
         "dataset": dataset,
         "analyst": None,
         "cells": cells.fingerprint,
@@ -164,25 +258,31 @@ def accept_cells(connection: Connection, dataset: str, cells: Cells, how: str) -
         "how": how,
         "before": known,
     }
+    if cells.value_parts:
+        content["values"] = cells.value_parts
+    if how == UNCHANGED:
+        _refuse_changed(connection, dataset, last, cells)
+        return content
+    costs = costs_once_accepted(connection, dataset, cells)
+    _count_everywhere(connection, dataset, costs)
+    return content | {"costs": costs}
 
 
-def _refuse_changed(
-    connection: Connection, dataset: str, known: str | None, cells: Cells, *, any_charge: bool
-) -> None:
+def _refuse_changed(connection: Connection, dataset: str, last: Event | None, cells: Cells) -> None:
     """Raise if the declaration visibly changed in more than where its rows are."""
-    if known is None:
-        if any_charge:
-            return
+    if last is None:
         raise UnsoundRequest(
             f"nothing was ever charged to dataset {dataset!r}; there is nothing to accept",
             field="dataset",
             reason="never charged",
         )
-    before = named(connection, dataset, known)
+    if last.body.get("cells") is None:
+        return
+    known_parts = named(connection, dataset, last.body["cells"]) is not None
     found = [
         difference
-        for difference in differences(before or {}, cells.parts)
-        if before is None or difference.part.split(" ")[0] not in MOVED
+        for difference in _changes(connection, last, cells)
+        if not known_parts or difference.part.split(" ")[0] not in MOVED
     ]
     if found:
         raise UnsoundRequest(
@@ -194,14 +294,14 @@ def _refuse_changed(
         )
 
 
-def _count_everywhere(connection: Connection, dataset: str) -> None:
+def _count_everywhere(connection: Connection, dataset: str, costs: str) -> None:
     """Merge the cells of a dataset's accounts; all accounts are rewritten, with their digests."""
     books = replayed(connection)
     if tables.root_of(books.books.values()) != chain.totals(connection).root:
         raise edited()
     for book in books.books.values():
         if book.dataset == dataset:
-            book.everywhere()
+            book.everywhere(costs)
     tables.rebuild(connection, books)
 
 
