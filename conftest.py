@@ -10,7 +10,7 @@ from hypothesis import settings
 
 pytest.register_assert_rewrite("tests.contracts")
 
-FEW_EXAMPLES = 15  # of each property in `make test`; `make nightly` tries as many as a property asks for
+FEW_EXAMPLES = 15  # of each property in `make test`; `make nightly` tries as many as it asks for
 settings.register_profile("few", max_examples=FEW_EXAMPLES, deadline=None, derandomize=True)
 settings.register_profile("usual", deadline=None, derandomize=True)
 settings.register_profile("many", max_examples=3000, deadline=None)

@@ -13,6 +13,8 @@ from takifugu.auditing.rho_bounds import ORDERS, renyi, rho_below
 from takifugu.errors import UnsoundRequest
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 inside = st.floats(1e-6, 1 - 1e-6)
 
 

@@ -37,6 +37,8 @@ from tests.contracts.written_sql import compare_with_ibis
 from tests.ledger import postgres
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 TYPES = {
     "text": "text",
     "whole": "integer",

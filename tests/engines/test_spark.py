@@ -52,11 +52,14 @@ from tests.engines.spark_sessions import small_spark, why_no_spark
 from tests.engines.storing import store_duckdb
 from tests.raising import raises
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:PySpark does not yet fully support pandas:FutureWarning",
-    # PySpark 4.0 and 4.1 leave the sockets that they read rows from to be collected.
-    "ignore:unclosed <socket:ResourceWarning",
-)
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.filterwarnings(
+        "ignore:PySpark does not yet fully support pandas:FutureWarning",
+        # PySpark 4.0 and 4.1 leave the sockets that they read rows from to be collected.
+        "ignore:unclosed <socket:ResourceWarning",
+    ),
+]
 
 
 @pytest.fixture(scope="module")

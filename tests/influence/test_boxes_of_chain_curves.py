@@ -19,6 +19,8 @@ from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.secrets import Secrets
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 LOWER = np.array([[0.5, 0.125, 0.0625], [0.0625, 0.375, 0.25], [0.125, 0.25, 0.4375]])
 UPPER = np.array([[0.75, 0.3125, 0.1875], [0.25, 0.5, 0.5], [0.25, 0.375, 0.625]])
 GROUPS = (((0,), (1, 2)), ((1, 2), (0,)))

@@ -14,6 +14,8 @@ from takifugu.influence import presets
 from takifugu.influence.curve import ExposedSets, InfluenceCurve
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 MOST = 2.0**1000
 
 

@@ -27,6 +27,8 @@ from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 MOST = 3
 STEPS = np.random.default_rng(11).dirichlet(np.ones(3), (5, 3))
 START = np.array([0.2, 0.3, 0.5])

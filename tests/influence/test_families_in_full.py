@@ -15,6 +15,8 @@ from takifugu.priors import EntryIs, Explicit, MarkovChain, Product, SecretPair,
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 STEP = np.array([[0.8, 0.2], [0.3, 0.7]])
 
 

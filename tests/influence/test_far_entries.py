@@ -14,6 +14,8 @@ from takifugu.influence.curve import InfluenceCurve
 from takifugu.priors import MarkovChain, Secrets
 from tests.oracles import extremes as oracle
 
+pytestmark = pytest.mark.nightly
+
 MOST = 3
 PAIRS = (((0,), (1,)), ((1,), (0,)))
 LEAST = 5e-4  # a smaller leak is not called exact

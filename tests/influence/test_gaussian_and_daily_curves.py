@@ -19,6 +19,8 @@ from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 # ---- Gaussian processes
 
 

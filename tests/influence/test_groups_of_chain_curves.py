@@ -11,6 +11,8 @@ from takifugu.influence.chain.chain_groups import GroupLeaks, _worst_ratio
 from takifugu.influence.chain.powers import LogProduct
 from takifugu.numeric import Floats
 
+pytestmark = pytest.mark.nightly
+
 
 def test_only_sums_too_small_for_a_float_are_measured_by_their_logarithms() -> None:
     """The size of the logarithms is that of the rounding where they were used, and else 0."""

@@ -25,6 +25,8 @@ from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 
+pytestmark = pytest.mark.nightly
+
 LARGE = 2.0**-20
 STEP = np.array([[0.75, 0.25], [0.125, 0.875]])
 THREE = np.array([[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [0.25, 0.25, 0.5]])

@@ -27,6 +27,8 @@ from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.priors.universe import Tables
 
+pytestmark = pytest.mark.nightly
+
 LARGE = 2.0**-20
 
 

@@ -8,6 +8,8 @@ from takifugu.influence.network import cones
 from takifugu.influence.network.messages import DEEPEST, Message, Messages, _room, message
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 
 def test_a_message_counts_its_roundings_and_its_exponents() -> None:
     table = np.array([[1.0, 1024.0], [8.0, 4.0]])

@@ -20,6 +20,8 @@ from takifugu.priors.secrets import Secrets
 from tests.influence.test_parts_of_elimination import Model
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 # ---- tables
 
 

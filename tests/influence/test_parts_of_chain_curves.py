@@ -22,6 +22,8 @@ from takifugu.influence.curve import InfluenceCurve
 from takifugu.numeric import Floats
 from takifugu.priors.interval_chain import IntervalMarkovChain
 
+pytestmark = pytest.mark.nightly
+
 
 def stochastic(
     rng: np.random.Generator, n: int, *, tiny: float = 1.0, zeros: float = 0.0

@@ -16,6 +16,8 @@ from takifugu.influence.network.messages import DEEPEST, Message, Messages
 from takifugu.priors.factors import Factor
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 
 class Model:
     """Tables over entries of different sizes; scopes need not be in order."""

@@ -20,6 +20,8 @@ from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.parametrize("start", [-30.0, -3.0, -0.3, 0.0, 0.7, 8.0, 37.0])
 @pytest.mark.parametrize("width", [1e-12, 1e-5, 1e-3, 0.3, 2.0, 60.0])

@@ -21,6 +21,8 @@ from takifugu.numeric import Floats
 from takifugu.priors.random_field import MarkovRandomField
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 # ---- cones
 
 

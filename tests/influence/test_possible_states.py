@@ -14,6 +14,8 @@ from takifugu.influence.network.ratios import BEATEN, PROVED
 from takifugu.numeric import Booleans, Floats
 from tests.influence.test_parts_of_elimination import LOOP, SIZES, Model, random_model
 
+pytestmark = pytest.mark.nightly
+
 # ---- what can happen
 
 

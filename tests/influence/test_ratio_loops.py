@@ -10,6 +10,8 @@ import pytest
 
 from takifugu.influence.network import ratios
 
+pytestmark = pytest.mark.nightly
+
 loops: Any = ratios  # what is compiled has lost its types
 
 

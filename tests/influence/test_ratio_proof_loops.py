@@ -9,6 +9,8 @@ import pytest
 from takifugu.influence.network import ratios
 from tests.influence.test_ratio_search_loops import Parts
 
+pytestmark = pytest.mark.nightly
+
 loops: Any = ratios  # what is compiled has lost its types
 
 

@@ -15,6 +15,8 @@ import pytest
 from takifugu._rounding import UNIT
 from takifugu.influence.network import ratios
 
+pytestmark = pytest.mark.nightly
+
 loops: Any = ratios  # what is compiled has lost its types
 
 

@@ -17,6 +17,8 @@ from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 STATES = ("a", "b", "c")
 
 

@@ -21,6 +21,8 @@ from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 STEP = np.array([[0.8, 0.2], [0.3, 0.7]])
 CHAIN = MarkovChain(STEP, length=4)
 DAY = TimeOfDayChain(np.stack([STEP, STEP[::-1]]), length=4)

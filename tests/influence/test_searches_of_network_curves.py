@@ -21,6 +21,8 @@ from takifugu.priors import Secrets
 from takifugu.priors.random_field import MarkovRandomField
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 SIDES = (((0,), (1, 2)), ((1, 2), (0,)), ((2,), (1,)), ((1,), (2,)))
 
 

@@ -21,6 +21,8 @@ from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 STEP = np.array([[0.75, 0.25], [0.125, 0.875]])
 
 

@@ -23,6 +23,8 @@ from tests.ledger.stored_books import books, ledger_of_books, store_books
 from tests.oracles.digests import root as oracle_root
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 
 def eps(value: int | str) -> Total:
     """A total of ε alone."""

@@ -23,6 +23,8 @@ from tests.contracts.ledger import tamper
 from tests.ledger.charges import DOUBLING, IDENTITY, charge
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.fixture
 def kept(folder: Path) -> Iterator[Ledger]:

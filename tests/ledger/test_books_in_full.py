@@ -26,6 +26,8 @@ from takifugu.losses import Approximate, Concentrated, Pure, Total
 from tests.ledger.charges import Blind, count
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 
 def test_counts_of_different_labels_share_their_epsilon() -> None:
     limit = Limit(Blind(), Fraction(12), Fraction(0))

@@ -36,6 +36,8 @@ from tests.contracts.ledger import tamper
 from tests.ledger.charges import DOUBLING, Places, charge, count
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.parametrize(("letters", "fine"), [(1, True), (500, True), (501, False), (0, False)])
 def test_a_name_has_up_to_five_hundred_letters(letters: int, fine: bool) -> None:

@@ -22,6 +22,8 @@ from tests.ledger.charges import DOUBLING, charge
 from tests.ledger.test_seldom_used import POSTGRESQL, SQLITE
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 NOON = datetime(2027, 1, 1, 12, tzinfo=UTC)
 
 

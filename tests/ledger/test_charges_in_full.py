@@ -24,6 +24,8 @@ from tests.ledger.charges import CELLS, DOUBLING, IDENTITY, KNOWN, charge, count
 from tests.ledger.older_copies import copied_ledger, set_back
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
 NO_DELTA = Fraction(0)
 

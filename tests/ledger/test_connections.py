@@ -13,6 +13,8 @@ from takifugu.ledger.storage.sqlite_connections import open_sqlite
 from takifugu.ledger.storage.statement import Statement, insert
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 
 class Opened:
     """Connections to one file, which are counted."""

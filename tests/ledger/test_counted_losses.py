@@ -30,6 +30,8 @@ from tests.ledger.charges import DOUBLING, IDENTITY, KNOWN, RICH, Doubling, Plac
 from tests.ledger.charges import count as counted_loss
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 ALL_PAIRS = fingerprint(Secrets())
 MINE, SOME = Used({"doubling"}, {ALL_PAIRS}), Used({"doubling"}, {"some"})
 THREE, HALF, NONE = Fraction(3), Fraction(1, 2), Fraction(0)

@@ -24,6 +24,8 @@ from tests.oracles.digests import _node as node_at_once
 from tests.oracles.digests import _tree as tree_at_once
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 Texts = dict[str, str]
 
 

@@ -18,6 +18,8 @@ from takifugu.ledger.storage.statement import Connection
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 
 @contextmanager
 def read(ledger: Ledger, number: int) -> Iterator[tuple[Connection, Event]]:

@@ -16,6 +16,8 @@ from takifugu.ledger.storage.sqlite_connections import SMALLEST, _check_place, o
 from takifugu.ledger.storage.statement import Statement
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 
 def pragma(raw: sqlite3.Connection, name: str) -> Any:
     return raw.execute(f"PRAGMA {name}").fetchone()[0]

@@ -32,6 +32,8 @@ from takifugu.translation.protocol import LossTranslation
 from tests.ledger.charges import DOUBLING, KNOWN, PLACES, RICH, Blind, Places, count
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 LABELS = [f"l{place}" for place in range(MOST_TOTALS + 1)]
 
 

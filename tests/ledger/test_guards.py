@@ -21,6 +21,8 @@ from takifugu.ledger.witnesses.head_witness import Guard, holds, identity, ident
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 LEDGER = "ab" * 16
 
 

@@ -21,6 +21,8 @@ from takifugu.losses import Total
 from tests.ledger.charges import DOUBLING, charge, count
 from tests.ledger.older_copies import copied_ledger
 
+pytestmark = pytest.mark.nightly
+
 BODY: dict[str, Any] = {
     "kind": "policy",
     "actor": "olga",

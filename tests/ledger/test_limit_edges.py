@@ -19,6 +19,8 @@ from takifugu.translation.accounting.totals import Filter
 from tests.ledger.charges import DOUBLING, KNOWN, RICH, Blind, Doubling, Places, count
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 NO_DELTA = Fraction(0)
 
 

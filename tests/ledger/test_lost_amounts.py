@@ -11,6 +11,8 @@ from takifugu.ledger.witnesses.lost_history import LARGEST, Used, _above, _of_ea
 from takifugu.priors.secrets import Secrets
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.parametrize("most", [Fraction(1, 3), Fraction(2, 7), Fraction(5, 3), Fraction(100, 7)])
 @pytest.mark.parametrize("strict", [False, True])

@@ -11,6 +11,8 @@ from takifugu.errors import LedgerUnwritable
 from takifugu.ledger.storage.store import Store
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 
 def make(path: Path, *, sqlite: bool = True) -> None:
     """Make the file of a ledger of this name."""

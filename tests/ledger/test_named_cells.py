@@ -13,6 +13,8 @@ from tests.contracts.ledger_people import rewritten
 from tests.ledger.charges import CELLS, DOUBLING, charge
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 MOVED = Cells.of({"source": {"kind": "csv", "path": "moved.csv"}, "entity": "person"})
 OTHER = Cells.of({"source": {"kind": "csv", "path": "ward.csv"}, "entity": "family"})
 

@@ -16,6 +16,8 @@ from takifugu.errors import (
 )
 from takifugu.ledger.storage.store import _named, line_of
 
+pytestmark = pytest.mark.nightly
+
 
 def of_sqlite(code: int, message: str = "said so") -> sqlite3.Error:
     error = sqlite3.OperationalError(message)

@@ -26,6 +26,8 @@ from tests.ledger.charges import DOUBLING, charge
 from tests.ledger.older_copies import Opener, copied_ledger, set_back
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.fixture
 def path(folder: Path) -> Path:

@@ -14,6 +14,8 @@ from takifugu.ledger.events.event_chain import Anchor, head
 from takifugu.ledger.open_store import OpenStore
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 ORIGIN = Anchor(1, "first")
 LOCAL = datetime(2026, 7, 8, 9, 10, tzinfo=timezone(timedelta(hours=7)))
 

@@ -20,6 +20,8 @@ from takifugu.ledger.witnesses.lost_history import LossTerms
 from tests.ledger.charges import DOUBLING
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 NOON = datetime(2027, 1, 1, 12, tzinfo=timezone(timedelta(hours=9)))
 CONNECTION, ORIGIN, REPORT = object(), object(), object()
 OPTIONS: dict[str, Any] = {"wait": 3.5, "actor": "olga", "witness": "there"}

@@ -16,6 +16,8 @@ from takifugu.losses import Total
 from tests.ledger.charges import CELLS, DOUBLING, IDENTITY, charge
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 BEGAN = datetime(2027, 1, 1, 12, tzinfo=timezone(timedelta(hours=9)))
 OLD, NEW = Terms("prior", "secrets"), Terms("another prior", "other secrets")
 MADE = {"v", "seq", "kind", "at", "totals", "witness"}  # parts that every event has

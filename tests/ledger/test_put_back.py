@@ -31,6 +31,8 @@ from tests.ledger.charges import DOUBLING, charge
 from tests.ledger.older_copies import copied_ledger
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.fixture
 def path(folder: Path) -> Path:

@@ -19,6 +19,8 @@ from takifugu.losses import Approximate, Concentrated, Pure
 from tests.ledger.charges import CELLS, DOUBLING, charge, count
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 TERMS = Terms("prior", "secrets")
 ASKED: dict[str, Any] = {
     "dataset": "ward",

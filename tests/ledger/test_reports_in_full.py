@@ -22,6 +22,8 @@ from tests.ledger.charges import DOUBLING, IDENTITY, charge
 from tests.ledger.test_seldom_used import row
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 AT = "2020-01-01T00:00:00+00:00"
 BUDGET: dict[str, Any] = {"kind": "budget", "seq": 2, "at": AT, "dataset": "ward", "key": "k"}
 

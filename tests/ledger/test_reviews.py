@@ -16,6 +16,8 @@ from takifugu.losses import Total
 from tests.ledger.charges import DOUBLING, IDENTITY, charge
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 OLD, NEW = Terms("prior", "secrets"), Terms("other", "secrets")
 
 

@@ -32,6 +32,8 @@ from takifugu.ledger.witnesses.file_witness import FileWitness, heads_folder
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 POSTGRESQL = Connection(None, False)
 SQLITE: Any = SimpleNamespace(sqlite=True)
 

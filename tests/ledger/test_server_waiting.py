@@ -12,6 +12,8 @@ from psycopg import waiting  # noqa: E402
 
 from takifugu.ledger.storage import postgresql_connections as server  # noqa: E402
 
+pytestmark = pytest.mark.nightly
+
 HANDLE = 41
 LOST = select.POLLHUP, select.POLLERR
 

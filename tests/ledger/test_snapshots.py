@@ -24,6 +24,8 @@ from takifugu.losses import Total
 from tests.ledger.charges import CELLS, DOUBLING, charge
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 TERMS, RULES = Terms("prior", "secrets"), {"about": "place", "order": "day"}
 TOTAL = Total(Fraction(1, 4))
 WHOLE = Position("ward", None, Fraction(8), Fraction(0), (TOTAL,))

@@ -24,6 +24,8 @@ from takifugu.ledger.storage.store import ADVISORY_LOCK, Store
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 

@@ -32,6 +32,8 @@ from tests.ledger.charges import DOUBLING, IDENTITY, charge
 from tests.ledger.test_approval_rules import APPROVAL, CHARGE
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 OLD, NEW = Terms("prior", "secrets"), Terms("new prior", "fewer secrets")
 NOON = datetime(2027, 1, 1, 12, tzinfo=UTC)
 

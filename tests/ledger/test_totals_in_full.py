@@ -17,6 +17,8 @@ from takifugu.ledger.entries_read import BEGINNING, END
 from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
 from tests.ledger.charges import count
 
+pytestmark = pytest.mark.nightly
+
 HOME, WARD = Membership(["home"]), Membership(["ward"])
 
 

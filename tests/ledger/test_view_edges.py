@@ -16,6 +16,8 @@ from takifugu.losses import Total
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.fixture
 def kept(folder: Path) -> Iterator[Ledger]:

@@ -22,6 +22,8 @@ from tests.ledger.charges import DOUBLING, KNOWN, RICH, charge, count
 from tests.ledger.older_copies import copied_ledger, set_back
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 
 def eps(size: str) -> tuple[Total, ...]:
     """A total of ε alone."""

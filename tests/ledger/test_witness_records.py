@@ -17,6 +17,8 @@ from takifugu.ledger.witnesses import file_witness
 from takifugu.ledger.witnesses.file_witness import FileWitness, heads_folder, sync_folder
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 LEDGER = "a" * 32
 EVENTS = [Anchor(seq, f"{seq:064x}") for seq in range(3, 9)]
 

@@ -15,6 +15,8 @@ from takifugu.ledger import Anchor
 from takifugu.ledger.witnesses.http_witness import TOKEN, TOKEN_FILE, HttpWitness, _is_here
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 SECRET = "tf_only-for-tests"  # noqa: S105
 LEDGER = "ab" * 16
 EVENT = Anchor(7, "c" * 64)

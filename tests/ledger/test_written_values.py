@@ -27,6 +27,8 @@ from takifugu.losses import Approximate, Concentrated, Pure
 from tests.ledger.charges import charge, count
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 FULL = Charge(
     dataset="ward",
     query={"name": "stays", "by": ["floor"]},

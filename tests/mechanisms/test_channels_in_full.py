@@ -23,6 +23,8 @@ from takifugu.mechanisms.mechanism_protocol import loss_document
 from takifugu.priors.universe import Tables
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 RATIOS = [
     *(1 + Fraction(1, n) for n in (1, 2, 3, 7, 1000, 2**30, 2**60, 10**15)),
     *(Fraction(n, m) for n in (5, 7, 2**40 + 1, 3**50) for m in (1, 2, 3, 3**25) if n > m),

@@ -21,6 +21,8 @@ from takifugu.mechanisms import (
     simulation,
 )
 
+pytestmark = pytest.mark.nightly
+
 
 class Given:
     """A generator whose numbers are given in advance; it keeps what it was asked for."""

@@ -14,6 +14,8 @@ from takifugu.mechanisms.mechanism_protocol import Error
 from takifugu.numeric import Floats
 from tests.oracles import noise as oracle
 
+pytestmark = pytest.mark.nightly
+
 SCALES = (0.3, 1.0, 2.6)
 NOISE: dict[str, Callable[[float, int], float]] = {
     "laplace": oracle.laplace,

@@ -31,6 +31,8 @@ from takifugu.mechanisms.noise import calibrated_noise
 from tests.mechanisms.test_plans_in_full import Half, Wrong
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 HALF: Any = {"epsilon": 1, "translation": Half()}
 WRONG: Any = {"epsilon": 1, "translation": Wrong()}
 FAR = 10**6  # a lead that noise of scale 1 leaves as it is but for e^-1000000

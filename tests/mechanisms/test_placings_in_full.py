@@ -11,6 +11,8 @@ from takifugu.mechanisms.placings import BINS, REACH, right_places
 from tests.oracles import noise as oracle
 from tests.oracles.placings import right_by_enumeration
 
+pytestmark = pytest.mark.nightly
+
 CASES = [  # noisy counts, how many places, the most of a count
     ([2], 1, 4),
     ([0, 2], 1, 3),

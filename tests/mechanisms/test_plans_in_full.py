@@ -31,6 +31,8 @@ from takifugu.translation.protocol import LossTranslation
 from takifugu.visible import four_digits
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 
 class Half(LossTranslation):
     """A Pufferfish loss is twice the loss per entry."""

@@ -12,6 +12,8 @@ from takifugu.mechanisms import post
 from tests.oracles import noise as oracle
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 LISTS = ([5, 3, -4], [0], [7], [2, 2, 2], [9, -1, 0, 4], [-5, -7, -5], [1, 3, 3, 3], [4, 0, 4, 1])
 
 

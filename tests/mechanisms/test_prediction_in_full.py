@@ -19,6 +19,8 @@ from takifugu.mechanisms.prediction import (
 )
 from tests.oracles import noise as oracle
 
+pytestmark = pytest.mark.nightly
+
 TAILS: dict[Shape, Callable[[float], float]] = {
     "laplace": lambda z: exp(-z) / 2 if z >= 0 else 1 - exp(z) / 2,
     "gaussian": lambda z: float(mpmath.ncdf(-z)),

@@ -38,6 +38,8 @@ from takifugu.mechanisms.prediction import predicted
 from takifugu.translation.protocol import LossTranslation
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 
 class Times(LossTranslation):
     """A Pufferfish loss is some times the loss per entry."""

@@ -11,6 +11,8 @@ from takifugu.mechanisms import opendp_measurements
 from takifugu.mechanisms.prediction import _above, _nodes
 from takifugu.mechanisms.sums import Bounds
 
+pytestmark = pytest.mark.nightly
+
 MOMENTS = {
     "laplace": (0.0, 2.0),
     "gaussian": (0.0, 1.0),

@@ -51,6 +51,8 @@ from takifugu.session.usefulness import GroupAccuracy, Remedy, Usefulness
 from tests.raising import raises
 from tests.session.test_prices import cost
 
+pytestmark = pytest.mark.nightly
+
 FALSE, HUGE = False, 2**1023
 
 

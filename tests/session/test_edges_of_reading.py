@@ -45,6 +45,8 @@ from takifugu.session.usefulness import candidates_above, rows_factor
 from tests.raising import raises
 from tests.session.world import CHAIN, TRANSLATION, declaration, opened
 
+pytestmark = pytest.mark.nightly
+
 ROWS_OF_COLUMNS = MarkovChain(
     np.array([[0.8, 0.2], [0.3, 0.7]]), states=(("a", "c"), ("b", "d")), columns=("x", "y")
 )

@@ -27,6 +27,8 @@ from tests.raising import raises
 from tests.session.test_result_files import NAMES, some
 from tests.session.test_results import COST, result
 
+pytestmark = pytest.mark.nightly
+
 ROW = ("home", 3, 1, 5.5)
 
 

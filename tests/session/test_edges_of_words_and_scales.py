@@ -25,6 +25,8 @@ from takifugu.session.odds import PosteriorOdds, odds, or_null
 from takifugu.session.time_steps import until_step
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 
 def test_keys_of_up_to_three_hundred_digits_are_numbers() -> None:
     longest, longer = "9" * LONGEST, "1" + "0" * LONGEST

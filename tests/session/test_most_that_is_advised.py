@@ -15,6 +15,8 @@ from takifugu.session.release_cost import Charged, Prices
 from takifugu.translation.protocol import LossTranslation
 from tests.ledger.charges import KNOWN, RICH, Places, Rich, count
 
+pytestmark = pytest.mark.nightly
+
 DELTA = Fraction(1, 1000)
 HOME = Cost.of({Membership(["home"]): 1})
 

@@ -10,6 +10,8 @@ from takifugu.errors import UnsoundRequest
 from takifugu.session.odds import CERTAIN, MARGIN, PosteriorOdds, odds, or_null
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 NONE = Fraction(0)
 
 

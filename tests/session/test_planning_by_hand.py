@@ -29,6 +29,8 @@ from tests.session.test_prices import standing
 from tests.session.test_usefulness import scales_of
 from tests.session.world import CHAIN
 
+pytestmark = pytest.mark.nightly
+
 NONE = Fraction(0)
 HOME = Cost.of({Membership(["home"]): 1})
 SCALES = scales_of("histogram", [58], 2)  # useful below 29, mostly noise from 58 on

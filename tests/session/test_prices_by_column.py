@@ -23,6 +23,8 @@ from tests.ledger.charges import DOUBLING, KNOWN, RICH, Doubling, count
 from tests.raising import raises
 from tests.session.test_prices import HOME, NONE, TINY, Loose, Tabled, cost, priced, standing
 
+pytestmark = pytest.mark.nightly
+
 TIMES = {"heat": 2, "place": 3}
 
 

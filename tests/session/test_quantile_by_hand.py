@@ -29,6 +29,8 @@ from takifugu.session.query_options import QueryOptions
 from tests.raising import raises
 from tests.session.plain_engine import DECLARED, ENGINE, rows
 
+pytestmark = pytest.mark.nightly
+
 QUANTILE = QuantileQuery("weight", ("zone",), rows(), Fraction(1, 3), 2)
 
 

@@ -45,6 +45,8 @@ from tests.session.plain_engine import (
     rows,
 )
 
+pytestmark = pytest.mark.nightly
+
 AB = rows({"zone": ("b", "a")})
 LOAD = WeightedSum("weight", "zone", {"a": "1/2", "b": -2})
 EMPTY = rows(window=(9, None))

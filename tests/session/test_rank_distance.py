@@ -31,6 +31,8 @@ from takifugu.session.query_options import QueryOptions
 from tests.raising import raises
 from tests.session.world import WEIGHT, declaration
 
+pytestmark = pytest.mark.nightly
+
 ROWS = [
     ("Ann", 0, "a", "home", 0.5),
     ("Ann", 1, "a", "ward", 2.0),

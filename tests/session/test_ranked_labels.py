@@ -17,6 +17,8 @@ from takifugu.session.query.top_k import POSTERIOR, PREDICTED, UNKNOWN, TopKQuer
 from tests.raising import raises
 from tests.session.world import declaration
 
+pytestmark = pytest.mark.nightly
+
 LABELS = ("home", "ward", "clinic", "street")
 ROWS = [
     ("Ann", 0, "a", "home", 1),

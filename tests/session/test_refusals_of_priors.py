@@ -39,6 +39,8 @@ from tests.session.refused_worlds import (
 from tests.session.tables import CHAIN as JOINT
 from tests.session.tables import NETWORK
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.parametrize(
     ("refused", "field", "reason", "text"),

@@ -22,6 +22,8 @@ from tests.session.refused_worlds import (
     TABLE,
 )
 
+pytestmark = pytest.mark.nightly
+
 
 def raised(error: Exception) -> None:
     """Raise it."""

@@ -12,6 +12,8 @@ from takifugu.session import releasing
 from takifugu.session.releasing import CHARGED, Releasing
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 
 @dataclass(frozen=True)
 class Paid:

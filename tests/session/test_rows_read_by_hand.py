@@ -13,6 +13,8 @@ from takifugu.session.held_out import ReleasableRows
 from takifugu.session.rows_read import COUNTING, RowsRead, _either, rows_read
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 EVERYTHING = ReleasableRows()
 FULL = RowsRead(30, 4000, ("outside the window", "of weight 0"), "person", 7, 90)
 

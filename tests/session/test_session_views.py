@@ -13,6 +13,8 @@ from takifugu.session import QueryOptions, Session
 from takifugu.session.release_errors import MostlyNoise, SessionClosed
 from tests.session.world import TRANSLATION, declaration, opened
 
+pytestmark = pytest.mark.nightly
+
 SURE = 400
 
 

@@ -23,6 +23,8 @@ from takifugu.session.usefulness import (
     rows_factor,
 )
 
+pytestmark = pytest.mark.nightly
+
 HERE = GroupAccuracy("useful", 2.0, 0.0, 100.0, 25.0, 100, {})
 A = replace(HERE, group={"zone": "a", "floor": 1})
 

@@ -28,6 +28,8 @@ from tests.raising import raises
 from tests.session.test_guarantee_words import ONE, ORDERED, SEQUENCE
 from tests.session.world import CHAIN
 
+pytestmark = pytest.mark.nightly
+
 ABC = frozenset("abc")
 LOW, HIGH, STEP = Fraction(0), Fraction(4), Fraction(1, 2)
 WEIGHT = Amount("weight", LOW, HIGH, STEP, "refuse")

@@ -34,6 +34,8 @@ from torture.distributed.queries import (
     write_visits,
 )
 
+pytestmark = pytest.mark.nightly
+
 SPARK = pytest.mark.skipif(why_no_spark() is not None, reason=str(why_no_spark()))
 LINUX = pytest.mark.skipif(not PROC.exists(), reason="needs /proc, to find executors")
 KEPT = DriverLoss("DatabaseFailed", "it is gone", 2.0, 2.0, 1, [["home", 3]])

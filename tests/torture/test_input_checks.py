@@ -32,6 +32,8 @@ from torture.inputs.running import Runner
 from torture.inputs.server_lives import ServerLives
 from torture.part_report import Report
 
+pytestmark = pytest.mark.nightly
+
 SHOW = ("dataset", "show", "stays")
 
 

@@ -27,6 +27,8 @@ from torture.inputs.running import Runner
 from torture.inputs.serving import is_whole
 from torture.part_report import Report
 
+pytestmark = pytest.mark.nightly
+
 INPUTS = 100
 MANY = 4000
 

@@ -26,6 +26,8 @@ from torture.kills.serving import outcome_of
 from torture.kills.strikes import Child, Strike
 from torture.part_report import ROOT
 
+pytestmark = pytest.mark.nightly
+
 
 def run(*arguments: str, folder: Path) -> dict[str, Any]:
     """A module in a process of its own: what is killed is made from one without threads."""

@@ -21,6 +21,8 @@ from torture.mutants.survivors import listed, singly
 from torture.mutants.trial import Verdict, sampled
 from torture.part_report import ROOT, Report
 
+pytestmark = pytest.mark.nightly
+
 CODE = '''"""Water."""
 
 LEAST = 2

@@ -36,6 +36,8 @@ from torture.oracles.runner import (
 from torture.oracles.tally import ENOUGH, Tally
 from torture.part_report import Report
 
+pytestmark = pytest.mark.nightly
+
 
 def ran(folder: Path, names: list[str], limit: int, seed: int = 1) -> Report:
     report = Report("oracles", folder, 60.0, seed)

@@ -26,6 +26,8 @@ from takifugu.translation.accounting.translation_table import (
 from takifugu.translation.bounds import Bound
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 ROWS = np.array([[0.9, 0.1], [0.2, 0.8]])
 THIRD = Fraction(1, 3)
 MICRO = Fraction(1, 10**6)

@@ -12,6 +12,8 @@ from takifugu.translation.bounds import Binding, Bound
 from takifugu.translation.chain import adversary_witness as tried
 from takifugu.translation.chain.adversary_witness import _Candidate
 
+pytestmark = pytest.mark.nightly
+
 ONE = np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3], [0.25, 0.2, 0.55]])
 TWO = np.array([[0.2, 0.2, 0.6], [0.3, 0.1, 0.6], [0.1, 0.8, 0.1]])
 HOLES = np.array([[0.0, 1.0, 0.0], [0.5, 0.0, 0.5], [0.0, 0.0, 1.0]])

@@ -17,6 +17,8 @@ from takifugu.translation.chain.binary_transport import BinaryTransport
 from takifugu.translation.chain.chain_transport import ChainTransport
 from takifugu.translation.entry_costs import EntryCosts
 
+pytestmark = pytest.mark.nightly
+
 UNIT = 2.0**-53
 ONE = np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3], [0.25, 0.2, 0.55]])
 TWO = np.array([[0.2, 0.2, 0.6], [0.3, 0.1, 0.6], [0.1, 0.8, 0.1]])

@@ -22,6 +22,8 @@ from takifugu.translation.chain.start_hull import CLOSE
 from takifugu.translation.chain.transport_steps import off_diagonal
 from takifugu.translation.entry_costs import EntryCosts
 
+pytestmark = pytest.mark.nightly
+
 ROWS = np.array([[0.5, 0.375, 0.125], [0.125, 0.625, 0.25], [0.25, 0.25, 0.5]])
 COST = np.array([[0.0, 0.5, 0.9], [0.4, 0.0, 0.6], [0.8, 0.7, 0.0]])
 EQUAL = off_diagonal(3, 0.5)

@@ -23,6 +23,8 @@ from takifugu.translation.chain.transport_steps import off_diagonal
 from takifugu.translation.chain.unknown_start import unknown_start
 from takifugu.translation.entry_costs import EntryCosts
 
+pytestmark = pytest.mark.nightly
+
 ROWS = np.array([[0.5, 0.375, 0.125], [0.125, 0.625, 0.25], [0.25, 0.25, 0.5]])
 OTHER = np.array([[0.25, 0.25, 0.5], [0.375, 0.5, 0.125], [0.125, 0.25, 0.625]])
 COST = np.array([[0.0, 0.5, 0.9], [0.4, 0.0, 0.6], [0.8, 0.7, 0.0]])

@@ -26,6 +26,8 @@ from takifugu.translation.remedies import (
 )
 from takifugu.translation.rows.row_translation import RowTranslation
 
+pytestmark = pytest.mark.nightly
+
 STICKY = np.array([[0.9, 0.1, 0.0], [0.1, 0.8, 0.1], [0.0, 0.001, 0.999]])
 MIXED = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]])
 CHAIN = MarkovChain(STICKY, states=("a", "b", "c"))

@@ -42,6 +42,8 @@ from takifugu.translation.remedies import (
 )
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 STICKY = np.array([[0.9, 0.1, 0.0], [0.1, 0.8, 0.1], [0.0, 0.001, 0.999]])
 CHAIN = MarkovChain(STICKY, states=("a", "b", "c"))
 NAMES = (("a", 1), ("b", 2), ("c", 3), ("d", 4), ("e", 9))

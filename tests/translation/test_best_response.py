@@ -10,6 +10,8 @@ from takifugu.numeric import Floats
 from takifugu.translation.chain.best_response import BestResponse, _scaled, two_levels
 from takifugu.translation.chain.transport_steps import off_diagonal
 
+pytestmark = pytest.mark.nightly
+
 UNIT = 2.0**-53
 WEIGHTS = [
     ([[0.2, 0.5, 0.3]], [[0.4, 0.1, 0.5]]),

@@ -12,6 +12,8 @@ from takifugu.numeric import Floats
 from takifugu.translation.chain import binary_closed_form as form
 from takifugu.translation.chain.binary_closed_form import BinaryStep, binary_losses
 
+pytestmark = pytest.mark.nightly
+
 UNIT = 2.0**-53
 LEAST = 5e-324
 AGREE = BinaryStep.of(np.array([[0.75, 0.25], [0.375, 0.625]]))

@@ -17,6 +17,8 @@ from takifugu.translation.chain.binary_transport import BinaryTransport
 from takifugu.translation.chain.time_of_day_transport import TimeOfDayTransport, _earlier, _later
 from takifugu.translation.entry_costs import EntryCosts
 
+pytestmark = pytest.mark.nightly
+
 TWO = np.array([[0.7, 0.3], [0.2, 0.8]])
 SWAP = np.array([[0.0, 1.0], [1.0, 0.0]])
 

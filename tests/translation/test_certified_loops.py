@@ -10,6 +10,8 @@ import pytest
 
 from takifugu.translation.chain import coalescing_loops
 
+pytestmark = pytest.mark.nightly
+
 UNIT = 2.0**-53
 
 loops: Any = coalescing_loops  # what is compiled has lost its types

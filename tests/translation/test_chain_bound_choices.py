@@ -20,6 +20,8 @@ from takifugu.translation.chain.group_step import PairLosses
 from takifugu.translation.chain.solved_chains import SolvedLoss
 from takifugu.translation.chain.transport_steps import off_diagonal
 
+pytestmark = pytest.mark.nightly
+
 ONE = np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3], [0.25, 0.2, 0.55]])
 LAW = np.array([0.2, 0.5, 0.3])
 NAMES = ("a", "b", "c")

@@ -24,6 +24,8 @@ from takifugu.translation.chain.transport_steps import off_diagonal
 from takifugu.translation.entry_costs import EntryCosts
 from tests.translation.test_chain_request_parts import GROUPS, LAW, ROWS, SPENT, chain
 
+pytestmark = pytest.mark.nightly
+
 TWO = np.array([[0.7, 0.3], [0.2, 0.8]])
 UNEVEN = np.array([[0.0, 0.1, 0.9], [0.8, 0.0, 0.2], [0.1, 0.7, 0.0]])
 

@@ -26,6 +26,8 @@ from takifugu.translation.chain.transport_steps import bound, closed, off_diagon
 from tests.oracles.transport import loss_by_potentials
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 UNIT = 2.0**-53
 ROWS = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.25, 0.35, 0.4]])
 COST = np.array([[0.0, 0.2, 0.35], [0.3, 0.0, 0.15], [0.25, 0.4, 0.0]])

@@ -16,6 +16,8 @@ from takifugu.translation.chain.group_step import PairLosses
 from takifugu.translation.chain.stars import star_of
 from takifugu.translation.chain.transport_steps import LARGE, off_diagonal
 
+pytestmark = pytest.mark.nightly
+
 ROWS = np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3], [0.25, 0.2, 0.55]])
 LAW = np.array([0.2, 0.5, 0.3])
 GROUPS = (((0,), (1, 2)),)

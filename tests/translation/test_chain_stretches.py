@@ -16,6 +16,8 @@ from takifugu.translation.chain.entry_laws import Law
 from takifugu.translation.chain.transport_steps import Couplings, off_diagonal
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 
 def stretch(count: int, *, slack: float = 0.0, rows: Floats | None = None) -> _Stretch:
     rows = np.array([[0.7, 0.3], [0.2, 0.8]]) if rows is None else rows

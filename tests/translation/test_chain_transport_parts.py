@@ -13,6 +13,8 @@ from takifugu.translation.chain.cost_levels import CostLevels
 from takifugu.translation.chain.entry_laws import Law, law_slack, row_slack
 from takifugu.translation.chain.transport_steps import off_diagonal
 
+pytestmark = pytest.mark.nightly
+
 ONE = np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3], [0.25, 0.2, 0.55]])
 TWO = np.array([[0.2, 0.2, 0.6], [0.3, 0.1, 0.6], [0.1, 0.8, 0.1]])
 LAW = np.array([0.2, 0.5, 0.3])

@@ -13,6 +13,8 @@ import pytest
 from takifugu.translation.chain import coalescing_loops
 from takifugu.translation.chain.coalescing import StarSide
 
+pytestmark = pytest.mark.nightly
+
 UNIT = 2.0**-53
 
 loops: Any = coalescing_loops  # what is compiled has lost its types

@@ -27,6 +27,8 @@ from takifugu.translation.gaussian.linear_queries import MOST_ROWS, MOST_WEIGHTS
 from takifugu.translation.translation import LARGEST
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 ROWS = np.array([[0.9, 0.1], [0.2, 0.8]])
 HOME = Translation(MarkovChain(ROWS, length=4))
 

@@ -25,6 +25,8 @@ from takifugu.translation.gaussian.rounded_numbers import (
 )
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 
 def exact_delta(mu: float, epsilon: float) -> mpmath.mpf:
     m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)

@@ -23,6 +23,8 @@ from takifugu.translation.explicit_transport import ExplicitTransport
 from takifugu.translation.independent_transport import IndependentTransport
 from tests.oracles.transport import loss_by_potentials
 
+pytestmark = pytest.mark.nightly
+
 SHAPE = (2, 3, 2)
 
 

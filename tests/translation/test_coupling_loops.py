@@ -14,6 +14,8 @@ from scipy.optimize import linprog
 from takifugu.numeric import Floats
 from takifugu.translation.network import coupling_kernel
 
+pytestmark = pytest.mark.nightly
+
 loops: Any = coupling_kernel  # what is compiled has lost its types
 
 

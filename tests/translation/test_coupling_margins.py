@@ -6,6 +6,8 @@ import pytest
 from takifugu.translation.network import coupling_steps
 from takifugu.translation.network.coupling_steps import CouplingSteps, PossibleStates, Term
 
+pytestmark = pytest.mark.nightly
+
 
 def test_the_longer_of_two_sides_says_how_many_roundings_there_are(
     monkeypatch: pytest.MonkeyPatch,

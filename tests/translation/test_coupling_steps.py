@@ -19,6 +19,8 @@ from takifugu.translation.network.coupling_steps import (
 from takifugu.translation.network.partition_function import Weights
 from tests.translation.test_coupling_loops import coupled
 
+pytestmark = pytest.mark.nightly
+
 SIZES = (2, 3, 2)
 
 

@@ -20,6 +20,8 @@ from takifugu.translation.chain.entry_laws import (
 )
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 UNIT = 2.0**-53
 
 

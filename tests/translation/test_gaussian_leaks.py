@@ -23,6 +23,8 @@ from takifugu.translation.gaussian.gaussian_witness import (
 from takifugu.translation.gaussian.rounded_numbers import rounding_factor
 from takifugu.translation.translation import Translation
 
+pytestmark = pytest.mark.nightly
+
 LAW = np.array([[4.0, 1.5, -1.0], [1.5, 3.0, 0.5], [-1.0, 0.5, 2.0]])
 MEAN = np.array([0.5, -0.25, 1.0])
 ONE = Cost.of({Distance(-9, 11): 4})

@@ -20,6 +20,8 @@ from takifugu.translation.gaussian.gaussian_transport import (
 from takifugu.translation.gaussian.rounded_numbers import all_without_rounding
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 LAW = np.array(
     [
         [4.0, 1.5, -1.0, 0.0, 0.3],

@@ -16,6 +16,8 @@ from takifugu.translation.chain.group_step import PairLosses, SecretSides
 from takifugu.translation.chain.group_window import Window
 from takifugu.translation.chain.transport_steps import off_diagonal
 
+pytestmark = pytest.mark.nightly
+
 ROWS = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]])
 LAW = np.array([0.5, 0.2, 0.3])
 SIDES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((0, 1), (2,)), ((2,), (0, 1))]

@@ -15,6 +15,8 @@ from takifugu.translation.chain.group_step import PairLosses, SecretSides
 from takifugu.translation.chain.group_window import REACH
 from takifugu.translation.chain.transport_steps import off_diagonal
 
+pytestmark = pytest.mark.nightly
+
 ROWS = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]])
 SECRET = SecretSides([((0, 1), (2,)), ((2,), (0, 1))], 3)
 LENGTH = 30

@@ -18,6 +18,8 @@ from takifugu.translation.chain.stars import classes_of
 from takifugu.translation.chain.transport_steps import off_diagonal
 from tests.oracles.transport import loss_by_potentials
 
+pytestmark = pytest.mark.nightly
+
 ROWS = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]])
 LAW = np.array([0.5, 0.2, 0.3])
 SIDES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((0, 1), (2,)), ((2,), (0, 1))]

@@ -13,6 +13,8 @@ from takifugu.translation.chain.start_hull import StartHull, _Cell, _Search, hul
 from takifugu.translation.chain.transport_steps import off_diagonal
 from tests.oracles.transport import loss_by_potentials
 
+pytestmark = pytest.mark.nightly
+
 COST = np.array([[0.0, 0.8, 0.5], [0.3, 0.0, 0.6], [0.7, 0.75, 0.0]])
 ROWS = np.array([[0.5, 0.375, 0.125], [0.125, 0.625, 0.25], [0.3, 0.2, 0.5]])
 WEIGHTS = np.array([[0.2, 0.7, 0.4], [0.9, 0.1, 0.3], [0.5, 0.6, 0.05], [0.35, 0.3, 0.8]])

@@ -22,6 +22,8 @@ from takifugu.translation.chain.interval_transport import IntervalTransport
 from takifugu.translation.chain.transport_steps import closed, off_diagonal
 from tests.oracles.transport import loss_by_potentials
 
+pytestmark = pytest.mark.nightly
+
 ROWS = np.array([[0.5, 0.375, 0.125], [0.125, 0.625, 0.25], [0.25, 0.25, 0.5]])
 LOW, HIGH = ROWS - 0.02, ROWS + 0.02
 COST = np.array([[0.0, 0.5, 0.9], [0.4, 0.0, 0.6], [0.8, 0.7, 0.0]])

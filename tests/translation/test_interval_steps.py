@@ -23,6 +23,8 @@ from takifugu.translation.chain.interval_steps import (
 from takifugu.translation.chain.unbounded_losses import unbounded_losses
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 UNIT = 2.0**-53
 LOW = np.array([[0.25, 0.125, 0.125], [0.0, 0.5, 0.25], [0.0625, 0.125, 0.25]])
 HIGH = np.array([[0.5, 0.625, 0.25], [0.125, 0.625, 0.5], [0.25, 0.25, 0.875]])

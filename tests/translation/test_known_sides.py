@@ -13,6 +13,8 @@ from takifugu.translation.chain.start_hull import StartHull, hull_step
 from takifugu.translation.chain.transport_steps import off_diagonal
 from tests.oracles.transport import loss_by_potentials
 
+pytestmark = pytest.mark.nightly
+
 UNIT = 2.0**-53
 ROWS = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]])
 SPARSE = np.array([[0.5, 0.5, 0.0], [0.0, 0.4, 0.6], [0.7, 0.0, 0.3]])

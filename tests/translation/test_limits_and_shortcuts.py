@@ -21,6 +21,8 @@ from takifugu.translation.network.walk_losses import PairwiseWalks, walk_losses
 from takifugu.translation.rows.columns_of_row import ColumnsOfRow
 from takifugu.translation.rows.row_spending import RowSpending
 
+pytestmark = pytest.mark.nightly
+
 CHAIN = MarkovChain(np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.3, 0.6]]), length=4)
 ROW = BayesianNetwork(
     ("ill", "coughs"),

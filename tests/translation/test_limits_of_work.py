@@ -23,6 +23,8 @@ from takifugu.translation.rows.columns_of_row import ColumnsOfRow
 from takifugu.translation.rows.row_spending import RowSpending
 from takifugu.translation.rows.row_translation import RowTranslation
 
+pytestmark = pytest.mark.nightly
+
 COST = np.array([[0.0, 0.8, 0.5], [0.3, 0.0, 0.6], [0.7, 0.75, 0.0]])
 ROWS = np.array([[0.5, 0.375, 0.125], [0.125, 0.625, 0.25], [0.3, 0.2, 0.5]])
 THREE = BayesianNetwork(

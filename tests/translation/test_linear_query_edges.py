@@ -21,6 +21,8 @@ from takifugu.translation.gaussian.linear_queries import _Shifts
 from takifugu.translation.gaussian.shift_costs import TINY
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 BETWEEN = Fraction(3, 2) / 2**1074  # the floats below and above it differ by a factor of two
 FAR = Fraction(2) ** 1000
 NEAR = 1 / FAR

@@ -23,6 +23,8 @@ from takifugu.translation.gaussian.linear_queries import (
 from takifugu.translation.gaussian.shift_costs import TINY
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 LAW = [[3.0, 1.0, -0.7], [1.0, 2.0, 0.3], [-0.7, 0.3, 0.9]]
 CLOSE = 1e-12
 QUERIES: list[tuple[list[Any], tuple[Any, Any] | None]] = [

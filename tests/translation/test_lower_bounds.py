@@ -13,6 +13,8 @@ from takifugu.priors.secrets import Secrets
 from takifugu.translation import LooserTranslation, Translation
 from takifugu.translation.entry_costs import EntryCosts
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.parametrize("epsilon", [0.5197313377987105, 500.0, 1e-300])
 def test_of_one_entry_the_cost_itself_is_not_exceeded(epsilon: float) -> None:

@@ -21,6 +21,8 @@ from takifugu.translation.accounting.composition import Release
 from takifugu.translation.accounting.totals import extra
 from takifugu.translation.bounds import Bound
 
+pytestmark = pytest.mark.nightly
+
 LARGE = 2.0**-20
 
 

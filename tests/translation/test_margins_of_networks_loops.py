@@ -16,6 +16,8 @@ import pytest
 from takifugu.numeric import Floats
 from takifugu.translation.network import coupling_kernel, pinning, pinning_kernel, walk_kernel
 
+pytestmark = pytest.mark.nightly
+
 U = 2.0**-20
 LOOPS: list[ModuleType] = [coupling_kernel, pinning_kernel, walk_kernel]
 

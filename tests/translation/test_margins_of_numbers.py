@@ -36,6 +36,8 @@ from takifugu.translation.gaussian.shift_costs import (
     times_up,
 )
 
+pytestmark = pytest.mark.nightly
+
 LARGE = 2.0**-20
 LAW = np.array([[1.0, 0.5, -0.25], [0.5, 2.0, 0.0], [-0.25, 0.0, 1.0]])
 UNIT_EACH = Cost.of({Distance(-512, 512): 1024})  # 1 for each unit

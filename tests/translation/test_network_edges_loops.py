@@ -12,6 +12,8 @@ from takifugu.numeric import Floats
 from takifugu.translation.network import coupling_kernel, coupling_steps, pinning_kernel
 from takifugu.translation.network.coupling_steps import CouplingSteps, PossibleStates, Term
 
+pytestmark = pytest.mark.nightly
+
 loops: Any = pinning_kernel  # what is compiled has lost its types
 
 

@@ -16,6 +16,8 @@ from takifugu.translation.network.attractive_losses import attractive_losses
 from takifugu.translation.network.network_witness import best_witness, product_witness
 from takifugu.translation.translation import Translation
 
+pytestmark = pytest.mark.nightly
+
 DOWN = Cost.of({Matrix([0, 1], [[0, 0], [1, 0]]): 1})  # only the change from 1 to 0 costs
 UP = Cost.of({Matrix([0, 1], [[0, 1], [0, 0]]): 1})
 SMALL = Cost.any("0.5")

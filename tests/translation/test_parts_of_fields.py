@@ -20,6 +20,8 @@ from takifugu.translation.network.network_transport import NetworkTransport
 from takifugu.translation.network.pinning import narrow, pairwise_field
 from takifugu.translation.network.walk_losses import PairwiseWalks, contacts_of
 
+pytestmark = pytest.mark.nightly
+
 
 def model_of(count: int, factors: list[tuple[tuple[int, ...], Any]]) -> Any:
     made = tuple(Factor(scope, np.array(table, dtype=float)) for scope, table in factors)

@@ -25,6 +25,8 @@ from takifugu.translation.network.partition_function import (
     product as product_of,
 )
 
+pytestmark = pytest.mark.nightly
+
 
 def field(sizes: tuple[int, ...], edges: list[tuple[int, int]], seed: int = 1) -> MarkovRandomField:
     rng = np.random.default_rng(seed)

@@ -10,6 +10,8 @@ from tests.translation.test_margins_of_networks_loops import (
     units,
 )
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.parametrize("depth", [0, 1, 3])
 def test_boxes_are_widened_by_how_deep_they_are(depth: int) -> None:

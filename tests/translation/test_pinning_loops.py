@@ -10,6 +10,8 @@ import pytest
 
 from takifugu.translation.network import pinning_kernel
 
+pytestmark = pytest.mark.nightly
+
 loops: Any = pinning_kernel  # what is compiled has lost its types
 BIG, HUGE = loops.BIG, loops.HUGE
 

@@ -12,6 +12,8 @@ from takifugu.translation.chain import coalescing, transport_steps
 from takifugu.translation.network import coupling_steps
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 LOSS = Pure(1)
 NAMES = ("ann", 7, "bob")
 

@@ -21,6 +21,8 @@ from takifugu.translation.network.network_witness import (
     product_witness,
 )
 
+pytestmark = pytest.mark.nightly
+
 
 def field(seed: int, sizes: tuple[int, ...] = (3, 2, 3)) -> MarkovRandomField:
     rng = np.random.default_rng(seed)

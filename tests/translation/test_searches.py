@@ -11,6 +11,8 @@ from takifugu.translation.accounting import largest_epsilon as searches
 from takifugu.translation.accounting.largest_epsilon import largest_by_bracket, largest_within
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 Loss = Callable[[float], float]
 
 

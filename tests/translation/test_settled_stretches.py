@@ -8,6 +8,8 @@ import pytest
 from takifugu.translation.chain import binary_closed_form
 from takifugu.translation.chain.binary_closed_form import BinaryStep, _law_runs, _walk
 
+pytestmark = pytest.mark.nightly
+
 LONG = 16 * 256
 
 

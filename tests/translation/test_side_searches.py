@@ -10,6 +10,8 @@ from takifugu.translation.chain import star_sides
 from takifugu.translation.chain.star_sides import SideSearch, StarWalk
 from takifugu.translation.chain.stars import Star
 
+pytestmark = pytest.mark.nightly
+
 UNIT = 2.0**-20
 K, STEPS, GRID = 3, 4, 6
 CLOSE, CAP = 0.3, 2.5

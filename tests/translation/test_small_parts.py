@@ -30,6 +30,8 @@ from takifugu.translation.prior_advice import PriorAdvice
 from takifugu.translation.remedies import _allowed, _Change
 from takifugu.translation.translation import Translation
 
+pytestmark = pytest.mark.nightly
+
 SECOND_ORDER = np.array([[[0.9, 0.1], [0.4, 0.6]], [[0.6, 0.4], [0.1, 0.9]]])
 
 

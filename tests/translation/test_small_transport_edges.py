@@ -18,6 +18,8 @@ from takifugu.translation.gaussian.shift_costs import TINY
 from takifugu.translation.independent_transport import IndependentTransport
 from tests.translation.test_costs_of_small_priors import GROUPS, PRIOR, SHAPE, datasets
 
+pytestmark = pytest.mark.nightly
+
 LEAST = 5e-324  # the least positive float
 
 

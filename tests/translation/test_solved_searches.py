@@ -25,6 +25,8 @@ from takifugu.translation.chain.solved_chains import RisingLosses, StationaryCha
 from takifugu.translation.chain.star_sides import StarWalk
 from takifugu.translation.chain.stars import Star, star_of
 
+pytestmark = pytest.mark.nightly
+
 UNIT = 2.0**-53
 
 

@@ -18,6 +18,8 @@ from takifugu.translation.chain.solved_adversaries import (
 )
 from takifugu.translation.chain.star_sides import StarWalk
 
+pytestmark = pytest.mark.nightly
+
 
 @dataclass
 class Side:

@@ -12,6 +12,8 @@ from takifugu.translation.chain.solved_chains import _pieces
 from takifugu.translation.chain.star_sides import StarWalk
 from takifugu.translation.chain.stars import Star
 
+pytestmark = pytest.mark.nightly
+
 STAR = Star(np.array([0.5, 0.3]), np.array([0.2, 0.6]), np.array([0, 1]), True)
 KERNELS = [
     np.array([[0.8, 0.2], [0.3, 0.7]]),

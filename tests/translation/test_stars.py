@@ -9,6 +9,8 @@ from takifugu.numeric import Floats
 from takifugu.translation.chain.stars import Star, _around, _rays, classes_of, star_of
 from takifugu.translation.chain.transport_steps import closed, off_diagonal
 
+pytestmark = pytest.mark.nightly
+
 
 def made(rng: np.random.Generator, size: int) -> tuple[Floats, Floats, Floats]:
     """Random rays, some of them negative, and the cost that they make."""

@@ -12,6 +12,8 @@ from takifugu.numeric import Floats
 from takifugu.translation.chain import start_hull
 from takifugu.translation.chain.start_hull import StartHull, hull_step, two_point
 
+pytestmark = pytest.mark.nightly
+
 SIZES = [0.0, 1e-300, 1e-9, 0.2, 1.0, 4.0, 30.0, 200.0, math.inf]
 
 

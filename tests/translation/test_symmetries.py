@@ -10,6 +10,8 @@ from takifugu.priors import MarkovChain, Product, Secrets
 from takifugu.translation.bounds import Bound
 from takifugu.translation.translation import Translation
 
+pytestmark = pytest.mark.nightly
+
 
 def rows_of(seed: int, k: int, sticky: float = 0.3) -> Floats:
     rng = np.random.default_rng(seed)

@@ -25,6 +25,8 @@ from takifugu.translation.bounds import Bound
 from takifugu.translation.translation import Translation
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 TABLE = TranslationTable("that", np.array([1.0, 2.0, 4.0]), np.array([1.5, 3.0, 9.0]))
 CHAIN = MarkovChain(np.array([[0.9, 0.1], [0.2, 0.8]]), length=3)
 

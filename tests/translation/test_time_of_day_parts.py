@@ -21,6 +21,8 @@ from takifugu.translation.chain.time_of_day_transport import (
 from takifugu.translation.entry_costs import EntryCosts
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 HOURS, LENGTH = 3, 5
 ONE, TWO = Cost.of({Membership(frozenset(["a"])): 1}), Cost.of({Membership(frozenset(["b"])): 2})
 

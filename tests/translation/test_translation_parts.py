@@ -31,6 +31,8 @@ from takifugu.translation.translation import (
 )
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 CHAIN = MarkovChain(np.array([[0.9, 0.1], [0.2, 0.8]]), length=3)
 AT = Binding("0", "1", entry=1)
 CURVED = Binding("a", "b", entry=2)

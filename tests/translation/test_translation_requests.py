@@ -26,6 +26,8 @@ from takifugu.translation.translation import (
 from tests.raising import raises
 from tests.translation.test_translation_parts import AT, CHAIN, Written, made, people
 
+pytestmark = pytest.mark.nightly
+
 HALF, ONE = Cost.any(Fraction(1, 2)), Cost.any(1)
 COUNT = Cost.of({Membership(frozenset({0})): 2})
 NUMBERS = Gaussian(AR1(0.0), 3)

@@ -23,6 +23,8 @@ from takifugu.translation.chain.transport_steps import off_diagonal
 from takifugu.translation.chain.unknown_start import unknown_start
 from tests.oracles.transport import loss_by_potentials
 
+pytestmark = pytest.mark.nightly
+
 ROWS = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]])
 TWO = np.array([[0.7, 0.3], [0.2, 0.8]])
 COST = np.array([[0.0, 0.5, 0.9], [0.4, 0.0, 0.6], [0.8, 0.7, 0.0]])

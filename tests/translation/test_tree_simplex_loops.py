@@ -13,6 +13,8 @@ from takifugu.numeric import Floats
 from takifugu.translation.chain import tree_simplex
 from takifugu.translation.chain.transport_steps import gains
 
+pytestmark = pytest.mark.nightly
+
 loops: Any = tree_simplex  # what is compiled has lost its types
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from takifugu.translation.network import walk_kernel
 
+pytestmark = pytest.mark.nightly
+
 loops: Any = walk_kernel  # what is compiled has lost its types
 
 

@@ -12,6 +12,8 @@ from takifugu.translation.chain import coalescing
 from takifugu.translation.chain.coalescing import StarSide, _bounded, _held, _split, worst_pair
 from takifugu.translation.chain.stars import Star
 
+pytestmark = pytest.mark.nightly
+
 UNIT = 2.0**-53
 
 

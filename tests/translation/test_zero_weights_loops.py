@@ -8,6 +8,8 @@ import pytest
 
 from takifugu.translation.chain import coalescing_loops
 
+pytestmark = pytest.mark.nightly
+
 loops: Any = coalescing_loops  # what is compiled has lost its types
 
 

@@ -11,6 +11,8 @@ import pytest
 from tests.server.browser.browsing import PATIENCE, Seat, seated
 from tests.server.running import RunningServer
 
+pytestmark = pytest.mark.nightly
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 

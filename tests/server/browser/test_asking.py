@@ -10,6 +10,8 @@ from takifugu.project.project import open_project
 from tests.server.browser.browsing import PATIENCE, Seat, seated
 from tests.server.running import RunningServer
 
+pytestmark = pytest.mark.nightly
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 

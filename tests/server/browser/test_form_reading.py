@@ -10,6 +10,8 @@ from takifugu.server.pages.ask_form import fields_of, filled_in
 from tests.server.browser.browsing import seated
 from tests.server.running import RunningServer
 
+pytestmark = pytest.mark.nightly
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 

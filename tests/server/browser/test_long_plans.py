@@ -9,6 +9,8 @@ from tests.server.browser.browsing import PATIENCE, Seat, make_tokens, seated
 from tests.server.projects import small_project
 from tests.server.running import RunningServer, running_server
 
+pytestmark = pytest.mark.nightly
+
 if TYPE_CHECKING:
     from pathlib import Path
 

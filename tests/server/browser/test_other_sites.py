@@ -17,6 +17,8 @@ from takifugu.server.state.server_state import TokenRecord, open_state
 from tests.server.browser.browsing import PEOPLE, another_browser, seated
 from tests.server.running import RunningServer
 
+pytestmark = pytest.mark.nightly
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 

@@ -28,6 +28,8 @@ from tests.server.browser.test_access_to_pages import barriers
 from tests.server.projects import small_project
 from tests.server.running import RunningServer, running_server
 
+pytestmark = pytest.mark.nightly
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 

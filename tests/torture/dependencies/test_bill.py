@@ -15,6 +15,8 @@ from torture.dependencies.__main__ import main
 from torture.dependencies.requirements import Asked, installed
 from torture.dependencies.sbom import Document, bill, left_out, malformed
 
+pytestmark = pytest.mark.nightly
+
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 EXTRAS = ("dev", *(["spark"] if find_spec("pyspark") else []))
 

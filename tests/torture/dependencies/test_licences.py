@@ -19,6 +19,8 @@ from torture.dependencies.requirements import (
 )
 from torture.part_report import ROOT, Report
 
+pytestmark = pytest.mark.nightly
+
 ROWS = read(PAGE.read_text(encoding="utf-8"))
 
 

@@ -25,6 +25,8 @@ from torture.dependencies.requirements import ALWAYS, RUNTIME, Asked, pinned
 from torture.dependencies.selection import CORE, LEFT_OUT, batches, core, first
 from torture.part_report import ROOT, Report
 
+pytestmark = pytest.mark.nightly
+
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 

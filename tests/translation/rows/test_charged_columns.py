@@ -10,6 +10,8 @@ from takifugu.priors import BayesianNetwork
 from takifugu.translation.rows.charged_columns import ChargedColumns
 from takifugu.translation.rows.row_spending import RowSpending
 
+pytestmark = pytest.mark.nightly
+
 
 def test_two_columns_of_eight_values_are_coupled_as_a_whole() -> None:
     """The second column is the first one in a quarter of the rows, and else anything."""
