@@ -144,7 +144,7 @@ def test_a_table_that_others_write_to_is_not_scanned_for_its_size(
         assert engine.known_size() == (6, 4, 2)
         monkeypatch.setattr(FileBackend, "may_change", True)
         assert engine.known_size() == (6, 4, 2)
-        engine._facts.clear()
+    with open_engine(declaration(tmp_path), threads=1) as engine:
         assert engine.known_size() is None
 
 

@@ -377,7 +377,9 @@ def _epsilon(value: Any) -> Number | None:
     if number is not None:
         epsilon = exactly(number, "epsilon")
         if 0 < epsilon < LEAST_EPSILON or epsilon > LARGEST_EPSILON:
-            needed = "be from 2^-50, below which noise has no bounds, to 2^64, which a ledger holds"
+            needed = (
+                "be from 2^-50, below which noise does not fit int64, to 2^64, the most of a ledger"
+            )
             raise InvalidQuery("epsilon", given=f"is {shown(epsilon)}", needed=needed)
     return number
 

@@ -24,7 +24,8 @@ from takifugu.visible import four_digits, visible
 MOST_NAMED = 6  # columns whose share of a price is printed
 MICRO = Decimal("0.000001")
 MAX_PRICES = 1024  # that are remembered
-K, V = TypeVar("K"), TypeVar("V")
+K = TypeVar("K")
+V = TypeVar("V")
 Charged = Pure | Metric | Concentrated  # what a session charges; ρ where a δ is given
 NEARLY = 1 - Fraction(1, 2**20)  # a loss this close below another one is priced as that
 APART = Fraction(998, 1000)  # of a price: an ε below it asks for less, however bounds are rounded

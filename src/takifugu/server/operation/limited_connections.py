@@ -13,7 +13,7 @@ import asyncio
 import ipaddress
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -106,7 +106,8 @@ class LimitedConnection(HttpToolsProtocol):
         """Somebody has connected."""
         super().connection_made(transport)
         self._since = self.loop.time()
-        limits, others = self._limits, (one.address for one in self.connections if one is not self)
+        limits, connections = self._limits, cast("set[LimitedConnection]", self.connections)
+        others = (one.address for one in connections if one is not self)
         if not limits.admits(self.address):
             self.refuse(403, "not-a-proxy", "only the proxy in front of this server may connect")
         elif len(self.connections) > limits.settings.connections:
