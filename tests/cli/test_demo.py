@@ -128,7 +128,7 @@ def test_the_ledger_was_charged_twice_and_is_sound(printed: dict[str, Any]) -> N
         assert ledger.verify().sound
         assert [event.kind for event in ledger.history()] == [
             "created", "policy", "accepted", "budget",
-            "source", "charge", "answer", "charge", "answer",
+            "state", "source", "charge", "answer", "charge", "answer",
         ]  # fmt: skip
         assert vars(ledger.head()) == printed["head"]
         charged = [
@@ -256,7 +256,7 @@ def test_it_is_printed_step_by_step(run: tuple[str, DemoRecord], folder: Path) -
     assert "nobody is behind these rows" in text
     assert f"   {record.facts['refused']['message']}\n" in text
     assert "the same result, for free" in " ".join(text.split())
-    assert re.search(r"ledger +9 events, sound", text)
+    assert re.search(r"ledger +10 events, sound", text)
     assert re.search(rf"spent +{re.escape(four_digits(record.facts['spent'], 'up'))}\n", text)
     leak = four_digits(record.facts["translation"]["leak"], "down")
     assert re.search(rf"some mechanism leaks +{re.escape(leak)}\n", text)

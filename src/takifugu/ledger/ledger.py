@@ -239,7 +239,7 @@ class Ledger(OwnerDecisions, LedgerViews):
             last = chain.head(connection, lock=True)
             found = cell_naming.state_of(connection, dataset, mark)
             if not found.is_current:
-                body = {"dataset": dataset, "analyst": None, "actor": self._actor}
+                body: dict[str, Any] = {"dataset": dataset, "analyst": None, "actor": self._actor}
                 body |= {"number": found.number, "data": found.data}
                 chain.append(connection, last, "state", body, self._time())
         return found.data
