@@ -24,6 +24,7 @@ from takifugu.engines.scope import EVERYTHING, Scope
 from takifugu.errors import one_of
 from takifugu.numeric import Integers
 from takifugu.priors import FittedRows, Name, Prior
+from takifugu.priors.adversaries import given_earlier_rows
 
 if TYPE_CHECKING:
     from takifugu.engines.goodness import GoodnessOfFit
@@ -357,6 +358,8 @@ def fit_prior(
         estimate = with_few(estimate, count_leavers(engine, chosen, train, cuts=options.cuts))
     rows = rows_of(engine, train, options.split)
     prior = replace(estimate.prior, fitted_on=(rows,))
+    if rows.before is not None and estimate.over != "row":
+        prior = given_earlier_rows(prior)
     goodness = None
     if tested:
         from takifugu.engines.fit_goodness import goodness_of

@@ -221,11 +221,13 @@ def _households(
 def _assumed(declaration: Declaration, translation: PriorTranslation) -> Iterator[str]:
     """What an adversary is assumed to know beyond the prior."""
     chains = [chain for prior in translation.priors.values() for chain in chains_of(prior)]
-    if any(chain.unknown_start for chain in chains):
-        whole = all(chain.unknown_start for chain in chains)
+    starts = [getattr(p, "start", "") for p in people_of(translation.priors.values())]
+    unknown = [isinstance(start, str) and start == "unknown" for start in starts]
+    if any(unknown):
         yield (
-            f"{'The' if whole else 'For some of them the'} adversary knows how one value follows"
-            " another, and may hold any law for the first row."
+            f"{'The' if all(unknown) else 'For some of them the'} adversary knows how one value"
+            " follows another, and may hold any law for the first row that is read: also one that"
+            f" follows from earlier rows of the same `{declaration.entity}`."
         )
     if any(chain.known == "any" for chain in chains):
         whole = all(chain.known == "any" for chain in chains)
