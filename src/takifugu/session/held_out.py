@@ -171,7 +171,7 @@ def _refuse_unknown(rule: FittedRows, declaration: Declaration) -> None:
     here = fitted_rows(declaration, EVERYTHING)
     timed = declaration.order.kind != "number"
     other = rule.before is not None and isinstance(rule.before, datetime) != timed
-    if other or _where(rule) != _where(here):
+    if other or not is_here(rule, here):
         raise UnsoundRequest(
             f"the prior was fitted on {_where(rule)}, and this table is {_where(here)}: which of"
             f" its rows the prior has seen is unknown; fit it on this table, or {ALLOW}",
@@ -180,6 +180,11 @@ def _refuse_unknown(rule: FittedRows, declaration: Declaration) -> None:
             given=_where(rule),
             needed=_where(here),
         )
+
+
+def is_here(rule: FittedRows, here: FittedRows) -> bool:
+    """Whether rows that a prior was fitted on are named as those of a table are."""
+    return _where(rule) == _where(here)
 
 
 def _where(rows: FittedRows) -> str:

@@ -44,6 +44,11 @@ from takifugu.session.prior_reading import (
     translation_of,
 )
 from takifugu.session.protected_values import values_of
+from takifugu.session.published_rows import (
+    published_statement,
+    published_windows,
+    refuse_publishing,
+)
 from takifugu.session.query.linear import WeightedSum, declared_sums
 from takifugu.session.query_options import QueryOptions, checked
 from takifugu.session.query_planner import Planner, query_of
@@ -192,6 +197,16 @@ class Session(Releasing, Closing):
             self._statement = known if statement in known else f"{known} {statement}".strip()
             snapshot = ledger.snapshot(dataset, analyst=analyst)
             self._terms = terms_of(translation)
+            refuse_publishing(
+                ledger,
+                dataset,
+                fitted_rows_of(translation.priors.values()),
+                declaration,
+                prior=self._terms.prior,
+                how='ledger.accept(…, published=["{}"])',
+            )
+            given_up = published_statement(published_windows(ledger, dataset))
+            self._statement = f"{self._statement} {given_up}".strip()
             snapshot.refuse(self._terms, rules)
             self._prices = Prices(dataset, self._translation)
             self._cells = cells_of(engine, self._columns, ledger.folder if home is None else home)

@@ -147,8 +147,9 @@ def hull_step(
         return np.minimum(_two_states(hull, weights, cost) + hull.slack * off_diagonal(count), cap)
     search = _Search(hull, weights, cost, guess)
     found = np.minimum(search.boxes(), cap)
-    if close is not None and count > 1 and search.affordable > len(hull.laws):
-        found = np.minimum(found, search.cells(found, close))
+    narrow = close is None or hull.width <= close / 10  # then boxes come as close
+    if not narrow and count > 1 and search.affordable > len(hull.laws):
+        found = np.minimum(found, search.cells(found, close or 0.0))
     return np.minimum(found + hull.slack * off_diagonal(count), cap)
 
 
