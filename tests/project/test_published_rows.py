@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -51,14 +52,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return made
 
 
-def refit(project: Project, confirmed: str | None = None, **options: object) -> Project:
-    rows = FitOptions(length=12, **options)  # type: ignore[arg-type]
+def refit(project: Project, confirmed: str | None = None, **options: Any) -> Project:
+    rows = FitOptions(length=12, **options)
     return project.fit("stays", rows, replace=True, publish_rows=confirmed)[0]
 
 
 @pytest.mark.parametrize("options", [{"first_days": 8}, {"share": Fraction(1, 5)}, {}])
 def test_a_refit_on_released_rows_is_refused_and_writes_nothing(
-    project: Project, options: dict[str, object]
+    project: Project, options: dict[str, Any]
 ) -> None:
     before = {path.name: path.read_bytes() for path in project.folder.glob("*.*") if path.is_file()}
     with pytest.raises(UnsoundRequest) as error:
