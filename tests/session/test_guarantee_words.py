@@ -228,7 +228,10 @@ def test_a_prior_in_a_few_words(prior: Any, text: str) -> None:
 
 
 def test_what_an_adversary_knows_beyond_the_prior() -> None:
-    first = "adversary knows how one value follows another, and may hold any law for the first row."
+    first = (
+        "adversary knows how one value follows another, and may hold any law for the first row that"
+        " is read: also one that follows from earlier rows of the same `person`."
+    )
     rest = "adversary may also know any other rows of the same `person` exactly"
     start, known = replace(CHAIN, start="unknown"), replace(CHAIN, known="any")
     assert list(words._assumed(ORDERED, ONE)) == []

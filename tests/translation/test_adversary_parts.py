@@ -18,7 +18,6 @@ from takifugu.translation.chain.adversary_transport import AdversaryTransport, E
 from takifugu.translation.chain.cost_levels import CostLevels
 from takifugu.translation.chain.entry_laws import law_slack, recurrent_law
 from takifugu.translation.chain.known_entries import KnownSide
-from takifugu.translation.chain.start_hull import CLOSE
 from takifugu.translation.chain.transport_steps import off_diagonal
 from takifugu.translation.entry_costs import EntryCosts
 
@@ -114,7 +113,6 @@ def test_pairs_are_solved_only_for_stars_and_equal_steps() -> None:
     stack = np.stack([ROWS, ROWS[::-1]])
     changing = AdversaryTransport(MarkovChain(stack, start="unknown"), Secrets())
     assert changing._solved_sides(EQUAL, 2) is None
-    assert transport._closeness(EQUAL) is None and four._closeness(line) == CLOSE
 
 
 @pytest.mark.parametrize("adversary", [{"start": "unknown"}, {"known": "any"}])

@@ -18,10 +18,8 @@ from takifugu.translation.remedies import (
     _Change,
     _changed,
     _changes,
-    _drops,
     _lengths,
     _pairs,
-    expense,
     found_remedies,
 )
 from takifugu.translation.rows.row_translation import RowTranslation
@@ -100,9 +98,8 @@ def test_the_pair_is_told_also_where_nothing_is_allowed(epsilon: float) -> None:
     assert advice.pair == unsure.bound(advice.allowed or epsilon).binding is not None
 
 
-def tried(chain: MarkovChain, sticky: list[str], rare: list[str], **more: Any) -> list[Any]:
-    steps = ChainSteps.of(chain)
-    return list(_changes(Translation(chain, **more), steps, sticky, rare, AT, ()))
+def tried(chain: MarkovChain, sticky: list[str]) -> list[Any]:
+    return list(_changes(Translation(chain), ChainSteps.of(chain), sticky, AT, ()))
 
 
 def test_what_changes_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,60 +109,46 @@ def test_what_changes_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     def made(*given: Any) -> Any:
         asked.append(given)
         answer: Any = SimpleNamespace(to_dp=lambda *_: next(allowed))
-        return iter([_Change("drop", "a change", ("a",), lambda: answer, 7)])
+        return iter([_Change("merge", "a change", ("a",), lambda: answer, 7)])
 
     monkeypatch.setattr(remedies, "_changes", made)
 
     def found(least: float) -> Any:
-        given: dict[str, Any] = {"steps": "steps", "sticky": ["s"], "rare": ["r"], "pair": AT}
+        given: dict[str, Any] = {"steps": "steps", "sticky": ["s"], "pair": AT}
         whatever: Any = "translation"
         return found_remedies(
             whatever, 2.0, least, lengths=(5,), seconds=9.0, progress=lambda _: None, **given
         )
 
-    assert found(1.0) == ((Remedy("drop", "a change", ("a",), 1.1, 1.1, 7),), 1, 0)
+    assert found(1.0) == ((Remedy("merge", "a change", ("a",), 1.1, 1.1, 7),), 1, 0)
     assert found(1.0) == ((), 1, 0)  # less than a tenth more
     assert found(0.0) == ((), 1, 0)  # nothing, as before
-    assert asked == [("translation", "steps", ["s"], ["r"], AT, (5,))] * 3
+    assert asked == [("translation", "steps", ["s"], AT, (5,))] * 3
 
 
-def test_of_two_states_none_is_left_out_or_merged() -> None:
+def test_of_two_states_none_is_merged() -> None:
     steps = ChainSteps.of(TWO)
     pair = Binding("in", "out")
-    found = list(_changes(Translation(TWO), steps, ["out"], ["in"], pair, ()))
+    found = list(_changes(Translation(TWO), steps, ["out"], pair, ()))
     assert {change.kind for change in found} == {"length"}
-
-
-def test_states_that_are_sticky_or_rare_are_left_out() -> None:
-    drops = [change for change in tried(CHAIN, ["c"], ["b"]) if change.kind == "drop"]
-    assert {change.states for change in drops} == {("b",), ("c",)}
-    assert all(change.kind != "drop" for change in tried(CHAIN, [], []))
-    (without,) = (change for change in drops if change.states == ("c",))
-    assert without.words == "leave out the rows that are 'c' (outside = \"drop\")"
-    made = without.make()
-    (prior,) = made.priors.values()
-    assert prior.states == ("a", "b")
-    secrets = Secrets(pairs=((("a",), ("c",)),))
-    only = [change for change in tried(CHAIN, ["c"], [], secrets=secrets) if change.kind == "drop"]
-    assert [change.make() for change in only] == [None]
 
 
 def test_chains_without_one_stationary_law_are_not_merged() -> None:
     apart = MarkovChain(
         np.eye(3), start=np.array([0.2, 0.3, 0.5]), states=("a", "b", "c"), length=4
     )
-    kinds = [change.kind for change in tried(apart, ["a"], [])]
-    assert "merge" not in kinds and "drop" in kinds
-    assert "merge" in [change.kind for change in tried(CHAIN, ["a"], [])]
+    kinds = [change.kind for change in tried(apart, ["a"])]
+    assert "merge" not in kinds and "pairs" in kinds
+    assert "merge" in [change.kind for change in tried(CHAIN, ["a"])]
 
 
 def test_the_best_of_each_kind_comes_first() -> None:
-    kinds = [change.kind for change in tried(CHAIN, ["c"], ["b"])]
-    assert kinds[:4] == ["drop", "length", "pairs", "merge"]
+    kinds = [change.kind for change in tried(CHAIN, ["c"])]
+    assert kinds[:3] == ["length", "pairs", "merge"]
     steps = ChainSteps.of(CHAIN)
-    known = list(_changes(Translation(CHAIN), steps, ["c"], ["b"], AT, (7,)))
-    assert [change.kind for change in known][:4] == ["length", "drop", "pairs", "merge"]
-    nothing = list(_changes(Translation(CHAIN), None, ["c"], ["b"], None, ()))
+    known = list(_changes(Translation(CHAIN), steps, ["c"], AT, (7,)))
+    assert [change.kind for change in known][:3] == ["length", "pairs", "merge"]
+    nothing = list(_changes(Translation(CHAIN), None, ["c"], None, ()))
     assert [change.kind for change in nothing] == ["length", "length"]
 
 
@@ -180,18 +163,6 @@ def test_a_change_keeps_all_else() -> None:
     after = _changed(before, TWO, Secrets(entries=(1,)))
     assert after.prior is TWO and after.secrets == Secrets(entries=(1,))
     assert (after.uncertainty, after.tolerance, after.max_exposed) == (0.05, 0.01, 2)
-
-
-def test_the_state_whose_absence_helps_most_is_left_out_first() -> None:
-    steps = ChainSteps.of(CHAIN)
-    weight = expense(steps)
-    found = [one.states[0] for one in _drops(Translation(CHAIN), steps, weight, "abc", ())]
-
-    def left(name: str) -> float:
-        rest = ["abc".index(other) for other in "abc" if other != name]
-        return float(weight[np.ix_(rest, rest)].max())
-
-    assert found == sorted("abc", key=lambda name: (left(name), name))
 
 
 def test_sequences_whose_steps_differ_and_networks_are_left_as_they_are() -> None:

@@ -121,11 +121,11 @@ def test_what_would_help_in_words() -> None:
     assert several.words.endswith(
         " None of 2 changes that were computed would allow much more, 3 more would take too long."
     )
-    found = (remedy("drop", 0.5), remedy("drop", 0.4), remedy("merge", 0.3, np.inf))
+    found = (remedy("pairs", 0.5), remedy("pairs", 0.4), remedy("merge", 0.3, np.inf))
     helped = PriorAdvice(1.0, 0.25, remedies=found, tried=4)
     assert helped.words.endswith(
         " What would allow more (4 changes computed):"
-        " drop it: 0.5 (2 times as much); merge it: 0.3."
+        " pairs it: 0.5 (2 times as much); merge it: 0.3."
     )
     assert shown(found) == [found[0], found[2]]
 
@@ -148,19 +148,19 @@ def test_states_that_are_hardly_left_are_named_those_of_the_pair_first() -> None
 
 def test_advice_as_a_document() -> None:
     full = PriorAdvice(
-        1.0, 0.5, Binding("a", "b", entry=3), (("a", 0.001),), (remedy("drop", 0.75, np.inf),),
+        1.0, 0.5, Binding("a", "b", entry=3), (("a", 0.001),), (remedy("pairs", 0.75, np.inf),),
         4, 2, FitEvidence(9, "steps"),
     )  # fmt: skip
     assert full.document() == {
         "epsilon": 1.0, "allowed": 0.5, "pair": {"entry": 3, "left": "a", "right": "b"},
         "hardly_left": {"a": 0.001}, "tried": 4, "untried": 2, "words": full.words,
-        "remedies": [{"kind": "drop", "change": "drop it", "states": ["a"], "length": None,
+        "remedies": [{"kind": "pairs", "change": "pairs it", "states": ["a"], "length": None,
                       "allowed": 0.75, "factor": None}],
         "rests_on": FitEvidence(9, "steps").document(),
     }  # fmt: skip
     least = PriorAdvice(1.0, None).document()
     assert least["pair"] is None and least["rests_on"] is None and least["remedies"] == []
-    assert remedy("drop", 0.75, 1.5).document()["factor"] == 1.5
+    assert remedy("pairs", 0.75, 1.5).document()["factor"] == 1.5
 
 
 @pytest.mark.parametrize(
@@ -223,16 +223,16 @@ def test_changes_of_few_states_are_given_more_time(
 
     def found(translation: Any, epsilon: float, allowed: float, **given: Any) -> Any:
         asked.update(given, translation=translation, epsilon=epsilon, allowed=allowed)
-        return (remedy("drop", 0.5),), 3, 4
+        return (remedy("pairs", 0.5),), 3, 4
 
     monkeypatch.setattr(prior_advice, "found_remedies", found)
     chain = MarkovChain(np.full((states, states), 1 / states))
     evidence = FitEvidence(9, "steps", rare=(("1", 3), ("2", 4)))
     advice = advise(chain, 0.5, evidence=evidence, lengths=(7,), progress=said.append)
     assert asked["seconds"] == seconds and asked["lengths"] == (7,) and asked["sticky"] == []
-    assert asked["rare"] == ["1", "2"] and asked["epsilon"] == 0.5 and said == ["pricing the prior"]
+    assert asked["epsilon"] == 0.5 and said == ["pricing the prior"]
     assert asked["allowed"] == advice.allowed == float(Translation(chain).to_dp(0.5))
-    assert (advice.tried, advice.untried, advice.remedies) == (3, 4, (remedy("drop", 0.5),))
+    assert (advice.tried, advice.untried, advice.remedies) == (3, 4, (remedy("pairs", 0.5),))
     assert advice.pair == asked["pair"] is not None and advice.evidence is evidence
     advise(CHAIN, 0.5, seconds=0.0)
     assert asked["seconds"] == 0.0 and asked["sticky"] == ["c"] and asked["rare"] == []
@@ -247,7 +247,7 @@ def test_several_priors_are_priced_without_a_change() -> None:
 
 def changes(monkeypatch: pytest.MonkeyPatch, allowed: list[float | None]) -> list[Any]:
     """Changes that allow so much, one after the other."""
-    kinds: Any = ["drop", "merge", "length", "pairs"]
+    kinds: Any = ["pairs", "merge", "length", "pairs"]
     made: list[Any] = []
     for k, more in enumerate(allowed):
         answer: Any = None if more is None else SimpleNamespace(to_dp=lambda *_, m=more: m)
@@ -260,7 +260,7 @@ def remedied(allowed: float, lengths: tuple[int, ...] = (), seconds: float = 1e9
     said: list[str] = []
     none: Any = None
     found, tried, untried = found_remedies(
-        none, 1.0, allowed, steps=None, sticky=(), rare=(), pair=None, lengths=lengths,
+        none, 1.0, allowed, steps=None, sticky=(), pair=None, lengths=lengths,
         seconds=seconds, progress=said.append,
     )  # fmt: skip
     return [(one.change, one.allowed, one.factor) for one in found], tried, untried, said
@@ -309,7 +309,7 @@ def test_a_change_that_takes_long_is_told_by_the_group_alone() -> None:
     def refused() -> Any:
         raise InvalidPrior("start", given="is none", needed="be one")
 
-    assert _allowed(_Change("drop", "", (), refused), 1.0) is None
+    assert _allowed(_Change("pairs", "", (), refused), 1.0) is None
 
 
 def pairs_of(sticky: tuple[str, ...], pair: Binding | None, secrets: Secrets) -> list[Any]:
@@ -390,7 +390,9 @@ def test_why_nothing_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
 
         return answer
 
-    advice = PriorAdvice(1.0, 0.0, slow=slow, remedies=(remedy("drop", 0.5), remedy("merge", 0.25)))
+    advice = PriorAdvice(
+        1.0, 0.0, slow=slow, remedies=(remedy("pairs", 0.5), remedy("merge", 0.25))
+    )
     monkeypatch.setattr(module, "advise", answered(advice))
     plain = Translation(MarkovChain(np.array([[0.9, 0.1], [0.2, 0.8]]), length=3))
     words, needed = why_nothing(plain, 1.0)
@@ -398,7 +400,7 @@ def test_why_nothing_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert words == (
         "state 'a' is never left; state 'b' is left with probability 0.001 per step; state 'c' is"
         " left with probability 0.002 per step; what would leave some, computed:"
-        " drop it: 0.5 (2 times as much); or merge it: 0.25 (2 times as much)"
+        " pairs it: 0.5 (2 times as much); or merge it: 0.25 (2 times as much)"
     )
     tabled = TabledTranslation(plain, tabulate_at(plain, [0.1, 0.2]))
     assert why_nothing(tabled, 1.0)[1] is advice and asked[-1][0] is plain

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from takifugu.errors import UnsoundRequest
 from takifugu.mechanisms import IntegerLaplace
 from takifugu.priors import MarkovChain, Secrets, Transitions
-from takifugu.priors.chain_changes import ChainSteps, secrets_merged, secrets_without
+from takifugu.priors.chain_changes import ChainSteps, secrets_merged
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.translation import Translation, advise
 from takifugu.translation.nothing_allowed import why_nothing
@@ -78,8 +78,6 @@ def rebuilt(
         made = Transitions(flow[np.ix_(rest, rest)], states).chain(unseen="uniform", tau=tau)
         return Translation(made)
     matrix = chain.transition.tolist()
-    if remedy.kind == "drop":
-        return Translation(chain_of(oracle.skipped(matrix, gone), states))
     law = chain.stationary.tolist()
     return Translation(chain_of(oracle.lumped(matrix, law, at[0], gone), states))
 
@@ -111,12 +109,13 @@ def test_a_state_that_is_never_left_is_named_with_what_it_costs() -> None:
     assert advice.pair is not None and "other" in (advice.pair.left, advice.pair.right)
     assert dict(advice.slow) == {"other": pytest.approx(5e-5)}
     best = {remedy.kind: remedy for remedy in reversed(advice.remedies)}
-    assert best["drop"].states == ("other",) and best["drop"].factor > 50
+    assert {remedy.kind for remedy in advice.remedies} == {"merge", "pairs", "length"}
     assert "other" in best["merge"].states
     assert best["pairs"].states == ("other",)
     assert best["length"].length == 10
-    for word in ("'other' is left with probability 5e-5 per step", "allows", 'outside = "drop"'):
+    for word in ("'other' is left with probability 5e-5 per step", "allows"):
         assert word in advice.words
+    assert "drop" not in advice.words  # rows that are left out are protected by no state
     merges = [remedy for remedy in advice.remedies if remedy.kind == "merge"]
     for remedy in merges:
         allowed = float(rebuilt(chain, remedy, COUNTS, 1e-5).to_dp(1))
@@ -127,7 +126,7 @@ def test_without_counts_the_same_state_is_named() -> None:
     chain = Transitions(COUNTS, STAGES).chain(unseen="uniform", tau=1e-5)
     advice = advise(chain, seconds=PATIENT)
     confirmed(chain, advice)
-    assert ("drop", ("other",)) in [(remedy.kind, remedy.states) for remedy in advice.remedies]
+    assert ("pairs", ("other",)) in [(remedy.kind, remedy.states) for remedy in advice.remedies]
 
 
 def test_a_chain_that_forgets_at_once_has_no_remedy() -> None:
@@ -136,14 +135,6 @@ def test_a_chain_that_forgets_at_once_has_no_remedy() -> None:
     assert advice.remedies == () and advice.tried > 0 and advice.slow == ()
     assert advice.allowed == pytest.approx(1, rel=1e-3)
     assert "None of" in advice.words
-
-
-@given(table=matrices(), where=st.integers(0, 2))
-@settings(max_examples=40, deadline=None)
-def test_leaving_out_a_state_is_the_chain_watched_elsewhere(table: Any, where: int) -> None:
-    chain = chain_of(table)
-    expected = oracle.skipped(table.tolist(), where)
-    assert ChainSteps.of(chain).without(where).transition == pytest.approx(np.array(expected))
 
 
 @given(table=matrices())
@@ -166,25 +157,10 @@ def test_merged_counts_are_counts_of_merged_rows(paths: list[list[int]]) -> None
     assert made.transition == pytest.approx(expected.transition)
 
 
-def test_left_out_rows_are_nearly_the_counts_of_the_rows_that_are_left() -> None:
-    rng = np.random.default_rng(3)
-    table = np.array([[0.8, 0.15, 0.05], [0.3, 0.6, 0.1], [0.2, 0.1, 0.7]])
-    path = [0]
-    for draw in rng.random(40_000):
-        path.append(int(np.searchsorted(np.cumsum(table[path[-1]]), draw)))
-    counts = np.array(oracle.counted([path], [0, 1, 2]))
-    chain = Transitions(counts, (0, 1, 2)).chain()
-    again = np.array(oracle.counted(oracle.without([path], 2), [0, 1]))
-    expected = Transitions(again, (0, 1)).chain()
-    made = ChainSteps.of(chain, counts).without(2)
-    assert made.transition == pytest.approx(expected.transition, abs=0.01)
-
-
 def test_a_state_that_is_left_for_good_still_has_a_row() -> None:
     chain = chain_of([[0.9, 0.1, 0], [0.1, 0.8, 0.1], [0, 0, 1]], start=[0.3, 0.3, 0.4])
-    made = ChainSteps.of(chain).without(2)
-    assert made.transition == pytest.approx(np.array([[0.9, 0.1], [1 / 9, 8 / 9]]))
-    assert made.start == pytest.approx(np.array([0.5, 0.5]))
+    made = ChainSteps.of(chain).merged(0, 1)
+    assert made.start == pytest.approx(np.array([0.6, 0.4]))
     both = chain_of(np.eye(3), start=[0.2, 0.3, 0.5])
     assert not ChainSteps.of(both).weighed  # several stationary laws: nothing says how to mix
     assert ChainSteps.of(both).merged(0, 1).start == pytest.approx(np.array([0.5, 0.5]))
@@ -193,33 +169,18 @@ def test_a_state_that_is_left_for_good_still_has_a_row() -> None:
 PAIRS = ((("a",), ("b", "c")), (("b",), ("c",)))
 
 
-@pytest.mark.parametrize(
-    ("gone", "pairs"),
-    [
-        ("a", ((("b",), ("c",)),)),
-        ("b", ((("a",), ("c",)),)),
-        ("d", PAIRS),
-    ],
-)
-def test_secrets_without_a_value(gone: str, pairs: Any) -> None:
-    assert secrets_without(Secrets(pairs=PAIRS), gone) == Secrets(pairs=pairs)
-
-
 def test_secrets_of_merged_values() -> None:
-    assert secrets_without(Secrets(), "a") == Secrets()
-    assert secrets_without(Secrets(pairs=((("a",), ("b",)),)), "a") is None
     assert secrets_merged(Secrets(), "a", "b") == Secrets()
     assert secrets_merged(Secrets(pairs=PAIRS), "b", "c") == Secrets(pairs=((("a",), ("b",)),))
     assert secrets_merged(Secrets(pairs=((("a",), ("b",)),)), "a", "b") is None
 
 
-def test_only_neighbouring_ranges_are_merged_and_none_is_left_out() -> None:
+def test_only_neighbouring_ranges_are_merged() -> None:
     states = ("[0, 1)", "[1, 2)", "[2, 3]")
     chain = chain_of([[0.9, 0.1, 0], [0.1, 0.8999, 0.0001], [0, 0.0001, 0.9999]], states=states)
     advice = advise(chain, seconds=PATIENT)
     merged = [remedy.states for remedy in advice.remedies if remedy.kind == "merge"]
     assert {*states[:1], *states[2:]} not in [{*pair} for pair in merged]
-    assert all(remedy.kind != "drop" for remedy in advice.remedies)
 
 
 def test_many_states_get_few_tries_and_the_stuck_one_is_among_them() -> None:
@@ -229,19 +190,16 @@ def test_many_states_get_few_tries_and_the_stuck_one_is_among_them() -> None:
     table[-1, -1] = 1
     chain = chain_of(table / table.sum(axis=1, keepdims=True))
     advice = advise(chain, lengths=(5,), seconds=PATIENT)
-    assert effort(30) == (2, 3) and effort(78) == (1, 1)
-    assert advice.tried + advice.untried <= 2 + 3 + 2 + 1
-    drop = next(remedy for remedy in advice.remedies if remedy.kind == "drop")
-    assert drop.states == ("29",)
-    matrix = oracle.skipped(chain.transition.tolist(), 29)
-    assert drop.allowed == pytest.approx(float(Translation(chain_of(matrix)).to_dp(1)), rel=1e-3)
+    assert effort(30) == 3 and effort(78) == 1
+    assert advice.tried + advice.untried <= 3 + 2 + 1
+    assert ("pairs", ("29",)) in [(remedy.kind, remedy.states) for remedy in advice.remedies]
 
 
 def test_time_that_is_up_leaves_the_rest_untried() -> None:
     chain = Transitions(COUNTS, STAGES).chain(unseen="uniform", tau=1e-5)
     advice = advise(chain, seconds=0)
     assert advice.tried == 1 and advice.untried > 1
-    assert advice.remedies[0].kind == "drop"
+    assert advice.remedies[0].kind == "length"
 
 
 @given(table=matrices(most=4))

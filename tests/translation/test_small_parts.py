@@ -114,7 +114,7 @@ def test_the_entry_of_the_expensive_pair_is_named() -> None:
 
 
 def test_a_change_that_cannot_be_made_allows_nothing_known() -> None:
-    assert _allowed(_Change("drop", "leave it out", ("a",), lambda: None), 1.0) is None
+    assert _allowed(_Change("merge", "count them as one", ("a",), lambda: None), 1.0) is None
 
 
 def test_fields_and_couplings_are_read_from_any_table() -> None:

@@ -46,7 +46,7 @@ def tables(chain: TimeOfDayChain) -> list[Any]:
     found = []
     for hour in range(chain.hours):
         steps = [chain.transition[j % chain.hours] for j in range(hour + chain.entries - 1)]
-        assert chain.start is not None
+        assert isinstance(chain.start, np.ndarray)
         found.append(chain_table(chain.start, steps).sum(axis=tuple(range(hour))))
     return found
 

@@ -85,6 +85,8 @@ def fit(
     counts = replace(counts, fitted_on=(rows_of(engine, train, split),))
     added = None if other in counts.states else other
     chain = counts.chain(unseen=unseen, other=added, tau=tau, length=length)
+    if chain.fitted_on[0].before is not None:
+        chain = chain.against(start="unknown")  # rows of the same entities before it are given up
     return FittedChain(chain, counts, train, test, split)
 
 

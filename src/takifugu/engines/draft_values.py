@@ -14,7 +14,8 @@ from takifugu.visible import visible
 OUTSIDE_WORDS = {
     "refuse": "a value that is not listed, or is missing, is refused",
     "other": "a value that is not listed, or is missing, counts as 'other'",
-    "drop": "rows with a value that is not listed, or is missing, are left out",
+    "drop": "rows with a value that is not listed, or is missing, are left out, and which these are"
+    " is not protected unless the prior has a state for them",
 }
 EVERY = ""  # of rules by column: for all protected columns of labels that have none of their own
 

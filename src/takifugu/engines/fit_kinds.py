@@ -24,6 +24,7 @@ from takifugu.engines.scope import EVERYTHING, Scope
 from takifugu.errors import one_of
 from takifugu.numeric import Integers
 from takifugu.priors import FittedRows, Name, Prior
+from takifugu.priors.adversaries import given_earlier_rows
 
 if TYPE_CHECKING:
     from takifugu.engines.goodness import GoodnessOfFit
@@ -351,12 +352,15 @@ def fit_prior(
             rests=(*estimate.rests, *(each.statement for each in found)),
             facts=dict(estimate.facts) | facts,
         )
+    estimate = replace(estimate, notes=(*estimate.notes, *_gap_notes(engine, chosen)))
     if sized and estimate.counts is not None and options.kind in BY_STEP:
         from takifugu.engines.fit_report import with_few
 
         estimate = with_few(estimate, count_leavers(engine, chosen, train, cuts=options.cuts))
     rows = rows_of(engine, train, options.split)
     prior = replace(estimate.prior, fitted_on=(rows,))
+    if rows.before is not None and estimate.over != "row":
+        prior = given_earlier_rows(prior)
     goodness = None
     if tested:
         from takifugu.engines.fit_goodness import goodness_of
@@ -366,6 +370,18 @@ def fit_prior(
     return Fitted(
         *(prior, estimate, rows, train, test, options.split, remaining, goodness, size),
         labels=found,
+    )
+
+
+def _gap_notes(engine: Engine, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """That a fit leaves cells out, of which the prior then says nothing."""
+    return tuple(
+        f"rows without one of the values of {column.column} were skipped, and the prior has no"
+        " state for them: which rows these are is not protected from releases"
+        + (" (outside = 'other' makes a value of them)" if isinstance(column, Category) else "")
+        for column in engine.declaration.protected
+        if column.column in columns
+        and "drop" in (getattr(column, "outside", None), getattr(column, "missing", None))
     )
 
 

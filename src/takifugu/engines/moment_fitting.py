@@ -136,7 +136,9 @@ def fit_process(
         engine: The table.
         column: A column of numbers without missing values.
         scope: The rows to fit on.
-        kernel: Of `kernel_fitting.FAMILIES`; None for the one that is nearest to all lags.
+        kernel: Of `kernel_fitting.FAMILIES`; None for the one that is nearest to all lags. On rows
+            before some time a smooth one is refused (`takifugu.priors.adversaries`), and None is
+            AR(1).
         lags: The last lag that is counted.
         profile: A public column: each of its keys has a mean of its own.
         own_levels: Whether each entity has a mean of its own too, known to the adversary.
@@ -146,6 +148,8 @@ def fit_process(
     if not 0 <= margin < inf:
         raise InvalidQuery("margin", given=f"is {margin}", needed="be 0 or more, and finite")
     moments = lag_moments(engine, column, scope, lags=lags, profile=profile, own=own_levels)
+    if kernel is None and scope.end is not None:
+        kernel = "ar1"
     fit = _fitted(moments, kernel, moments.correlations)
     if own_levels:
         for _ in range(ROUNDS):

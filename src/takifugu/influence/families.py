@@ -32,6 +32,8 @@ def has_curve(prior: Prior) -> bool:
     match prior:
         case MarkovChain():
             return prior.one_law
+        case HigherOrderChain():
+            return prior.start == "stationary"
         case TimeOfDayChain():
             return False  # a law for each first hour: that curve is above what transport gives
         case Product():

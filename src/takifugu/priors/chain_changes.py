@@ -1,15 +1,8 @@
-r"""The chain that follows from another one if a state is left out, or two states count as one.
+r"""The chain that follows from another one if two states count as one.
 
-Both are chains that a fit would give on changed labels. Let :math:`F_{xy}` be how often y follows
-x: counts, or :math:`\pi_x P_{xy}` of a chain with the stationary law :math:`\pi`.
-
-* **Two states as one.** A step of either is a step of both, so that rows and columns add up.
-* **A state left out.** Rows of state s are skipped: what came before them is followed by what came
-  after. A stay in s that came from x ends in y with probability
-  :math:`F_{sy} / \sum_{z \ne s} F_{sz}`, which is the chain watched outside s (its stochastic
-  complement; Meyer, 1989):
-  :math:`F'_{xy} = F_{xy} + F_{xs} F_{sy} / \sum_{z \ne s} F_{sz}`. Sequences that never leave s
-  end before it.
+It is the chain that a fit would give on changed labels. Let :math:`F_{xy}` be how often y follows
+x: counts, or :math:`\pi_x P_{xy}` of a chain with the stationary law :math:`\pi`. A step of either
+is a step of both, so that rows and columns add up.
 """
 
 from collections.abc import Sequence
@@ -64,21 +57,6 @@ class ChainSteps:
         total: Floats = self.flow.sum(axis=1)
         return total
 
-    def without(self, state: int) -> MarkovChain:
-        """The chain of the rows that are not in ``state``."""
-        rest = np.arange(len(self.flow)) != state
-        flow = self.flow[np.ix_(rest, rest)]
-        leaving = self.flow[state, rest]
-        total = leaving.sum()
-        law = self.chain.start
-        if total > 0:
-            flow = flow + np.outer(self.flow[rest, state], leaving / total)
-        if not isinstance(law, str):
-            again = leaving / total if total > 0 else np.full(len(leaving), 1 / len(leaving))
-            law = law[rest] + law[state] * again
-        names = tuple(name for name, kept in zip(self.chain.states, rest, strict=True) if kept)
-        return self._made(flow, names, law)
-
     def merged(self, kept: int, gone: int) -> MarkovChain:
         """The chain in which ``gone`` counts as ``kept``."""
         rest = np.arange(len(self.flow)) != gone
@@ -104,14 +82,6 @@ class ChainSteps:
         return replace(self.chain, transition=table, states=names, start=start)
 
 
-def secrets_without(secrets: Secrets, state: State) -> Secrets | None:
-    """The secrets without a value that is left out; None if nothing is left to protect."""
-    if secrets.pairs is None:
-        return secrets
-    pairs = [tuple(_others(side, state) for side in pair) for pair in secrets.pairs]
-    return _kept(secrets, pairs)
-
-
 def secrets_merged(secrets: Secrets, kept: State, gone: State) -> Secrets | None:
     """The secrets if ``gone`` counts as ``kept``: a pair that had one on each side is none."""
     if secrets.pairs is None:
@@ -130,10 +100,6 @@ def secrets_merged(secrets: Secrets, kept: State, gone: State) -> Secrets | None
 def _kept(secrets: Secrets, pairs: Sequence[Any]) -> Secrets | None:
     whole = tuple((left, right) for left, right in pairs if left and right)
     return replace(secrets, pairs=whole) if whole else None
-
-
-def _others(side: tuple[State, ...], state: State) -> tuple[State, ...]:
-    return tuple(value for value in side if not _same(value, state))
 
 
 def _same(one: object, other: object) -> bool:

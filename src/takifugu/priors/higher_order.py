@@ -1,13 +1,13 @@
 """Priors in which each entry depends on several entries before it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from takifugu.errors import InvalidPrior, TooLarge
+from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
 from takifugu.numeric import Floats, Integers, distribution
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.fitting import TAU, smooth, state_codes
@@ -37,7 +37,8 @@ class HigherOrderChain(SequencePrior):
     with secrets "the last value of :math:`Y_i` is x", bounds the loss of all per-entry DP
     mechanisms on X. ∎
 
-    Windows that the stationary process never shows are left out.
+    Windows that the stationary process never shows are left out. With ``start="unknown"`` the first
+    window may have any law, and every window counts: values before entry 0 may be known.
 
     >>> weather = HigherOrderChain(
     ...     [[[0.9, 0.1], [0.4, 0.6]], [[0.7, 0.3], [0.2, 0.8]]], states=("dry", "wet"), length=30
@@ -50,6 +51,7 @@ class HigherOrderChain(SequencePrior):
             last. Rows that sum to 1 only up to rounding stand for themselves divided by their sums.
         states: The names of the states; 0, 1, … if none are given.
         length: The number of entries; None if it is unbounded.
+        start: ``"unknown"`` if the guarantee must hold for every law of the first window.
     """
 
     kind: ClassVar[str] = "higher-order-chain"
@@ -57,6 +59,9 @@ class HigherOrderChain(SequencePrior):
     transition: Floats
     states: tuple[State, ...] = ()
     length: int | None = None
+    start: Literal["stationary", "unknown"] = field(
+        default="stationary", metadata={"unless_default": True}, kw_only=True
+    )
 
     def __post_init__(self) -> None:
         table = distribution(self.transition, "transition", InvalidPrior)
@@ -71,7 +76,12 @@ class HigherOrderChain(SequencePrior):
         object.__setattr__(self, "states", named_states(self.states, len(table)))
         object.__setattr__(self, "length", checked_length(self.length))
         refuse_windows(len(table), self.order)
-        _ = self.window_chain.stationary  # an error now rather than later
+        if self.start not in ("stationary", "unknown"):
+            raise InvalidPrior(
+                "start", given=f"is {self.start!r}", needed="be 'stationary' or 'unknown'"
+            )
+        if self.start == "stationary":
+            _ = self.window_chain.stationary  # an error now rather than later
 
     @classmethod
     def fit(
@@ -144,6 +154,8 @@ class HigherOrderChain(SequencePrior):
         rows = np.zeros((size**k, size**k))
         following = (np.arange(size**k) % size ** (k - 1))[:, None] * size + np.arange(size)
         np.put_along_axis(rows, following, self.transition.reshape(-1, size), axis=1)
+        if self.start == "unknown":
+            return windows, MarkovChain(rows, start="unknown", length=self.length)
         try:
             kept = closed_class(rows)
         except InvalidPrior as error:
@@ -165,6 +177,13 @@ class HigherOrderChain(SequencePrior):
                 given=f"is {size} of a chain of length {self.length}",
                 needed="be a number of entries that the chain has",
             )
+        if self.start == "unknown":
+            raise UnsoundRequest(
+                "a table of datasets needs a law of the first window; this chain has"
+                " start = 'unknown'",
+                field="start",
+                given=self.start,
+            )
         k = self.order
         first = np.zeros(self.transition.shape[:k])
         first[tuple(self.windows.T)] = self.window_chain.stationary
@@ -179,24 +198,27 @@ class HigherOrderChain(SequencePrior):
 
     def facts(self) -> dict[str, Any]:
         """What `takifugu prior show` prints, beside kind and fingerprint."""
-        return super().facts() | {"order": self.order, "windows": len(self.windows)}
+        facts = super().facts() | {"order": self.order, "windows": len(self.windows)}
+        return facts if self.start == "stationary" else facts | {"start": self.start}
 
     def _document(self) -> dict[str, Any]:
-        return {
+        document = {
             "kind": self.kind,
             "states": list(self.states),
             "transition": self.transition.tolist(),
             "length": self.length,
         }
+        return document if self.start == "stationary" else document | {"start": self.start}
 
     @classmethod
     def _of_document(cls, document: Mapping[str, Any]) -> "HigherOrderChain":
         """Read a document: ``kind`` and ``transition``, and any of the other fields."""
-        known_keys(document, cls.kind, ("transition",), ("states", "length"))
+        known_keys(document, cls.kind, ("transition",), ("states", "length", "start"))
         return cls(
             document["transition"],
             states=listed_states(document),
             length=document.get("length"),
+            start=document.get("start", "stationary"),
         )
 
 

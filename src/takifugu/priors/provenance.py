@@ -93,7 +93,8 @@ class FittedRows:
             parts.append(
                 f"This one was fitted on the {which}; release from the rows "
                 f"after them only (from {self.before} on). The same entities may have rows "
-                "on both sides, and what the first days reveal about later ones is not charged."
+                "on both sides: a loss is what a release reveals to somebody who knows the rows "
+                "before, and what these alone reveal about later ones is not charged."
             )
         if self.share is not None:
             parts.append(

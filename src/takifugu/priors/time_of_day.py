@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from takifugu._rounding import gamma
-from takifugu.errors import InvalidPrior
+from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.numeric import Floats, distribution, frozen
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import (
@@ -34,7 +34,8 @@ class TimeOfDayChain(SequencePrior):
     :math:`Z_h, Z_{h+1}, \ldots`. Entities may begin at different hours, and the guarantee holds
     for each of these hours. By default ``start`` is the law that is the same at hour 0 of every
     day, so that which day an entity begins at makes no difference; it is then stored as a number,
-    and that number is the prior.
+    and that number is the prior. With ``start="unknown"`` the first row of an entity may have any
+    law, at whichever hour it is.
 
     >>> lamp = TimeOfDayChain(
     ...     [[[0.9, 0.1], [0.5, 0.5]], [[0.2, 0.8], [0.1, 0.9]]], states=("off", "on"), length=6
@@ -45,7 +46,8 @@ class TimeOfDayChain(SequencePrior):
     Attributes:
         transition: ``[hour, x, y]``: the probability that y follows x, if x is at that hour.
         states: The names of the states; 0, 1, … if none are given.
-        start: The law at hour 0; None for the one that is the same every day.
+        start: The law at hour 0; None for the one that is the same every day; ``"unknown"`` if the
+            guarantee must hold for every law of an entity's first entry.
         length: The number of entries, of the entity with most of them.
     """
 
@@ -53,7 +55,7 @@ class TimeOfDayChain(SequencePrior):
 
     transition: Floats
     states: tuple[State, ...] = ()
-    start: Floats | None = None
+    start: Floats | Literal["unknown"] | None = None
     length: int | None = None
 
     def __post_init__(self) -> None:
@@ -73,6 +75,8 @@ class TimeOfDayChain(SequencePrior):
                 given="is missing",
                 needed="be given: the number of rows of the entity with most of them",
             )
+        if self.unknown_start:
+            return
         law = distribution(
             _daily_law(table) if self.start is None else self.start, "start", InvalidPrior
         )
@@ -83,6 +87,11 @@ class TimeOfDayChain(SequencePrior):
                 needed=f"hold one probability for each of the {len(self.states)} states",
             )
         object.__setattr__(self, "start", law)
+
+    @property
+    def unknown_start(self) -> bool:
+        """Whether the first entry may have any law."""
+        return isinstance(self.start, str) and self.start == "unknown"
 
     @property
     def hours(self) -> int:
@@ -101,22 +110,36 @@ class TimeOfDayChain(SequencePrior):
         steps = self.transition[np.arange(size - 1) % self.hours]
         return MarkovChain(steps, self.states, start=self._law, length=size)
 
+    def beginning(self, hour: int) -> MarkovChain:
+        """The entries of an entity whose first row is at ``hour``, and may have any law."""
+        if self.entries == 1:
+            return MarkovChain(self.transition[hour], self.states, start="unknown", length=1)
+        steps = self.transition[(hour + np.arange(self.entries - 1)) % self.hours]
+        return MarkovChain(steps, self.states, start="unknown", length=self.entries)
+
     @property
     def _law(self) -> Floats:
+        if isinstance(self.start, str):
+            raise UnsoundRequest(
+                "the law of the first entry is unknown; give `start` as a law at hour 0",
+                field="start",
+                given=self.start,
+            )
         if self.start is None:
             raise TypeError("the law at hour 0 is set when the prior is made")
         return self.start
 
     def facts(self) -> dict[str, Any]:
         """What `takifugu prior show` prints, beside kind and fingerprint."""
-        return super().facts() | {"hours": self.hours, "zeros": int((self.transition == 0).sum())}
+        facts = {"hours": self.hours, "zeros": int((self.transition == 0).sum())}
+        return super().facts() | facts | ({"start": "unknown"} if self.unknown_start else {})
 
     def _document(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
             "states": list(self.states),
             "transition": self.transition.tolist(),
-            "start": self._law.tolist(),
+            "start": self.start if isinstance(self.start, str) else self._law.tolist(),
             "length": self.length,
         }
 

@@ -22,6 +22,7 @@ from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.policy import DatasetPolicy, InvalidProject, Policy, read_policy
 from takifugu.project.policy_writing import policy_of
 from takifugu.session.held_out import fitted_rows_of
+from takifugu.session.published_rows import PUBLISHED, refuse_publishing
 
 if TYPE_CHECKING:
     from takifugu.engines import FitOptions, Fitted
@@ -75,6 +76,7 @@ class PriorEntering(ABC):
         keep: bool = False,
         backend: BackendName | None = None,
         tested: bool = False,
+        publish_rows: str | None = None,
     ) -> tuple[Self, Path, Any, "Fitted"]:
         """Fit a prior on the rows of a dataset and enter it; the project, file, prior and fit.
 
@@ -85,6 +87,9 @@ class PriorEntering(ABC):
         Labels that are to be found on the fitted rows are found anew with ``replace``, by the rule
         of the prior before it unless the options have another; a prior that is added has those of
         the ones before it, and so counts as fitted on their rows too.
+
+        A fit on rows that earlier releases protected is refused, unless the owner confirms them by
+        name with ``publish_rows``; see `takifugu.session.published_rows`.
         """
         policy = self._replaceable(name, replace=replace, keep=keep)
         found = self.load(name)
@@ -106,6 +111,15 @@ class PriorEntering(ABC):
             if declared.unfitted and not declaration.unfitted:  # of the rows of another prior
                 rows = fitted_rows_of(found.priors.values())
                 fitted = dataclasses.replace(fitted, prior=fitted.prior.also_fitted_on(*rows))
+            published = refuse_publishing(
+                ledger,
+                name,
+                (fitted.rows,),
+                engine.declaration,
+                prior=None,
+                confirmed=() if publish_rows is None else (publish_rows,),
+                how="--publish-rows '{}'",
+            )
             prior = fitted.prior
             file = f"{name}.{prior.fingerprint[:12]}.prior.json"
             section = policy_of(file, prior, fitted, declaration)
@@ -120,8 +134,9 @@ class PriorEntering(ABC):
             made = self._under(read_policy(self.file))
             how = "all-rows" if fitted.split is None else section["fitted"]
             replaced = replace and bool(policy.priors)
+            details = {PUBLISHED: list(published)} if published else {}
             made.record_policy(
-                ledger, name, how="fitted", files=[file], rows=how, replaced=replaced
+                ledger, name, how="fitted", files=[file], rows=how, replaced=replaced, **details
             )
             made._remove_unused(policy, ledger)
         return made, path, prior, fitted

@@ -20,6 +20,7 @@ from takifugu.session.entries import Entries
 from takifugu.session.fitted_labels import labels_of
 from takifugu.session.held_out import (
     ReleasableRows,
+    against_earlier_rows,
     first_releasable,
     fitted_rows_of,
     releasable_rows,
@@ -87,11 +88,19 @@ class LoadedDataset:
 
     @property
     def by_policy(self) -> tuple[tuple[PriorPolicy, Prior], ...]:
-        """Each prior as the policy has it, beside its part of the policy."""
-        return tuple(
-            (policy, with_policy(self._against(policy), policy, self.declaration))
-            for policy in self.policy.priors
+        """Each prior as the policy has it, beside its part of the policy.
+
+        Where first days were fitted on, each is against somebody who knows these rows.
+        """
+        priors = {
+            str(k): with_policy(self._against(policy), policy, self.declaration)
+            for k, policy in enumerate(self.policy.priors)
+        }
+        readings = {str(k): policy.over for k, policy in enumerate(self.policy.priors)}
+        given = against_earlier_rows(
+            priors, self.secrets, readings, release=self.releases_fitted_rows
         )
+        return tuple(zip(self.policy.priors, given.values(), strict=True))
 
     @cached_property
     def _priors(self) -> dict[str, tuple[Prior, Entries | None]]:
@@ -103,8 +112,7 @@ class LoadedDataset:
                 reason="missing",
             )
         found: dict[str, tuple[Prior, Entries | None]] = {}
-        for policy in self.policy.priors:
-            prior = with_policy(self._against(policy), policy, self.declaration)
+        for policy, prior in self.by_policy:
             entries = None
             if policy.over is not None:
                 entries = Entries(

@@ -43,6 +43,7 @@ from takifugu.session.entries import Entries, stated_entries
 from takifugu.session.guarantee import guarantee
 from takifugu.session.odds import odds_words
 from takifugu.session.prior_checks import terms_of
+from takifugu.session.published_rows import published_statement, published_windows
 from takifugu.session.release_plan import error_words
 from takifugu.translation.accounting.tabled_translation import TabledTranslation
 from takifugu.translation.protocol import LossTranslation
@@ -204,7 +205,15 @@ class _Gathered:
             self._entries(),
             epsilon=None if whole is None else whole.epsilon,
             delta=Fraction(0) if whole is None else whole.delta,
-            statement=found.releasable.statement,
+            statement=" ".join(
+                filter(
+                    None,
+                    (
+                        found.releasable.statement,
+                        published_statement(published_windows(self.ledger, found.name)),
+                    ),
+                )
+            ),
         )
 
     def _budgets(self) -> Iterator[ReportedBudget]:

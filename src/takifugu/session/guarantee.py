@@ -5,7 +5,7 @@ from fractions import Fraction
 from textwrap import fill
 from typing import Any
 
-from takifugu.engines import Amount, Declaration
+from takifugu.engines import Amount, Category, Declaration
 from takifugu.priors.adversaries import chains_of
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product, people_of
@@ -61,6 +61,7 @@ def guarantee(
                     " numbers are taken to be independent of all else."
                 )
     parts += _kept(translation, columns)
+    parts += _left_out(declaration, translation, columns)
     if delta > 0:
         most = four_digits(delta, "up")
         parts.append(
@@ -106,6 +107,52 @@ def _kept(translation: PriorTranslation, columns: tuple[str, ...]) -> Iterator[s
     if every:
         others = ", whatever the other columns are" if len(translation.secrets) > 1 else ""
         yield f"Every pair of values of {_and(every)} is kept secret{others}."
+
+
+def unprotected_gaps(
+    declaration: Declaration, translation: PriorTranslation, columns: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The columns of which some cells may be left out, and a prior has no state for these."""
+    priors = people_of(translation.priors.values())
+    numbers = any(isinstance(p, Gaussian | TruncatedGaussian) for p in priors)
+    found = []
+    for column in declaration.protected:
+        if column.column not in columns or not _drops(column):
+            continue
+        sizes = () if numbers else {len(s) for s in _states(translation, column.column)}
+        if isinstance(column, Amount) or sizes != {len(column.keys) + 1}:
+            found.append(column.column)
+    return tuple(found)
+
+
+def _drops(column: Category | Amount) -> bool:
+    rule = column.missing if isinstance(column, Amount) else column.outside
+    return rule == "drop"
+
+
+def _left_out(
+    declaration: Declaration, translation: PriorTranslation, columns: tuple[str, ...]
+) -> Iterator[str]:
+    """Whether it is protected that a cell is left out."""
+    openly = unprotected_gaps(declaration, translation, columns)
+    for column in declaration.protected:
+        if column.column in openly:
+            yield (
+                f"Not protected: which cells of `{column.column}` are left out. The prior has no"
+                " state for them, so that nothing bounds what releases tell about it: whether a"
+                " cell is left out or holds one of the values may become known in full. It is"
+                ' protected with outside = "other", which makes a value of it, or with a prior'
+                " that has one more state."
+                if isinstance(column, Category)
+                else f"Not protected: which values of `{column.column}` are missing. The prior has"
+                " no state for them, so that nothing bounds what releases tell about it. Declare"
+                " the number that a missing value counts as to protect it."
+            )
+        elif column.column in columns and _drops(column):
+            yield (
+                f"That a cell of `{column.column}` is left out is protected too: the prior has a"
+                " state for it."
+            )
 
 
 def _and(names: Sequence[str]) -> str:
@@ -221,11 +268,13 @@ def _households(
 def _assumed(declaration: Declaration, translation: PriorTranslation) -> Iterator[str]:
     """What an adversary is assumed to know beyond the prior."""
     chains = [chain for prior in translation.priors.values() for chain in chains_of(prior)]
-    if any(chain.unknown_start for chain in chains):
-        whole = all(chain.unknown_start for chain in chains)
+    starts = [getattr(p, "start", "") for p in people_of(translation.priors.values())]
+    unknown = [isinstance(start, str) and start == "unknown" for start in starts]
+    if any(unknown):
         yield (
-            f"{'The' if whole else 'For some of them the'} adversary knows how one value follows"
-            " another, and may hold any law for the first row."
+            f"{'The' if all(unknown) else 'For some of them the'} adversary knows how one value"
+            " follows another, and may hold any law for the first row that is read: also one that"
+            f" follows from earlier rows of the same `{declaration.entity}`."
         )
     if any(chain.known == "any" for chain in chains):
         whole = all(chain.known == "any" for chain in chains)

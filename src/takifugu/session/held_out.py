@@ -5,9 +5,13 @@ rows behind it. It knows which they are (`FittedRows`): a session whose prior wa
 first days releases from the days after them only, and one whose prior was fitted on some entities
 from the others only; unless the owner sets ``release_fitted_rows``, and then every guarantee says
 so too. If it is unknown which rows of this table the prior has seen, nothing is released.
+
+The first days are rows of the same people as the later ones, and an adversary may know them all. So
+every prior of a session that releases after first days is one against somebody who does
+(`takifugu.priors.adversaries.given_earlier_rows`), whatever its file says.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -26,7 +30,8 @@ from takifugu.engines.relations import Relation
 from takifugu.engines.scope import EVERYTHING, fitted_rows, table_name
 from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import fingerprint
-from takifugu.priors import FittedRows
+from takifugu.priors import FittedRows, Secrets
+from takifugu.priors.adversaries import given_earlier_rows
 from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
 from takifugu.session.cells import Bound, rows_of
@@ -91,6 +96,38 @@ def _rules(prior: Prior) -> Iterator[FittedRows]:
             yield from _rules(part)
 
 
+def against_earlier_rows(
+    priors: Mapping[str, Prior],
+    secrets: Secrets | Mapping[str, Secrets],
+    readings: Mapping[str, str | None],
+    *,
+    release: bool,
+) -> dict[str, Prior]:
+    """The priors against somebody who knows the rows that some of them were fitted on.
+
+    That is those before some time, of the same people; unless the owner allows to ``release`` them.
+    ``readings`` says by name what each prior is over: rows that are independent reveal nothing of
+    each other. Secrets of single entries are refused: these count from somebody's first row, and
+    how many of their rows are given up differs from one person to another.
+    """
+    split = any(rule.before is not None for rule in fitted_rows_of(priors.values()))
+    if release or not split:
+        return dict(priors)
+    every = [secrets] if isinstance(secrets, Secrets) else secrets.values()
+    if any(kept.entries is not None for kept in every):
+        raise UnsoundRequest(
+            "secrets are kept of some entries, counted from an entity's first row, and the first"
+            " rows are given up to a fitted prior; keep the secrets of all entries, or fit on a"
+            " share of the entities",
+            field="entries",
+            reason="earlier-rows",
+        )
+    return {
+        name: prior if readings.get(name) == "row" else given_earlier_rows(prior)
+        for name, prior in priors.items()
+    }
+
+
 def releasable_rows(
     rules: Iterable[FittedRows], declaration: Declaration, *, dataset: str, release: bool = False
 ) -> ReleasableRows:
@@ -134,7 +171,7 @@ def _refuse_unknown(rule: FittedRows, declaration: Declaration) -> None:
     here = fitted_rows(declaration, EVERYTHING)
     timed = declaration.order.kind != "number"
     other = rule.before is not None and isinstance(rule.before, datetime) != timed
-    if other or _where(rule) != _where(here):
+    if other or not is_here(rule, here):
         raise UnsoundRequest(
             f"the prior was fitted on {_where(rule)}, and this table is {_where(here)}: which of"
             f" its rows the prior has seen is unknown; fit it on this table, or {ALLOW}",
@@ -143,6 +180,11 @@ def _refuse_unknown(rule: FittedRows, declaration: Declaration) -> None:
             given=_where(rule),
             needed=_where(here),
         )
+
+
+def is_here(rule: FittedRows, here: FittedRows) -> bool:
+    """Whether rows that a prior was fitted on are named as those of a table are."""
+    return _where(rule) == _where(here)
 
 
 def _where(rows: FittedRows) -> str:

@@ -21,6 +21,7 @@ from takifugu.losses import Concentrated, Metric, Pure
 from takifugu.mechanisms import Mechanism
 from takifugu.session.answer_scales import AnswerScales, answer_scales
 from takifugu.session.entries import Entries
+from takifugu.session.guarantee import unprotected_gaps
 from takifugu.session.held_out import ReleasableRows
 from takifugu.session.matched_rows import refuse_unmatched
 from takifugu.session.prior_reading import PriorTranslation
@@ -43,6 +44,7 @@ from takifugu.session.usefulness import (
     rows_factor,
 )
 from takifugu.translation.protocol import LossTranslation
+from takifugu.visible import visible
 
 NAMED = ("entities", "household", "entities × sequence")  # readings that rows must match by name
 LESS_THEN = Fraction(5, 4)  # times a loss per entry that an earlier version may have allowed less
@@ -103,7 +105,18 @@ class QueryPlanning:
             usefulness=self._usefulness(made, quote),
             stored=stored,
             instead=instead,
-            notes=() if stored else notes_before_paying(made.charge, quote.last),
+            notes=()
+            if stored
+            else (*notes_before_paying(made.charge, quote.last), *self._gap_notes()),
+        )
+
+    def _gap_notes(self) -> tuple[str, ...]:
+        """That it is not protected which cells are left out, where a prior has no state for it."""
+        openly = unprotected_gaps(self._engine.declaration, self._prior, self._columns)
+        return tuple(
+            f"which cells of `{visible(column)}` are left out is not protected: the prior has no"
+            " state for them"
+            for column in openly
         )
 
     def replan(self, plan: PlannedBefore) -> Plan:

@@ -8,6 +8,7 @@ stored beside its charge, and the same query then costs nothing.
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
@@ -23,10 +24,12 @@ from takifugu.ledger.rehearsal import Rehearsed
 from takifugu.priors import Secrets
 from takifugu.priors.prior import Prior
 from takifugu.session.cells import cells_of, declared
+from takifugu.session.entries import Entries
 from takifugu.session.fitted_labels import labels_of
 from takifugu.session.held_out import (
     HeldOutEngine,
     ReleasableRows,
+    against_earlier_rows,
     fitted_rows_of,
     releasable_rows,
 )
@@ -41,6 +44,11 @@ from takifugu.session.prior_reading import (
     translation_of,
 )
 from takifugu.session.protected_values import values_of
+from takifugu.session.published_rows import (
+    published_statement,
+    published_windows,
+    refuse_publishing,
+)
 from takifugu.session.query.linear import WeightedSum, declared_sums
 from takifugu.session.query_options import QueryOptions, checked
 from takifugu.session.query_planner import Planner, query_of
@@ -153,6 +161,9 @@ class Session(Releasing, Closing):
             translation = _translation(
                 prior, secrets, uncertainty, over=over, declaration=declaration, about=about
             )
+            translation = _against_earlier_rows(
+                translation, over, declaration, about, release=release_fitted_rows
+            )
             self._releasable = releasable_rows(
                 fitted_rows_of(translation.priors.values()),
                 declaration,
@@ -186,6 +197,16 @@ class Session(Releasing, Closing):
             self._statement = known if statement in known else f"{known} {statement}".strip()
             snapshot = ledger.snapshot(dataset, analyst=analyst)
             self._terms = terms_of(translation)
+            refuse_publishing(
+                ledger,
+                dataset,
+                fitted_rows_of(translation.priors.values()),
+                declaration,
+                prior=self._terms.prior,
+                how='ledger.accept(…, published=["{}"])',
+            )
+            given_up = published_statement(published_windows(ledger, dataset))
+            self._statement = f"{self._statement} {given_up}".strip()
             snapshot.refuse(self._terms, rules)
             self._prices = Prices(dataset, self._translation)
             home = ledger.folder if home is None else home
@@ -369,6 +390,31 @@ def _translation(
             reason="over",
         )
     return prior if isinstance(prior, RowTranslation) else made
+
+
+def _against_earlier_rows(
+    translation: PriorTranslation,
+    over: OverOption,
+    declaration: Declaration,
+    about: str | None,
+    *,
+    release: bool,
+) -> PriorTranslation:
+    """The translation of the same priors against somebody who knows the rows that are given up."""
+    stated = {
+        name: over.get(name) if isinstance(over, Mapping) else over for name in translation.priors
+    }
+    readings = {
+        name: reading.over if isinstance(reading, Entries) else reading
+        for name, reading in stated.items()
+    }
+    given = against_earlier_rows(translation.priors, translation.secrets, readings, release=release)
+    if given == dict(translation.priors):
+        return translation
+    if isinstance(translation, Translation):
+        return replace(translation, prior=given)
+    kept, uncertainty = translation.secrets, translation.uncertainty
+    return translation_of(given, kept, uncertainty, over=over, declaration=declaration, about=about)
 
 
 def _name(table: Table | Engine, dataset: str | None) -> str:

@@ -213,9 +213,9 @@ def advise(
     """What ``epsilon`` allows under a prior, the pair that costs most, and what would allow more.
 
     >>> ward = MarkovChain([[0.9, 0.1, 0], [0.1, 0.8, 0.1], [0, 1e-4, 0.9999]], states="ABC")
-    >>> best = advise(ward).remedies[0]
-    >>> best.kind, best.states
-    ('drop', ('C',))
+    >>> best = advise(ward, lengths=(30,)).remedies[0]
+    >>> best.kind, best.length
+    ('length', 30)
 
     Args:
         prior: A prior, or a translation of one. Of several the price is told, and no change is
@@ -281,7 +281,6 @@ def _advice(
         allowed,
         steps=_steps(one, steps),
         sticky=[name for name, _ in slow],
-        rare=[] if evidence is None else [name for name, _ in evidence.rare],
         pair=pair,
         lengths=lengths,
         seconds=seconds if seconds is not None else (1 if one.breadth > FEW else 5) * SECONDS,

@@ -8,9 +8,11 @@ to
                + \mathrm{TV}(\hat P^k_{x\cdot}, \hat P^k_{y\cdot}),
 
 how much of every later and earlier entry depends on which of both it is (:math:`\hat P` is the
-reversed chain). Without a state the other pairs stay about as they are; if two states count as one,
-a row of it is a mixture of theirs, and total variation is convex. What is reported is never the
-ranking but the translation of the changed prior.
+reversed chain). If two states count as one, a row of it is a mixture of theirs, and total variation
+is convex. What is reported is never the ranking but the translation of the changed prior.
+
+No change leaves rows out: that a row is left out would be protected by no prior without a state for
+it, and a chain of what remains says nothing about that.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,11 +25,10 @@ import numpy as np
 
 from takifugu.errors import TakifuguError
 from takifugu.numeric import Floats
-from takifugu.priors.chain_changes import ChainSteps, secrets_merged, secrets_without
+from takifugu.priors.chain_changes import ChainSteps, secrets_merged
 from takifugu.priors.prior import Prior, SequencePrior, state_text
 from takifugu.priors.ranges import are_ranges
 from takifugu.priors.secrets import Secrets
-from takifugu.priors.universe import State
 from takifugu.translation.bounds import Binding
 from takifugu.translation.translation import Translation
 from takifugu.visible import four_digits, visible
@@ -38,7 +39,7 @@ MANY = 48  # states from which few changes are tried
 HORIZON = 14  # powers of two steps that the ranking looks ahead
 PATIENCE = 2.0  # seconds that the translation of a bounded sequence may take, about
 
-Kind = Literal["drop", "merge", "pairs", "length"]
+Kind = Literal["merge", "pairs", "length"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Remedy:
     """A change, and what it allows.
 
     Attributes:
-        kind: ``drop`` a state, ``merge`` two, protect fewer ``pairs``, or bound the ``length``.
+        kind: ``merge`` two states, protect fewer ``pairs``, or bound the ``length``.
         change: What to change, in words.
         states: The states that it is about.
         allowed: What each entry may lose then at the same Pufferfish loss, rounded down.
@@ -108,7 +109,6 @@ def found_remedies(
     *,
     steps: ChainSteps | None,
     sticky: Sequence[str],
-    rare: Sequence[str],
     pair: Binding | None,
     lengths: Sequence[int],
     seconds: float,
@@ -118,7 +118,7 @@ def found_remedies(
 
     ``lengths``, if any, are those of the table, so that all sequences fit: these come first.
     """
-    changes = list(_changes(translation, steps, sticky, rare, pair, lengths))
+    changes = list(_changes(translation, steps, sticky, pair, lengths))
     found, tried, until = list[Remedy](), 0, process_time() + seconds
     for change in changes:
         if tried and process_time() > until:
@@ -150,32 +150,27 @@ def _changes(
     translation: Translation,
     steps: ChainSteps | None,
     sticky: Sequence[str],
-    rare: Sequence[str],
     pair: Binding | None,
     lengths: Sequence[int],
 ) -> Iterator[_Change]:
     """What to try, what is likely to gain most first, of each kind."""
     (prior,) = translation.priors.values()
-    drops = merges = list[_Change]()
-    if steps is not None and len(steps.flow) > 2:
-        weight = expense(steps)
-        most_drops, most_merges = effort(len(steps.flow))
-        drops = list(_drops(translation, steps, weight, sticky, rare))[:most_drops]
-        if steps.weighed:
-            merges = list(_merges(translation, steps, weight))[:most_merges]
+    merges = list[_Change]()
+    if steps is not None and len(steps.flow) > 2 and steps.weighed:
+        merges = list(_merges(translation, steps, expense(steps)))[: effort(len(steps.flow))]
     pairs = list(_pairs(translation, prior, sticky, pair))
     bounds = list(_lengths(translation, prior, lengths))
-    kinds = [bounds, drops, pairs, merges] if lengths else [drops, bounds, pairs, merges]
+    kinds = [bounds, pairs, merges]
     for place in range(max(map(len, kinds), default=0)):  # the best of each kind first
         for listed in kinds:
             yield from listed[place : place + 1]
 
 
-def effort(states: int) -> tuple[int, int]:
-    """How many states to leave out and how many to merge: a translation is cubic in the states."""
+def effort(states: int) -> int:
+    """How many pairs of states to merge: a translation is cubic in the states."""
     if states <= 12:
-        return 4, 8
-    return (2, 3) if states <= MANY else (1, 1)
+        return 8
+    return 3 if states <= MANY else 1
 
 
 def expense(steps: ChainSteps) -> Floats:
@@ -197,34 +192,6 @@ def expense(steps: ChainSteps) -> Floats:
             power, reach = power @ power, 2 * reach
     np.fill_diagonal(total, 0.0)
     return total
-
-
-def _drops(
-    translation: Translation,
-    steps: ChainSteps,
-    weight: Floats,
-    sticky: Sequence[str],
-    rare: Sequence[str],
-) -> Iterator[_Change]:
-    """States that are hardly ever left, or hardly seen: other labels mean something to people."""
-    names = [state_text(state) for state in steps.chain.states]
-    chosen = [k for k, name in enumerate(names) if name in sticky or name in rare]
-    if are_ranges(steps.chain.states):
-        return  # a number is in one of them
-
-    def left(k: int) -> float:
-        rest = np.arange(len(names)) != k
-        return float(weight[np.ix_(rest, rest)].max())
-
-    for k in sorted(chosen, key=lambda k: (left(k), names[k])):
-        state = steps.chain.states[k]
-
-        def make(k: int = k, state: State = state) -> Translation | None:
-            secrets = secrets_without(translation.secrets, state)
-            return None if secrets is None else _changed(translation, steps.without(k), secrets)
-
-        said = f'leave out the rows that are {_quoted(names[k])} (outside = "drop")'
-        yield _Change("drop", said, (names[k],), make)
 
 
 def _merges(translation: Translation, steps: ChainSteps, weight: Floats) -> Iterator[_Change]:

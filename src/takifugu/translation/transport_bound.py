@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
-from takifugu.numeric import Floats
+from takifugu.numeric import LEAST, Floats
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.gaussian import Gaussian
@@ -26,6 +26,8 @@ from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.translation.bounds import Bound, LooserTranslation, TransportBound, Witness, worst
 from takifugu.translation.chain.transport_steps import MOST_STATES
 from takifugu.translation.entry_costs import EntryCosts
+
+QUICK_HOURS = 30_000  # hours × entries × states² up to which every first hour is translated
 
 
 def transport_bound(
@@ -57,12 +59,20 @@ def transport_bound(
             return _if_it_fits(
                 prior, lambda: IntervalTransport(prior, secrets, tolerance=tolerance)
             )
+        case HigherOrderChain() if prior.start == "unknown":
+            from takifugu.translation.chain.unknown_window import UnknownWindowTransport
+
+            return _if_it_fits(
+                prior, lambda: UnknownWindowTransport(prior, secrets, tolerance=tolerance)
+            )
         case HigherOrderChain():
             from takifugu.translation.chain.higher_order_transport import HigherOrderTransport
 
             return _if_it_fits(
                 prior, lambda: HigherOrderTransport(prior, secrets, tolerance=tolerance)
             )
+        case TimeOfDayChain() if prior.unknown_start:
+            return _if_it_fits(prior, lambda: _from_any_hour(prior, secrets, tolerance))
         case TimeOfDayChain():
             from takifugu.translation.chain.time_of_day_transport import TimeOfDayTransport
 
@@ -127,6 +137,33 @@ def _if_it_fits(prior: Prior, transport: Callable[[], TransportBound]) -> Transp
     except (InvalidPrior, TooLarge, UnsoundRequest) as error:
         _warn(str(error))
         return None
+
+
+def _from_any_hour(prior: TimeOfDayChain, secrets: Secrets, tolerance: float) -> TransportBound:
+    """A chain by hour whose first entry may have any law, at whichever hour it is.
+
+    The largest of the chains that begin at each hour; where these take long, the bound of all
+    chains whose steps lie between the least and the largest probabilities of any hour.
+    """
+    from takifugu.translation.chain.adversary_transport import AdversaryTransport
+    from takifugu.translation.chain.interval_transport import IntervalTransport
+
+    if prior.hours * prior.entries * len(prior.states) ** 2 <= QUICK_HOURS:
+        hours = {f"from hour {hour}": prior.beginning(hour) for hour in range(prior.hours)}
+        return AlternativePriors(
+            {
+                name: AdversaryTransport(chain, secrets, tolerance=tolerance)
+                for name, chain in hours.items()
+            }
+        )
+    chain = MarkovChain(prior.transition, prior.states, start="unknown")
+    off = 2 * chain.row_error  # the exactly normalised rows are inside, rounding and all
+    kernels = np.array([chain.kernel(hour) for hour in range(prior.hours)])
+    low, high = kernels.min(axis=0) * (1 - off), kernels.max(axis=0) * (1 + off)
+    widest = IntervalMarkovChain(
+        np.where(low < LEAST, 0.0, low), np.minimum(high, 1.0), prior.states, "any", prior.entries
+    )
+    return IntervalTransport(widest, secrets, tolerance=tolerance)
 
 
 def _warn(why: str) -> None:

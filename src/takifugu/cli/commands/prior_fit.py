@@ -72,6 +72,13 @@ def fit(
     add: Annotated[
         bool, typer.Option("--add", help="Add to the priors that the dataset has.")
     ] = False,
+    publish_rows: Annotated[
+        str | None,
+        typer.Option(
+            help="Where releases were made from the rows that are fitted on: confirm by name, as"
+            " 'before 30', that these are given up. It is an event of the ledger."
+        ),
+    ] = None,
     columns: Annotated[
         str | None,
         typer.Option(
@@ -231,7 +238,7 @@ def fit(
     if any(value is not None for value in csv_only.values()):
         dataset_only = {
             "--kind": kind, "--first-days": first_days, "--first-steps": first_steps,
-            "--share": share,
+            "--share": share, "--publish-rows": publish_rows,
             "--all-rows": all_rows or None, "--replace": replace or None, "--add": add or None,
             "--columns": columns, "--cuts": cuts, "--by-hour": by_hour or None,
             "--structure": structure, "--smoothing": smoothing, "--kernel": kernel, "--lags": lags,
@@ -296,7 +303,13 @@ def fit(
     before = max((prior.at_least or 0 for prior in project.dataset(data).priors), default=0)
     with Spinner(f"counting the rows of {data}"):
         project, file, fitted, found = project.fit(
-            data, options, replace=replace, keep=add, backend=backend, tested=goodness
+            data,
+            options,
+            replace=replace,
+            keep=add,
+            backend=backend,
+            tested=goodness,
+            publish_rows=publish_rows,
         )
     if plot is not None and found.goodness is not None:
         _draw(plot, f"{file.name}: {_size(fitted)}", found.goodness)

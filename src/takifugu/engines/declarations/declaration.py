@@ -151,10 +151,13 @@ Columns that are not declared are not read, and nothing is guaranteed about them
 """
 
 
+LEFT_OUT = "that it is so is protected only where the prior has a state for it"
+
+
 def _secret(column: Category | Amount) -> str:
     if isinstance(column, Amount):
         gaps = {
-            "drop": "a missing value counts as nothing, and that it is missing is protected too",
+            "drop": f"a missing value counts as nothing; {LEFT_OUT}",
             "refuse": "a missing value is refused",
         }
         rule = (
@@ -173,7 +176,7 @@ def _secret(column: Category | Amount) -> str:
         )
     rules = {
         "other": f"anything else, or nothing, counts as {column.other!r}",
-        "drop": "a cell with anything else, or nothing, is left out, which is protected too",
+        "drop": f"a cell with anything else, or nothing, is left out; {LEFT_OUT}",
         "refuse": "anything else, or nothing, is refused, so it is public that there is none",
     }
     return f"`{column.column}`: one of {len(column.keys)} labels; {rules[column.outside]}"

@@ -39,6 +39,12 @@ class NewFit(RequestBody):
     )
     replace: bool = Field(default=False, description="Replace the priors that the dataset has.")
     add: bool = Field(default=False, description="Add to the priors that the dataset has.")
+    publish_rows: Text | None = Field(
+        default=None,
+        description="Where releases were made from the rows that are fitted on: their name, which"
+        " confirms that these are given up.",
+        examples=["before 30"],
+    )
     columns: list[Text] | None = Field(
         default=None, max_length=1000, description="The columns that the prior is about."
     )

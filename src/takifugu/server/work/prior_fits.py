@@ -12,7 +12,13 @@ from takifugu.project.policy import InvalidProject, share_of
 from takifugu.project.policy_facts import fit_facts
 
 SPLITS = ("first_days", "first_steps", "share", "all_rows")
-HOW = ("replace", "add", "goodness", "advice")  # what becomes of the fit, not what is fitted
+HOW = (
+    "replace",
+    "add",
+    "goodness",
+    "advice",
+    "publish_rows",
+)  # what becomes of the fit, not what is fitted
 Progress = Callable[[str], None]
 
 
@@ -84,6 +90,7 @@ def fit_prior_of(
         replace=bool(document.get("replace")),
         keep=bool(document.get("add")),
         tested=document.get("goodness") is not False,
+        publish_rows=document.get("publish_rows"),
     )
     advice, failed = None, None
     if document.get("advice") is not False:

@@ -49,7 +49,7 @@ from takifugu.translation.chain.solved_adversaries import (
 )
 from takifugu.translation.chain.star_sides import StarWalk
 from takifugu.translation.chain.stars import star_of
-from takifugu.translation.chain.start_hull import CLOSE, StartHull, hull_step
+from takifugu.translation.chain.start_hull import StartHull, hull_step
 from takifugu.translation.chain.transport_steps import off_diagonal
 from takifugu.translation.chain.unbounded_losses import unbounded_losses
 from takifugu.translation.chain.unknown_start import unbounded_start, unknown_start
@@ -195,9 +195,7 @@ class AdversaryTransport(TransportBound):
                 tolerance=self._tolerance,
                 with_lower=False,
             ).upper
-            behind = unbounded_start(
-                kernel, cost, tolerance=self._tolerance, close=self._closeness(cost)
-            )
+            behind = unbounded_start(kernel, cost, tolerance=self._tolerance)
         else:
             both = unbounded_losses(kernel, cost, tolerance=self._tolerance, with_lower=False)
             ahead, behind = both.forward.upper, both.backward.upper
@@ -265,9 +263,7 @@ class AdversaryTransport(TransportBound):
         possible = [plain.possible[k] for k in plain.possible_at.tolist()]
         hulls: list[StartHull | None] = [None] * length
         if chain.unknown_start:
-            one = chain.homogeneous and len(charged.matrices) == 1
-            close = self._closeness(charged.matrices[0]) if one else CLOSE
-            free = unknown_start(kernels, costs, close=close)
+            free = unknown_start(kernels, costs)
             behind = [free.before.table(i) for i in range(length)]
             hulls = [free.hulls[k] for k in free.hull_at.tolist()]
             possible = [free.possible(i) for i in range(length)]
@@ -297,10 +293,6 @@ class AdversaryTransport(TransportBound):
             at.append(keys[key])
         last = behind[-1] if before is None else np.maximum(behind[-1], before.table(length - 1))
         return EntryLosses(tuple(tables), tuple(kept), at, last)
-
-    def _closeness(self, cost: Floats) -> float | None:
-        """How close the search over starts must come; None where worst pairs are solved later."""
-        return None if self._solved_sides(cost, 1) is not None else CLOSE
 
     def _solved_sides(self, cost: Floats, length: int | None) -> SolvedSides | None:
         """Both sides of an entry with ``length`` others, or any number; None if out of range."""

@@ -54,7 +54,7 @@ from takifugu.translation.chain.transport_steps import (
 
 CLOSE = 1e-3  # relative distance between the two bounds of a step at which its search ends
 POINTS = 400  # laws that are tried in one step
-WORK = 400_000  # and as many of them as this allows, times states³: beyond it boxes must do
+WORK = 12_000  # and as many of them as this allows, times states²: beyond it boxes must do
 FAINTEST = 1e-250  # a smaller probability of a law is not computed with
 
 
@@ -147,8 +147,9 @@ def hull_step(
         return np.minimum(_two_states(hull, weights, cost) + hull.slack * off_diagonal(count), cap)
     search = _Search(hull, weights, cost, guess)
     found = np.minimum(search.boxes(), cap)
-    if close is not None and count > 1 and search.affordable > len(hull.laws):
-        found = np.minimum(found, search.cells(found, close))
+    narrow = close is None or hull.width <= close / 10  # then boxes come as close
+    if not narrow and count > 1 and search.affordable > len(hull.laws):
+        found = np.minimum(found, search.cells(found, close or 0.0))
     return np.minimum(found + hull.slack * off_diagonal(count), cap)
 
 
@@ -269,7 +270,7 @@ class _Search:
         self._couplings: Couplings | None = None
         self._rows, self._totals = _rows(hull.laws, weights)
         self._unit = off_diagonal(len(weights))
-        self.affordable = min(POINTS, WORK // max(len(cost), len(weights)) ** 3 * 8)
+        self.affordable = min(POINTS, WORK // max(len(cost), len(weights)) ** 2)
 
     def boxes(self) -> Floats:
         """``[x, y]``: the robust step for the boxes that hold all rows."""
