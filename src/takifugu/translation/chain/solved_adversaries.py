@@ -19,7 +19,7 @@ STAGES = (ROUGH, CLOSE)
 NEARLY = 0.9  # share of the largest loss above which an entry is solved closely
 SOLVED = 400  # pairs that are solved, at most
 TALLEST = 100.0  # where a bound is infinite, the largest loss of a side that is looked for
-WORK = 1e5  # and as many as this allows, of entries × states³: some seconds
+WORK = 2e7  # and as many as this allows, of entries × states³: some seconds
 
 
 @dataclass(eq=False)
