@@ -20,8 +20,10 @@ from takifugu.errors import (
     TakifuguError,
     UnsoundRequest,
 )
+from takifugu.fingerprint import fingerprint
 from takifugu.ledger import open_ledger
 from takifugu.losses import Metric
+from takifugu.priors.secrets import Secrets
 from takifugu.project.project import open_project
 from tests.cli.running import call
 from tests.ledger.charges import DOUBLING, charge, count
@@ -185,7 +187,7 @@ def test_a_loss_is_accepted_once_and_shown(tmp_path: Path) -> None:
     with open_ledger(path) as ledger:
         ledger.set_budget("ward", 1)
         ledger.backup(copy)
-        ledger.charge(charge("0.1"), DOUBLING)
+        ledger.charge(charge("0.1", secrets=fingerprint(Secrets())), DOUBLING)
     done = CliRunner().invoke(
         app, ["restore", str(path), str(copy), "--accept-loss", "--budget", "ward=3", "--json"]
     )

@@ -6,11 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from takifugu.ledger.canonical_text import check_name
-from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.event_chain import Event
 from takifugu.ledger.events.replay import Report
 from takifugu.ledger.ledger import Ledger
-from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.migrations import prepare
 from takifugu.ledger.storage.store import WAIT, Store
 from takifugu.ledger.witnesses import lost_history
@@ -129,15 +127,9 @@ def accept_loss(
         guard = Guard(noting, store.name, writes=True, lenient=True)
         now = clock().astimezone(UTC)
         prepare(store, now, create=False, guard=guard, actor=who, follow=False)
+        terms = LossTerms(translations or {}, budgets or {}, columns or {}, costs)
         with store.writing() as connection:
-            last = chain.head(connection, lock=True)
-            content, books = lost_history.counted(
-                *(connection, guard.noted(), translations or {}, budgets or {}),
-                columns=columns or {},
-                costs=costs,
-            )
-            tables.rebuild(connection, books)
-            return chain.append(connection, last, "loss", {**content, "actor": who}, now)
+            return lost_history.accept(connection, guard.noted(), terms, who, now)
     finally:
         store.close()
 
@@ -150,16 +142,22 @@ def restore_ledger(
     wait: float = WAIT,
     lossy: bool = False,
     terms: LossTerms | None = None,
+    clock: Callable[[], datetime] = _now,
+    actor: str | None = None,
 ) -> Report:
     """Put a backup in the place of a ledger, whole or not at all, while nobody has it open.
 
     A backup that lacks an event of the ledger, or one that the witness has seen, is refused. With
-    ``lossy`` it is put there all the same; nothing can be done with it before `accept_loss`. With
-    ``terms`` nothing is changed unless `accept_loss` will count the loss under them.
+    ``lossy`` the owner accepts the loss as by `accept_loss`, under ``terms``, in the same step; the
+    largest of the budgets and totals is counted that the backup and the ledger in its place show.
+    The report is that of the backup, with the event that accepts the loss.
     """
+    who = current_actor() if actor is None else actor
+    check_name(who, "actor")
     noting = open_witness(witness, wait)
     try:
-        return put_back(Path(backup), where, noting, wait=wait, lossy=lossy, terms=terms)
+        accepts = (terms or LossTerms(), who, clock().astimezone(UTC)) if lossy else None
+        return put_back(Path(backup), where, noting, wait=wait, accepts=accepts)
     finally:
         if noting is not None:
             noting.close()

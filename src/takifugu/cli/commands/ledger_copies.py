@@ -98,11 +98,11 @@ def run_restore(
     """Replace LEDGER by the backup FILE, as a whole or not at all.
 
     The backup is verified first. One that lacks an event of the ledger, or one that the witness of
-    its head has seen, is refused; with --accept-loss the owner accepts that, as `accept-loss` says.
+    its head has seen, is refused; with --accept-loss the owner accepts that, as `accept-loss` says,
+    and the largest of the budgets and totals is counted that the backup and LEDGER show.
     Nobody else may have the ledger open. Keys of the JSON object: ledger, events, head (seq, hash),
     counted (null, or what `accept-loss` prints).
     """
-    from takifugu.errors import LedgerConflict
     from takifugu.ledger import restore_ledger
     from takifugu.ledger.witnesses.lost_history import LossTerms
 
@@ -117,12 +117,7 @@ def run_restore(
     priors, columns = _priors(where, folder, same_prior=same_prior), _columns(where, folder)
     terms = LossTerms(priors, raised, columns, costs) if accept_loss else None
     report = restore_ledger(path, place, lossy=accept_loss, witness=witness, terms=terms)
-    counted = None
-    if accept_loss:
-        try:
-            counted = _accept(place, witness, priors, raised, columns=columns, costs=costs)
-        except LedgerConflict:  # nothing was lost
-            counted = None
+    counted = report.loss
     if as_json:
         facts = {"ledger": str(place), "events": report.events, "head": vars(report.head)}
         print_json({**facts, "counted": None if counted is None else _accounts(counted)})

@@ -54,12 +54,14 @@ class Report:
         head: The last of them, to be noted down.
         problems: What is wrong; empty if nothing is.
         witness: The event that the witness has seen last; None if there is no record.
+        loss: Of a backup that was put back: the event that accepts what it lacks, if it does.
     """
 
     events: int
     head: Anchor
     problems: tuple[Problem, ...]
     witness: Anchor | None = None
+    loss: Event | None = None
 
     @property
     def sound(self) -> bool:
