@@ -238,6 +238,22 @@ def test_a_project_names_the_witness_of_its_ledger(
     assert call(study, monkeypatch, "ledger", "accept-loss").status == 0
 
 
+def test_a_ledger_in_a_container_without_a_volume_waits_for_its_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert call(tmp_path, monkeypatch, "init").status == 0
+    with open_project(tmp_path).ledger() as ledger:
+        ledger.set_budget("ward", 1)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another container"))
+    refused = call(tmp_path, monkeypatch, "ledger", "backup", "new.backup")
+    assert refused.status == 4 and isinstance(refused.error, LedgerSetBack)
+    assert "nothing noted" in call(tmp_path, monkeypatch, "ledger", "verify").out
+    begun = call(tmp_path, monkeypatch, "ledger", "begin-witness", "--json").json()
+    assert begun["event"]["seq"] == 3
+    assert "witness begun by " in call(tmp_path, monkeypatch, "ledger", "show").out
+    assert call(tmp_path, monkeypatch, "ledger", "backup", "new.backup").status == 0
+
+
 @pytest.mark.parametrize("option", ["--same-prior", "--no-costs", "--budget=ward=3"])
 def test_what_is_counted_for_a_loss_goes_with_it(path: Path, option: str) -> None:
     copy = path.parent / "copy"
@@ -247,9 +263,15 @@ def test_what_is_counted_for_a_loss_goes_with_it(path: Path, option: str) -> Non
     assert done.exception.field == option.split("=")[0]
 
 
-@pytest.mark.parametrize("name", ["show", "verify", "export", "backup", "restore", "accept-loss"])
+@pytest.mark.parametrize(
+    "name", ["show", "verify", "export", "backup", "restore", "accept-loss", "begin-witness"]
+)
 def test_a_project_beside_a_ledger_is_refused(path: Path, name: str) -> None:
-    file = [] if name in ("show", "verify", "accept-loss") else [str(path.parent / "new")]
+    file = (
+        []
+        if name in ("show", "verify", "accept-loss", "begin-witness")
+        else [str(path.parent / "new")]
+    )
     done = CliRunner().invoke(app, [name, str(path), *file, "--project", "nowhere"])
     assert isinstance(done.exception, InvalidOption) and done.exception.field == "--project"
 

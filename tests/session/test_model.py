@@ -8,7 +8,6 @@ has learnt more than their account says, and nothing is released beyond the budg
 
 import os
 import shutil
-import warnings
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
@@ -24,7 +23,15 @@ from hypothesis import strategies as st
 from takifugu.engines import Category, Declaration, Order, Source, open_engine
 from takifugu.errors import LedgerSetBack, TakifuguError
 from takifugu.keys import state_folder
-from takifugu.ledger import Groups, Ledger, Window, accept_loss, open_ledger, restore_ledger
+from takifugu.ledger import (
+    Groups,
+    Ledger,
+    Window,
+    accept_loss,
+    begin_witness,
+    open_ledger,
+    restore_ledger,
+)
 from takifugu.ledger.witnesses.lost_history import LossTerms
 from takifugu.losses import Total
 from takifugu.priors import MarkovChain
@@ -163,10 +170,8 @@ class World:
     # --- the ledger ---
 
     def opened(self) -> Ledger:
-        """The ledger, whatever has become of its witness."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a witness that was lost
-            return open_ledger(self.path)
+        """The ledger."""
+        return open_ledger(self.path)
 
     def set_budget(self, epsilon: Fraction, analyst: str | None = None) -> None:
         """Set a budget, and remember the highest."""
@@ -251,7 +256,7 @@ class World:
                     self.gave_up()
             case "witness":
                 shutil.rmtree(state_folder())
-                self.opened().close()
+                begin_witness(self.path)
             case "key":
                 (self.folder / "visits.key").unlink(missing_ok=True)
             case "move":

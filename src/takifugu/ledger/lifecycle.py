@@ -5,10 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from takifugu.errors import LedgerConflict
 from takifugu.ledger.canonical_text import check_name
 from takifugu.ledger.events.event_chain import Event
 from takifugu.ledger.events.replay import Report
 from takifugu.ledger.ledger import Ledger
+from takifugu.ledger.storage.migrations import begin_witness as record_witness
 from takifugu.ledger.storage.migrations import prepare
 from takifugu.ledger.storage.store import WAIT, Store
 from takifugu.ledger.witnesses import lost_history
@@ -130,6 +132,41 @@ def accept_loss(
         terms = LossTerms(translations or {}, budgets or {}, columns or {}, costs)
         with store.writing() as connection:
             return lost_history.accept(connection, guard.noted(), terms, who, now)
+    finally:
+        store.close()
+
+
+def begin_witness(
+    where: str | Path,
+    *,
+    witness: str | Path | bool = True,
+    wait: float = WAIT,
+    clock: Callable[[], datetime] = _now,
+    actor: str | None = None,
+) -> Event:
+    """The owner begins a new record of the head, where that of before is lost or left behind.
+
+    Only the owner can know that the ledger is not an older copy; the event names them. For the
+    arguments see `open_ledger`.
+
+    Raises:
+        LedgerConflict: There is a record.
+    """
+    who = current_actor() if actor is None else actor
+    check_name(who, "actor")
+    store = Store(where, read_only=False, wait=wait)
+    try:
+        guard = Guard(open_witness(witness, wait), store.name, writes=True, lenient=True)
+        now = clock().astimezone(UTC)
+        prepare(store, now, create=False, guard=guard, actor=who, follow=False)
+        if guard.witness is None:
+            raise LedgerConflict("no witness is named; name one", reason="witness")
+        if guard.noted() is not None:
+            raise LedgerConflict(
+                f"{guard.witness.name!r} has a record of this ledger; there is none to begin",
+                reason="witness",
+            )
+        return record_witness(store, now, who)
     finally:
         store.close()
 

@@ -15,6 +15,7 @@ from takifugu.cli.commands.ledger_copies import (
     Where,
     run_accept_loss,
     run_backup,
+    run_begin_witness,
     run_restore,
     split_places,
 )
@@ -143,6 +144,7 @@ def run_export(places: Places, folder: InProject = None, as_json: AsJson = False
 app.command("backup")(run_backup)
 app.command("restore")(run_restore)
 app.command("accept-loss")(run_accept_loss)
+app.command("begin-witness")(run_begin_witness)
 
 
 @contextmanager

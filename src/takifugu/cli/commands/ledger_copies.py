@@ -1,4 +1,4 @@
-"""``takifugu ledger backup``, ``restore`` and ``accept-loss``: copies, and lost history."""
+"""``takifugu ledger backup``, ``restore``, ``accept-loss``, ``begin-witness``: lost history."""
 
 from fractions import Fraction
 from pathlib import Path
@@ -154,6 +154,25 @@ def run_accept_loss(
         print_json({"ledger": str(place), "lost": event.body["lost"], "accounts": accounts})
     else:
         _print_loss(event)
+
+
+def run_begin_witness(
+    where: Where = None, folder: InProject = None, as_json: AsJson = False
+) -> None:
+    """Begin a new record of the head of LEDGER, as its owner: the earlier one is missing.
+
+    A ledger whose record is missing is refused, since it may be an older copy: compare its head
+    with one that was noted first (`takifugu ledger verify --anchor`). It is an event of the ledger
+    that names you. Keys of the JSON object: ledger, event (seq, hash).
+    """
+    from takifugu.ledger import begin_witness
+
+    place, witness = _place(where, folder)
+    event = begin_witness(place, witness=witness)
+    if as_json:
+        print_json({"ledger": str(place), "event": {"seq": event.seq, "hash": event.hash}})
+    else:
+        echo(f"the head is recorded again, from event {event.seq} on, by {event.body['actor']}")
 
 
 def _accounts(event: "Event") -> list[dict[str, Any]]:

@@ -247,7 +247,7 @@ class Books:
                             book.everywhere()
             case "created" | "policy" | "accepted" | "answer" | "totals" | "source" | "separate":
                 pass
-            case "access" | "approval" | "abandoned":
+            case "access" | "approval" | "abandoned" | "witness":
                 pass
             case kind:
                 raise LedgerDamaged(f"unknown kind of event {kind!r}", reason="unknown kind")

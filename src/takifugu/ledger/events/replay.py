@@ -15,6 +15,7 @@ from takifugu.ledger.events.approved_requests import ApprovedRequests
 from takifugu.ledger.events.event_chain import COPIED, KINDS, ROOT, Anchor, Event
 from takifugu.ledger.events.stored_answers import AnsweredCharges
 from takifugu.ledger.storage import account_tables as tables
+from takifugu.ledger.storage.schema import foreign_objects
 from takifugu.ledger.storage.statement import Connection, Statement
 
 MOST_PROBLEMS = 20  # a report names no more
@@ -26,7 +27,7 @@ class Problem:
     """One thing that a verification found wrong.
 
     Attributes:
-        reason: Its kind: "storage", "missing", "edited", "unreadable", "form", "kind", "filed",
+        reason: Its kind: "storage", "foreign", "missing", "edited", "unreadable", "form", "kind", "filed",
             "head", "anchor", "terms", "answer", "approval", "overspent", "account", "budget",
             "shape", "totals", "segments", "more", or the reason of a `LedgerSetBack`.
         message: The same in words.
@@ -115,6 +116,10 @@ def verify(
         found = _INTEGRITY.one(connection, {}).integrity_check
         if found != "ok":
             problems.append(Problem("storage", f"the file is damaged: {found}"))
+    problems += [
+        Problem("foreign", f"{kind} {name!r} was added to the database of the ledger")
+        for kind, name in foreign_objects(connection)
+    ]
     books, decided, previous, count, last = Books(), AcceptedTerms(), ROOT, 0, 0
     approved, answered = ApprovedRequests(), AnsweredCharges()
     anchored = anchor is None
