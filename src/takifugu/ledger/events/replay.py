@@ -27,9 +27,9 @@ class Problem:
     """One thing that a verification found wrong.
 
     Attributes:
-        reason: Its kind: "storage", "foreign", "missing", "edited", "unreadable", "form", "kind", "filed",
-            "head", "anchor", "terms", "answer", "approval", "overspent", "account", "budget",
-            "shape", "totals", "segments", "more", or the reason of a `LedgerSetBack`.
+        reason: Its kind: "storage", "foreign", "missing", "edited", "unreadable", "form", "kind",
+            "filed", "head", "anchor", "terms", "answer", "approval", "overspent", "account",
+            "budget", "shape", "totals", "segments", "more", or the reason of a `LedgerSetBack`.
         message: The same in words.
         event: The event concerned; None if no single one is.
     """
