@@ -25,8 +25,8 @@ class ExportedChain:
         events: How many there are.
         origin: The first of them, which no other ledger has.
         head: The last.
-        ledger: The name that the ledger was given when it was made: its witness knows it by that; None if
-            the first event does not say.
+        ledger: The name that the ledger was given when it was made: its witness knows it by that;
+            None if the first event does not say.
     """
 
     events: int

@@ -29,7 +29,7 @@ from takifugu.project.project import Project
 from takifugu.project.release_sentences import method_of, question_of, rows_of_charge, title_of
 from takifugu.project.report_columns import reported_columns, secrets_sentence
 from takifugu.project.report_priors import fitted_sentence, related_words, reported_priors
-from takifugu.project.stored_tables import stored_table
+from takifugu.project.stored_tables import FOREIGN, stored_table
 from takifugu.reports.report_values import (
     PrivacyReport,
     ReportedBudget,
@@ -186,7 +186,8 @@ class _Gathered:
         """The rows and the entities of the table, as the last answer that tells them has them."""
         for event in reversed(self.events):
             if event.kind == "answer" and isinstance(event.body["answer"], Mapping):
-                shown = event.body["answer"].get("shown") or {}
+                shown = event.body["answer"].get("shown")
+                shown = shown if isinstance(shown, Mapping) else {}
                 rows, entities = shown.get("rows_there"), shown.get("entities_there")
                 if isinstance(rows, int) and isinstance(entities, int):
                     return rows, entities
@@ -274,8 +275,9 @@ class _Gathered:
                 " counts as spent, since somebody may have seen the answer."
             )
         else:
-            shown = answer.get("shown") or {}
             table = stored_table(body, answer, self.found.declaration)
+            if table.note != FOREIGN and isinstance(answer.get("shown"), Mapping):
+                shown = answer["shown"]
             columns, rows = table.columns, table.rows
             notes += [table.note] if table.note else []
         for again in reused:
