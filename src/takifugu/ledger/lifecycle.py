@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from takifugu.errors import LedgerConflict
+from takifugu.keys import state_folder
 from takifugu.ledger.canonical_text import check_name
 from takifugu.ledger.events.event_chain import Event
 from takifugu.ledger.events.replay import Report
@@ -18,6 +19,7 @@ from takifugu.ledger.witnesses.backup import put_back
 from takifugu.ledger.witnesses.database_witness import DatabaseWitness
 from takifugu.ledger.witnesses.file_witness import FileWitness, heads_folder
 from takifugu.ledger.witnesses.head_witness import Guard, HeadWitness
+from takifugu.ledger.witnesses.known_rows import KnownRows
 from takifugu.ledger.witnesses.lost_history import Budgets, LossTerms
 from takifugu.translation.protocol import LossTranslation
 
@@ -61,8 +63,10 @@ def open_ledger(
             a server in this user's state folder. It is made when it is first needed.
         witness: Where the last event is recorded a second time, so that an older copy is refused:
             a file, or the address of a database or a server. By default a file in the user's state
-            folder ($XDG_STATE_HOME, or ~/.local/state). False for nowhere: every event then says
-            so, and an older copy that is put back renews the budget unnoticed.
+            folder ($XDG_STATE_HOME, or ~/.local/state), which then also knows the rows that this
+            user's ledgers have charged, so that a second ledger for them is refused. False for
+            nowhere: every event then says so, and an older copy that is put back renews the budget
+            unnoticed.
         inspect: Whether to open an older copy all the same, read-only.
     """
     store = Store(where, read_only=read_only or inspect, wait=wait)
@@ -81,7 +85,8 @@ def open_ledger(
             noting.close()
         raise
     place = None if key is None else Path(key)
-    return Ledger(store, origin, clock=clock, actor=who, key=place)
+    rows = KnownRows(state_folder() / "rows") if witness is True else None
+    return Ledger(store, origin, clock=clock, actor=who, key=place, rows=rows)
 
 
 def accept_loss(

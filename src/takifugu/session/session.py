@@ -190,7 +190,7 @@ class Session(Releasing, Closing):
             self._prices = Prices(dataset, self._translation)
             self._cells = cells_of(engine, self._columns, ledger.folder if home is None else home)
             self._read_as = declared(declaration)
-            self._sources: dict[str, tuple[str, ...]] = {}  # of the last data, its marks
+            self._sources = {}  # of the last data, its marks
             if budget is not None:
                 self._agree_on(budget, budget_delta, snapshot)
             self._opened = opened.pop_all()
