@@ -16,7 +16,7 @@ from platform import python_version
 from typing import Any
 
 from takifugu import __version__
-from takifugu._rounding import float_down, float_up
+from takifugu._rounding import float_up
 from takifugu.errors import LedgerDamaged, TakifuguError, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.ledger import Event, Ledger, Report
@@ -24,6 +24,7 @@ from takifugu.ledger.accounts.limits import spent_epsilon
 from takifugu.ledger.charge_values import loss_of
 from takifugu.ledger.event_words import event_words
 from takifugu.losses import Total
+from takifugu.project.budgets import standing_of
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.project import Project
 from takifugu.project.release_sentences import method_of, question_of, rows_of_charge, title_of
@@ -211,6 +212,7 @@ class _Gathered:
     def _budgets(self) -> Iterator[ReportedBudget]:
         """That of the dataset first, then those of analysts who have one or have spent."""
         mine = [one for one in self.ledger.positions() if one.dataset == self.found.name]
+        whole = next((one.epsilon for one in mine if one.analyst is None), None)
         for position in sorted(mine, key=lambda one: one.analyst or ""):
             spent = left = None
             spent_odds = full_odds = ""
@@ -221,8 +223,7 @@ class _Gathered:
             if position.epsilon is not None:
                 full_odds = odds_words(position.epsilon, position.delta)
                 if spent is not None:
-                    over = Fraction(min(spent, 2.0**64)) > position.epsilon
-                    left = 0.0 if over else float_down(position.epsilon - Fraction(spent))
+                    left = standing_of(self.ledger, position, whole, self.view, 0).left
             yield ReportedBudget(
                 position.analyst,
                 position.epsilon,

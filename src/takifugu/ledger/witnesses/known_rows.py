@@ -47,6 +47,7 @@ class KnownRows:
     def locked(self) -> Iterator[None]:
         """Nobody else looks rows up and enters them until the block is left."""
         with self._named():
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle = os.open(self._folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
