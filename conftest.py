@@ -46,6 +46,15 @@ def _state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _rows() -> Iterator[None]:
+    """Each test may charge the rows of the others: it forgets which ledgers have charged them."""
+    from tests.ledger.folders import forget_rows
+
+    yield
+    forget_rows()
+
+
 # Each of these starts a server, a Java or a long run of its own, so that one worker runs all of it.
 # (What pytest-xdist 3.8 has for that, `xdist_group`, does nothing under pytest 9.2.)
 ONE_WORKER = (

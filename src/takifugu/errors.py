@@ -398,21 +398,36 @@ class CellsChanged(LedgerError):
 
 
 class SameRows(LedgerError):
-    """Two datasets of one ledger have the same rows; two budgets for them would add up.
+    """Two datasets, or two ledgers, have the same rows; two budgets for them would add up.
 
     Attributes:
-        other: The dataset that was charged before.
+        other: The dataset that was charged before; or "ledger" and the name of another ledger.
         same: What they share, in words; None if their marks cannot be compared.
     """
 
-    def __init__(self, dataset: str, other: str, same: str | None) -> None:
+    def __init__(
+        self,
+        dataset: str,
+        other: str,
+        same: str | None,
+        place: tuple[str, str, bool] | None = None,
+    ) -> None:
+        """``place``, of another ledger: where it is, its dataset, and whether it is still there."""
         self.other, self.same = other, same
         separately = (
             "have the owner count them separately: `takifugu dataset accept"
             f" {pasted(dataset)} --separate-from {pasted(other)}`"
         )
         both = f"dataset {dataset!r} and dataset {other!r}"
-        if same is None:
+        if place is not None:
+            there = "Use that one" if place[2] else "It is gone: restore it from a backup"
+            message = (
+                f"dataset {dataset!r} has {same} as dataset {place[1]!r} of ledger {place[0]!r},"
+                " which has released from them: two budgets for the same rows would add up; nothing"
+                f" was released. {there}; or {separately} (`takifugu quickstart` has the same"
+                " option)"
+            )
+        elif same is None:
             message = (
                 f"{both} may have the same rows: their marks were made with different keys and"
                 f" cannot be compared; nothing was released. Restore the earlier key; or"

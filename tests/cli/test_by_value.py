@@ -38,7 +38,7 @@ def test_plan_and_release_say_what_values_save(ask: Ask) -> None:
     assert again.status == 0 and "free: answered before" in again.out and "saved" not in again.out
     assert ask("release", "stays", *COUNTS, "--json").json()["saving"] is None
     shown = ask("budget", "show", "stays")
-    assert shown.status == 0 and "budget 3, spent 1, left 2" in shown.out
+    assert shown.status == 0 and "budget 3, spent 1, left 2.271 for" in shown.out
     assert ask("ledger", "verify").status == 0
     assert ask("plan", "stays", "counts", "--epsilon", "1").status != 0  # of which labels?
 

@@ -83,6 +83,7 @@ VALID = {  # arguments by place, options by name: what the other values are whil
     "ledger backup": (["takifugu.ledger", "new.ledger"], {}),
     "ledger restore": (["takifugu.ledger", "copy.ledger"], {}),
     "ledger accept-loss": (["takifugu.ledger"], {}),
+    "ledger begin-witness": (["takifugu.ledger"], {}),
 }
 VALUES = [
     ".",

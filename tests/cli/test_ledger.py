@@ -20,8 +20,10 @@ from takifugu.errors import (
     TakifuguError,
     UnsoundRequest,
 )
+from takifugu.fingerprint import fingerprint
 from takifugu.ledger import open_ledger
 from takifugu.losses import Metric
+from takifugu.priors.secrets import Secrets
 from takifugu.project.project import open_project
 from tests.cli.running import call
 from tests.ledger.charges import DOUBLING, charge, count
@@ -185,7 +187,7 @@ def test_a_loss_is_accepted_once_and_shown(tmp_path: Path) -> None:
     with open_ledger(path) as ledger:
         ledger.set_budget("ward", 1)
         ledger.backup(copy)
-        ledger.charge(charge("0.1"), DOUBLING)
+        ledger.charge(charge("0.1", secrets=fingerprint(Secrets())), DOUBLING)
     done = CliRunner().invoke(
         app, ["restore", str(path), str(copy), "--accept-loss", "--budget", "ward=3", "--json"]
     )
@@ -236,6 +238,22 @@ def test_a_project_names_the_witness_of_its_ledger(
     assert call(study, monkeypatch, "ledger", "accept-loss").status == 0
 
 
+def test_a_ledger_in_a_container_without_a_volume_waits_for_its_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert call(tmp_path, monkeypatch, "init").status == 0
+    with open_project(tmp_path).ledger() as ledger:
+        ledger.set_budget("ward", 1)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another container"))
+    refused = call(tmp_path, monkeypatch, "ledger", "backup", "new.backup")
+    assert refused.status == 4 and isinstance(refused.error, LedgerSetBack)
+    assert "nothing noted" in call(tmp_path, monkeypatch, "ledger", "verify").out
+    begun = call(tmp_path, monkeypatch, "ledger", "begin-witness", "--json").json()
+    assert begun["event"]["seq"] == 3
+    assert "witness begun by " in call(tmp_path, monkeypatch, "ledger", "show").out
+    assert call(tmp_path, monkeypatch, "ledger", "backup", "new.backup").status == 0
+
+
 @pytest.mark.parametrize("option", ["--same-prior", "--no-costs", "--budget=ward=3"])
 def test_what_is_counted_for_a_loss_goes_with_it(path: Path, option: str) -> None:
     copy = path.parent / "copy"
@@ -245,9 +263,15 @@ def test_what_is_counted_for_a_loss_goes_with_it(path: Path, option: str) -> Non
     assert done.exception.field == option.split("=")[0]
 
 
-@pytest.mark.parametrize("name", ["show", "verify", "export", "backup", "restore", "accept-loss"])
+@pytest.mark.parametrize(
+    "name", ["show", "verify", "export", "backup", "restore", "accept-loss", "begin-witness"]
+)
 def test_a_project_beside_a_ledger_is_refused(path: Path, name: str) -> None:
-    file = [] if name in ("show", "verify", "accept-loss") else [str(path.parent / "new")]
+    file = (
+        []
+        if name in ("show", "verify", "accept-loss", "begin-witness")
+        else [str(path.parent / "new")]
+    )
     done = CliRunner().invoke(app, [name, str(path), *file, "--project", "nowhere"])
     assert isinstance(done.exception, InvalidOption) and done.exception.field == "--project"
 

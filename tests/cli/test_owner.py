@@ -206,8 +206,11 @@ def test_an_accuracy_that_costs_too_much_is_told_what_fits(study: Path, do: Call
     show = do("budget show stays").out.splitlines()[0]
     (whole,) = do("budget show stays --json").json()["budgets"]
     assert whole["spent"] > 0
-    same = float(whole["most"]) == pytest.approx(whole["left"], rel=0.002)
+    rest = float(whole["epsilon"]) - whole["spent"]
+    same = float(whole["most"]) == pytest.approx(rest, rel=0.002)
     assert ("(prices do not simply add up)" in show) == (not same)
+    assert whole["left"] == pytest.approx(float(whole["most"]))  # what a release can be charged
+    assert f"left {typed[1]} for the next release on all rows" in show
     assert Fraction(typed[1]) <= Fraction(most["cost"]["most"])
     assert do(f"plan stays histogram --epsilon {typed[1]} --json").json()["cost"]["fits"]
     again = do(f"plan stays histogram --epsilon {most['instead']['epsilon']} --json").json()

@@ -1,5 +1,6 @@
 """``takifugu report sign``, ``verify`` and ``key``: a report to stand for, and to check."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,9 @@ import pytest
 pytest.importorskip("cryptography")
 
 from takifugu.cli import exit_status
+from takifugu.cli.shared_options import InvalidOption
 from takifugu.errors import InvalidFile
+from takifugu.keys import state_folder
 from takifugu.reports.report_signature import SignatureRefused
 from tests.cli.running import Call
 from tests.cli.test_report import ready
@@ -40,6 +43,27 @@ def test_it_stays_valid_while_the_ledger_goes_on(do: Call) -> None:
     assert do("ledger export takifugu.ledger events.jsonl").status == 0
     ran = do("report verify report.html --key own.key.pub --ledger events.jsonl")
     assert ran.status == 0 and "valid" in ran.out
+
+
+def test_an_older_report_in_place_of_the_newest_is_refused_by_who_knows_a_later_event(
+    signed: Path, do: Call
+) -> None:
+    verify = "report verify report.html --key own.key.pub"
+    head = do("ledger verify --json").json()["head"]["seq"]
+    assert do("ledger export takifugu.ledger then.jsonl").status == 0
+    identity = json.loads((signed / "then.jsonl").read_text().split("\n")[0])["body"]["ledger"]
+    (signed / "head").symlink_to(state_folder() / "heads" / identity)
+    witness = "head"
+    fresh = f"{verify} --since {head} --ledger then.jsonl --witness {witness} --json"
+    assert do(fresh).json()["newest"] is True
+    assert do("budget set stays 100").status == 0
+    assert do("ledger export takifugu.ledger now.jsonl").status == 0
+    assert do(f"{verify} --ledger now.jsonl --json").json()["newest"] is False
+    for line in (f"--since {head + 1}", f"--ledger now.jsonl --witness {witness}"):
+        ran = do(f"{verify} {line}")
+        assert ran.status == exit_status.FAILED
+        assert isinstance(ran.error, SignatureRefused) and ran.error.reason == "older", line
+    assert isinstance(do(f"{verify} --witness {witness}").error, InvalidFile | InvalidOption)
 
 
 def test_a_changed_report_and_another_ledger_are_refused(

@@ -99,8 +99,8 @@ def test_the_same_script_runs_here_and_there(server: Listening, remote: RemoteDa
         assert session.guarantee() == remote.guarantee()
         assert session.spent() == remote.spent() == remote.budget.spent
         assert remote.budget.epsilon == 100
-        rest, left = 100 - remote.budget.spent, remote.budget.left
-        assert left is not None and rest - 1e-12 < left <= rest  # rounded down
+        left, most = remote.budget.left, remote.budget.most
+        assert left is not None and most is not None and 0 < left == pytest.approx(float(most))
         own = remote.budget.own
         assert own is not None and own.epsilon is None and own.spent == remote.budget.spent
         # what was released there is free here, and the same

@@ -21,7 +21,7 @@ from takifugu.errors import (
     SameRows,
     UnsoundRequest,
 )
-from takifugu.ledger import Cells, Charge, Ledger, Terms, open_ledger
+from takifugu.ledger import Cells, Charge, Ledger, Terms, begin_witness, open_ledger
 from takifugu.losses import Concentrated, Pure, Total
 from takifugu.translation.protocol import LossTranslation
 from tests.ledger.charges import CELLS, DOUBLING, KNOWN, RICH, charge, count
@@ -320,6 +320,7 @@ def test_marks_are_keyed_beside_a_file_and_in_the_state_folder_for_a_server(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
 ) -> None:  # fmt: skip
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    begin_witness(url)  # in the new state folder
     mark = ledger.mark("data", "rows")
     assert opened(url).mark("data", "rows") == mark != ledger.mark("data", "other rows")
     keys = list(folder.glob("*.key")) or list(tmp_path.rglob("*.key"))

@@ -15,6 +15,7 @@ from takifugu.ledger.accounts.account import WHOLE, Books, flat
 from takifugu.ledger.accounts.limits import Limit
 from takifugu.ledger.witnesses.lost_history import (
     LossTerms,
+    ShownLosses,
     Used,
     _accounts,
     _budget,
@@ -172,8 +173,9 @@ def reached(
     *,
     costs: bool = False,
 ) -> Total | None:
-    book = books.book("ward", analyst)
-    return _reached(book, books, named or {}, DOUBLING, MINE, columns=(), costs=costs)
+    book, known = books.book("ward", analyst), {k: [v] for k, v in (named or {}).items()}
+    worst = book.account.worst
+    return _reached(book, books, known, DOUBLING, MINE, worst, columns=(), costs=costs)
 
 
 def accounts(**budgets: int | None) -> Books:
@@ -213,7 +215,8 @@ def test_a_budget_keeps_its_delta() -> None:
     books.book("ward", "ana").delta = 2 * MICRO
     how: dict[str, Any] = {"columns": (), "costs": False}
     for analyst, delta in ((WHOLE, MICRO), ("ana", 2 * MICRO)):
-        found = _reached(books.book("ward", analyst), books, {}, RICH, MINE, **how)
+        book = books.book("ward", analyst)
+        found = _reached(book, books, {}, RICH, MINE, book.account.worst, **how)
         assert found is not None and found.delta == delta
 
 
@@ -266,13 +269,13 @@ def test_every_account_is_counted_also_of_a_dataset_that_the_copy_does_not_know(
     kept: Ledger,
 ) -> None:
     with kept._store.reading() as connection:
-        found, books = _accounts(
-            connection,
+        terms = LossTerms(
             {"ward": DOUBLING},
             {"new": (9, 0), "town": 7},
             columns={"new": ("a", "b"), "ward": ("a",)},
             costs=False,
         )
+        found, books = _accounts(connection, terms, ShownLosses())
     each = [["9", ["column", "a", ["any"]]], ["9", ["column", "b", ["any"]]]]
     plain = {"delta": "0", "rho": "0"}
     expected: list[dict[str, Any]] = [
@@ -299,14 +302,14 @@ def test_every_account_is_counted_also_of_a_dataset_that_the_copy_does_not_know(
 
 def test_what_is_counted_is_what_is_written_and_what_the_accounts_hold(kept: Ledger) -> None:
     lost = Anchor(99, "c" * 64)
-    how: dict[str, Any] = {"columns": {}, "costs": False}
+    terms = LossTerms({"ward": DOUBLING}, {"town": 7}, costs=False)
     with kept._store.reading() as connection:
-        content, books = counted(connection, lost, {"ward": DOUBLING}, {"town": 7}, **how)
-        accounts, before = _accounts(connection, {"ward": DOUBLING}, {"town": 7}, **how)
+        content, books = counted(connection, lost, terms)
+        accounts, before = _accounts(connection, terms, ShownLosses())
         head = kept.head()
         for nothing in (None, head):
             with raises(LedgerConflict, reason="nothing lost"):
-                counted(connection, nothing, {}, {}, **how)
+                counted(connection, nothing, terms)
     assert content == {"lost": {"seq": 99, "hash": "c" * 64}, "accounts": accounts}
     before.apply({"kind": "loss", **content})
     worst = {name: book.account.worst for name, book in books.books.items()}
@@ -318,27 +321,28 @@ def test_what_is_counted_is_what_is_written_and_what_the_accounts_hold(kept: Led
 def test_a_loss_is_counted_on_every_backend(ledger: Ledger) -> None:
     lost = Anchor(9, "c" * 64)
     with ledger._store.reading() as connection:
-        content, _ = counted(connection, lost, {"ward": DOUBLING}, {}, columns={}, costs=True)
+        content, _ = counted(connection, lost, LossTerms({"ward": DOUBLING}))
     whole = {"dataset": "ward", "analyst": None, "epsilon": "1", "delta": "0", "rho": "0"}
     assert content == {"lost": {"seq": 9, "hash": "c" * 64}, "accounts": [whole]}
 
 
 def test_terms_are_checked_with_all_that_they_state(kept: Ledger) -> None:
     """What cannot be counted is refused for each of the four, and for that one alone."""
+    lost = Anchor(99, "c" * 64)
     fine = LossTerms({"ward": DOUBLING}, {"town": (7, MICRO)}, costs=False)
     with kept._store.reading() as connection:
         with raises(UnsoundRequest, reason="translation unknown") as told:
-            fine.check(connection)
+            counted(connection, lost, fine)
         assert "'town'" in str(told.value)
         both = {"ward": DOUBLING, "town": RICH}
-        LossTerms(both, {"town": (7, MICRO)}, costs=False).check(connection)
-        LossTerms({"town": RICH}, costs=False).check(connection)
+        counted(connection, lost, LossTerms(both, {"town": (7, MICRO)}, costs=False))
+        counted(connection, lost, LossTerms({"town": RICH}, costs=False))
         for some in (
             LossTerms({"town": RICH}),
             LossTerms({"town": RICH}, columns={"ward": ("a", "b")}, costs=False),
         ):
             with raises(UnsoundRequest, reason="some pairs") as told:
-                some.check(connection)
+                counted(connection, lost, some)
             assert "'ward'" in str(told.value)
     assert LossTerms() == LossTerms({}, {}, {}, True)
 

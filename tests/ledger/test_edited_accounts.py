@@ -1,12 +1,14 @@
 """Accounts that were changed behind the ledger: nothing is read from them."""
 
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from takifugu.errors import LedgerDamaged
-from takifugu.ledger import Ledger
+from takifugu.ledger import Ledger, open_ledger
 from takifugu.ledger.accounts.account import WHOLE, Touch
 from takifugu.ledger.entries_read import BEGINNING
 from takifugu.ledger.storage import account_tables as tables
@@ -133,3 +135,30 @@ def test_what_cannot_be_read_is_damage_of_its_dataset(
     ):
         tables.load_all(connection)
     assert f"{dataset!r} cannot be read" in str(told.value) and told.value.__cause__ is not None
+
+
+FOREIGN = {
+    "trigger 'forget'": "CREATE TRIGGER forget AFTER INSERT ON takifugu_events WHEN NEW.kind ="
+    " 'charge' BEGIN UPDATE takifugu_accounts SET worst = worst; END",
+    "view 'shown'": "CREATE VIEW shown AS SELECT * FROM takifugu_events",
+    "table 'beside'": "CREATE TABLE beside (x)",
+    "index 'faster'": "CREATE INDEX faster ON takifugu_events (hash)",
+}
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_what_was_added_to_the_file_of_a_ledger_is_found(folder: Path, what: str) -> None:
+    """A trigger can change what is written, a view what is read, while every hash agrees."""
+    path = folder / "ward.ledger"
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 2)
+    with closing(sqlite3.connect(path)) as raw, raw:
+        raw.execute(FOREIGN[what])
+    with open_ledger(path, inspect=True) as ledger:
+        (problem,) = ledger.verify().problems
+    assert problem.reason == "foreign" and what in problem.message
+    if what.startswith(("trigger", "view")):
+        with raises(LedgerDamaged, reason="foreign"):
+            open_ledger(path)
+    else:
+        open_ledger(path).close()

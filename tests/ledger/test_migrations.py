@@ -31,7 +31,7 @@ STEPS = [
     "0005 events by dataset",
     "0006 costs by value",
     "0007 people who ask and approve",
-    "0008 states of the data",
+    "0008 states of the data and witnesses",
 ]
 
 
@@ -112,7 +112,7 @@ def test_a_new_ledger_begins_with_one_event_and_every_step(
     assert len(identity) == 32 and len(root) == 64
     said = {"v": 1, "seq": 1, "kind": "created", "at": "2026-05-06T07:08:09+00:00"}
     said |= {} if actor is None else {"actor": actor}
-    assert body == said | ({} if witnessed else {"witness": "off"})
+    assert body == said | {"witness": "begun" if witnessed else "off"}
     assert (seq, kind) == (1, "created") and first == head_in(path)
     assert store.identity == guard.ledger == identity and store.guard is guard
     if witness is not None:
@@ -244,7 +244,12 @@ def test_steps_that_are_missing_are_applied_and_noted(
         assert len(body.pop("totals")) == 64
     one = {"v": 1, "seq": len(events) + 1, "kind": "totals", "at": NOW.isoformat()}
     one |= {"migration": "0003 digests of totals", "actor": "ann"}
-    assert added == ([] if form == "before_costs" else [one])  # it has the digests already
+    begun = one | {"kind": "witness", "dataset": None, "analyst": None, "how": "begun"}
+    del begun["migration"]
+    if form == "before_costs":  # it has the digests already
+        assert added == [begun]
+    else:
+        assert added == [one, begun | {"seq": len(events) + 2}]
     assert witness.recorded == head_in(path)
     again, _, _ = prepared(path, witness)
     again.close()

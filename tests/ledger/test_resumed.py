@@ -4,7 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from takifugu.errors import ApprovalRefused
-from takifugu.ledger import accept_loss, open_ledger, restore_ledger
+from takifugu.ledger import open_ledger, restore_ledger
+from takifugu.ledger.witnesses.lost_history import LossTerms
 from tests.contracts.ledger_resumed import *  # noqa: F403
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
@@ -27,8 +28,7 @@ def test_what_may_have_been_answered_in_a_lost_part_is_not_resumed(folder: Path)
         ledger.backup(copy)
         ledger.record_answer(receipt, "seen")
         ledger.acting("ana").charge(approved, DOUBLING)
-    restore_ledger(copy, path, lossy=True)
-    accept_loss(path, translations={"ward": DOUBLING})
+    restore_ledger(copy, path, lossy=True, terms=LossTerms({"ward": DOUBLING}))
     with open_ledger(path) as ledger:
         assert not ledger.charge(wanted, DOUBLING, resume=True).may_release
         earlier = ledger.earlier(wanted)

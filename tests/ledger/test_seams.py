@@ -17,9 +17,12 @@ from takifugu.errors import (
     SameRows,
 )
 from takifugu.keys import state_folder
-from takifugu.ledger import Ledger, accept_loss, open_ledger, restore_ledger
+from takifugu.ledger import Ledger, open_ledger, restore_ledger
+from takifugu.ledger.witnesses.lost_history import LossTerms
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
+
+TERMS = LossTerms({"ward": DOUBLING})
 
 Opener = Callable[..., Ledger]
 
@@ -37,10 +40,7 @@ def test_a_lossy_restore_without_a_witness_renews_nothing(folder: Path) -> None:
         ledger.backup(copy)
         ledger.charge(charge("0.75"), DOUBLING)
     forget_witnesses()
-    restore_ledger(copy, path, lossy=True)
-    with pytest.raises(LedgerSetBack):
-        open_ledger(path)
-    accept_loss(path, translations={"ward": DOUBLING})
+    restore_ledger(copy, path, lossy=True, terms=TERMS)
     with open_ledger(path) as ledger:
         assert ledger.spent("ward", DOUBLING) >= 2
 
@@ -52,7 +52,7 @@ def test_a_lossy_restore_by_choice_without_a_witness_is_refused(folder: Path) ->
         ledger.backup(copy)
         ledger.charge(charge("0.75"), DOUBLING)
     with raises(LedgerSetBack, reason="no witness", event=3):
-        restore_ledger(copy, path, witness=False, lossy=True)
+        restore_ledger(copy, path, witness=False, lossy=True, terms=TERMS)
     with open_ledger(path, witness=False) as ledger:
         assert ledger.spent("ward", DOUBLING) == 1.5
 
@@ -71,7 +71,7 @@ def test_a_restore_beside_the_log_of_a_ledger_that_is_gone(folder: Path) -> None
     shutil.move(folder / "log", f"{path}-wal")
     before = (folder / "ward.ledger-wal").read_bytes()
     with raises(LedgerConflict, reason="log"):
-        restore_ledger(copy, path, lossy=True)
+        restore_ledger(copy, path, lossy=True, terms=TERMS)
     assert not path.exists() and (folder / "ward.ledger-wal").read_bytes() == before
 
 

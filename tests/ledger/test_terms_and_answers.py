@@ -16,7 +16,6 @@ from takifugu.ledger import (
     Answer,
     Ledger,
     Receipt,
-    accept_loss,
     open_ledger,
     restore_ledger,
 )
@@ -26,6 +25,7 @@ from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.accepted_terms import AcceptedTerms, Review, Terms
 from takifugu.ledger.events.approved_requests import ApprovedRequests
 from takifugu.ledger.events.stored_answers import AnsweredCharges
+from takifugu.ledger.witnesses.lost_history import LossTerms
 from takifugu.losses import Total
 from tests.contracts.ledger_people import approve, named
 from tests.ledger.charges import DOUBLING, IDENTITY, charge
@@ -133,8 +133,7 @@ def test_a_policy_after_a_loss_of_history_is_accepted_at_an_infinite_loss(folder
         ledger.backup(copy)
         ledger.charge(charge("0.25"), DOUBLING)
     path.unlink()
-    restore_ledger(copy, path, lossy=True)
-    accept_loss(path, translations={"ward": DOUBLING})
+    restore_ledger(copy, path, lossy=True, terms=LossTerms({"ward": DOUBLING}))
     with open_ledger(path) as ledger:
         ledger.enter_policy("ward", OLD, {})
         accepted = list(ledger.history("ward"))[-1].body

@@ -1,16 +1,19 @@
 """An older copy put back is refused, whoever keeps the witness, and whenever somebody dies."""
 
 import fcntl
+import json
 import os
 import shutil
 import signal
 import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from takifugu.errors import (
+    LedgerConflict,
     LedgerSetBack,
     LedgerUnavailable,
     LedgerUnwritable,
@@ -19,6 +22,7 @@ from takifugu.ledger import (
     Anchor,
     LostWitness,
     accept_loss,
+    begin_witness,
     open_ledger,
 )
 from takifugu.ledger.witnesses.file_witness import SLOT, FileWitness, heads_folder
@@ -206,18 +210,63 @@ def charge_and_die(path: Path, moment: str) -> None:
     os.fdatasync = sync
 
 
-def test_a_lost_witness_is_made_anew_with_a_warning(path: Path) -> None:
-    shutil.rmtree(heads_folder())
-    with pytest.warns(LostWitness), open_ledger(path, read_only=True):
-        assert not heads_folder().exists()
-    with (
-        pytest.warns(LostWitness) as seen,
-        open_ledger(path) as ledger,
-    ):
+def test_without_its_witness_nothing_is_released_until_the_owner_begins_a_new_one(
+    path: Path,
+) -> None:
+    """A container without a volume, or whoever puts an older copy back: both lose the record."""
+    with open_ledger(path) as ledger:
+        shutil.rmtree(heads_folder())
+        with raises(LedgerSetBack, reason="witness missing"):
+            ledger.charge(charge("0.25"), DOUBLING)
+    for how in ({}, {"read_only": True}):
+        with raises(LedgerSetBack, reason="witness missing") as told:
+            open_ledger(path, **how)
+    assert "takifugu ledger begin-witness" in str(told.value)
+    assert not heads_folder().exists()
+    with open_ledger(path, inspect=True) as ledger:
+        assert ledger.verify().witness is None
+    event = begin_witness(path, actor="olga")
+    assert (event.kind, event.body["actor"]) == ("witness", "olga")
+    with open_ledger(path) as ledger:
+        assert ledger.head() == Anchor(event.seq, event.hash) and ledger.verify().sound
         ledger.charge(charge("0.25"), DOUBLING)
-    assert len(seen) == 1
+    with raises(LedgerConflict, reason="witness"):
+        begin_witness(path)
     shutil.copy(path.with_name("copy"), path)
     with pytest.raises(LedgerSetBack):
+        open_ledger(path)
+
+
+def test_a_ledger_that_never_had_a_witness_begins_one_by_an_event(folder: Path) -> None:
+    path = folder / "ward.ledger"
+    with open_ledger(path, witness=False) as ledger:
+        ledger.set_budget("ward", 2)
+    with pytest.warns(LostWitness), open_ledger(path, read_only=True):
+        pass
+    with pytest.warns(LostWitness), open_ledger(path, actor="olga") as ledger:
+        begun = list(ledger.history())[-1]
+    assert (begun.kind, begun.body["actor"], begun.seq) == ("witness", "olga", 3)
+    with open_ledger(path) as ledger:
+        assert ledger.head().seq == 3  # once
+    shutil.rmtree(heads_folder())
+    with raises(LedgerSetBack, reason="witness missing"):
+        open_ledger(path)
+
+
+@pytest.mark.parametrize("form", ["before_digests", "before_costs", "before_cells"])
+def test_a_ledger_of_an_earlier_version_adopts_the_witness_that_it_has(
+    folder: Path, form: str
+) -> None:
+    path = folder / "old.ledger"
+    with closing(sqlite3.connect(path)) as raw:
+        raw.executescript(Path(__file__).with_name(f"{form}.sql").read_text(encoding="utf-8"))
+        (body,) = raw.execute("SELECT body FROM takifugu_events WHERE seq = 1").fetchone()
+        head = Anchor(*raw.execute("SELECT seq, hash FROM takifugu_head").fetchone())
+    FileWitness(heads_folder(), folder=True).record(json.loads(body)["ledger"], head, None)
+    with open_ledger(path) as ledger:  # without a warning
+        assert list(ledger.history())[-1].kind == "witness" and ledger.verify().sound
+    shutil.rmtree(heads_folder())
+    with raises(LedgerSetBack, reason="witness missing"):
         open_ledger(path)
 
 
@@ -290,8 +339,8 @@ def test_a_note_that_was_half_written_leaves_the_one_before(path: Path) -> None:
         note.write_bytes(torn)
         assert witness.read(note.name) in heads[-2:]
     note.write_bytes(content[:100])
-    with pytest.warns(LostWitness), open_ledger(path) as ledger:  # too little is left of it
-        assert ledger.verify().witness == ledger.head()
+    with raises(LedgerSetBack, reason="witness missing"):  # too little is left of it
+        open_ledger(path)
 
 
 def test_a_witness_that_others_keep_locked_is_waited_for_and_then_given_up(path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from takifugu.errors import LedgerConflict
 from takifugu.ledger.accounts.limits import spent_epsilon
 from takifugu.ledger.charge_values import loss_of
 from takifugu.losses import Total
@@ -19,7 +20,7 @@ from takifugu.project.project import Project, open_project
 from takifugu.project.project_report import project_report
 from takifugu.project.release_sentences import ORDER_ONLY, WITH_COUNTS, method_of
 from takifugu.project.report_priors import NOT_PROTECTED, fitted_sentence, related_words
-from takifugu.project.stored_tables import AS_DRAWN, NO_NAMES, stored_table
+from takifugu.project.stored_tables import AS_DRAWN, FOREIGN, NO_NAMES, stored_table
 from takifugu.reports.pdf_file import pdf_of
 from takifugu.reports.release_parts import figure_of, table_of
 from takifugu.reports.report_page import report_page
@@ -30,6 +31,8 @@ from takifugu.session.odds import odds_words
 from takifugu.visible import four_digits
 from tests.pdf_needs import weasyprint_or_skip
 from tests.project.reported import PLACES, WARD, many
+from tests.project.studies import with_prior
+from tests.raising import raises
 from tests.reports.reading import Outline
 
 ARGUMENTS = [
@@ -345,6 +348,38 @@ def test_an_answer_whose_names_are_not_known_is_a_list_of_numbers(project: Proje
     counts = stored_table(top, {"drawn": ranked["drawn"]}, declaration)  # a list for each group
     assert beyond.note == counts.note == NO_NAMES
     assert [row[0] for row in counts.rows] == [n for group in ranked["drawn"] for n in group]
+
+
+FOREIGN_ANSWERS = [
+    {"values": [1, 2]},
+    [1],
+    "seen",
+    {"drawn": [1, 2], "shown": {"rows": 5}},
+    {"shown": {"columns": ["a"], "rows": [[1]]}},
+    {"shown": [1]},
+]
+
+
+def test_a_release_of_another_program_is_reported_as_external(tmp_path: Path) -> None:
+    """`Ledger.charge` and `record_answer` serve any program, and store what they are given."""
+    project = with_prior(tmp_path)
+    with project.session("stays") as session, project.ledger() as ledger:
+        plan = session.plan.histogram(epsilon="0.001")
+        base, translation = session.chargeable(plan)
+        ledger.record_answer(ledger.charge(base, translation), "of this very query")
+        with raises(LedgerConflict, reason="foreign answer"):
+            session.release(plan, accept_noise=True)
+        for number, answer in enumerate(FOREIGN_ANSWERS):
+            query = {"kind": "external", "number": number}
+            if isinstance(answer, dict) and "drawn" in answer:
+                query = {"name": "histogram", "number": number}
+            outside = {"query": query, "mechanism": {"kind": "outside"}, "key": f"k{number}"}
+            receipt = ledger.charge(replace(base, **outside), translation)
+            ledger.record_answer(receipt, answer)
+    found = named(project_report(project, ["stays"]), "stays")
+    foreign = [release for release in found.releases if FOREIGN in release.notes]
+    assert len(foreign) == 1 + len(FOREIGN_ANSWERS) and not any(one.table for one in foreign)
+    assert FOREIGN in Outline(report_page(project_report(project, ["stays"])).html()).said
 
 
 # --- in a browser ---

@@ -285,8 +285,10 @@ def test_a_witness_on_the_disk_of_the_ledger_is_a_warning(study: Path) -> None:
     place = study.parent / "witness"
     text = study.read_text(encoding="utf-8")
     study.write_text(text.replace("[ledger]", f'[ledger]\nwitness = "{place}"', 1))
-    found = [one for one in check_server(study, {}) if one.name == "witness"]
-    assert [one.level for one in found] == ["warning"] * 2 and not place.exists()  # and is new
+    found = {one.name: one for one in check_server(study, {}) if one.level != "ok"}
+    assert found["witness"].level == "warning" and not place.exists()
+    assert found["ledger"].level == "wrong"  # the witness is new, and the owner must begin it
+    assert "begin-witness" in found["ledger"].found
 
 
 def findings(folder: Path, origin: str | None = None, **made: Any) -> list[Finding]:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from takifugu.errors import ApprovalRefused
-from takifugu.ledger import accept_loss, restore_ledger
+from takifugu.ledger import restore_ledger
+from takifugu.ledger.witnesses.lost_history import LossTerms
 from takifugu.project.project import Project, open_project
 from takifugu.server.state.server_state import open_state
 from tests.raising import raises
@@ -36,8 +37,8 @@ def test_a_number_that_is_used_again_serves_no_earlier_request(
         for budget in ("7", "8"):
             study.ledger.acting("olga").set_budget("stays", budget)
         lost, place = study.decide(1), Path(study.state.name)
-    restore_ledger(copy, path, lossy=True)
-    accept_loss(path, actor="olga", columns={"stays": ("state",)})
+    terms = LossTerms(columns={"stays": ("state",)})
+    restore_ledger(copy, path, lossy=True, actor="olga", terms=terms)
     if not hashed:
         with sqlite3.connect(place) as raw:
             raw.execute("UPDATE takifugu_server_approvals SET event_hash = NULL")

@@ -5,7 +5,6 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from takifugu.errors import LedgerDamaged, LedgerError, LedgerUnavailable, Ledge
 from takifugu.ledger import open_ledger
 from takifugu.session import Session
 from tests.ledger.charges import DOUBLING, charge
+from tests.ledger.folders import example_folder
 from tests.session.world import opened
 
 NOBODY = 65534
@@ -86,7 +86,7 @@ def test_a_charge_that_fails_is_no_release(
     error: type[LedgerError] | tuple[type[LedgerError], ...],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with TemporaryDirectory() as folder, opened(Path(folder)) as (session, ledger, engine):
+    with example_folder() as folder, opened(Path(folder)) as (session, ledger, engine):
         plan, before, path = (
             session.plan.histogram(epsilon=1),
             session.spent(),

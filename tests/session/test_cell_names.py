@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -23,6 +22,7 @@ from takifugu.priors import write_prior
 from takifugu.project.project import Project, open_project
 from takifugu.session import Session
 from takifugu.session.cells import cells_of
+from tests.ledger.folders import example_folder
 from tests.raising import raises
 from tests.session.study import study
 from tests.session.world import CHAIN, ROWS, TRANSLATION, declaration
@@ -203,7 +203,7 @@ def test_no_row_loses_more_than_the_ledger_counts_under_edits(
 ) -> None:
     lost = [Fraction(0)] * len(ROWS)
     counted: Sequence[Any] = ()
-    with TemporaryDirectory() as name:
+    with example_folder() as name:
         folder = Path(name)
         for which, window, place, what in asked:
             public, order = declared[which]
@@ -329,6 +329,36 @@ def test_a_copy_of_a_table_has_no_budget_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     with session_on(declaration(tmp_path / "new", rows), ledger, dataset="new") as (session, _):
         session.release(session.plan.histogram(epsilon=1), accept_noise=True)  # other rows
+
+
+def test_a_second_ledger_of_the_same_user_has_no_budget_of_its_own_for_the_same_rows(
+    tmp_path: Path,
+) -> None:
+    others = copies(tmp_path)
+    first = replace(others["copied"], source=Source("csv", path=str(tmp_path / "visits.csv")))
+    with session_on(first, tmp_path / "a.ledger") as (session, opened):
+        session.release(session.plan.histogram(epsilon=1), accept_noise=True)
+        identity = next(iter(opened.history())).body["ledger"]
+    for number, declared in enumerate((first, *others.values())):
+        with session_on(declared, tmp_path / f"{number}.ledger") as (session, opened):
+            with raises(SameRows, dataset="visits", other=f"ledger {identity}") as told:
+                session.plan.histogram(epsilon=1)
+            assert str(tmp_path / "a.ledger") in str(told.value)
+            assert [event.kind for event in opened.history()] == ["created", "budget"]
+    (tmp_path / "a.ledger").unlink()  # what was released from it is not undone by that
+    with session_on(first, tmp_path / "b.ledger") as (session, opened):
+        with raises(SameRows, dataset="visits") as told:
+            session.plan.histogram(epsilon=1)
+        assert "restore it" in str(told.value)
+        opened.count_separately("visits", f"ledger {identity}")
+        session.release(session.plan.histogram(epsilon=1), accept_noise=True)
+        session.release(session.plan.histogram(epsilon=2), accept_noise=True)
+    with (  # by choice without that record, and every event says so
+        open_engine(first, threads=1) as engine,
+        open_ledger(tmp_path / "c.ledger", witness=False) as ledger,
+    ):
+        made = Session(engine, TRANSLATION, ledger=ledger, dataset="visits", budget=2)
+        made.release(made.plan.histogram(epsilon=1), accept_noise=True)
 
 
 def test_another_column_of_the_same_file_has_a_budget_of_its_own(tmp_path: Path) -> None:

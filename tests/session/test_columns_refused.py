@@ -24,6 +24,7 @@ from takifugu.priors import (
 from takifugu.session import Entries
 from takifugu.translation.rows.columns_of_row import ColumnsOfRow
 from takifugu.translation.translation import Translation
+from tests.ledger.folders import forget_rows
 from tests.raising import raises
 from tests.session.tables import CHAIN, HEALTH, JOINT, NETWORK, PLACES, PROTECTED, opened_table
 
@@ -236,6 +237,7 @@ def test_every_family_of_labels_may_be_over_the_columns(tmp_path: Path) -> None:
     ):
         folder = tmp_path / str(k)
         folder.mkdir()
+        forget_rows()
         with opened_table(folder, prior, "row") as (session, _):
             plan = session.plan.histogram("place", epsilon=1)
             session.release(plan, accept_noise=True)

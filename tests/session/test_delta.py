@@ -16,6 +16,7 @@ from takifugu.session import OverBudget, Session, StalePlan
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_errors import BudgetConflict
 from takifugu.translation.accounting.translation_table import tabulate
+from tests.ledger.folders import forget_rows
 from tests.raising import raises
 from tests.session.world import PLAIN, TRANSLATION, WEIGHT, declaration, opened
 
@@ -77,6 +78,7 @@ def test_many_releases_cost_less_in_rho_than_in_epsilon(tmp_path: Path) -> None:
     for delta in (None, "1e-6"):
         folder = tmp_path / str(delta)
         folder.mkdir()
+        forget_rows()
         with opened(folder, budget=100, delta="1e-6") as (session, _, _):
             for value in (["ward"], ["home"]):
                 for step in range(8):

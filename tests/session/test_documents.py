@@ -33,6 +33,7 @@ from takifugu.session.plan_documents import (
 from takifugu.session.query_options import Kind, QueryOptions
 from takifugu.session.release_plan import UnpricedPlan
 from takifugu.session.result_documents import result_from_document
+from tests.ledger.folders import forget_rows
 from tests.raising import raises
 from tests.session.tables import NETWORK, opened_table
 from tests.session.world import PLAIN, ROWS, WEIGHT, opened
@@ -165,6 +166,7 @@ def test_a_result_comes_back_as_it_was(
     sessions: dict[str, Session], asked: tuple[str, dict[str, Any]]
 ) -> None:
     session = sessions[asked[0]]
+    forget_rows()
     plan = planned(session, asked[1])
     if plan is None or not plan.cost.fits:
         return
@@ -335,7 +337,15 @@ def test_a_new_part_of_a_plan_or_a_charge_is_written_too() -> None:
         *("options", "query", "mechanism", "error", "reason", "delta", "unit", "otherwise"),
         *("charge", "reads"),
     }
-    left = {"data", "cells", "declared", "rules", "sources", "key"}  # the owner's, or new
+    left = {
+        "data",
+        "cells",
+        "declared",
+        "rules",
+        "sources",
+        "elsewhere",
+        "key",
+    }  # the owner's, or new
     made = {"query", "mechanism", "window", "groups"}  # from the query and the mechanism
     sent = {"dataset", "analyst", "loss", "prior", "secrets", "translation"}
     assert {part.name for part in fields(Charge)} - {"approval", "request", "resumable"} == {

@@ -8,7 +8,6 @@ has learnt more than their account says, and nothing is released beyond the budg
 
 import os
 import shutil
-import warnings
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
@@ -24,7 +23,16 @@ from hypothesis import strategies as st
 from takifugu.engines import Category, Declaration, Order, Source, open_engine
 from takifugu.errors import LedgerSetBack, TakifuguError
 from takifugu.keys import state_folder
-from takifugu.ledger import Groups, Ledger, Window, accept_loss, open_ledger, restore_ledger
+from takifugu.ledger import (
+    Groups,
+    Ledger,
+    Window,
+    accept_loss,
+    begin_witness,
+    open_ledger,
+    restore_ledger,
+)
+from takifugu.ledger.witnesses.lost_history import LossTerms
 from takifugu.losses import Total
 from takifugu.priors import MarkovChain
 from takifugu.session import Session
@@ -162,10 +170,8 @@ class World:
     # --- the ledger ---
 
     def opened(self) -> Ledger:
-        """The ledger, whatever has become of its witness."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a witness that was lost
-            return open_ledger(self.path)
+        """The ledger."""
+        return open_ledger(self.path)
 
     def set_budget(self, epsilon: Fraction, analyst: str | None = None) -> None:
         """Set a budget, and remember the highest."""
@@ -181,8 +187,17 @@ class World:
 
     def give_up(self) -> None:
         """The owner accepts the loss of history, and names the largest budget there was."""
+        terms = self.terms()
+        accept_loss(self.path, budgets=terms.budgets, translations=terms.translations)
+        self.gave_up()
+
+    def terms(self) -> LossTerms:
+        """What the owner states about a part that is lost."""
         priors = dict.fromkeys(("visits", "again"), PRIORS[self.prior])
-        accept_loss(self.path, budgets={"visits": self.highest, "again": 3}, translations=priors)
+        return LossTerms(priors, {"visits": self.highest, "again": 3})
+
+    def gave_up(self) -> None:
+        """History was lost, and that was accepted."""
         self.seen = {"visits": set(), "again": set()}  # what was compared is lost as well
         self.budget = next(
             p.epsilon or Fraction(0)
@@ -236,14 +251,12 @@ class World:
             case "back":
                 self.set_back(copy)
             case "restore" | "lossy" if copy.exists():
-                restore_ledger(copy, self.path, lossy=what == "lossy")
-                try:
-                    self.opened().close()
-                except LedgerSetBack:
-                    self.give_up()
+                how = {"lossy": what == "lossy", "terms": self.terms()}
+                if restore_ledger(copy, self.path, **how).loss is not None:
+                    self.gave_up()
             case "witness":
                 shutil.rmtree(state_folder())
-                self.opened().close()
+                begin_witness(self.path)
             case "key":
                 (self.folder / "visits.key").unlink(missing_ok=True)
             case "move":

@@ -9,7 +9,6 @@ import os
 from fractions import Fraction
 from itertools import pairwise, product
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from takifugu.engines import Category
 from takifugu.priors import MarkovChain, MarkovRandomField
 from takifugu.session import OverBudget
 from takifugu.session.entries import Entries
+from tests.ledger.folders import example_folder
 from tests.oracles import cost_programs as oracle
 from tests.session.tables import opened_table
 
@@ -100,7 +100,7 @@ def test_what_people_lost_is_never_more_than_the_ledger_says(
         "public": (Category("home", homes, "refuse"), Category("role", ROLES, "refuse")),
     }
     with (
-        TemporaryDirectory() as folder,
+        example_folder() as folder,
         opened_table(Path(folder), prior, read, budget=2, **table) as (session, _),
     ):
         for window, role, tenths in history:

@@ -31,7 +31,7 @@ def test_words_are_those_that_the_plan_prints(session: PolicySession, epsilon: s
     for name in ("error", "odds", "useful", "verdict"):
         assert words[name] in text
     assert words["cost"].replace("ε", "epsilon") in text
-    assert words["left"].split(" of ")[0] == four_digits(plan.cost.left, "down")
+    assert f"{words['spent']} is spent" in text or not plan.cost.fits
     assert words["confirm"] == plan.needs_confirmation
     if plan.cost.marginal is not None:
         assert four_digits(plan.cost.marginal, "up") in words["takes"]
@@ -63,7 +63,7 @@ def test_who_asks_without_a_budget_of_their_own_is_named(tmp_path: Path) -> None
         assert told in str(asking.plan.histogram(epsilon="1/2")).splitlines()
         ledger.set_budget("visits", 1, analyst="ana")
         assert told not in (text := str(asking.plan.histogram(epsilon="1/2")))
-        assert "is left to analyst 'ana'" in text
+        assert "is spent by analyst 'ana'" in text
 
 
 @pytest.mark.parametrize(

@@ -392,11 +392,12 @@ def test_data_is_marked_once_and_not_if_the_ledger_knows_it(
     monkeypatch.setattr(planning, "identities", identities)
     ledger = SimpleNamespace(
         mark=lambda kind, what: f"<{kind}:{what}>",
+        marks_elsewhere=lambda found: tuple(kind for kind, _ in found),
         knows_data=lambda dataset, data: (dataset, data) == ("ward", "known"),
     )
     session = half(ledger=ledger, dataset="ward", columns=("state",), sources={})
-    assert session._marks("known") == () and not looked
-    marks = ("file <file:x>", "rows <rows:3>")
+    assert session._marks("known") == ((), ()) and not looked
+    marks = ("file <file:x>", "rows <rows:3>"), ("file", "rows")
     assert session._marks("new") == session._marks("new") == marks
     assert looked == [(session._engine, ("state",))]
     assert session._sources == {"new": marks}  # of the last data alone

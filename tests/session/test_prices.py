@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from takifugu._rounding import float_down, float_up
+from takifugu._rounding import float_up
 from takifugu.costs import ANY, Cost, Membership
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Position, Standing
@@ -68,10 +68,27 @@ def test_a_price_beside_what_was_spent() -> None:
     whole = standing(DOUBLING, "4", Pure("0.5"))
     found = priced(DOUBLING, Pure("0.25"), whole)
     assert (found.alone, found.before, found.after, found.fits) == (0.5, 1.0, 1.5, True)
-    assert (found.marginal, found.left, found.most) == (0.5, 2.5, Decimal(3))
+    assert (found.marginal, found.after, found.most) == (0.5, 1.5, Decimal(3))
     assert (found.currency, found.per_entry, found.delta) == ("epsilon", Fraction(1, 4), NONE)
     assert found.budget == 4 and found.budget_delta == 0 and found.own is None and not found.reuse
     assert found.by_value is None and found.without_values is None and found.by_column is None
+
+
+class Wobbling(Doubling):
+    """A bound that is searched for: that of a larger loss may end below that of a smaller one."""
+
+    fingerprint = "wobbling"
+
+    def to_pufferfish(self, dp: float, /) -> float:
+        """Rounded up, and a little more for some losses."""
+        return 2 * dp + (0.5 if dp == 0.5 else 0)
+
+
+def test_what_is_spent_after_a_release_is_never_less_than_before() -> None:
+    translation = Wobbling()
+    whole = standing(translation, "4", Pure("0.5"))
+    found = priced(translation, Pure("0.125"), whole)
+    assert (found.before, found.after, found.marginal) == (1.5, 1.5, 0.0)
 
 
 def test_all_of_a_budget_fits_and_no_more() -> None:
@@ -79,28 +96,27 @@ def test_all_of_a_budget_fits_and_no_more() -> None:
     assert priced(DOUBLING, Pure("1.5"), whole).fits
     above = priced(DOUBLING, Pure(Fraction("1.5") + TINY), whole)
     assert not above.fits and above.after is None and above.marginal is None
-    assert above.left == 3.0 and above.most == 3  # of what was there before
+    assert above.most == 3
     full = priced(DOUBLING, Pure(1), standing(DOUBLING, "4", Pure(2)))
-    assert not full.fits and full.most == 0 and full.left == 0.0
+    assert not full.fits and full.most == 0
 
 
 def test_a_budget_of_an_analyst_pays_beside_that_of_the_whole() -> None:
     whole = standing(DOUBLING, "4", Pure("0.5"))
     mine = standing(DOUBLING, "2", Pure("0.25"), analyst="Ann")
     found = priced(DOUBLING, Pure("0.25"), whole, mine)
-    assert found.own == AnalystCost("Ann", Fraction(2), 0.5, 1.0) and found.own.left == 1.0
+    assert found.own == AnalystCost("Ann", Fraction(2), 0.5, 1.0)
     assert found.after == 1.5 and found.most == Decimal("1.5")  # the lesser room
     assert priced(DOUBLING, Pure("0.25"), mine, whole) == found  # in any order
     small = standing(DOUBLING, "0.75", Pure("0.25"), analyst="Ann")
     short = priced(DOUBLING, Pure("0.25"), whole, small)
     assert not short.fits and short.own == AnalystCost("Ann", Fraction(3, 4), 0.5, None)
-    assert short.own.left == 0.25 and short.after is None
+    assert short.after is None
     assert short.own.describe() == {
         "analyst": "Ann",
         "budget": "3/4",
         "before": 0.5,
         "after": None,
-        "left": 0.25,
     }
 
 
@@ -118,7 +134,7 @@ def test_what_another_analyst_has_costs_this_one_alone() -> None:
     found = priced(DOUBLING, Pure("0.25"), full, mine, reuse=True)
     assert found.fits and found.reuse and found.before == found.after == 4.0
     assert found.own == AnalystCost("Ann", Fraction(2), 0.5, 1.0)
-    assert "'Ann'" in found.reuse_words and "1 of 2" in found.reuse_words
+    assert "'Ann'" in found.reuse_words and "1 of 2 is spent" in found.reuse_words
     empty = standing(DOUBLING, "2", Pure(1), analyst="Ann")
     assert not priced(DOUBLING, Pure("0.25"), full, empty, reuse=True).fits
     assert not priced(DOUBLING, Pure("0.25"), full, mine).fits  # without reuse both pay
@@ -455,27 +471,23 @@ def cost(**changes: Any) -> ReleaseCost:
     return ReleaseCost(**(parts | changes))
 
 
-def test_what_a_release_adds_is_rounded_up_and_what_is_left_down() -> None:
+def test_what_a_release_adds_is_rounded_up() -> None:
     third = cost(before=0.1, after=0.7)
     assert third.marginal is not None and Fraction(third.marginal) >= Fraction(0.7) - Fraction(0.1)
     assert third.marginal == float_up(Fraction(0.7) - Fraction(0.1))
-    left = cost(budget=Fraction(1, 3), after=0.1)
-    assert Fraction(left.left) <= Fraction(1, 3) - Fraction(0.1)
-    assert left.left == float_down(Fraction(1, 3) - Fraction(0.1))
     assert cost(before=2.0, after=1.0).marginal == 0.0  # a bound that is searched for may fall
     assert cost(after=1.0).marginal == 0.0 and cost(after=None).marginal is None
     assert cost(before=math.inf, after=math.inf).marginal == 0.0
-    assert cost(before=math.inf, after=None, fits=False).left == 0.0
-    assert cost(after=5.0).left == 0.0 and cost(after=None).left == 3.0
 
 
 def test_a_price_in_words() -> None:
     assert cost().words == "epsilon = 0.5" and cost().alone_words == "epsilon = 0.5 alone"
     with_delta = cost(alone=0.50001, delta=Fraction(1, 3000))
     assert with_delta.words == "epsilon = 0.5001 at delta = 0.0003334"
-    assert cost(after=1.00001).left_words == "2.999 of 4 is left"
+    assert cost(after=1.00001).spent_words == "1.001 of 4 is spent"
     own = AnalystCost("Ann", Fraction(20001, 10000), 0.5, 1.00001)
-    assert cost(own=own).left_words == "2.5 of 4 is left; 1 of 2 is left to analyst 'Ann'"
+    said = "1.5 of 4 is spent; 1.001 of 2 is spent by analyst 'Ann'"
+    assert cost(own=own).spent_words == said
     assert cost().reuse_words == "epsilon = 0.5"
     assert cost(own=own).reuse_words.startswith("epsilon = 0.5 of the budget of analyst 'Ann'")
 
@@ -517,10 +529,9 @@ def test_a_price_as_json() -> None:
         "marginal": 0.5,
         "budget": "4",
         "budget_delta": "0",
-        "left": 2.5,
         "fits": True,
         "most": "3",
-        "own": {"analyst": "Ann", "budget": "2", "before": 0.5, "after": None, "left": 0.0},
+        "own": {"analyst": "Ann", "budget": "2", "before": 0.5, "after": None},
         "reuse": True,
         "by_value": HOME.document(),
         "without_values": 0.75,

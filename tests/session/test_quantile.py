@@ -26,6 +26,7 @@ from takifugu.session.query.quantiles import (
     reach,
 )
 from takifugu.session.query_options import QueryOptions
+from tests.ledger.folders import forget_rows
 from tests.raising import raises
 from tests.session.world import PLAIN, WEIGHT, opened
 
@@ -108,6 +109,7 @@ def test_levels_are_told_where_the_number_of_values_is_public(tmp_path: Path) ->
     away = replace(WEIGHT, missing="drop")
     other = tmp_path / "other"
     other.mkdir()
+    forget_rows()
     with opened(other, budget=100, protected=(away,), translation=PLAIN) as (session, _, _):
         assert session.release(session.plan.quantile("0.5", epsilon=50), accept_noise=True).rows[0][
             1:

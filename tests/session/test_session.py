@@ -21,6 +21,7 @@ from takifugu.session.query_options import QueryOptions
 from takifugu.translation.accounting.translation_table import tabulate
 from takifugu.translation.translation import Translation
 from takifugu.visible import four_digits
+from tests.ledger.folders import forget_rows
 from tests.raising import raises
 from tests.session.world import CHAIN, ROWS, STATES, TRANSLATION, WEIGHT, ZONES, accept, opened
 
@@ -73,6 +74,7 @@ def test_steps_by_a_column_that_is_constant_in_each_sequence(tmp_path: Path) -> 
         assert session.release(kept, accept_noise=True).column("estimate") == [1, 0, 0, 0]
     other = tmp_path / "other"
     other.mkdir()
+    forget_rows()
     with opened(other) as (session, ledger, _):
         with raises(InvalidQuery, field="by, zone", reason="changes"):
             session.plan.transitions(by="zone", epsilon=1)
@@ -157,10 +159,10 @@ def test_the_same_query_again_is_free_and_the_same(tmp_path: Path) -> None:
         plan = session.plan.histogram(by="zone", epsilon="0.9")
         assert plan.stored and plan.cost.fits and plan.cost.marginal == 0
         assert plan.cost.before == plan.cost.after == spent
-        assert plan.cost.left == first.cost.left
+        assert plan.cost.before == first.cost.after
         again = session.release(plan)  # noise that was paid for needs no confirmation
         assert again.free and not first.free and again.rows == first.rows
-        assert again.cost.describe()["marginal"] == 0 and again.cost.left == first.cost.left
+        assert again.cost.describe()["marginal"] == 0 and again.cost.after == first.cost.after
         assert session.spent() == spent
         with pytest.raises(OverBudget):
             session.release(session.plan.histogram(epsilon="0.9"), accept_noise=True)
@@ -470,7 +472,7 @@ def test_who_asks_is_one_of_those_with_a_budget(tmp_path: Path) -> None:
         cost = bob.plan.histogram(epsilon=1).cost
         assert cost.reuse and cost.own is not None and cost.own.budget == 2
         text = str(bob.plan.count(["ward"], epsilon="0.5"))
-        assert "of 5 is left" in text and "of 2 is left to analyst 'bob'" in text
+        assert "of 5 is spent" in text and "of 2 is spent by analyst 'bob'" in text
 
 
 def test_results_turn_into_tables(tmp_path: Path) -> None:
@@ -489,7 +491,7 @@ def test_results_turn_into_tables(tmp_path: Path) -> None:
     assert read["cost"]["alone"] <= 1 and "Not protected" in read["guarantee"]
     assert "independent" in found.guarantee and "`state`" in found.guarantee
     assert str(found).splitlines()[0].split() == columns
-    assert "alone" in str(plan) and "of 10 is left" in str(plan)
+    assert "alone" in str(plan) and "of 10 is spent" in str(plan)
     for text in (found.to_json(), json.dumps(plan.describe()), str(plan), str(found)):
         assert fingerprint not in text  # it is the owner's
 

@@ -23,6 +23,7 @@ from takifugu.session import OverBudget, Plan, Session
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_cost import Prices
 from takifugu.translation.translation import Translation
+from tests.ledger.folders import example_folder
 from tests.oracles import session as oracle
 from tests.oracles import totals as exact
 from tests.session.world import CHAIN, PLAIN, ROWS, STATES, TRANSLATION, ZONES, declaration, opened
@@ -55,7 +56,7 @@ def fresh(
     delta: Fraction = Fraction(0),
     translation: Translation = TRANSLATION,
 ) -> Iterator[Session]:
-    with TemporaryDirectory() as folder, open_ledger(Path(folder) / "a.ledger") as ledger:
+    with example_folder() as folder, open_ledger(Path(folder) / "a.ledger") as ledger:
         ledger.set_budget("visits", budget, delta=delta)
         yield Session(engine, translation, ledger=ledger, dataset="visits")
 
@@ -191,7 +192,7 @@ TWO = Amount("weight", Fraction(0), Fraction(2), Fraction(1), Fraction(0))
 
 @pytest.fixture(scope="module")
 def scales() -> Iterator[Engine]:
-    with TemporaryDirectory() as folder:
+    with example_folder() as folder:
         made = declaration(Path(folder), WEIGHED, protected=(TWO,))
         with open_engine(made, threads=1) as engine:
             yield engine

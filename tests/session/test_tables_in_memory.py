@@ -12,6 +12,7 @@ from takifugu.errors import CellsChanged, SameRows, UnsoundRequest
 from takifugu.ledger import open_ledger
 from takifugu.session import Session
 from takifugu.translation.translation import Translation
+from tests.ledger.folders import forget_rows
 from tests.raising import raises
 from tests.session.world import ROWS, STATES, TRANSLATION
 
@@ -117,6 +118,7 @@ def test_another_frame_under_the_same_name_is_noticed_and_paid_for_as_another_fi
     for kind in ("memory", "file"):
         folder = tmp_path / kind
         folder.mkdir()
+        forget_rows()
         for rows in (ROWS, MORE):
             visits = (
                 in_file(folder, rows)

@@ -9,7 +9,6 @@ import os
 from fractions import Fraction
 from itertools import pairwise, product
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from hypothesis import strategies as st
 from takifugu.engines import Category
 from takifugu.priors import BayesianNetwork, MarkovChain
 from takifugu.session import OverBudget
+from tests.ledger.folders import example_folder
 from tests.oracles.cost_programs import Array
 from tests.oracles.table_programs import RowTerm, any_change, column_losses, row_matrix
 from tests.session.tables import opened_table
@@ -120,7 +120,7 @@ def test_what_rows_lost_is_never_more_than_the_ledger_says(
         (who, step): [] for who in PEOPLE for step in range(STEPS)
     }
     with (
-        TemporaryDirectory() as folder,
+        example_folder() as folder,
         opened_table(Path(folder), prior, over, budget=2, **TABLE) as (session, _),
     ):
         for kind, column, labels, window, zone, tenths in history:
@@ -154,7 +154,7 @@ def test_the_test_above_would_catch_columns_that_are_taken_to_be_independent(
 ) -> None:
     """Both columns on every row: more than either column by itself, and close to the ledger's."""
     with (
-        TemporaryDirectory() as folder,
+        example_folder() as folder,
         opened_table(Path(folder), prior, over, budget=2, **TABLE) as (session, _),
     ):
         terms, alone = [], []

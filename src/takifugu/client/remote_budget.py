@@ -28,7 +28,7 @@ class RemoteBudget:
         epsilon: The Pufferfish ε of everything together; None if there is no budget yet.
         delta: The Pufferfish δ beside it.
         spent: The Pufferfish ε of all that was released, rounded up.
-        left: What is left, rounded down; None without a budget.
+        left: What a release on all rows may still cost alone, rounded down; None without a budget.
         most: A Pufferfish ε that a release on all rows may cost now, rounded down; None if that
             is not known.
         by_column: Where rows have several protected columns: what was spent on each.

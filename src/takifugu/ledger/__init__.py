@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from takifugu.ledger.events.replay import Problem, Report
     from takifugu.ledger.events.stored_answers import Answer
     from takifugu.ledger.ledger import Ledger
-    from takifugu.ledger.lifecycle import accept_loss, open_ledger, restore_ledger
+    from takifugu.ledger.lifecycle import accept_loss, begin_witness, open_ledger, restore_ledger
     from takifugu.ledger.resumed_charges import EarlierCharge
     from takifugu.ledger.snapshot import Position, Quote, Snapshot
     from takifugu.ledger.views import Reading, Stretch
@@ -42,7 +42,7 @@ else:
             "events.replay": ("Problem", "Report"),
             "events.stored_answers": ("Answer",),
             "ledger": ("Ledger",),
-            "lifecycle": ("accept_loss", "open_ledger", "restore_ledger"),
+            "lifecycle": ("accept_loss", "begin_witness", "open_ledger", "restore_ledger"),
             "resumed_charges": ("EarlierCharge",),
             "snapshot": ("Position", "Quote", "Snapshot"),
             "views": ("Reading", "Stretch"),
@@ -73,6 +73,7 @@ __all__ = [
     "Terms",
     "Window",
     "accept_loss",
+    "begin_witness",
     "open_ledger",
     "restore_ledger",
 ]

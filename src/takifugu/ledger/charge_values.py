@@ -89,6 +89,7 @@ class Charge:
         rules: What else the owner accepted: which rows are released from, what their entries are,
             as JSON; None if the caller has no policy.
         sources: Keyed marks of where the rows are and what they hold; empty if known already.
+        elsewhere: The same under the key of this user's state folder, which other ledgers share.
         key: Identifies a retry of the same call; new for every charge.
         approval: The number of the event that allows it, where a policy wants a second person.
         request: What identifies the request that the approval was given for; None for one that was
@@ -110,6 +111,7 @@ class Charge:
     declared: str = ""
     rules: Mapping[str, Any] | None = None
     sources: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    elsewhere: tuple[str, ...] = field(default=(), compare=False, repr=False)
     key: str = field(default_factory=lambda: uuid.uuid4().hex, compare=False)
     approval: int | None = None
     request: str | None = None

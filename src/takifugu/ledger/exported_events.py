@@ -4,6 +4,7 @@ An export has one event a line: its hash, and the text that was hashed (`LedgerV
 each hash can be computed again from the one before it, without the ledger and without its software.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,11 +25,14 @@ class ExportedChain:
         events: How many there are.
         origin: The first of them, which no other ledger has.
         head: The last.
+        ledger: The name that the ledger was given when it was made: its witness knows it by that;
+            None if the first event does not say.
     """
 
     events: int
     origin: Anchor
     head: Anchor
+    ledger: str | None = None
 
 
 def check_export(path: Path, anchors: Sequence[Anchor] = ()) -> ExportedChain:
@@ -39,7 +43,7 @@ def check_export(path: Path, anchors: Sequence[Anchor] = ()) -> ExportedChain:
         anchors: Events that must be in it with these hashes.
     """
     wanted = {anchor.seq: anchor.hash for anchor in anchors}
-    previous, origin = ROOT, ""
+    previous, origin, ledger = ROOT, "", None
     needed = "be as `takifugu ledger export` wrote it"
     *lines, last = read_whole(path, field="export", needed=needed).split("\n")
     if last or not lines:
@@ -60,7 +64,9 @@ def check_export(path: Path, anchors: Sequence[Anchor] = ()) -> ExportedChain:
                 reason="anchor",
                 event=seq,
             )
-        origin, previous = origin or hash_, hash_
+        if seq == 1:
+            origin, ledger = hash_, _ledger_in(text)
+        previous = hash_
     if wanted:
         missing = min(wanted)
         raise LedgerDamaged(
@@ -69,7 +75,15 @@ def check_export(path: Path, anchors: Sequence[Anchor] = ()) -> ExportedChain:
             reason="missing",
             event=missing,
         )
-    return ExportedChain(seq, Anchor(1, origin), Anchor(seq, previous))
+    return ExportedChain(seq, Anchor(1, origin), Anchor(seq, previous), ledger)
+
+
+def _ledger_in(text: str) -> str | None:
+    """The name of a ledger in its first event; None if that does not say."""
+    try:
+        return str(json.loads(text)["ledger"])
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def _parts(line: str, seq: int) -> tuple[str, str]:

@@ -13,7 +13,8 @@ two charges can pass on the same remainder.
 
 import itertools
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -54,6 +55,7 @@ from takifugu.ledger.storage.schema import EVENTS
 from takifugu.ledger.storage.statement import Connection, Statement
 from takifugu.ledger.storage.store import Store
 from takifugu.ledger.views import LedgerViews
+from takifugu.ledger.witnesses.known_rows import KnownRows
 from takifugu.losses import Loss, Metric
 from takifugu.translation.protocol import LossTranslation
 
@@ -191,8 +193,9 @@ class Ledger(OwnerDecisions, LedgerViews):
         clock: Callable[[], datetime],
         actor: str,
         key: Path | None = None,
+        rows: KnownRows | None = None,
     ) -> None:
-        super().__init__(store, origin, clock=clock, actor=actor, key=key)
+        super().__init__(store, origin, clock=clock, actor=actor, key=key, rows=rows)
         self._limits = Limits()
         self._lost: set[str] = set()  # attempts that raised: written or not is unknown
         self._abandoned: set[int] = set()  # charges that are not resumed, even if that is unwritten
@@ -204,7 +207,7 @@ class Ledger(OwnerDecisions, LedgerViews):
             UnknownAnalyst: Analysts have budgets, and that of the charge is none of them.
             NotAccepted: The terms or the rules are not those in force.
             CellsChanged: The declared cells are not those of earlier charges.
-            SameRows: Another dataset has the same rows.
+            SameRows: Another dataset, or another ledger of this user, has the same rows.
             NoBudget: The dataset has no budget.
         """
         _same(charge, translation)
@@ -214,6 +217,7 @@ class Ledger(OwnerDecisions, LedgerViews):
             snapshot = read_snapshot(connection, dataset, analyst, charge.cells, books)
             snapshot.refuse(Terms(charge.prior, charge.secrets), charge.rules)
             unknown_marks(connection, charge)
+            self._refuse_elsewhere(connection, charge)
             answer = stored_answers.find(connection, body["question"], analyst)
             shared = answer
             if analyst is not None:
@@ -376,10 +380,13 @@ class Ledger(OwnerDecisions, LedgerViews):
                     refuse_other(event, kind, body)
                     return event, True
                 now = self._time()
-                done = enter_charge(
-                    *(connection, last, kind, body, translation, self._limits, now, charge),
-                    wait=turn > ROUNDS,
-                )
+                with self._entering_rows(connection, charge) as enter_rows:
+                    done = enter_charge(
+                        *(connection, last, kind, body, translation, self._limits, now, charge),
+                        wait=turn > ROUNDS,
+                    )
+                    if isinstance(done, Event):
+                        enter_rows()
             if isinstance(done, Event):
                 return done, False
             if isinstance(done, Refusal):
@@ -389,6 +396,35 @@ class Ledger(OwnerDecisions, LedgerViews):
             for limit, totals in done.totals:
                 limit.translate(totals)
         raise AssertionError("unreachable")
+
+    @contextmanager
+    def _entering_rows(
+        self, connection: Connection, charge: Charge
+    ) -> Iterator[Callable[[], None]]:
+        """Refuse rows that another ledger has charged; what enters them for this one."""
+        rows, known = self._rows, cell_naming.is_known(connection, charge.dataset, charge.data)
+        if rows is None or known or not charge.elsewhere:
+            yield lambda: None
+            return
+        with rows.locked():
+            self._refuse_elsewhere(connection, charge)
+            mine = self._store.identity, self._place, charge.dataset
+            yield lambda: rows.enter(charge.elsewhere, *mine)
+
+    def _refuse_elsewhere(self, connection: Connection, charge: Charge) -> None:
+        if self._rows is None or not charge.elsewhere:
+            return
+        apart = cell_naming.separated(connection, charge.dataset)
+        for found in self._rows.charged(charge.elsewhere):
+            other = f"ledger {found.ledger}"
+            if found.ledger != self._store.identity and other not in apart:
+                same = cell_naming.SAME[found.mark.partition(" ")[0]]
+                place = (found.place, found.dataset, not _is_gone(found.place))
+                raise SameRows(charge.dataset, other, same, place)
+
+    @property
+    def _place(self) -> str:
+        return self.name if self._file is None else str(self._file)
 
     def rehearse(self, charges: Sequence[tuple[Charge, LossTranslation]]) -> tuple[Rehearsed, ...]:
         """What several charges would meet, one after another, by what is spent now.
@@ -407,6 +443,11 @@ class Ledger(OwnerDecisions, LedgerViews):
         """Compute every total again from the events: they must match the last event."""
         with self._store.writing() as connection:
             replay.rebuild(connection)
+
+
+def _is_gone(place: str) -> bool:
+    """Whether the file of a ledger is not there any more; of one on a server nobody knows."""
+    return "://" not in place and not Path(place).exists()
 
 
 def _receipt(event: Event, *, may_release: bool, resume: bool) -> Receipt:

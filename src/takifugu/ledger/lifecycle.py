@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from takifugu.errors import LedgerConflict
+from takifugu.keys import state_folder
 from takifugu.ledger.canonical_text import check_name
-from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.event_chain import Event
 from takifugu.ledger.events.replay import Report
 from takifugu.ledger.ledger import Ledger
-from takifugu.ledger.storage import account_tables as tables
+from takifugu.ledger.storage.migrations import begin_witness as record_witness
 from takifugu.ledger.storage.migrations import prepare
 from takifugu.ledger.storage.store import WAIT, Store
 from takifugu.ledger.witnesses import lost_history
@@ -18,6 +19,7 @@ from takifugu.ledger.witnesses.backup import put_back
 from takifugu.ledger.witnesses.database_witness import DatabaseWitness
 from takifugu.ledger.witnesses.file_witness import FileWitness, heads_folder
 from takifugu.ledger.witnesses.head_witness import Guard, HeadWitness
+from takifugu.ledger.witnesses.known_rows import KnownRows
 from takifugu.ledger.witnesses.lost_history import Budgets, LossTerms
 from takifugu.translation.protocol import LossTranslation
 
@@ -61,8 +63,10 @@ def open_ledger(
             a server in this user's state folder. It is made when it is first needed.
         witness: Where the last event is recorded a second time, so that an older copy is refused:
             a file, or the address of a database or a server. By default a file in the user's state
-            folder ($XDG_STATE_HOME, or ~/.local/state). False for nowhere: every event then says
-            so, and an older copy that is put back renews the budget unnoticed.
+            folder ($XDG_STATE_HOME, or ~/.local/state), which then also knows the rows that this
+            user's ledgers have charged, so that a second ledger for them is refused. False for
+            nowhere: every event then says so, and an older copy that is put back renews the budget
+            unnoticed.
         inspect: Whether to open an older copy all the same, read-only.
     """
     store = Store(where, read_only=read_only or inspect, wait=wait)
@@ -81,7 +85,8 @@ def open_ledger(
             noting.close()
         raise
     place = None if key is None else Path(key)
-    return Ledger(store, origin, clock=clock, actor=who, key=place)
+    rows = KnownRows(state_folder() / "rows") if witness is True else None
+    return Ledger(store, origin, clock=clock, actor=who, key=place, rows=rows)
 
 
 def accept_loss(
@@ -129,15 +134,44 @@ def accept_loss(
         guard = Guard(noting, store.name, writes=True, lenient=True)
         now = clock().astimezone(UTC)
         prepare(store, now, create=False, guard=guard, actor=who, follow=False)
+        terms = LossTerms(translations or {}, budgets or {}, columns or {}, costs)
         with store.writing() as connection:
-            last = chain.head(connection, lock=True)
-            content, books = lost_history.counted(
-                *(connection, guard.noted(), translations or {}, budgets or {}),
-                columns=columns or {},
-                costs=costs,
+            return lost_history.accept(connection, guard.noted(), terms, who, now)
+    finally:
+        store.close()
+
+
+def begin_witness(
+    where: str | Path,
+    *,
+    witness: str | Path | bool = True,
+    wait: float = WAIT,
+    clock: Callable[[], datetime] = _now,
+    actor: str | None = None,
+) -> Event:
+    """The owner begins a new record of the head, where that of before is lost or left behind.
+
+    Only the owner can know that the ledger is not an older copy; the event names them. For the
+    arguments see `open_ledger`.
+
+    Raises:
+        LedgerConflict: There is a record.
+    """
+    who = current_actor() if actor is None else actor
+    check_name(who, "actor")
+    store = Store(where, read_only=False, wait=wait)
+    try:
+        guard = Guard(open_witness(witness, wait), store.name, writes=True, lenient=True)
+        now = clock().astimezone(UTC)
+        prepare(store, now, create=False, guard=guard, actor=who, follow=False)
+        if guard.witness is None:
+            raise LedgerConflict("no witness is named; name one", reason="witness")
+        if guard.noted() is not None:
+            raise LedgerConflict(
+                f"{guard.witness.name!r} has a record of this ledger; there is none to begin",
+                reason="witness",
             )
-            tables.rebuild(connection, books)
-            return chain.append(connection, last, "loss", {**content, "actor": who}, now)
+        return record_witness(store, now, who)
     finally:
         store.close()
 
@@ -150,16 +184,22 @@ def restore_ledger(
     wait: float = WAIT,
     lossy: bool = False,
     terms: LossTerms | None = None,
+    clock: Callable[[], datetime] = _now,
+    actor: str | None = None,
 ) -> Report:
     """Put a backup in the place of a ledger, whole or not at all, while nobody has it open.
 
     A backup that lacks an event of the ledger, or one that the witness has seen, is refused. With
-    ``lossy`` it is put there all the same; nothing can be done with it before `accept_loss`. With
-    ``terms`` nothing is changed unless `accept_loss` will count the loss under them.
+    ``lossy`` the owner accepts the loss as by `accept_loss`, under ``terms``, in the same step; the
+    largest of the budgets and totals is counted that the backup and the ledger in its place show.
+    The report is that of the backup, with the event that accepts the loss.
     """
+    who = current_actor() if actor is None else actor
+    check_name(who, "actor")
     noting = open_witness(witness, wait)
     try:
-        return put_back(Path(backup), where, noting, wait=wait, lossy=lossy, terms=terms)
+        accepts = (terms or LossTerms(), who, clock().astimezone(UTC)) if lossy else None
+        return put_back(Path(backup), where, noting, wait=wait, accepts=accepts)
     finally:
         if noting is not None:
             noting.close()

@@ -1,6 +1,6 @@
 """What every part of an open ledger shares: its storage, its clock, its actor and its key."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import copy
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +12,7 @@ from takifugu.keys import Key, beside, key_at, state_folder
 from takifugu.ledger.canonical_text import check_name
 from takifugu.ledger.events.event_chain import Anchor, head
 from takifugu.ledger.storage.store import Store
+from takifugu.ledger.witnesses.known_rows import KnownRows
 
 
 class OpenStore(Closing):
@@ -29,11 +30,12 @@ class OpenStore(Closing):
         clock: Callable[[], datetime],
         actor: str,
         key: Path | None = None,
+        rows: KnownRows | None = None,
     ) -> None:
         check_name(actor, "actor")
         self.origin = origin
         self._store, self._clock, self._actor = store, clock, actor
-        self._key_place = key
+        self._key_place, self._rows = key, rows
         self._key: Key | None = None
         self._file = Path(store.name).absolute() if store.sqlite else None
 
@@ -95,6 +97,10 @@ class OpenStore(Closing):
                     reason="key",
                 ) from None
         return self._key.mark(*what)
+
+    def marks_elsewhere(self, identities: Iterable[tuple[str, Any]]) -> tuple[str, ...]:
+        """Marks of rows by which this user's other ledgers know them; none without that record."""
+        return () if self._rows is None else self._rows.marks(identities)
 
     def _key_file(self) -> Path:
         if self._key_place is not None:

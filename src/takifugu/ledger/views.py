@@ -20,6 +20,7 @@ from takifugu.ledger.charge_values import Cells
 from takifugu.ledger.entries_read import BEGINNING, END, Groups, Window, groups_body, window_body
 from takifugu.ledger.events import cell_naming, replay, stored_answers
 from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events.admissions import Admissions, TranslationUnder
 from takifugu.ledger.events.event_chain import Anchor, Event
 from takifugu.ledger.events.replay import Problem, Report
 from takifugu.ledger.open_store import OpenStore
@@ -335,17 +336,28 @@ class LedgerViews(OpenStore):
             last = chain.head(connection)
         return Anchor(last.seq, last.hash)
 
-    def verify(self, anchor: Anchor | None = None) -> Report:
-        """Check the chain from its beginning, every total against the events, and the witness."""
-        guard = self._store.guard
+    def verify(
+        self, anchor: Anchor | None = None, *, translation_under: TranslationUnder | None = None
+    ) -> Report:
+        """Check the chain from its beginning, every total against the events, and the witness.
+
+        Args:
+            anchor: A head noted earlier, which must still be there.
+            translation_under: Finds the translation of a dataset under some terms, or None. Each
+                charge is then judged again by it; without it, only by what holds for any.
+        """
+        guard, admissions = self._store.guard, Admissions(translation_under)
         noted = None if guard is None else guard.noted()
         with self._store.unguarded() as connection:
-            found = replay.verify(connection, anchor, sqlite=self._store.sqlite)
+            found = replay.verify(
+                connection, anchor, sqlite=self._store.sqlite, admissions=admissions
+            )
             if guard is not None and noted is not None and not holds(connection, noted):
                 error = guard.refusal(connection, noted)
                 problem = Problem(error.reason, str(error), error.event)
                 found = replace(found, problems=(problem, *found.problems))
-        return replace(found, witness=noted)
+        unproven = None if translation_under is None else tuple(sorted(admissions.unproven))
+        return replace(found, witness=noted, unproven=unproven)
 
     def backup(self, path: str | Path) -> Report:
         """Write a complete, checked copy to a new file; of a ledger in a file."""

@@ -42,7 +42,8 @@ class BudgetStanding:
         budget: The Pufferfish ε that is allowed; None if nobody has set one.
         delta: The δ beside it.
         spent: The Pufferfish ε of all releases together, rounded up; None without a prior.
-        left: The rest of the budget, rounded down; None without a prior or a budget.
+        left: What a release on all rows may still cost alone: ``most``; None without a budget of
+            its own. It is not the rest of the budget, since prices do not simply add up.
         most: A Pufferfish ε that would be accepted on all rows now, rounded down.
         history: The odometer after each of the latest charges.
         stretches: What each stretch of the order has lost.
@@ -62,15 +63,17 @@ class BudgetStanding:
 
     @property
     def beside_what_is_left(self) -> str:
-        """Why the next release may cost less, or more, than what is left; empty if it may not.
+        """Why what is left is not the rest of the budget; empty if it is.
 
         The most that an analyst may spend is also limited by the budget of the whole.
         """
-        if self.most is None or self.left is None or self.spent is None:
+        if self.most is None or self.budget is None or self.spent is None:
             return ""
-        if self.analyst is not None and self.most < self.left:
+        over = self.spent > self.budget  # also if it is infinite
+        rest = 0.0 if over else float_down(self.budget - Fraction(self.spent))
+        if self.analyst is not None and self.most < rest:
             return ""
-        return beside_what_is_left(self.most, self.left, self.spent)
+        return beside_what_is_left(self.most, rest, self.spent)
 
 
 def budget_standings(
@@ -107,12 +110,11 @@ def standing_of(
         return BudgetStanding(analyst, budget, position.delta)
     spent = ledger.spent(dataset, view, analyst=analyst, cells=cells)
     left = most = None
-    if budget is not None:
-        left = 0.0 if budget <= 0 or spent > budget else float_down(budget - Fraction(spent))
     if whole is not None:
         standings = ledger.standings(dataset, view, analyst=analyst)
         prices = Prices(dataset, view)
         most = min(prices.most(loss, Fraction(0), standings) for loss in _typical(view))
+        left = None if budget is None else float_down(Fraction(most))
     history = tuple(ledger.odometer(dataset, view, analyst=analyst, last=last)) if last else ()
     stretches = tuple(
         StretchLoss(part.start, part.end, spent_epsilon(view, part.worst, budget, position.delta))

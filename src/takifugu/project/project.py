@@ -19,7 +19,7 @@ from takifugu.engines import Category, Declaration, Engine, open_engine, read_de
 from takifugu.engines.label_lookup import refuse_many_labels
 from takifugu.engines.opening import BackendName
 from takifugu.errors import Malformed, NotALedger, TakifuguError, UnsoundRequest, one_of
-from takifugu.ledger import Event, Ledger, open_ledger
+from takifugu.ledger import Event, Ledger, Terms, open_ledger
 from takifugu.priors import Name, read_prior
 from takifugu.project import policy_writing as write
 from takifugu.project.entering_priors import PriorEntering
@@ -209,6 +209,12 @@ class Project(PriorEntering):
                     reason="other-ledger",
                 )
             yield ledger
+
+    def translation_under(self, name: str, terms: Terms) -> PriorTranslation | None:
+        """The translation of a dataset under some terms; None if its prior is not at hand."""
+        with suppress(TakifuguError):
+            return kept_terms(self.folder, name, terms, self.load(name).translation)
+        return None
 
     def load(self, name: str) -> LoadedDataset:
         """A dataset with the contents of its files, each read once."""

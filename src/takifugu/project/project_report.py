@@ -16,7 +16,7 @@ from platform import python_version
 from typing import Any
 
 from takifugu import __version__
-from takifugu._rounding import float_down, float_up
+from takifugu._rounding import float_up
 from takifugu.errors import LedgerDamaged, TakifuguError, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.ledger import Event, Ledger, Report
@@ -24,12 +24,13 @@ from takifugu.ledger.accounts.limits import spent_epsilon
 from takifugu.ledger.charge_values import loss_of
 from takifugu.ledger.event_words import event_words
 from takifugu.losses import Total
+from takifugu.project.budgets import standing_of
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.project import Project
 from takifugu.project.release_sentences import method_of, question_of, rows_of_charge, title_of
 from takifugu.project.report_columns import reported_columns, secrets_sentence
 from takifugu.project.report_priors import fitted_sentence, related_words, reported_priors
-from takifugu.project.stored_tables import stored_table
+from takifugu.project.stored_tables import FOREIGN, stored_table
 from takifugu.reports.report_values import (
     PrivacyReport,
     ReportedBudget,
@@ -187,7 +188,8 @@ class _Gathered:
         """The rows and the entities of the table, as the last answer that tells them has them."""
         for event in reversed(self.events):
             if event.kind == "answer" and isinstance(event.body["answer"], Mapping):
-                shown = event.body["answer"].get("shown") or {}
+                shown = event.body["answer"].get("shown")
+                shown = shown if isinstance(shown, Mapping) else {}
                 rows, entities = shown.get("rows_there"), shown.get("entities_there")
                 if isinstance(rows, int) and isinstance(entities, int):
                     return rows, entities
@@ -219,6 +221,7 @@ class _Gathered:
     def _budgets(self) -> Iterator[ReportedBudget]:
         """That of the dataset first, then those of analysts who have one or have spent."""
         mine = [one for one in self.ledger.positions() if one.dataset == self.found.name]
+        whole = next((one.epsilon for one in mine if one.analyst is None), None)
         for position in sorted(mine, key=lambda one: one.analyst or ""):
             spent = left = None
             spent_odds = full_odds = ""
@@ -234,8 +237,7 @@ class _Gathered:
             if position.epsilon is not None:
                 full_odds = odds_words(position.epsilon, position.delta)
                 if spent is not None:
-                    over = Fraction(min(spent, 2.0**64)) > position.epsilon
-                    left = 0.0 if over else float_down(position.epsilon - Fraction(spent))
+                    left = standing_of(self.ledger, position, whole, self.view, 0).left
             yield ReportedBudget(
                 position.analyst,
                 position.epsilon,
@@ -288,8 +290,9 @@ class _Gathered:
                 " counts as spent, since somebody may have seen the answer."
             )
         else:
-            shown = answer.get("shown") or {}
             table = stored_table(body, answer, self.found.declaration)
+            if table.note != FOREIGN and isinstance(answer.get("shown"), Mapping):
+                shown = answer["shown"]
             columns, rows = table.columns, table.rows
             notes += [table.note] if table.note else []
         for again in reused:

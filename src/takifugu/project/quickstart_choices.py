@@ -55,6 +55,8 @@ class QuickstartOptions:
         at_least: How many entities a label needs that is found on the fitted rows.
         within: Of numbers: which of two values at most this far apart is secret.
         pairs: The secret pairs, by column if there are several; None for all.
+        separate_from: Another ledger of this user that has charged the same rows, as the refusal
+            names it: the owner means to have a second budget for them.
     """
 
     budget: str = BUDGET
@@ -63,6 +65,7 @@ class QuickstartOptions:
     at_least: int | None = None
     within: Number | None = None
     pairs: Sequence[tuple[Side, Side]] | Mapping[str, Sequence[tuple[Side, Side]]] | None = None
+    separate_from: str | None = None
 
 
 def draft_choices(draft: Draft) -> tuple[Choice, ...]:

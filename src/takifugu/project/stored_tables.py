@@ -22,6 +22,10 @@ NO_NAMES = (
     "The ledger has this answer as a list of numbers. The names that belong to them are not in the"
     " ledger, and the declaration does not list them all, or was changed since."
 )
+FOREIGN = (
+    "It was charged by another program, an external release: the ledger has its answer, in a form"
+    " that only that program reads."
+)
 COUNTS = frozenset({"histogram", "count", "counts", "transitions", "marginals", "proportions"})
 
 
@@ -34,10 +38,33 @@ class StoredTable:
     note: str = ""
 
 
+def is_foreign(body: Mapping[str, Any], answer: Any) -> bool:
+    """Whether no session has stored the answer to a charge, whose event has the body ``body``."""
+    return not (
+        isinstance(answer, Mapping)
+        and isinstance(answer.get("drawn"), list)
+        and isinstance(body["query"].get("name"), str)
+    )
+
+
 def stored_table(
     body: Mapping[str, Any], answer: Mapping[str, Any], declaration: Declaration
 ) -> StoredTable:
-    """The table of the answer to a charge, whose event has the body ``body``."""
+    """The table of the answer to a charge, whose event has the body ``body``.
+
+    `Ledger.record_answer` stores what it is given: a foreign answer has no table.
+    """
+    if is_foreign(body, answer):
+        return StoredTable((), (), FOREIGN)
+    try:
+        return _table(body, answer, declaration)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return StoredTable((), (), FOREIGN)
+
+
+def _table(
+    body: Mapping[str, Any], answer: Mapping[str, Any], declaration: Declaration
+) -> StoredTable:
     shown = answer.get("shown")
     if isinstance(shown, Mapping):
         notes = [_sentence(note) for note in shown.get("notes", ()) if note]

@@ -59,7 +59,10 @@ class SigningUnavailable(TakifuguError):
 
 
 class SignatureRefused(TakifuguError):
-    """A signature that does not hold: reason ``key``, ``signature``, ``report`` or ``ledger``."""
+    """A signature that does not hold, or a report that is too old.
+
+    The reason is ``key``, ``signature``, ``report``, ``ledger`` or ``older``.
+    """
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ TONES = {"useful": "good", "rough": "warn", "mostly noise": "bad"}
 def plan_words(plan: Plan) -> dict[str, Any]:
     """What to show of a plan.
 
-    Keys: ``title``; ``cost``, ``adds`` and ``left``, amounts in a few letters;
+    Keys: ``title``; ``cost``, ``adds`` and ``spent``, amounts in a few letters;
     ``takes``, what a release takes from the budget, for the button that makes it; ``verdict``, its
     ``tone`` and the sentence ``useful``; the sentences ``error`` and ``odds``; ``notes``; ``over``,
     why it is too much, or nothing; ``most``, an ε that would be accepted in its place, and
@@ -34,7 +34,7 @@ def plan_words(plan: Plan) -> dict[str, Any]:
         else cost.words.replace("epsilon", "ε").replace("delta", "δ"),
         "adds": _adds(plan),
         "takes": _takes(plan),
-        "left": f"{four_digits(cost.left, 'down')} of {four_digits(cost.budget, 'down')}",
+        "spent": cost.spent_words.partition(" is spent")[0],
         "verdict": useful.verdict,
         "tone": TONES[useful.verdict],
         "useful": _after_colon(useful.words),
@@ -79,8 +79,7 @@ def _own(plan: Plan) -> dict[str, Any]:
     own = plan.cost.own
     if own is None:
         return {"own": ""}
-    left, budget = four_digits(own.left, "down"), four_digits(own.budget, "down")
-    return {"own": f"{left} of {budget}"}
+    return {"own": own.spent_words}
 
 
 def _after_colon(words: str) -> str:

@@ -81,7 +81,7 @@ class QueryPlanning:
     _prices: Prices
     _cells: Cells
     _read_as: str
-    _sources: dict[str, tuple[str, ...]]
+    _sources: dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
     _closed: bool
 
     def _refuse_closed(self) -> None:
@@ -377,23 +377,25 @@ class QueryPlanning:
             cells=self._cells,
             declared=self._read_as,
             rules=self._rules,
-            sources=self._marks(data),
+            sources=self._marks(data)[0],
+            elsewhere=self._marks(data)[1],
             window=query.rows.window,
             groups=query.rows.groups,
             analyst=self._analyst,
         )
 
-    def _marks(self, data: str) -> tuple[str, ...]:
-        """Keyed marks of where the rows are and what they hold; none if the ledger has them."""
+    def _marks(self, data: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Keyed marks of where the rows are and what they hold; none if the ledger has them.
+
+        The first are for datasets of this ledger, the others for the other ledgers of this user.
+        """
         if data not in self._sources:
-            marks: tuple[str, ...] = ()
+            found: tuple[tuple[str, Any], ...] = ()
             if not self._ledger.knows_data(self._dataset, data):
-                marks = tuple(
-                    f"{kind} {self._ledger.mark(kind, what)}"
-                    for kind, what in identities(self._engine, self._columns)
-                )
+                found = tuple(identities(self._engine, self._columns))
+            marks = tuple(f"{kind} {self._ledger.mark(kind, what)}" for kind, what in found)
             self._sources.clear()
-            self._sources[data] = marks
+            self._sources[data] = marks, self._ledger.marks_elsewhere(found) if found else ()
         return self._sources[data]
 
 

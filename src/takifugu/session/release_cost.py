@@ -48,9 +48,9 @@ class AnalystCost:
     after: float | None
 
     @property
-    def left(self) -> float:
-        """What would be left of their budget, rounded down."""
-        return _left(self.budget, self.before if self.after is None else self.after)
+    def spent_words(self) -> str:
+        """How much of their budget would be spent."""
+        return _spent_words(self.before if self.after is None else self.after, self.budget)
 
     def describe(self) -> dict[str, Any]:
         """Ready to be written as JSON."""
@@ -59,7 +59,6 @@ class AnalystCost:
             "budget": str(self.budget),
             "before": or_null(self.before),
             "after": or_null(self.after),
-            "left": self.left,
         }
 
 
@@ -73,8 +72,8 @@ class ReleaseCost:
         delta: The Pufferfish δ that ``alone`` holds at; 0 for a loss in ε.
         alone: The Pufferfish ε of the release if nothing else were ever released.
         before: The Pufferfish ε, at the δ of the budget, of all that was released before.
-        after: The same with this release; None if it does not fit. Both are rounded up. An answer
-            that is stored adds nothing.
+        after: The same with this release; None if it does not fit. Both are rounded up, and bounds
+            that are searched for: after is never below before. A stored answer adds nothing.
         budget: The Pufferfish ε that the owner allows.
         budget_delta: The Pufferfish δ that the owner allows.
         fits: Whether the ledger would accept the charge now.
@@ -113,11 +112,6 @@ class ReleaseCost:
         return float_up(max(added, Fraction(0)))
 
     @property
-    def left(self) -> float:
-        """What would be left of the budget, rounded down."""
-        return _left(self.budget, self.before if self.after is None else self.after)
-
-    @property
     def words(self) -> str:
         """The price alone, in a few letters."""
         at = f" at delta = {four_digits(self.delta, 'up')}" if self.delta else ""
@@ -137,10 +131,18 @@ class ReleaseCost:
         return f"{self.words} alone ({', '.join(shown)})"
 
     @property
-    def left_words(self) -> str:
-        """What would be left of the budget, and to an analyst with a budget of their own."""
-        rest = f"{four_digits(self.left, 'down')} of {four_digits(self.budget, 'down')} is left"
-        return f"{rest}{self._left_to_analyst}"
+    def spent_words(self) -> str:
+        """How much of the budget would be spent, and of an analyst's own.
+
+        What is left is not the rest of it: two releases together may cost more or less than the
+        sum of what they cost alone. `most`, and the budget's standing, say what fits.
+        """
+        return f"{self.spent_of_budget} is spent{self._spent_of_analyst}"
+
+    @property
+    def spent_of_budget(self) -> str:
+        """How much of the budget would be spent, as in "0.5 of 2"."""
+        return _spent_words(self.before if self.after is None else self.after, self.budget)
 
     @property
     def reuse_words(self) -> str:
@@ -149,15 +151,14 @@ class ReleaseCost:
             return self.words
         return (
             f"{self.words} of the budget of analyst {self.own.analyst!r} alone, nothing of the"
-            " dataset's: the same was released to another analyst" + self._left_to_analyst
+            " dataset's: the same was released to another analyst" + self._spent_of_analyst
         )
 
     @property
-    def _left_to_analyst(self) -> str:
+    def _spent_of_analyst(self) -> str:
         if self.own is None:
             return ""
-        left, budget = four_digits(self.own.left, "down"), four_digits(self.own.budget, "down")
-        return f"; {left} of {budget} is left to analyst {self.own.analyst!r}"
+        return f"; {self.own.spent_words} is spent by analyst {self.own.analyst!r}"
 
     @property
     def odds_words(self) -> str:
@@ -185,7 +186,6 @@ class ReleaseCost:
             "marginal": self.marginal,
             "budget": str(self.budget),
             "budget_delta": str(self.budget_delta),
-            "left": self.left,
             "fits": self.fits,
             "most": str(self.most),
             "own": None if self.own is None else self.own.describe(),
@@ -213,9 +213,8 @@ def checked_delta(delta: Number) -> Fraction:
     return found
 
 
-def _left(budget: Fraction, spent: float) -> float:
-    rest = max(budget - Fraction(spent), Fraction(0)) if spent < math.inf else Fraction(0)
-    return float_down(rest)
+def _spent_words(spent: float, budget: Fraction) -> str:
+    return f"{four_digits(spent, 'up')} of {four_digits(budget, 'down')}"
 
 
 def beside_what_is_left(most: Decimal, left: float, spent: float) -> str:
@@ -289,14 +288,14 @@ class Prices:
         mine = next((one for one in standings if one.analyst is not None), None)
         fits = stored or all(one.admits(loss) for one in standings if one.analyst or not reuse)
         before = whole.spent
-        after = before if stored or reuse or not fits else whole.spent_after(loss)
+        after = before if stored or reuse or not fits else max(before, whole.spent_after(loss))
         own = None
         if mine is not None:
             own = AnalystCost(
                 str(mine.analyst),
                 mine.epsilon,
                 mine.spent,
-                mine.spent if stored else mine.spent_after(loss) if fits else None,
+                mine.spent if stored else max(mine.spent, mine.spent_after(loss)) if fits else None,
             )
         concentrated = isinstance(loss, Concentrated)
         alone = self.alone(loss, delta)

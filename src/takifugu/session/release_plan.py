@@ -6,6 +6,7 @@ from fractions import Fraction
 from html import escape
 from typing import Any
 
+from takifugu._rounding import float_down
 from takifugu.costs import Cost
 from takifugu.keys import same_key
 from takifugu.ledger import Charge, Event
@@ -153,7 +154,7 @@ class Plan(UnpricedPlan):
             return cost.reuse_words
         return (
             f"{cost.alone_words}; adds {four_digits(cost.marginal or 0, 'up')} to the"
-            f" {four_digits(cost.before, 'up')} spent before, so that {cost.left_words}"
+            f" {four_digits(cost.before, 'up')} spent before, so that {cost.spent_words}"
         )
 
     @property
@@ -209,7 +210,7 @@ def _accepted(cost: ReleaseCost, instead: Mapping[str, Any] | None) -> str:
         return "; nothing more is accepted on these rows. Have the owner raise the budget"
     text = f"; a release on these rows may cost at most {four_digits(cost.most, 'down')} alone"
     if cost.own is None and cost.by_value is None and not cost.delta and not cost.before:
-        text += beside_what_is_left(cost.most, cost.left, cost.before)
+        text += beside_what_is_left(cost.most, float_down(cost.budget), cost.before)
     if instead is not None:
         text += f", with this error: {error_words(instead['error'])}"
     return text

@@ -180,6 +180,13 @@ class Releasing(QueryPlanning):
     def _result(
         self, made: UnpricedPlan, cost: ReleaseCost, answer: Answer, *, free: bool
     ) -> Result:
+        if not isinstance(answer.value, dict) or not isinstance(answer.value.get("drawn"), list):
+            raise LedgerConflict(
+                f"the answer to this query (event {answer.event.seq}) was stored by another"
+                " program, in a form of its own; ask that program for it",
+                reason="foreign answer",
+                event=answer.event.seq,
+            )
         table = made.query.table(made.mechanism, answer.value["drawn"], self._engine, made.error)
         body = query_body(made.charge)
         return Result(

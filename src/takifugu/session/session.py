@@ -212,7 +212,7 @@ class Session(Releasing, Closing):
             home = ledger.folder if home is None else home
             self._cells = cells_of(engine, self._columns, home, self._values)
             self._read_as = declared(declaration)
-            self._sources: dict[str, tuple[str, ...]] = {}  # of the last data, its marks
+            self._sources = {}  # of the last data, its marks
             if budget is not None:
                 self._agree_on(budget, budget_delta, snapshot)
             self._opened = opened.pop_all()

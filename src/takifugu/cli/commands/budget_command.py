@@ -81,7 +81,7 @@ def run_show(
     """Print what is spent of the budget of NAME and what remains, under its present prior.
 
     Keys of the JSON object: dataset, budgets (analyst: null for the whole dataset; epsilon, delta;
-    spent; left; most: a Pufferfish ε that would be accepted on all rows now; by_column: what is
+    spent; left and most: a Pufferfish ε that would be accepted on all rows now; by_column: what is
     spent of each protected column, where there are several; history: seq, at and spent after each
     of the latest charges; stretches: start, end and spent of each interval of the order), note (why
     nothing can be translated or released, or null). Spent is rounded up, left and most down.
@@ -175,12 +175,10 @@ def _print(name: str, standing: "BudgetStanding", instants: bool) -> None:
     parts = [budget]
     if standing.spent is not None:
         parts.append(f"spent {four_digits(standing.spent, 'up')}")
-    if standing.left is not None:
-        parts.append(f"left {four_digits(standing.left, 'down')}")
     if standing.most is not None:
         parts.append(
-            f"the next release on all rows may cost at most {four_digits(standing.most, 'down')}"
-            f" alone{standing.beside_what_is_left}"
+            f"left {four_digits(standing.most, 'down')} for the next release on all rows"
+            f"{standing.beside_what_is_left}"
         )
     echo(f"{who}: {', '.join(parts)}")
     for column, loss in (standing.by_column or {}).items():

@@ -15,6 +15,7 @@ from takifugu.cli.commands.ledger_copies import (
     Where,
     run_accept_loss,
     run_backup,
+    run_begin_witness,
     run_restore,
     split_places,
 )
@@ -84,16 +85,20 @@ def run_verify(
     folder: InProject = None,
     as_json: AsJson = False,
 ) -> None:
-    """Verify the hash chain of LEDGER, and every total against the events.
+    """Verify the hash chain of LEDGER, every total against the events, and every budget.
 
     Finds edits, deletions, insertions and changes of order. An older copy put back as a whole is
-    found by the witness of the head, which is kept in a second place, and by --anchor. The status
-    is 1 if something is wrong. Keys of the JSON object: ledger, sound, events, head (seq, hash),
-    witness (place, and noted: seq and hash, or null), problems.
+    found by the witness of the head, which is kept in a second place, and by --anchor. An entry
+    that lost more than its budget is found, too; in a project each charge is judged again under its
+    prior. The status is 1 if something is wrong. Keys of the JSON object: ledger, sound, events,
+    head (seq, hash), witness (place, and noted: seq and hash, or null), problems, unproven
+    (datasets with charges under a prior that is not at hand; null without a project).
     """
     noted = _anchor(anchor) if anchor else None
+    under = None if where is not None else the_project(folder).translation_under
     with _opened(where, folder) as ledger:
-        report, name, witness = ledger.verify(noted), ledger.name, ledger.witness
+        report = ledger.verify(noted, translation_under=under)
+        name, witness = ledger.name, ledger.witness
     seen = report.witness
     if as_json:
         facts = {
@@ -103,6 +108,7 @@ def run_verify(
             "head": vars(report.head),
             "witness": {"place": witness, "noted": None if seen is None else vars(seen)},
             "problems": list(map(str, report.problems)),
+            "unproven": report.unproven,
         }
         print_json(facts)
     else:
@@ -111,6 +117,9 @@ def run_verify(
         echo(f"head {report.head.seq}:{report.head.hash}")
         noted_event = "nothing noted" if seen is None else f"event {seen.seq}"
         echo(f"witness {witness}: {noted_event}" if witness else "witness: none, by choice")
+        if report.unproven:
+            names = ", ".join(report.unproven)
+            echo(f"not judged again, since the prior is not at hand: charges on {names}")
         for problem in report.problems:
             echo(f"- {problem}")
     if not report.sound:
@@ -135,6 +144,7 @@ def run_export(places: Places, folder: InProject = None, as_json: AsJson = False
 app.command("backup")(run_backup)
 app.command("restore")(run_restore)
 app.command("accept-loss")(run_accept_loss)
+app.command("begin-witness")(run_begin_witness)
 
 
 @contextmanager

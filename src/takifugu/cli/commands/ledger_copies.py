@@ -1,4 +1,4 @@
-"""``takifugu ledger backup``, ``restore`` and ``accept-loss``: copies, and lost history."""
+"""``takifugu ledger backup``, ``restore``, ``accept-loss``, ``begin-witness``: lost history."""
 
 from fractions import Fraction
 from pathlib import Path
@@ -98,11 +98,11 @@ def run_restore(
     """Replace LEDGER by the backup FILE, as a whole or not at all.
 
     The backup is verified first. One that lacks an event of the ledger, or one that the witness of
-    its head has seen, is refused; with --accept-loss the owner accepts that, as `accept-loss` says.
+    its head has seen, is refused; with --accept-loss the owner accepts that, as `accept-loss` says,
+    and the largest of the budgets and totals is counted that the backup and LEDGER show.
     Nobody else may have the ledger open. Keys of the JSON object: ledger, events, head (seq, hash),
     counted (null, or what `accept-loss` prints).
     """
-    from takifugu.errors import LedgerConflict
     from takifugu.ledger import restore_ledger
     from takifugu.ledger.witnesses.lost_history import LossTerms
 
@@ -117,12 +117,7 @@ def run_restore(
     priors, columns = _priors(where, folder, same_prior=same_prior), _columns(where, folder)
     terms = LossTerms(priors, raised, columns, costs) if accept_loss else None
     report = restore_ledger(path, place, lossy=accept_loss, witness=witness, terms=terms)
-    counted = None
-    if accept_loss:
-        try:
-            counted = _accept(place, witness, priors, raised, columns=columns, costs=costs)
-        except LedgerConflict:  # nothing was lost
-            counted = None
+    counted = report.loss
     if as_json:
         facts = {"ledger": str(place), "events": report.events, "head": vars(report.head)}
         print_json({**facts, "counted": None if counted is None else _accounts(counted)})
@@ -159,6 +154,25 @@ def run_accept_loss(
         print_json({"ledger": str(place), "lost": event.body["lost"], "accounts": accounts})
     else:
         _print_loss(event)
+
+
+def run_begin_witness(
+    where: Where = None, folder: InProject = None, as_json: AsJson = False
+) -> None:
+    """Begin a new record of the head of LEDGER, as its owner: the earlier one is missing.
+
+    A ledger whose record is missing is refused, since it may be an older copy: compare its head
+    with one that was noted first (`takifugu ledger verify --anchor`). It is an event of the ledger
+    that names you. Keys of the JSON object: ledger, event (seq, hash).
+    """
+    from takifugu.ledger import begin_witness
+
+    place, witness = _place(where, folder)
+    event = begin_witness(place, witness=witness)
+    if as_json:
+        print_json({"ledger": str(place), "event": {"seq": event.seq, "hash": event.hash}})
+    else:
+        echo(f"the head is recorded again, from event {event.seq} on, by {event.body['actor']}")
 
 
 def _accounts(event: "Event") -> list[dict[str, Any]]:

@@ -85,6 +85,13 @@ def run_quickstart(
         typer.Option(help="Labels of fewer entities count as other; by default 5."),
     ] = None,
     budget: Annotated[str, typer.Option(help="The lifetime budget, a Pufferfish ε.")] = "1",
+    separate_from: Annotated[
+        str | None,
+        typer.Option(
+            help="Another ledger of yours that has charged the same rows, as the refusal names it:"
+            " you mean to have a second budget for them."
+        ),
+    ] = None,
     separator: draft_options.Separator = None,
     encoding: draft_options.FileEncoding = None,
     decimal: draft_options.DecimalMark = None,
@@ -116,7 +123,7 @@ def run_quickstart(
         "--pairs": pairs, "--share": share,
         "--first-days": first_days, "--first-steps": first_steps, "--at-least": at_least,
         "--budget": None if budget == "1" else budget, "--separator": separator,
-        "--encoding": encoding, "--decimal": decimal,
+        "--encoding": encoding, "--decimal": decimal, "--separate-from": separate_from,
     }  # fmt: skip
     called = dataset_name(name, file)
     target = folder if folder is not None else Path(f"{called}-project")
@@ -134,6 +141,7 @@ def run_quickstart(
         at_least=at_least,
         within=secrets_within,
         pairs=read_column_pairs(pairs) or read_secrets(pairs, None).pairs,
+        separate_from=separate_from,
     )
     given = draft_answers(
         target, entity=entity, order=order, order_kind=order_kind, format_=format_, zone=zone,

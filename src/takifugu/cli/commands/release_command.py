@@ -26,7 +26,6 @@ from takifugu.cli.shared_options import (
 )
 from takifugu.cli.shell_completion import complete_dataset, complete_kind
 from takifugu.errors import InvalidFile
-from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
     from takifugu.project.policy_session import PlanFile
@@ -200,5 +199,4 @@ def _print(result: "Result", target: "ResultFile | None") -> None:
         for line in () if result.reads is None else result.reads.lines:
             echo(line)
     if not result.free and not result.cost.reuse:
-        left, budget = (four_digits(x, "down") for x in (result.cost.left, result.cost.budget))
-        echo(f"{left} of {budget} left")
+        echo(f"{result.cost.spent_of_budget} spent")

@@ -60,13 +60,26 @@ def run_verify(
         Path | None,
         typer.Option(help="An export of the ledger, which must hold the event of the report."),
     ] = None,
+    since: Annotated[
+        int | None,
+        typer.Option(help="An event that the report must not be older than, as one noted before."),
+    ] = None,
+    witness: Annotated[
+        str | None,
+        typer.Option(
+            help="The witness of the ledger, a file or an address as in takifugu.toml: the report"
+            " must be as of the last event that it has seen. Goes with --ledger."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Verify that REPORT is what the holder of a key signed; and, with an export, its ledger.
 
-    The status is 1 if it is not. Needs nothing of the project. Keys of the JSON object: valid, key
-    (its name), signer, signed, sha256, ledger, seq, hash (the event it is as of), events (of the
-    export; null without one).
+    A report stays valid when the ledger goes on, so an older one may be shown in place of the
+    newest: --since and --witness refuse that, and an export tells it. The status is 1 if anything
+    does not hold. Needs nothing of the project. Keys of the JSON object: valid, key (its name),
+    signer, signed, sha256, ledger, seq, hash (the event it is as of), events (of the export; null
+    without one), newest (whether the export has no later event; null without one).
     """
     from takifugu._atomic import read_bytes
     from takifugu.reports.report_signature import read_public_key, verify_report
@@ -78,16 +91,30 @@ def run_verify(
     needed = "be a public key: `takifugu report key` writes it as FILE.pub"
     public = read_public_key(read_bytes(key, field="--key", needed=needed))
     statement = verify_report(content, signed, public)
-    events = None if ledger is None else _events(ledger, statement.head)
+    if witness is not None and ledger is None:
+        raise InvalidOption(
+            "--witness",
+            given="is given without --ledger",
+            needed="go with an export, by which the witness knows the ledger",
+        )
+    chain = None if ledger is None else _chain(ledger, statement.head)
+    events = None if chain is None else chain.events
+    if since is not None:
+        _refuse_older(statement.head, since, "you asked for")
+    if witness is not None and chain is not None:
+        _refuse_older(statement.head, _seen(witness, chain), f"{witness} has seen")
+    newest = None if events is None else statement.head.seq == events
     facts = _facts(statement, public)
     if as_json:
-        print_json({"valid": True} | facts | {"events": events})
+        print_json({"valid": True} | facts | {"events": events, "newest": newest})
         return
     echo(f"valid: signed by {facts['signer']} at {facts['signed']} with key {facts['key']}")
     if events is None:
         echo(f"as of event {facts['seq']} of the ledger ({facts['hash'][:12]}): not compared")
     else:
         echo(f"as of event {facts['seq']} of the ledger, which the export of {events} events has")
+        if not newest:
+            echo(f"the ledger has gone on since: {events - facts['seq']} later events")
 
 
 def run_key(
@@ -142,8 +169,37 @@ def _private_key(path: Path) -> Any:
     return read_private_key(content, passphrase=answer.encode())
 
 
-def _events(export: Path, head: Any) -> int:
-    """How many events an export has that holds the event of a report."""
+def _refuse_older(head: Any, least: int, why: str) -> None:
+    """Raise if a report is as of an event before ``least``."""
+    from takifugu.reports.report_signature import SignatureRefused
+
+    if head.seq < least:
+        raise SignatureRefused(
+            f"the report is as of event {head.seq} of the ledger, and {why} event {least}: it is"
+            " older. Ask for a newer one",
+            reason="older",
+        )
+
+
+def _seen(place: str, chain: Any) -> int:
+    """The last event that a witness has seen of the ledger of an export."""
+    from takifugu.ledger.lifecycle import open_witness
+    from takifugu.reports.report_signature import SignatureRefused
+
+    witness = open_witness(place)
+    noted = None if witness is None or chain.ledger is None else witness.read(chain.ledger)
+    if witness is not None:
+        witness.close()
+    if noted is None:
+        raise SignatureRefused(
+            f"the witness {place} has no record of this ledger; name the one in takifugu.toml",
+            reason="ledger",
+        )
+    return noted.seq
+
+
+def _chain(export: Path, head: Any) -> Any:
+    """The chain of an export that holds the event of a report."""
     from takifugu.errors import LedgerDamaged
     from takifugu.ledger.events.event_chain import Anchor
     from takifugu.ledger.exported_events import check_export
@@ -151,7 +207,7 @@ def _events(export: Path, head: Any) -> int:
 
     anchors = [Anchor(1, head.origin), Anchor(head.seq, head.hash)]
     try:
-        return check_export(export, anchors).events
+        return check_export(export, anchors)
     except LedgerDamaged as error:
         raise SignatureRefused(str(error), reason="ledger") from None
 

@@ -326,7 +326,7 @@ def _price(result: Result) -> FactList:
         {
             "Pufferfish ε alone": _up(cost.alone),
             "on top of what was spent before": _up(cost.marginal),
-            "left after it": _down(cost.left),
+            "spent after it": _up(cost.after),
             "DP ε per row": _up(cost.per_entry),
         }
     )

@@ -266,7 +266,7 @@ class Books:
                             book.everywhere(body.get("costs", BY_VALUE))
             case "created" | "policy" | "accepted" | "answer" | "totals" | "source" | "separate":
                 pass
-            case "access" | "approval" | "abandoned" | "state":
+            case "access" | "approval" | "abandoned" | "state" | "witness":
                 pass
             case kind:
                 raise LedgerDamaged(f"unknown kind of event {kind!r}", reason="unknown kind")

@@ -36,7 +36,8 @@ Two datasets with the same rows have two budgets, and a row then loses both. So 
 each state of the data stores marks of where its rows are and what they hold (see `keys`), and a
 dataset that shares a mark with another one is refused until its owner decides to count them
 separately. So is one whose marks cannot be compared, because they were made with two keys. Edited
-copies, parts of a table and other ledgers are not recognised.
+copies and parts of a table are not recognised. Other ledgers of the same user are, by the state
+folder: `takifugu.ledger.witnesses.known_rows`.
 """
 
 import json

@@ -25,12 +25,14 @@ from takifugu.ledger.storage.statement import (
 )
 
 VERSION = 1  # of the form of events
+BEGUN = "begun"  # of the record of the head in a second place
 ROOT = "0" * 64  # what the first event follows
 KINDS = (
     *("created", "budget", "partition", "charge", "reuse", "answer", "totals", "loss"),
     *("policy", "accepted"),  # under which prior and secrets a dataset is charged
     *("cells", "source", "separate", "state"),  # what the cells and the rows of a dataset are
     *("access", "approval", "abandoned"),  # who may ask a server; what a second person allowed
+    "witness",  # from here on the head is recorded in a second place
 )
 COPIED = ("kind", "dataset", "analyst", "key", "question", "charge")  # columns found in the body
 
@@ -76,6 +78,9 @@ _ADD = insert(EVENTS, "seq", "hash", "body", *COPIED)
 _EVENT = f'SELECT seq, hash, body, kind, dataset, analyst, "key", question, charge FROM {EVENTS}'
 _AND_BEFORE = Statement(f"{_EVENT} WHERE seq IN (:which, :before)")
 _EVERYTHING = Statement(f"{_EVENT} ORDER BY seq")
+_WITNESSED = Statement(
+    f"SELECT max(seq) AS seq FROM {EVENTS} WHERE dataset IS NULL AND kind = 'witness'"
+)
 _LAST_LOSS = Statement(f"SELECT max(seq) AS seq FROM {EVENTS} WHERE kind = 'loss'")
 
 
@@ -223,6 +228,13 @@ def unreadable(seq: int) -> LedgerDamaged:
 def last_loss(connection: Connection) -> int:
     """The last event by which an owner accepted that history was lost; 0 if there is none."""
     return _LAST_LOSS.one(connection, {}).seq or 0
+
+
+def is_witnessed(connection: Connection) -> bool:
+    """Whether the ledger records that its head is kept in a second place."""
+    if one(connection, 1).body.get("witness") == BEGUN:
+        return True
+    return _WITNESSED.one(connection, {}).seq is not None
 
 
 def rows(connection: Connection) -> Generator[Any]:

@@ -10,10 +10,12 @@ from takifugu.ledger.accounts.account import Books, contents
 from takifugu.ledger.canonical_text import canonical_json
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.accepted_terms import AcceptedTerms
+from takifugu.ledger.events.admissions import Admissions
 from takifugu.ledger.events.approved_requests import ApprovedRequests
 from takifugu.ledger.events.event_chain import COPIED, KINDS, ROOT, Anchor, Event
 from takifugu.ledger.events.stored_answers import AnsweredCharges
 from takifugu.ledger.storage import account_tables as tables
+from takifugu.ledger.storage.schema import foreign_objects
 from takifugu.ledger.storage.statement import Connection, Statement
 
 MOST_PROBLEMS = 20  # a report names no more
@@ -25,9 +27,9 @@ class Problem:
     """One thing that a verification found wrong.
 
     Attributes:
-        reason: Its kind: "storage", "missing", "edited", "unreadable", "form", "kind", "filed",
-            "head", "anchor", "terms", "answer", "approval", "account", "budget", "shape",
-            "totals", "segments", "more", or the reason of a `LedgerSetBack`.
+        reason: Its kind: "storage", "foreign", "missing", "edited", "unreadable", "form", "kind",
+            "filed", "head", "anchor", "terms", "answer", "approval", "overspent", "account",
+            "budget", "shape", "totals", "segments", "more", or the reason of a `LedgerSetBack`.
         message: The same in words.
         event: The event concerned; None if no single one is.
     """
@@ -54,12 +56,17 @@ class Report:
         head: The last of them, to be noted down.
         problems: What is wrong; empty if nothing is.
         witness: The event that the witness has seen last; None if there is no record.
+        unproven: Datasets with charges whose admission could not be judged again, since the prior
+            that they were made under is not at hand; None if no priors were given.
+        loss: Of a backup that was put back: the event that accepts what it lacks, if it does.
     """
 
     events: int
     head: Anchor
     problems: tuple[Problem, ...]
     witness: Anchor | None = None
+    unproven: tuple[str, ...] | None = None
+    loss: Event | None = None
 
     @property
     def sound(self) -> bool:
@@ -96,13 +103,23 @@ def rebuild(connection: Connection) -> None:
         )
 
 
-def verify(connection: Connection, anchor: Anchor | None, *, sqlite: bool) -> Report:
-    """Check storage, chain, columns, head, totals and, if given, the ``anchor``."""
+def verify(
+    connection: Connection,
+    anchor: Anchor | None,
+    *,
+    sqlite: bool,
+    admissions: Admissions | None = None,
+) -> Report:
+    """Check storage, chain, columns, head, totals and, if given, ``anchor`` and ``admissions``."""
     problems: list[Problem] = []
     if sqlite:
         found = _INTEGRITY.one(connection, {}).integrity_check
         if found != "ok":
             problems.append(Problem("storage", f"the file is damaged: {found}"))
+    problems += [
+        Problem("foreign", f"{kind} {name!r} was added to the database of the ledger")
+        for kind, name in foreign_objects(connection)
+    ]
     books, decided, previous, count, last = Books(), AcceptedTerms(), ROOT, 0, 0
     approved, answered = ApprovedRequests(), AnsweredCharges()
     anchored = anchor is None
@@ -118,6 +135,8 @@ def verify(connection: Connection, anchor: Anchor | None, *, sqlite: bool) -> Re
             if not answered.fits(body):
                 message = f"event {row.seq} is not the one answer to a charge before it"
                 problems.append(Problem("answer", message, row.seq))
+            if admissions is not None:
+                problems += _overspent(admissions.misfits(books, body))
             if unfit := approved.misfit(body):
                 message = (
                     f"event {row.seq} names approval {body['approval']}, which"
@@ -144,9 +163,15 @@ def verify(connection: Connection, anchor: Anchor | None, *, sqlite: bool) -> Re
     if not anchored and anchor is not None:
         message = f"event {anchor.seq} is not the one recorded: this is an old or another chain"
         problems.append(Problem("anchor", message, anchor.seq))
+    if admissions is not None:
+        problems += _overspent(admissions.remaining())
     problems += _total_problems(connection, books)
     problems += _digest_problems(connection, books)
     return Report(count, Anchor(last, previous), tuple(problems[:MOST_PROBLEMS]))
+
+
+def _overspent(misfits: Iterator[tuple[int, str]]) -> list[Problem]:
+    return [Problem("overspent", message, event) for event, message in misfits]
 
 
 def _row_problems(row: Any, previous: str, due: int) -> Iterator[Problem]:

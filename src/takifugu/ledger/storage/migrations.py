@@ -19,6 +19,7 @@ from takifugu.ledger.storage.schema import (
     Migration,
     create_index,
     create_table,
+    foreign_objects,
     recreate,
 )
 from takifugu.ledger.storage.statement import Connection, insert, transaction_state
@@ -54,8 +55,8 @@ def _people(connection: Connection) -> None:
         create_index(connection, index)
 
 
-def _states(connection: Connection) -> None:
-    """States of the data have numbers from now on, which earlier versions cannot read."""
+def _new_events(connection: Connection) -> None:
+    """Events of states of the data and of witnesses, which earlier versions cannot read."""
 
 
 _DONE = insert(MIGRATIONS, "place", "name")
@@ -68,7 +69,7 @@ KNOWN = (
     Migration("0005 events by dataset", _by_dataset),
     Migration("0006 costs by value", _costs),
     Migration("0007 people who ask and approve", _people),
-    Migration("0008 states of the data", _states),
+    Migration("0008 states of the data and witnesses", _new_events),
 )
 
 
@@ -84,7 +85,8 @@ def prepare(
     """Create the ledger if there is none and ``create`` allows it, or bring it up to date.
 
     An existing one is compared with its witness before anything is written. Then the witness is
-    brought forward, unless it is not to ``follow``.
+    brought forward, unless it is not to ``follow``; and a ledger that does not yet record that it
+    has one does so: if the record is missing later, nothing is released.
 
     Returns:
         The first event, which names the ledger.
@@ -95,9 +97,15 @@ def prepare(
     store.empty_log()
     store.identity = guard.ledger = identity_in(first)
     last, noted = _compare(store, guard)
-    if follow and not store.read_only and guard.witness is not None and noted != last:
-        guard.advance(last, noted, store.unguarded)
     store.guard = guard
+    if follow and not store.read_only and guard.witness is not None:
+        if noted != last:
+            guard.advance(last, noted, store.unguarded)
+        if first.body.get("witness") != chain.BEGUN:
+            with store.unguarded() as connection:
+                witnessed = chain.is_witnessed(connection)
+            if not witnessed:
+                begin_witness(store, now, actor)
     return Anchor(first.seq, first.hash)
 
 
@@ -140,19 +148,44 @@ def _brought_up_to_date(store: Store, now: datetime, guard: Guard, actor: str | 
         return chain.one(connection, 1)
 
 
+def begin_witness(store: Store, now: datetime, actor: str | None) -> Event:
+    """Record in the ledger that from now on it has a witness."""
+    content = {"dataset": None, "analyst": None, "how": chain.BEGUN}
+    with store.writing() as connection:
+        last = chain.head(connection, lock=True)
+        return chain.append(connection, last, "witness", content | _signed(actor), now)
+
+
+def _signed(actor: str | None) -> dict[str, str]:
+    return {} if actor is None else {"actor": actor}
+
+
 def _compare(store: Store, guard: Guard) -> tuple[Anchor, Anchor | None]:
     """The head and what is recorded of it; an error if the ledger lacks what is recorded."""
     noted = guard.noted()  # before the ledger is read: it never runs ahead of it
     with store.unguarded() as connection:
+        if not guard.lenient:
+            _refuse_foreign(connection, store)
         guard.compare(connection, noted)
         last = chain.head(connection)
     return Anchor(last.seq, last.hash), noted
 
 
+def _refuse_foreign(connection: Connection, store: Store) -> None:
+    """Raise if something in the database could change what is written or read unseen."""
+    for kind, name in foreign_objects(connection):
+        if kind not in ("table", "index"):  # which `verify` reports, and which do nothing
+            raise LedgerDamaged(
+                f"{kind} {name!r} was added to the database of ledger {store.name!r}; nothing was"
+                " released. Find out who did so, remove it, and run `takifugu ledger verify`",
+                reason="foreign",
+            )
+
+
 def migrate(connection: Connection, store: Store, now: datetime, actor: str | None) -> None:
     """Apply what is missing. Others may have done so since: look again under the lock."""
     done = _applied(connection, store)
-    signed = {} if actor is None else {"actor": actor}
+    signed = _signed(actor)
     if done == 0:
         create_table(connection, MIGRATIONS)
     for place, migration in enumerate(KNOWN[done:], start=done + 1):
@@ -160,7 +193,7 @@ def migrate(connection: Connection, store: Store, now: datetime, actor: str | No
         _DONE.run(connection, {"place": place, "name": migration.name})
         if migration is TRUTH:
             last = chain.start(connection)
-            content = {"ledger": uuid.uuid4().hex, **signed}
+            content = {"ledger": uuid.uuid4().hex, "witness": chain.BEGUN, **signed}
             chain.append(connection, last, "created", content, now)
         if migration is DIGESTED:
             last = chain.head(connection, lock=True)

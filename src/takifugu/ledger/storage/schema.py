@@ -184,6 +184,33 @@ def table_names(connection: Connection) -> set[str]:
     return {row.name for row in _POSTGRESQL_TABLES.all(connection, {"schema": connection.schema})}
 
 
+def foreign_objects(connection: Connection) -> list[tuple[str, str]]:
+    """What lies in the database of a ledger that no ledger makes: kind and name, in order.
+
+    A trigger may change what is written, and a view what is read, while every hash agrees. In a
+    file nothing else may lie beside; on a server others may have tables of their own.
+    """
+    if not connection.sqlite:
+        return [(row.kind, row.name) for row in _POSTGRESQL_FOREIGN.all(connection, {})]
+    known = {("table", name) for name in COLUMNS} | {("index", name) for name in INDEXES}
+    rows = _SQLITE_OBJECTS.all(connection, {})
+    return [(row.kind, row.name) for row in rows if (row.kind, row.name) not in known]
+
+
+_SQLITE_OBJECTS = Statement(
+    "SELECT type AS kind, name AS name FROM sqlite_master WHERE substr(name, 1, 7) <> 'sqlite_'"
+    " ORDER BY type DESC, name"
+)
+_OWN = (
+    "(SELECT oid FROM pg_catalog.pg_class WHERE pg_catalog.pg_table_is_visible(oid)"
+    " AND pg_catalog.starts_with(relname::pg_catalog.text, 'takifugu_'))"
+)
+_POSTGRESQL_FOREIGN = Statement(  # a view has a rule; triggers of the server itself are internal
+    "SELECT 'trigger' AS kind, tgname::pg_catalog.text AS name FROM pg_catalog.pg_trigger"
+    f" WHERE NOT tgisinternal AND tgrelid IN {_OWN}"
+    " UNION ALL SELECT 'rule' AS kind, rulename::pg_catalog.text AS name"
+    f" FROM pg_catalog.pg_rewrite WHERE ev_class IN {_OWN}"
+)
 _SQLITE_TABLES = Statement(
     "SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_'"
 )

@@ -11,6 +11,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -27,13 +28,16 @@ from takifugu.errors import (
 )
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events import replay
-from takifugu.ledger.events.event_chain import Anchor
+from takifugu.ledger.events.event_chain import Anchor, Event
 from takifugu.ledger.events.replay import Report
 from takifugu.ledger.storage.migrations import prepare
+from takifugu.ledger.storage.statement import Connection
 from takifugu.ledger.storage.store import Store, line_of
 from takifugu.ledger.witnesses.file_witness import sync_folder
 from takifugu.ledger.witnesses.head_witness import Guard, HeadWitness, holds, identity
-from takifugu.ledger.witnesses.lost_history import LossTerms
+from takifugu.ledger.witnesses.lost_history import LossTerms, ShownLosses, accept, counted
+
+Accepts = tuple[LossTerms, str, datetime]  # under which terms, who accepts a loss, and when
 
 
 def _on_a_server(what: str) -> InvalidFile:
@@ -64,13 +68,12 @@ def put_back(
     witness: HeadWitness | None,
     *,
     wait: float,
-    lossy: bool,
-    terms: LossTerms | None = None,
+    accepts: Accepts | None = None,
 ) -> Report:
-    """Put a backup in the place of a ledger. ``lossy``: even if events are lost by it.
+    """Put a backup in the place of a ledger. ``accepts``: even if events are lost by it.
 
-    With ``terms`` only if the loss can be counted under them: an owner who cannot accept it then
-    still has the ledger as it was.
+    The loss is counted in the copy before it takes the place: an owner who cannot accept it then
+    still has the ledger as it was, and a kill leaves the one or the other.
     """
     target = Store(where, read_only=True, wait=wait)
     target.close()
@@ -86,14 +89,38 @@ def put_back(
     with _part(path, "ledger") as part:
         _copy(source, part)
         report = _checked(part)
-        whose = _compare(part, witness, lossy=lossy, terms=terms)
+        whose, lost = _compare(part, witness, accepts)
         if path.exists() and path.stat().st_size:
-            _replace(part, path, whose, witness, wait, lossy=lossy, terms=terms)
+            loss = _replace(part, path, whose, witness, wait, accepts)
         else:
             _refuse_logs(path)
+            loss = None if lost is None or accepts is None else _accept(part, lost, *accepts)
             path.unlink(missing_ok=True)
             _appear(part, path)
-    return report
+        if loss is not None and witness is not None:  # the newer copy is refused from now on
+            accepted = Anchor(**loss.body["lost"])
+            witness.record(whose, Anchor(loss.seq, loss.hash), accepted)
+    return replace(report, loss=loss)
+
+
+def _accept(
+    part: Path,
+    lost: Anchor,
+    terms: LossTerms,
+    actor: str,
+    now: datetime,
+    overwritten: ShownLosses | None = None,
+) -> Event:
+    """Accept in the copy what it lacks; what cannot be counted is an error."""
+    store = Store(part, read_only=False, wait=10.0)
+    try:
+        with store.writing() as connection:
+            event = accept(connection, lost, terms, actor, now, overwritten)
+    finally:
+        store.close()
+    with _connected(part, "rw") as raw:
+        raw.execute("PRAGMA journal_mode=DELETE")
+    return event
 
 
 def _check_new(path: Path) -> None:
@@ -205,17 +232,21 @@ def _checked(part: Path) -> Report:
 
 
 def _compare(
-    part: Path, witness: HeadWitness | None, *, lossy: bool, terms: LossTerms | None
-) -> str:
-    """Refuse a copy that lacks what the witness has seen; the identity of its ledger."""
+    part: Path, witness: HeadWitness | None, accepts: Accepts | None
+) -> tuple[str, Anchor | None]:
+    """The identity of the ledger of a copy, and what the witness has seen that it lacks.
+
+    Raises unless the owner accepts that, and it can be counted: nothing is touched before.
+    """
     with _opened(part) as store, store.reading() as connection:
         whose = identity(connection)
         noted = None if witness is None else witness.read(whose)
-        if noted is not None and not lossy and not holds(connection, noted):
+        if noted is None or holds(connection, noted):
+            return whose, None
+        if accepts is None:
             raise _older(f"its witness has seen event {noted.seq}", noted.seq)
-        if noted is not None and terms is not None and not holds(connection, noted):
-            terms.check(connection)
-    return whose
+        counted(connection, noted, accepts[0])
+    return whose, noted
 
 
 def _older(why: str, event: int) -> LedgerSetBack:
@@ -245,15 +276,16 @@ def _replace(
     whose: str,
     witness: HeadWitness | None,
     wait: float,
-    *,
-    lossy: bool,
-    terms: LossTerms | None,
-) -> None:
+    accepts: Accepts | None,
+) -> Event | None:
     """Write the copy over the ledger, in one transaction, while nobody else has it open.
 
     What the copy lacks is noted as seen, whatever has become of the witness: it has to be accepted.
     It is noted first, so that nothing is overwritten if that fails, and so that at every moment in
     between, a kill included, the file in place is refused or holds all that was ever noted.
+
+    Returns:
+        The event in the copy that accepts what it lacks; None if it lacks nothing.
     """
     with _connected(path, "rw", wait) as to:
         to.execute("PRAGMA locking_mode=EXCLUSIVE")  # kept until this connection ends
@@ -279,9 +311,9 @@ def _replace(
             )
         with _opened(part) as store, store.reading() as connection:
             lacking = not holds(connection, ends)
-            if lacking and lossy and terms is not None:
-                terms.check(connection)
-        if lacking and not lossy:
+            lost = None if noted is None or holds(connection, noted) else noted
+            shown = accepts and ShownLosses.read(Connection(to, sqlite=True), connection)
+        if lacking and accepts is None:
             raise _older(f"the ledger ends at event {seq}", seq)
         if lacking and witness is None:
             raise LedgerSetBack(
@@ -290,13 +322,16 @@ def _replace(
                 reason="no witness",
                 event=seq,
             )
-        if lacking and witness is not None:
-            if seen:
-                _note(witness, whose, ends, noted)
-            elif noted is not None and _has_copy(part, noted):
-                _note(witness, whose, _both(ends, noted), noted)
+        if lacking and seen:
+            lost = ends
+        elif lacking and noted is not None and lost is None:
+            lost = _both(ends, noted)
+        loss = None if lost is None or accepts is None else _accept(part, lost, *accepts, shown)
+        if lost is not None and lost != noted and witness is not None:
+            _note(witness, whose, lost, noted)
         with _connected(part, "ro") as from_:
             from_.backup(to)
+    return loss
 
 
 def _note(witness: HeadWitness, whose: str, event: Anchor, noted: Anchor | None) -> None:
@@ -322,11 +357,6 @@ def _both(ends: Anchor, noted: Anchor) -> Anchor:
 def _has(raw: sqlite3.Connection, noted: Anchor) -> bool:
     row = raw.execute("SELECT hash FROM takifugu_events WHERE seq = ?", (noted.seq,)).fetchone()
     return row is not None and row[0] == noted.hash
-
-
-def _has_copy(part: Path, noted: Anchor | None) -> bool:
-    with _opened(part) as store, store.reading() as connection:
-        return noted is not None and holds(connection, noted)
 
 
 def _appear(part: Path, path: Path, link: Callable[[Path, Path], None] = os.link) -> None:

@@ -12,7 +12,9 @@ or among the events of its history or an export, also where it was opened read-o
 answer could be lost with an older copy that nobody notices, and drawn again under its charge.) If
 that cannot be recorded, the answer is not shown. Where a ledger is only inspected, a record is
 brought forward likewise, but none is made: a ledger that has none there, that lacks what was
-recorded or that is damaged is shown as it is. A backup is a ledger, not an answer that is shown.
+recorded or that is damaged is shown as it is. Since a record may be removed, too, a ledger
+records that it has one: if it is missing then, nothing is released until the owner begins a new
+one, which is an event. A backup is a ledger, not an answer that is shown.
 Of several processes that record, one that comes late finds a later event, checks that its own
 ledger has it, and leaves it.
 
@@ -36,7 +38,7 @@ IDENTITY = re.compile(r"[0-9a-f]{32}")
 
 
 class LostWitness(UserWarning):
-    """A ledger with a history has no witness: its record was lost, or it is opened here first."""
+    """A ledger with a history never had a witness, as far as it records; it gets one now."""
 
 
 class HeadWitness(Protocol):
@@ -136,7 +138,12 @@ class Guard:
 
     def _lost(self, connection: Connection) -> None:
         last = chain.head(connection)
-        if last.seq > 1 and not self._warned and self.witness is not None:
+        if last.seq < 2 or self.witness is None:  # just made, and maybe not recorded yet
+            return
+        if chain.is_witnessed(connection):
+            if self.noted() is None:  # nor did another process record it just now
+                raise self._missing()
+        elif not self._warned:
             self._warned = True
             later = "the next charge, or the next answer that is shown, makes a new one"
             done = "a new one is made" if self._writes else later
@@ -147,6 +154,17 @@ class Guard:
                 LostWitness,
                 stacklevel=2,
             )
+
+    def _missing(self) -> LedgerSetBack:
+        where = self.witness.name if self.witness else ""
+        return LedgerSetBack(
+            f"ledger {self._name!r} records that it has a witness, and there is no record of it in"
+            f" {where}; nothing was released. Put that place back (in a container: a volume for the"
+            " state folder, $XDG_STATE_HOME). If it is lost, or the witness is a new one, make sure"
+            " that the ledger is not an older copy; then the owner may run `takifugu ledger"
+            " begin-witness`",
+            reason="witness missing",
+        )
 
     def advance(
         self,

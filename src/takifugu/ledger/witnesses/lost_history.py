@@ -37,15 +37,19 @@ every entry and moves the odds of that pair by :math:`e^ε`; so a budget of :mat
 per-entry total above :math:`ε_B`, whichever translation judged it. With a δ there is no such bound
 for ρ, and the translation must be given.
 
-*What cannot be known.* A budget that was raised in the part that is lost admitted more: the owner
-has to name it. So has a dataset whose first budget was set there. Secrets of which only some pairs
-of values were left there, without a trace in the copy, must be told by the translation that is
-given. Values that a prior excluded were never told apart from its point of view: their costs were
-free, and another prior that allows them knows nothing of that.
+*What is at hand.* Where a copy takes the place of a ledger that can still be read, that ledger
+shows budgets that were set in the part that is lost, and totals: the largest of all is counted.
+
+*What cannot be known.* Elsewhere a budget that was raised in the part that is lost admitted more:
+the owner has to name it. So has a dataset whose first budget was set there. Secrets of which only
+some pairs of values were left there, without a trace in the copy, must be told by the translation
+that is given. Values that a prior excluded were never told apart from its point of view: their
+costs were free, and another prior that allows them knows nothing of that.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
@@ -55,11 +59,13 @@ from takifugu.costs import ANY, Column, Cost
 from takifugu.errors import LedgerConflict, LedgerDamaged, UnsoundRequest
 from takifugu.fingerprint import fingerprint
 from takifugu.ledger.accounts.account import WHOLE, Book, Books
-from takifugu.ledger.accounts.frontier import covering, dominates
+from takifugu.ledger.accounts.frontier import Frontier, covering, dominates
 from takifugu.ledger.accounts.limits import Limit
 from takifugu.ledger.canonical_text import write_fraction
+from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events import replay
-from takifugu.ledger.events.event_chain import Anchor
+from takifugu.ledger.events.event_chain import Anchor, Event
+from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.statement import Connection
 from takifugu.ledger.witnesses.head_witness import holds
 from takifugu.losses import Concentrated, Metric, Total
@@ -75,16 +81,12 @@ Budgets = Mapping[str, Number | tuple[Number, Number]]
 def counted(
     connection: Connection,
     lost: Anchor | None,
-    translations: Mapping[str, LossTranslation],
-    budgets: Budgets,
-    *,
-    columns: Mapping[str, Sequence[str]],
-    costs: bool,
+    terms: "LossTerms",
+    overwritten: "ShownLosses | None" = None,
 ) -> tuple[dict[str, Any], Books]:
     """The content of an event of kind "loss", and the accounts after it. Needs the lock.
 
-    ``columns``: the protected columns of each dataset, as far as they are known. ``costs``: whether
-    queries may have been charged by value in the part that is lost; of several columns all are.
+    ``overwritten`` is what the ledger shows that the copy takes the place of, if there is one.
     """
     if lost is None or holds(connection, lost):
         raise LedgerConflict(
@@ -97,21 +99,36 @@ def counted(
             f"the copy is not sound ({found.problems[0]}); restore another one",
             reason="unsound copy",
         )
-    accounts, books = _accounts(connection, translations, budgets, columns=columns, costs=costs)
+    accounts, books = _accounts(connection, terms, overwritten or ShownLosses())
     content = {"lost": {"seq": lost.seq, "hash": lost.hash}, "accounts": accounts}
     books.apply({"kind": "loss", **content})
     return content, books
 
 
+def accept(
+    connection: Connection,
+    lost: Anchor | None,
+    terms: "LossTerms",
+    actor: str,
+    now: datetime,
+    overwritten: "ShownLosses | None" = None,
+) -> Event:
+    """Count what may have been lost, and write the event."""
+    last = chain.head(connection, lock=True)
+    content, books = counted(connection, lost, terms, overwritten)
+    tables.rebuild(connection, books)
+    return chain.append(connection, last, "loss", {**content, "actor": actor}, now)
+
+
 @dataclass(frozen=True)
 class LossTerms:
-    """What the owner states about a part that is lost; the fields are those of `counted`.
+    """What the owner states about a part that is lost.
 
     Attributes:
         translations: For each dataset the translation that was in use.
         budgets: For each dataset whose budget was raised there, the largest.
-        columns: The protected columns of each dataset.
-        costs: Whether queries may have been charged by value.
+        columns: The protected columns of each dataset, as far as they are known.
+        costs: Whether queries may have been charged by value; of several columns all are.
     """
 
     translations: Mapping[str, LossTranslation] = field(default_factory=dict)
@@ -119,32 +136,64 @@ class LossTerms:
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     costs: bool = True
 
-    def check(self, connection: Connection) -> None:
-        """Raise what `counted` would, before a copy takes the place of what it lacks."""
-        how: dict[str, Any] = {"columns": self.columns, "costs": self.costs}
-        _accounts(connection, self.translations, self.budgets, **how)
+
+@dataclass(frozen=True)
+class ShownLosses:
+    """What a ledger shows that a copy takes the place of.
+
+    Attributes:
+        budgets: For each dataset with a decision on a budget that the copy lacks, those of the
+            whole dataset among them.
+        totals: For each account, by dataset and analyst, the worst totals.
+        used: How each dataset was charged.
+    """
+
+    budgets: Mapping[str, list[tuple[Fraction, Fraction]]] = field(default_factory=dict)
+    totals: Mapping[tuple[str, str], Frontier] = field(default_factory=dict)
+    used: "Mapping[str, Used]" = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, connection: Connection, copy: Connection) -> "ShownLosses":
+        """As far as events can be read: the ledger may be overwritten because it is damaged."""
+        in_copy = {row.hash for row in chain.rows(copy)}
+        books, used = Books(), dict[str, Used]()
+        budgets: dict[str, list[tuple[Fraction, Fraction]]] = {}
+        for row in chain.rows(connection):
+            try:
+                event = chain.read(row)
+                replay.take(books, event)
+                _take_use(used, event)
+            except (LedgerDamaged, KeyError):
+                continue
+            if event.kind == "budget" and row.hash not in in_copy:
+                limit = Fraction(event.body["epsilon"]), Fraction(event.body["delta"])
+                whole = budgets.setdefault(event.body["dataset"], [])
+                whole += [] if event.body["analyst"] else [limit]
+        totals = {name: book.account.worst for name, book in books.books.items()}
+        return cls(budgets, totals, used)
 
 
 def _accounts(
-    connection: Connection,
-    translations: Mapping[str, LossTranslation],
-    budgets: Budgets,
-    *,
-    columns: Mapping[str, Sequence[str]],
-    costs: bool,
+    connection: Connection, terms: LossTerms, overwritten: ShownLosses
 ) -> tuple[list[dict[str, Any]], Books]:
     """What is counted for each account, and the accounts without it."""
     books = replay.replayed(connection)
     known = used_in(connection)
-    named = {name: _budget(given) for name, given in budgets.items()}
-    for dataset in named:
-        books.book(dataset, WHOLE)
+    for dataset, used in overwritten.used.items():
+        known.setdefault(dataset, Used()).add(used)
+    named = {name: [_budget(given)] for name, given in terms.budgets.items()}
+    for dataset, shown in overwritten.budgets.items():
+        named[dataset] = named.get(dataset, []) + shown
+    for name in (*((dataset, WHOLE) for dataset in named), *overwritten.totals):
+        books.book(*name)
     accounts = []
     for book in list(books.books.values()):
         used = known.get(book.dataset, Used())
-        about = tuple(columns.get(book.dataset, ()))
-        given = translations.get(book.dataset)
-        total = _reached(book, books, named, given, used, columns=about, costs=costs)
+        about = tuple(terms.columns.get(book.dataset, ()))
+        given = terms.translations.get(book.dataset)
+        worst = (*book.account.worst, *overwritten.totals.get((book.dataset, book.analyst), ()))
+        how: dict[str, Any] = {"columns": about, "costs": terms.costs}
+        total = _reached(book, books, named, given, used, worst, **how)
         if total is not None:
             account = {
                 "dataset": book.dataset,
@@ -164,6 +213,11 @@ class Used:
     translations: set[str] = field(default_factory=set)
     secrets: set[str] = field(default_factory=set)
 
+    def add(self, other: "Used") -> None:
+        """Take in what another copy says."""
+        self.translations.update(other.translations)
+        self.secrets.update(other.secrets)
+
     def every_pair(self, columns: tuple[str, ...]) -> bool:
         """Whether nothing in the copy says that only some pairs of values were secret.
 
@@ -177,12 +231,16 @@ def used_in(connection: Connection) -> dict[str, Used]:
     """What the events of each dataset name."""
     found: dict[str, Used] = {}
     for event in replay.events(connection):
-        if event.kind in ("charge", "reuse", "accepted"):
-            used = found.setdefault(event.body["dataset"], Used())
-            used.secrets.add(event.body["secrets"])
-            if event.kind != "accepted":
-                used.translations.add(event.body["translation"])
+        _take_use(found, event)
     return found
+
+
+def _take_use(found: dict[str, Used], event: Event) -> None:
+    if event.kind in ("charge", "reuse", "accepted"):
+        used = found.setdefault(event.body["dataset"], Used())
+        used.secrets.add(event.body["secrets"])
+        if event.kind != "accepted":
+            used.translations.add(event.body["translation"])
 
 
 def _budget(given: Number | tuple[Number, Number]) -> tuple[Fraction, Fraction]:
@@ -200,9 +258,10 @@ def _budget(given: Number | tuple[Number, Number]) -> tuple[Fraction, Fraction]:
 def _reached(
     book: Book,
     books: Books,
-    named: Mapping[str, tuple[Fraction, Fraction]],
+    named: Mapping[str, list[tuple[Fraction, Fraction]]],
     translation: LossTranslation | None,
     used: Used,
+    worst: Frontier,
     *,
     columns: tuple[str, ...],
     costs: bool,
@@ -210,11 +269,11 @@ def _reached(
     """What every entry of an account may have lost; None if nothing can have been charged to it.
 
     Everything in an analyst's account was paid once by the whole, at that time or before, so that
-    an analyst without a budget is bounded by the whole.
+    an analyst without a budget is bounded by the whole. ``worst`` are the totals that are known.
     """
     whole = books.book(book.dataset, WHOLE)
     given = [] if whole.epsilon is None else [(whole.epsilon, whole.delta)]
-    given += [named[book.dataset]] if book.dataset in named else []
+    given += named.get(book.dataset, [])
     if not given:
         return None
     if book.analyst and book.epsilon is not None and book.dataset not in named:
@@ -223,7 +282,7 @@ def _reached(
     most = [_most(translation, *budget, used, book.dataset, **how) for budget in given]
     beyond = [
         total
-        for total in book.account.worst
+        for total in worst
         if not any(dominates(limit, total.without_values) for limit in most)
     ]
     return covering((*most, *beyond))

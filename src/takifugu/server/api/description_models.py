@@ -122,7 +122,9 @@ class BudgetStandingView(BaseModel):
     spent: float | None = Field(
         description="The Pufferfish ε of all that was released, rounded up; null if infinite."
     )
-    left: float | None = Field(description="What is left, rounded down.")
+    left: float | None = Field(
+        description="What a release on all rows may still cost alone, rounded down."
+    )
     most: str | None = Field(
         description="The most that a release on every row may cost alone now, rounded down."
     )

@@ -197,7 +197,7 @@ class PlanResponse(BaseModel):
     plan: PlanDocument
     words: dict[str, Any] = Field(
         description="The plan in words and rounded numbers, each by itself, for a page: `cost`,"
-        " `adds`, `left`, `verdict`, `useful`, `error`, `odds`, `notes`, `over`, `most`, `needed`."
+        " `adds`, `spent`, `verdict`, `useful`, `error`, `odds`, `notes`, `over`, `most`, `needed`."
     )
     approval: str | None = Field(
         default=None,

@@ -80,7 +80,7 @@ async function plan() {
 }
 
 function show({ plan: found, words, approval }) {
-  for (const name of ["cost", "adds", "left", "error", "odds", "useful", "verdict"]) {
+  for (const name of ["cost", "adds", "spent", "error", "odds", "useful", "verdict"]) {
     at(name).replaceChildren(...coded(words[name]));
   }
   at("verdict").className = `badge ${words.tone}`;
