@@ -12,6 +12,7 @@ from takifugu.session.asking import Asking
 from takifugu.session.plan_documents import public_form
 from tests.client.test_connecting import certificate
 from tests.ledger import postgres
+from tests.ledger.folders import forget_rows
 from tests.raising import raises
 from tests.server.projects import small_project
 from tests.server.running import new_token, running_server
@@ -48,6 +49,7 @@ def test_the_same_script_here_and_there(
     with running_server(there) as server, tf.connect(server.url, secret) as connection:
         dataset = connection.dataset("stays")
         found = script(dataset)
+        forget_rows()
         with open_project(here).session("stays", "ana") as session:
             local = script(session)
             assert session.guarantee() == dataset.guarantee()

@@ -67,6 +67,7 @@ def test_history_is_filtered_and_limited(ledger: Ledger) -> None:
         ("UPDATE takifugu_segments SET base = '0 0 0'", "segments", None),
         ("DELETE FROM takifugu_cells", "segments", None),
         ("DELETE FROM takifugu_accounts", "account", None),
+        ("CREATE VIEW takifugu_shown AS SELECT * FROM takifugu_events", "foreign", None),
     ],
 )  # fmt: skip
 def test_verify_finds(

@@ -218,9 +218,9 @@ def test_without_its_witness_nothing_is_released_until_the_owner_begins_a_new_on
         shutil.rmtree(heads_folder())
         with raises(LedgerSetBack, reason="witness missing"):
             ledger.charge(charge("0.25"), DOUBLING)
-    for how in ({}, {"read_only": True}):
+    for read_only in (False, True):
         with raises(LedgerSetBack, reason="witness missing") as told:
-            open_ledger(path, **how)
+            open_ledger(path, read_only=read_only)
     assert "takifugu ledger begin-witness" in str(told.value)
     assert not heads_folder().exists()
     with open_ledger(path, inspect=True) as ledger:

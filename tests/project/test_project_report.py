@@ -370,11 +370,11 @@ def test_a_release_of_another_program_is_reported_as_external(tmp_path: Path) ->
         with raises(LedgerConflict, reason="foreign answer"):
             session.release(plan, accept_noise=True)
         for number, answer in enumerate(FOREIGN_ANSWERS):
-            query = {"kind": "external", "number": number}
+            query: dict[str, Any] = {"kind": "external", "number": number}
             if isinstance(answer, dict) and "drawn" in answer:
                 query = {"name": "histogram", "number": number}
-            outside = {"query": query, "mechanism": {"kind": "outside"}, "key": f"k{number}"}
-            receipt = ledger.charge(replace(base, **outside), translation)
+            outside = replace(base, query=query, mechanism={"kind": "outside"}, key=f"k{number}")
+            receipt = ledger.charge(outside, translation)
             ledger.record_answer(receipt, answer)
     found = named(project_report(project, ["stays"]), "stays")
     foreign = [release for release in found.releases if FOREIGN in release.notes]

@@ -251,8 +251,8 @@ class World:
             case "back":
                 self.set_back(copy)
             case "restore" | "lossy" if copy.exists():
-                how = {"lossy": what == "lossy", "terms": self.terms()}
-                if restore_ledger(copy, self.path, **how).loss is not None:
+                lossy, terms = what == "lossy", self.terms()
+                if restore_ledger(copy, self.path, lossy=lossy, terms=terms).loss is not None:
                     self.gave_up()
             case "witness":
                 shutil.rmtree(state_folder())

@@ -1,15 +1,17 @@
 """Kills while a backup is put back in the place of a ledger that is gone, the same, or newer.
 
 Afterwards the ledger is absent or whole, putting it back again works, and a copy that lacks what
-was acknowledged is never taken for the ledger: it is refused, unless the owner accepts the loss.
+was acknowledged is never taken for the ledger: it is refused, or has the event that accepts it.
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from takifugu.errors import LedgerSetBack, TakifuguError
 from takifugu.ledger import restore_ledger
+from takifugu.ledger.witnesses.lost_history import LossTerms
 from tests.oracles.ledger_sums import events_of
 from torture.kills import accounts
 from torture.kills.accounts import LOST, OTHER, Acknowledged, Fault
@@ -68,7 +70,9 @@ def _prepared(place: Place, backup: Path, rng: np.random.Generator, *, newer: bo
 def _restoring(place: Place, backup: Path) -> Job:
     def job(say: Notes) -> None:
         say("now", "restore")
-        restore_ledger(backup, place.address, witness=place.witness, wait=60, lossy=True)
+        how: dict[str, Any] = {"witness": place.witness, "wait": 60, "lossy": True}
+        terms = LossTerms({"ward": place.translation})
+        restore_ledger(backup, place.address, terms=terms, **how)
         say("restored")
 
     return job
@@ -91,6 +95,8 @@ def _used(place: Place, say: Notes) -> None:
         with place.open() as ledger:
             if not (report := ledger.verify()).sound:
                 say("failed", "unsound", str(report.problems[0])[:500])
+            if any(event.kind == "loss" for event in ledger.history()):
+                say("set back", "accepted")
     except LedgerSetBack as error:
         say("set back", error.reason)
     except TakifuguError as error:

@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,7 +63,9 @@ class KnownRows:
             except FileNotFoundError:
                 continue
             for line in text.splitlines():
-                yield ChargedRows(*json.loads(line), mark)
+                with suppress(ValueError):  # cut off by a crash: its charge was not written then
+                    ledger, place, dataset = json.loads(line)
+                    yield ChargedRows(ledger, place, dataset, mark)
 
     def enter(self, marks: Iterable[str], ledger: str, place: str, dataset: str) -> None:
         """Record that a ledger charges rows with these marks."""
