@@ -13,15 +13,27 @@ bring about. With both, the entries before i are bounded by the larger of "the s
 Groups of values. The loss of (A, B) is at most the largest loss of a pair in A × B that can happen,
 for any law within A. With an unknown start the law of X_i lies in a hull of laws, so that one more
 step over that hull is a bound too, and the lesser of both holds.
+
+Many states. A step over a hull of laws takes long there, and the stationary chain is translated
+quickly. Let C be the largest cost of an entry, d a number of entries, and m/π the ratio of a law
+that X_d may have to the stationary one, within :math:`[l, h]` for all of them. An admissible g lies
+between its minimum over the first d entries and :math:`e^{dC}` times that, and the minimum is
+admissible. Given any event about later entries, its expectation under m is within a factor h/l of
+that under π. So a pair of values at entry d or later loses at most
+
+.. math:: E_\pi + d\,C + 2 \log(h/l),
+
+and at an earlier entry i at most :math:`i\,C + c + F \le d\,C + E_\pi`. ∎
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf, isfinite
 
 import numpy as np
 
-from takifugu._rounding import up
+from takifugu._rounding import gamma, up
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.priors.markov import MarkovChain
@@ -57,6 +69,9 @@ from takifugu.translation.entry_costs import EntryCosts
 
 WALKED = 2_000  # entries up to which a constant cost is translated entry by entry
 LARGEST = 4_000_000  # numbers in the tables of all entries
+MANY_STATES = 24  # beyond which an unknown start is bounded by how soon the chain forgets it
+FAINTEST_RATIO = 1e-200
+MAX_FORGETTING = 64  # entries after which it is tried whether the start is forgotten
 TAIL = 16  # entries after the last charged one whose losses are computed one by one
 
 
@@ -165,6 +180,8 @@ class AdversaryTransport(TransportBound):
         length = self._chain.length
         if cost is None or bound.by_values is None or not np.isfinite(bound.value):
             return None
+        if self._spreads:  # a search takes long
+            return None
         sides = self._solved_sides(cost, None if length is None else length - 1)
         if sides is None:
             return None
@@ -175,10 +192,41 @@ class AdversaryTransport(TransportBound):
     def _everywhere(self, cost: Floats) -> Bound:
         """The loss when every entry has the same cost."""
         length = self._chain.length
+        forgetting = self._start_is_forgotten(float(cost.max()))
+        if self._plain is not None and isfinite(forgetting):
+            return _with_more(self._plain.everywhere(cost), forgetting)
         if length is None or (length > WALKED and self._chain.homogeneous and self._settles):
             return self._at_any_entry(frozen(cost))
         at = np.zeros(length, dtype=np.int64)
         return self._one_by_one(CostLevels((frozen(cost),), at).checked())
+
+    def _start_is_forgotten(self, largest: float) -> float:
+        """What an unknown start adds at most, of many states; infinite if that is not used.
+
+        ``largest`` is the largest cost of an entry.
+        """
+        return min((up(d * largest + spread) for d, spread in self._spreads), default=inf)
+
+    @cached_property
+    def _spreads(self) -> list[tuple[int, float]]:
+        """Numbers of entries d, and 2 log(h/l) for the laws that entry d may have."""
+        chain = self._chain
+        usable = chain.unknown_start and chain.known == "none" and not self._secret.grouped
+        if not usable or self._size <= MANY_STATES or self._plain is None:
+            return []
+        (kernel,) = self._kernels
+        try:
+            stationary = recurrent_law(kernel)
+        except InvalidPrior:  # some states are left for good
+            return []
+        power, spreads = kernel, []
+        for d in range(1, MAX_FORGETTING + 1):
+            least, largest = float((power / stationary).min()), float((power / stationary).max())
+            error = 2 * (law_slack(self._size) + (d + 1) * gamma(self._size))
+            if least > FAINTEST_RATIO:  # then no product has underflown, and errors are relative
+                spreads.append((d, float(up(2 * (np.log(largest / least) + 2 * error)))))
+            power = power @ kernel
+        return spreads
 
     @property
     def _settles(self) -> bool:
@@ -368,6 +416,14 @@ class AdversaryTransport(TransportBound):
         a, b = self._sides[pair]
         states = self._chain.states
         return Binding(joined(states, a), joined(states, b), entry=entry)
+
+
+def _with_more(bound: Bound, more: float) -> Bound:
+    """A bound of which every loss is larger by ``more``."""
+    by_entry = None if bound.by_entry is None else frozen(up(bound.by_entry + more))
+    by_values = None if bound.by_values is None else frozen(up(bound.by_values + more))
+    value = float(up(bound.value + more))
+    return replace(bound, value=value, by_entry=by_entry, by_values=by_values, solved=False)
 
 
 def _combined(total: Floats, possible: Booleans) -> Floats:

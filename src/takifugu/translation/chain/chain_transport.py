@@ -96,7 +96,7 @@ class ChainTransport(TransportBound):
 
     def uniform(self, epsilon: float) -> Bound:
         """The loss when every entry is charged ``epsilon``."""
-        return self._everywhere(off_diagonal(self._size, epsilon))
+        return self.everywhere(off_diagonal(self._size, epsilon))
 
     def profile(self, epsilon: Floats) -> Bound:
         """The loss if entry i is charged ``epsilon[i]``, and later ones of an unbounded chain 0."""
@@ -117,12 +117,12 @@ class ChainTransport(TransportBound):
         """The loss if every entry has lost what ``costs`` says, value by value."""
         chain = self._chain
         if costs.uniform:
-            return self._everywhere(costs.matrix(chain.states, chain.columns))
+            return self.everywhere(costs.matrix(chain.states, chain.columns))
         return self._one_by_one(
             CostLevels.of_costs(costs, chain.states, chain.columns, chain.length)
         )
 
-    def _everywhere(self, cost: Floats) -> Bound:
+    def everywhere(self, cost: Floats) -> Bound:
         """The loss when every entry has the same cost."""
         solved = self._solved(cost)
         if solved is not None and solved.solved:
