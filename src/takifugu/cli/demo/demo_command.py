@@ -39,10 +39,10 @@ def run_demo(
 ) -> None:
     """Do the whole job on synthetic check-ins.
 
-    Make a project, add the dataset, fit a prior on the first 400 of 500 days, set a budget,
-    release the top-3 places of every country from the last 100 days and then the shares of one
-    country, have a third query refused, verify the ledger, and write the project's report, an HTML
-    page, whose path is printed last. The folder that is left is a project: try more queries in it.
+    Make a project, add the dataset, fit a prior on a fifth of the users, set a budget, release the
+    top-3 places of every country from the other users and then the shares of one country, have a
+    third query refused, verify the ledger, and write the project's report, an HTML page, whose path
+    is printed last. The folder that is left is a project: try more queries in it.
 
     The folder appears complete or not at all. The status is 1 if the third query was not refused
     or the ledger is not sound. Keys of the JSON object: folder, page, ledger, declaration, seed,

@@ -11,7 +11,7 @@ import numpy as np
 
 from takifugu.cli.demo.demo_record import DemoRecord
 from takifugu.costs import Cost
-from takifugu.engines import Engine, FitOptions, Fitted, Scope, check, open_engine
+from takifugu.engines import Engine, FitOptions, check, open_engine
 from takifugu.numeric import Floats, Integers
 from takifugu.priors import MarkovChain
 from takifugu.project import Project, init_project
@@ -29,7 +29,7 @@ from takifugu.visible import four_digits
 
 DATASET = "check-ins"
 BUDGET = 1
-FIT_DAYS = 400
+FITTED_SHARE = Fraction(1, 5)  # of the users, whose rows are given up to the prior
 LARGEST = "TR"  # the country with most users
 FIRST, SECOND, THIRD = "0.5", "0.25", "0.5"  # the Pufferfish ε that each query asks for
 POINTS = 4  # per-entry losses whose translation is shown
@@ -41,10 +41,10 @@ def run_steps(folder: Path, *, rows: int, seed: int, record: DemoRecord) -> None
     """Everything but the page. ``seed`` is that of the data; noise has none."""
     record.facts |= {"seed": seed, "budget": BUDGET, "seconds": record.seconds}
     project = _add_dataset(folder, rows, seed, record)
-    project, fitted = _fit(project, record)
+    project = _fit(project, record)
     with record.working("setting the budget"):
         project.set_budget(DATASET, str(BUDGET))
-    view = _translate(project, fitted, record)
+    view = _translate(project, record)
     with project.session(DATASET) as session, project.engine(DATASET) as engine:
         record.show(
             "What is protected, and what is not",
@@ -54,7 +54,7 @@ def run_steps(folder: Path, *, rows: int, seed: int, record: DemoRecord) -> None
             ),
             Verbatim(session.guarantee()),
         )
-        exact = engine.histogram(["country", "place"], _released_rows(fitted)).counts
+        exact = engine.histogram(["country", "place"]).counts
         first = _ask_ranking(session, engine, exact, record)
         _ask_shares(session, exact[engine.keys("country").index(LARGEST)], record)
         _ask_too_much(session, first, record)
@@ -111,25 +111,19 @@ def _add_dataset(folder: Path, rows: int, seed: int, record: DemoRecord) -> Proj
     return project
 
 
-def _fit(project: Project, record: DemoRecord) -> tuple[Project, Fitted]:
+def _fit(project: Project, record: DemoRecord) -> Project:
     with record.working("counting transitions"):
-        project, _, chain, fitted = project.fit(DATASET, FitOptions(first_days=FIT_DAYS))
+        project, _, chain, fitted = project.fit(DATASET, FitOptions(share=FITTED_SHARE))
     states, moves = len(chain.states), fitted.estimate.counted
     record.facts["prior"] = {"states": states, "moves": moves, "statement": fitted.statement}
     record.show(
         "What an adversary may believe",
         Paragraphs(
-            f"A Markov chain of {states} states, fitted to {moves:,} moves of the first"
-            f" {FIT_DAYS} days. {fitted.statement}"
+            f"A Markov chain of {states} states, fitted to {moves:,} moves of a fifth of the users."
+            f" {fitted.statement}"
         ),
     )
-    return project, fitted
-
-
-def _released_rows(fitted: Fitted) -> Scope:
-    if fitted.test is None:
-        raise TypeError("the prior was fitted on the first days; the others are released from")
-    return fitted.test
+    return project
 
 
 def table_step(translation: Translation) -> float:
@@ -154,7 +148,7 @@ def _cache_table(project: Project, translation: Translation) -> None:
         tabulate_at(translation, grid).save(path)
 
 
-def _translate(project: Project, fitted: Fitted, record: DemoRecord) -> LossTranslation:
+def _translate(project: Project, record: DemoRecord) -> LossTranslation:
     """The translation at even steps of per-entry ε, as far as the budget goes."""
     with record.working("translating") as working:
         translation = project.load(DATASET).entry_translation
@@ -166,7 +160,7 @@ def _translate(project: Project, fitted: Fitted, record: DemoRecord) -> LossTran
             view = TabledTranslation(translation, table, least=0)
         dp: Floats = np.arange(1, POINTS + 1) * float(view.to_dp(BUDGET)) / POINTS
         with project.engine(DATASET) as engine:
-            longest = engine.lengths(_released_rows(fitted)).longest
+            longest = engine.lengths().longest
         (chain,) = translation.priors.values()
         if not isinstance(chain, MarkovChain):
             raise TypeError("the demo fits a Markov chain")
