@@ -164,6 +164,7 @@ RIGHT = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", RIGHT)
 @pytest.mark.parametrize("seed", range(5))

@@ -90,6 +90,7 @@ def rows(draw: st.DrawFn, size: int) -> list[float]:
     return [w / sum(weights) for w in weights]
 
 
+@pytest.mark.nightly
 @pytest.mark.statistical
 @settings(max_examples=6)
 @given(prior=rows(4), table=st.lists(rows(3), min_size=4, max_size=4), seed=st.integers(0, 99))

@@ -44,6 +44,8 @@ from takifugu.papers.composition.baselines.algorithms import (
 from takifugu.priors.universe import Tables
 from takifugu.translation import CurveTranslation, TranslationTable, chain_losses
 
+pytestmark = pytest.mark.nightly
+
 FALSE_ALARM = 1e-10  # of one audit of a true claim
 MANY, FEW = 16_000, 2_000  # outputs of either side; few where each takes a call of its own
 STICKY, REST, LENGTH = [[0.9, 0.1], [0.1, 0.9]], [0.5, 0.5], 7

@@ -48,6 +48,7 @@ def be(who: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lifecycle, "current_actor", lambda: who)
 
 
+@pytest.mark.nightly
 def test_two_users_release_what_waits(
     study: Path, do: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,6 +72,7 @@ def test_two_users_release_what_waits(
         assert [event.body["actor"] for event in ledger.history(kind="charge")] == ["ana"]
 
 
+@pytest.mark.nightly
 def test_what_was_refused_is_withdrawn(do: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     be("olga", monkeypatch)
     shown = do("approve plan.json")
@@ -83,6 +85,7 @@ def test_what_was_refused_is_withdrawn(do: Call, monkeypatch: pytest.MonkeyPatch
     assert ran.error.reason == "withdrawn"
 
 
+@pytest.mark.nightly
 def test_a_plan_that_was_edited_is_not_approved(study: Path, do: Call) -> None:
     text = (study / "plan.json").read_text()
     (study / "plan.json").write_text(text.replace('"epsilon": "0.6"', '"epsilon": "0.9"', 1))
@@ -91,6 +94,7 @@ def test_a_plan_that_was_edited_is_not_approved(study: Path, do: Call) -> None:
     assert do("ledger show --json").out.count('"approval"') == 0
 
 
+@pytest.mark.nightly
 def test_a_schedule_stops_where_it_would_wait(study: Path, do: Call) -> None:
     file = study / "takifugu.toml"
     file.write_text(file.read_text() + SCHEDULE)

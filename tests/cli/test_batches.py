@@ -116,6 +116,7 @@ def scheduled(folder: Path, text: str = SCHEDULE) -> None:
 # --- batches ---
 
 
+@pytest.mark.nightly
 def test_a_batch_is_planned_as_a_whole_and_then_released(study: Path, do: Call) -> None:
     planned = do("plan --file plans.toml --json").json()["releases"]
     assert [part["name"] for part in planned] == ["places", "early", "late"]
@@ -134,6 +135,7 @@ def test_a_batch_is_planned_as_a_whole_and_then_released(study: Path, do: Call) 
     assert "is there from an earlier run" in do("release --file plans.toml").out
 
 
+@pytest.mark.nightly
 def test_a_batch_that_does_not_fit_charges_nothing(study: Path, do: Call) -> None:
     text = BATCH.replace('"1/2"', '"1.6"').replace('window = ["2024-03-11", ""]\n', "")
     (study / "plans.toml").write_text(text)
@@ -145,6 +147,7 @@ def test_a_batch_that_does_not_fit_charges_nothing(study: Path, do: Call) -> Non
     assert not (study / "places.csv").exists() and "too much" in do("plan --file plans.toml").out
 
 
+@pytest.mark.nightly
 def test_a_batch_with_noise_or_a_taken_file_charges_nothing(study: Path, do: Call) -> None:
     (study / "plans.toml").write_text(BATCH.replace("accept_noise = true\n", "", 1).replace(
         '"1/2"', '"0.001"'))  # fmt: skip
@@ -185,6 +188,7 @@ def test_a_file_stands_alone(do: Call) -> None:
         assert do(line).status == 2
 
 
+@pytest.mark.nightly
 def test_a_batch_that_is_killed_goes_on_where_it_was(study: Path, do: Call) -> None:
     """Killed again and again at other moments: in the end each release was answered once."""
     for wait in (0.4, 0.8, 1.2, 1.6, 2.0):
@@ -204,6 +208,7 @@ def test_a_batch_that_is_killed_goes_on_where_it_was(study: Path, do: Call) -> N
 # --- schedules ---
 
 
+@pytest.mark.nightly
 def test_what_is_due_is_released_once(study: Path, do: Call) -> None:
     scheduled(study)
     (shown,) = do("schedule show --json").json()["schedules"]
@@ -229,6 +234,7 @@ def test_what_is_due_is_released_once(study: Path, do: Call) -> None:
     assert charges(study) == 4
 
 
+@pytest.mark.nightly
 def test_overlapping_periods_end_with_the_budget(study: Path, do: Call) -> None:
     text = SCHEDULE.replace('"7 days"', '"28 days"').replace("monday", "day")
     scheduled(study, text.replace("2024-02-26", "2024-02-12").replace('folder = "published"\n', ""))
@@ -242,6 +248,7 @@ def test_overlapping_periods_end_with_the_budget(study: Path, do: Call) -> None:
     assert limited.status == 3 and charges(study) == before
 
 
+@pytest.mark.nightly
 def test_a_period_of_noise_or_without_rows_does_not_stop_the_others(study: Path, do: Call) -> None:
     head, *lines = rows(29).splitlines()
     noisy = [f"2024-03-{day:02}T" for day in range(4, 11)]
@@ -292,6 +299,7 @@ def test_a_schedule_ends_with_the_calendar(study: Path, do: Call) -> None:
     assert [one["state"] for one in shown["periods"]] == ["waiting"]
 
 
+@pytest.mark.nightly
 def test_two_runs_at_once_charge_once(study: Path) -> None:
     scheduled(study)
     with ThreadPoolExecutor(3) as pool:

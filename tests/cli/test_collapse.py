@@ -122,6 +122,7 @@ def test_the_seed_decides_the_simulation_and_nothing_else() -> None:
     assert longer["runs"] == one["runs"] and longer["posterior"][:7] == one["posterior"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_a_figure_is_written_beside_clean_json(suffix: str, tmp_path: Path) -> None:
     target = tmp_path / f"collapse.{suffix}"
@@ -131,6 +132,7 @@ def test_a_figure_is_written_beside_clean_json(suffix: str, tmp_path: Path) -> N
     assert target.stat().st_size > 1000 and list(tmp_path.iterdir()) == [target]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -147,6 +147,7 @@ def test_the_json_of_every_command_is_one_object_alone(
     assert done == set(COMMANDS) - elsewhere
 
 
+@pytest.mark.nightly
 def test_a_shell_can_complete_commands_datasets_and_shells(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,6 +83,7 @@ def test_the_whole_story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert parts == [(None, 8, False), (8, None, True)]
 
 
+@pytest.mark.nightly
 def test_releases_at_once_never_overspend(study: Path) -> None:
     queries = ("histogram", "proportions", "transitions")
     running = [start(study, "release", "stays", kind, "--epsilon", "1.2") for kind in queries]
@@ -95,6 +96,7 @@ def test_releases_at_once_never_overspend(study: Path) -> None:
         assert ledger.verify().sound
 
 
+@pytest.mark.nightly
 def test_a_plan_file_is_released_as_it_was_planned(study: Path, do: Call) -> None:
     planned = do("plan stays count --values ward --window 9.. --within 20 --out plan.json --json")
     document = planned.json()
@@ -109,6 +111,7 @@ def test_a_plan_file_is_released_as_it_was_planned(study: Path, do: Call) -> Non
     assert stale.status == 2 and isinstance(stale.error, StalePlan) and charges(study) == 1
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["a.csv", "a.json", "a.parquet"])
 def test_an_answer_is_written_whole(study: Path, do: Call, name: str) -> None:
     if name == "a.parquet":
@@ -128,6 +131,7 @@ def test_an_answer_is_written_whole(study: Path, do: Call, name: str) -> None:
     assert left <= {".takifugu"}
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
 def test_an_answer_that_cannot_be_printed_is_not_lost(study: Path, do: Call) -> None:
     with open("/dev/full", "w") as full:
@@ -247,6 +251,7 @@ MISTAKES = [  # the command, its status, its error and the field that is at faul
 ]  # fmt: skip
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("line", "status", "kind", "field"), MISTAKES)
 def test_a_mistake_is_one_line_and_leaves_everything_as_it_was(
     study: Path, do: Call, line: str, status: int, kind: str | None, field: str | None
@@ -278,6 +283,7 @@ def test_storage_that_fails_has_a_status_of_its_own(study: Path, do: Call) -> No
     assert not list(study.glob("takifugu.ledger*"))
 
 
+@pytest.mark.nightly
 def test_budgets_of_analysts_count_beside_the_whole(do: Call) -> None:
     assert do("budget set stays 1/2 --analyst ana --json").json() == {
         "dataset": "stays",
@@ -301,6 +307,7 @@ def test_budgets_of_analysts_count_beside_the_whole(do: Call) -> None:
     assert "stays: budget 2, spent" in shown and "stays, analyst ana: budget 0.5, spent" in shown
 
 
+@pytest.mark.nightly
 def test_a_delta_is_passed_on_and_shown(do: Call) -> None:
     assert do("budget set stays 2 --delta 0.001 --json").json()["delta"] == "1/1000"
     asked = "stays histogram --epsilon 1.5 --delta 0.001"
@@ -331,6 +338,7 @@ def test_a_budget_is_raised_without_a_query_only_where_nobody_could_answer(
         assert open_project(study).budget("stays") == allowed
 
 
+@pytest.mark.nightly
 def test_a_new_prior_is_charged_under_only_if_that_is_said(do: Call) -> None:
     assert do("release stays histogram --epsilon 0.5").status == 0
     fitted = do("prior fit stays --first-steps 6 --replace")
@@ -342,6 +350,7 @@ def test_a_new_prior_is_charged_under_only_if_that_is_said(do: Call) -> None:
     assert do("release stays histogram --epsilon 0.4 --window 9..").status == 0
 
 
+@pytest.mark.nightly
 def test_releases_of_fitted_rows_are_warned_about(study: Path, do: Call) -> None:
     file = study / "takifugu.toml"
     head = "[dataset.stays]\n"

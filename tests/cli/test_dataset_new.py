@@ -34,6 +34,7 @@ def ready(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.nightly
 def test_a_draft_is_written_with_its_open_points_and_the_next_command(
     study: Path, do: Call
 ) -> None:
@@ -51,6 +52,7 @@ def test_a_draft_is_written_with_its_open_points_and_the_next_command(
     assert ran.out.splitlines()[-1].endswith("takifugu dataset add visits visits.toml")
 
 
+@pytest.mark.nightly
 def test_a_draft_with_open_points_cannot_be_added(do: Call) -> None:
     assert do("init").status == 0
     assert do("dataset new visits.csv").status == 0
@@ -85,6 +87,7 @@ def test_a_table_that_nobody_can_guess_is_all_open(study: Path, do: Call) -> Non
     assert [point["key"] for point in made["open"]][-1] == "protected"
 
 
+@pytest.mark.nightly
 def test_what_is_wrong_is_refused_while_other_points_are_open(study: Path, do: Call) -> None:
     for option in ("--zone Nowhere", "--decimal x", "--order-kind number --zone UTC"):
         ran = do(f"dataset new visits.csv {option}")
@@ -98,6 +101,7 @@ def test_nothing_is_overwritten(study: Path, do: Call) -> None:
     assert (study / "visits.toml").read_text() == "mine"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "line",
     [
@@ -135,6 +139,7 @@ def test_a_file_of_rows_leads_to_a_draft(do: Call, command: str) -> None:
     assert "`takifugu dataset add visits visits.toml`" in ran.err
 
 
+@pytest.mark.nightly
 def test_a_name_is_made_of_that_of_the_file(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (study / "my visits (1).csv").write_text(VISITS)
     made = call(study, monkeypatch, "dataset", "new", "my visits (1).csv", "--json").json()
@@ -218,6 +223,7 @@ def _control(terminal: int) -> None:
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
 
 
+@pytest.mark.nightly
 def test_on_a_terminal_it_asks_for_what_it_cannot_know(ready: Path) -> None:
     answers = ["1", "secret-home,secret-work", "country"]
     status, shown = talk(ready, list(answers), "visits.csv")
@@ -229,6 +235,7 @@ def test_on_a_terminal_it_asks_for_what_it_cannot_know(ready: Path) -> None:
     assert shown.rstrip().endswith("takifugu dataset add visits visits.toml")
 
 
+@pytest.mark.nightly
 def test_a_wrong_answer_is_asked_for_again_and_an_empty_one_is_left_open(ready: Path) -> None:
     answers = ["%H:%M", "%d/%m/%Y %H:%M", "", "nobody", ""]
     status, shown = talk(ready, list(answers), "visits.csv")
@@ -238,6 +245,7 @@ def test_a_wrong_answer_is_asked_for_again_and_an_empty_one_is_left_open(ready: 
     assert document["protected"]["place"]["values"] == "?" and "public" not in document
 
 
+@pytest.mark.nightly
 def test_an_interrupted_conversation_leaves_nothing(ready: Path) -> None:
     status, shown = talk(ready, ["%d/%m/%Y %H:%M", None], "visits.csv")
     assert status == 130, shown

@@ -28,6 +28,8 @@ from takifugu.translation.accounting.translation_table import TranslationTable
 from takifugu.visible import four_digits
 from tests.reports.reading import Reader
 
+pytestmark = pytest.mark.nightly
+
 ROWS = "20000"
 FILES = [
     ".takifugu", "check-ins.parquet", "check-ins.toml", "page.html", "takifugu.key",

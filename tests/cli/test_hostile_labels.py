@@ -54,6 +54,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.nightly
 def test_no_command_passes_a_mark_on(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     query = ("stays", "histogram", "--by", "zone", "--epsilon", "1")
     for words in (

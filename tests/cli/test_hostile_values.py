@@ -261,6 +261,7 @@ def test_every_command_is_attacked() -> None:
     assert {value for _, _, value in CASES} == set(VALUES)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", dict(commands()))
 def test_a_hostile_value_is_one_line_and_leaves_nothing(
     name: str, template: Path, tmp_path: Path

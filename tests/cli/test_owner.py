@@ -144,6 +144,7 @@ def test_commands_that_change_a_policy_write_events(study: Path, do: Call) -> No
     assert "rewritten: mine.json" in shown and shown.count(f"by {current_actor()}") >= 5
 
 
+@pytest.mark.nightly
 def test_rows_that_a_prior_was_fitted_on_are_not_let_in_by_an_edit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,6 +67,7 @@ def made(here: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
     return takifugu
 
 
+@pytest.mark.nightly
 def test_a_household_is_planned_released_and_counted(made: Call) -> None:
     how = "--over household --household home --member role"
     assert add(made, "pair.json", how).status == 0
@@ -109,6 +110,7 @@ def test_what_is_no_household_is_refused(made: Call, here: Path) -> None:
         assert made(f"{HOUSEHOLD} --members 2 -o x.json {options}").status == 2
 
 
+@pytest.mark.nightly
 def test_a_household_is_fitted_on_the_first_days(made: Call) -> None:
     assert made("dataset add study study.toml").status == 0
     fitted = made("prior fit study --kind household --household home --first-steps 2 --json").json()
@@ -125,6 +127,7 @@ def test_a_household_is_fitted_on_the_first_days(made: Call) -> None:
         assert made(f"prior fit study --add {wrong}").status == 2
 
 
+@pytest.mark.nightly
 def test_people_over_time_are_planned_and_released(made: Call, here: Path) -> None:
     people = [f"p{home}{k}" for home in range(6) for k in range(2)]
     field = dict.fromkeys((f"{who}: {day}" for who in people for day in range(4)), 0.0)

@@ -80,6 +80,7 @@ def study(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.nightly
 def test_a_fit_says_whether_it_suits(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     facts = done(study, monkeypatch, "prior fit nights --share 1/2 --json").json()
     advice = facts["advice"]
@@ -107,6 +108,7 @@ def test_a_fit_that_skips_rows_says_that_which_they_are_is_not_protected(
     assert "which rows these are is not protected" in said
 
 
+@pytest.mark.nightly
 def test_the_budget_is_what_is_priced(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done(study, monkeypatch, "prior fit nights --share 1/2 --no-advice")
     done(study, monkeypatch, "budget set nights 0.25")
@@ -158,6 +160,7 @@ def test_an_adversary_that_a_new_prior_cannot_have_is_refused(
     assert (path.read_text(), sorted(study.glob("*.json"))) == before
 
 
+@pytest.mark.nightly
 def test_a_dataset_is_translated_with_its_secrets(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

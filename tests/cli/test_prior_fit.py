@@ -76,6 +76,7 @@ def fitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fitting:
     return fit
 
 
+@pytest.mark.nightly
 def test_a_chain_of_higher_order(tmp_path: Path, fitted: Fitting) -> None:
     project(tmp_path, "place")
     facts, prior = fitted("--kind", "higher-order", "--order", "3", "--first-steps", "20")
@@ -92,6 +93,7 @@ def test_a_chain_over_ranges(tmp_path: Path, fitted: Fitting) -> None:
     assert prior.states == ("[0, 0.5)", "[0.5, 1)", "[1, 2]") and facts["steps"] == 57
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("options", [["--confidence", "0.9"], ["--kind", "interval"]])
 def test_chains_within_intervals(tmp_path: Path, fitted: Fitting, options: list[str]) -> None:
     project(tmp_path, "place")
@@ -108,6 +110,7 @@ def test_what_a_fit_rests_on_is_printed(tmp_path: Path, monkeypatch: pytest.Monk
     assert "hardly saw 'unknown' (0×)" in found.out and "A Pufferfish ε of 1 allows" in found.out
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("options", "kind", "field"),
     [
@@ -166,6 +169,7 @@ def test_a_cycle_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert found.error.reason == "cycle" and "health -> place -> health" in found.err
 
 
+@pytest.mark.nightly
 def test_joint_states_are_planned_and_released_with(
     tmp_path: Path, fitted: Fitting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,6 +181,7 @@ def test_joint_states_are_planned_and_released_with(
     run(tmp_path, monkeypatch, "plan rows histogram --column health --epsilon 0.5")
 
 
+@pytest.mark.nightly
 def test_a_chain_by_hour_is_planned_with_and_its_rows_are_checked(
     tmp_path: Path, fitted: Fitting, monkeypatch: pytest.MonkeyPatch
 ) -> None:

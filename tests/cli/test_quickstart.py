@@ -150,6 +150,7 @@ def test_a_survey_needs_no_order_and_gets_a_network(
     assert call(tmp_path, monkeypatch, *release).status == 0
 
 
+@pytest.mark.nightly
 def test_few_entities_are_fitted_on_the_first_fifth_of_their_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +160,7 @@ def test_few_entities_are_fitted_on_the_first_fifth_of_their_time(
     assert (prior.fitted, prior.released_from) == ("first-days", 40)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -185,6 +187,7 @@ def test_a_mistake_is_one_line_and_leaves_nothing(
     assert list((tmp_path / "taken").iterdir()) == []
 
 
+@pytest.mark.nightly
 def test_it_asks_which_of_several_columns_to_protect(tmp_path: Path) -> None:
     path = visits(tmp_path)
     path.write_text(path.read_text().replace("user,step,place,country", "user,step,place,activity"))
@@ -194,6 +197,7 @@ def test_it_asks_which_of_several_columns_to_protect(tmp_path: Path) -> None:
     assert declaration.unfitted == ("place",)
 
 
+@pytest.mark.nightly
 def test_it_asks_for_what_numbers_need(tmp_path: Path) -> None:
     write_meter_readings(
         tmp_path / "meters.parquet", Meters(homes=40, hours=96), rng=np.random.default_rng(1)

@@ -7,6 +7,8 @@ import sys
 from datetime import date, timedelta
 from pathlib import Path
 
+import pytest
+
 from tests.visits import LABELS, write_visits
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +35,7 @@ values = ["JP", "MX"]
 """
 
 
+@pytest.mark.nightly
 def test_the_main_job_of_the_readme_runs(tmp_path: Path) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```sh\n(takifugu init.*?)```", readme, flags=re.DOTALL)

@@ -73,6 +73,7 @@ def test_an_unknown_dataset_is_named(study: Path, do: Call) -> None:
     assert not list(study.glob("*.html")) and not list(study.glob(".takifugu-*"))
 
 
+@pytest.mark.nightly
 def test_a_pdf(study: Path, do: Call) -> None:
     weasyprint_or_skip()
     assert do("report --out report.pdf").status == 0

@@ -105,6 +105,7 @@ def test_what_cannot_be_signed_is_named(do: Call) -> None:
         assert ran.status == exit_status.MISTAKE
 
 
+@pytest.mark.nightly
 def test_a_dataset_called_like_a_command_can_still_be_named(signed: Path, do: Call) -> None:
     assert do("report write stays --out two.html").status == 0
     assert do("report stays --out three.html").status == 0

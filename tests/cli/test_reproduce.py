@@ -23,6 +23,8 @@ from takifugu.papers.composition.reproduction import ReproductionRequest, reprod
 from takifugu.synthetic import check_in_counts
 from tests.raising import raises
 
+pytestmark = pytest.mark.nightly
+
 STAGES, PEOPLE, EPOCHS = 5, 10, 60
 
 

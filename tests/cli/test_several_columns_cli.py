@@ -61,6 +61,7 @@ def went_well(done: Ran) -> str:
     return done.out
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("prior", "over", "says"), READINGS)
 def test_the_whole_story_of_two_columns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prior: Prior, over: str, says: str
@@ -164,6 +165,7 @@ def test_two_budgets_for_one_column_are_refused(
         assert again.status == 3 and getattr(again.error, "reason", None) == "same-rows"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("fit", "over"),
     [("--kind network", "row"), ("--kind markov --columns place,health --length 4", "sequence")],

@@ -163,6 +163,7 @@ def test_a_profile_beyond_floats_is_refused(study: Path, monkeypatch: pytest.Mon
     refused(call(study, monkeypatch, *line.split()), InvalidOption, "--profile")
 
 
+@pytest.mark.nightly
 def test_a_release_that_was_charged_and_cannot_be_read_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -329,6 +329,7 @@ def test_what_is_not_a_cost_is_refused(
     assert isinstance(result.exception, InvalidOption) and result.exception.field == field
 
 
+@pytest.mark.nightly
 def test_adversaries_who_know_more_stand_beside_the_plain_number(ward: Path) -> None:
     found = facts(ward, "--dp", 1, "--start", "unknown")
     losses = found["by_adversary"]

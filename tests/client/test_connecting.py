@@ -334,6 +334,7 @@ def test_too_often_is_waited_for_as_long_as_patience_lasts() -> None:
         asking.read("/x")
 
 
+@pytest.mark.nightly
 def test_an_idle_connection_that_was_closed_is_opened_again() -> None:
     script = [answer(200, 1), CUT, answer(200, 2), answer(200, 3)]
     with scripted(script) as port, exchange(port, 0.0) as asking:

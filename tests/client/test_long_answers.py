@@ -130,6 +130,7 @@ def test_a_job_that_was_cancelled_elsewhere_is_an_error() -> None:
         answered(asking, "POST", "/x", nothing())
 
 
+@pytest.mark.nightly
 def test_an_interrupt_cancels_the_job(slow: Listening) -> None:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -160,6 +161,7 @@ def test_an_interrupt_cancels_the_job(slow: Listening) -> None:
         signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.nightly
 def test_a_worker_that_is_killed_is_not_noticed(slow: Listening) -> None:
     with tf.connect(slow.url, slow.tokens["bo"]) as connection:
         dataset = connection.dataset("stays")

@@ -17,6 +17,8 @@ from tests.raising import raises
 from tests.server.projects import small_project
 from tests.server.running import new_token, running_server
 
+pytestmark = pytest.mark.nightly
+
 __all__ = ["certificate"]  # a fixture
 
 

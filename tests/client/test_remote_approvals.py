@@ -77,6 +77,7 @@ def test_a_release_waits_and_is_given_when_it_is_approved(
     assert stays.release(plan).rows == result.rows and len(stays.history()) == 1
 
 
+@pytest.mark.nightly
 def test_what_the_owner_refuses_says_why(server: Listening, stays: RemoteDataset) -> None:
     plan = stays.plan.histogram(epsilon=2)
     before = stays.spent()

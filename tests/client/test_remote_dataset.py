@@ -74,6 +74,7 @@ def shape(result: Result) -> dict[str, Any]:
     }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("query", QUERIES)
 def test_plans_are_those_of_a_local_session(
     server: Listening, remote: RemoteDataset, query: dict[str, Any]
@@ -181,6 +182,7 @@ REFUSED: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("query", REFUSED)
 def test_what_is_refused_here_is_refused_there_alike(
     server: Listening, remote: RemoteDataset, query: dict[str, Any]
@@ -219,6 +221,7 @@ def test_what_is_mostly_noise_is_confirmed_first(server: Listening, remote: Remo
     assert remote.release(plan, accept_noise=True).cost.alone <= 0.002
 
 
+@pytest.mark.nightly
 def test_a_plan_of_rows_that_changed_is_stale(tmp_path: Path) -> None:
     project = small_project(tmp_path / "changing")
     with listening(project) as server, tf.connect(server.url, server.tokens["ana"]) as connection:
@@ -261,6 +264,7 @@ def test_a_plan_that_is_stale_is_refused_and_not_charged(
     assert remote.spent() == before
 
 
+@pytest.mark.nightly
 def test_what_is_closed_asks_nothing(server: Listening) -> None:
     with tf.connect(server.url, server.tokens["ana"]) as connection:
         assert connection.datasets() == ("stays",)

@@ -38,6 +38,7 @@ def walks(law: Floats, runs: int, length: int, rng: np.random.Generator) -> list
     return found
 
 
+@pytest.mark.nightly
 @given(paths=st.lists(st.lists(st.integers(0, 3), max_size=9), max_size=12))
 def test_the_statistic_is_twice_the_difference_of_likelihoods(paths: list[list[int]]) -> None:
     found = independence_given(triples(paths, 4))

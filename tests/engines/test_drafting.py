@@ -88,6 +88,7 @@ def test_answers_are_added_to_those_before(tmp_path: Path) -> None:
     assert done.document["public"] == {"country": {"values": "from the data"}}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -127,6 +128,7 @@ def test_a_decimal_comma_is_found_unless_it_may_mark_thousands(
             assert engine.sums("kwh").counts == 2
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("times", "format_"),
     [
@@ -309,6 +311,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", HOSTILE)
 def test_any_name_of_a_column_survives(tmp_path: Path, name: str) -> None:
     shown = '"' + name.replace('"', '""') + '"'
@@ -321,6 +324,7 @@ def test_any_name_of_a_column_survives(tmp_path: Path, name: str) -> None:
         assert engine.histogram([name]).counts.tolist() == [1, 0]
 
 
+@pytest.mark.nightly
 def test_open_points_are_refused_all_at_once_with_their_lines(tmp_path: Path) -> None:
     rows = [("user", "at", "place"), ("a", "3/4/2012", "x"), ("b", "3/4/2012", "y")]
     draft = draft_of(write(tmp_path / "v.csv", rows))

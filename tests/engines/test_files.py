@@ -100,6 +100,7 @@ def root(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("odd", ODD)
 def test_what_is_read_is_what_is_fingerprinted(odd: str, root: Path, made: Path) -> None:
     """Odd names of folders and files, beside neighbours that they match as patterns."""

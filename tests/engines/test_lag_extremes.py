@@ -47,6 +47,7 @@ def declared(values: Sequence[float], people: int, amount: tuple[str, str, str])
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("amount", AMOUNTS)
 @pytest.mark.parametrize("profile", [None, "kind"])
 @pytest.mark.parametrize("own", [False, True])

@@ -89,6 +89,7 @@ def test_bartletts_formula_at_lag_one_is_the_textbooks() -> None:
     assert white == pytest.approx(np.eye(5) / 500)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("word", ["ar1", "matern-3/2", "squared-exponential"])
 def test_standard_errors_cover_the_truth(word: str) -> None:
     """Of R simulations about 95 % are within 1.96 standard errors of the truth.

@@ -28,6 +28,7 @@ def fitted(values: Floats, kernel: str = "ar1") -> FittedProcess:
         return fit_process(engine, "kwh", kernel=kernel, lags=12)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("word", "kernel"), [("ar1", AR1(0.7)), ("matern-3/2", Matern("3/2", 1.5))]
 )

@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -99,6 +100,7 @@ def test_answers_are_those_of_plain_loops(
                 assert engine.lengths(scope).rows == len(kept)
 
 
+@pytest.mark.nightly
 @settings(max_examples=25)
 @given(table=tables(), label=st.sampled_from(OUTSIDE), code=st.sampled_from(OUTSIDE))
 def test_tables_of_several_columns_are_those_of_plain_loops(

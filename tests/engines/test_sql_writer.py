@@ -70,6 +70,7 @@ def stored(folder: Path, columns: dict[str, list[Any]], *, real: str = "") -> So
     return Source("parquet", path=str(path))
 
 
+@pytest.mark.nightly
 @settings(max_examples=40)
 @given(
     names=st.lists(st.sampled_from(NAMES), min_size=6, max_size=6, unique=True),
@@ -142,6 +143,7 @@ def _point(share: Share, entity: Any) -> Fraction:
     return recount.point(share.salt, entity)
 
 
+@pytest.mark.nightly
 def test_queries_are_answered_as_the_sql_of_ibis_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -358,6 +360,7 @@ print(sorted(set(%r) & set(sys.modules)))
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 def test_a_release_imports_no_compiler_of_sql(tmp_path: Path, suffix: str) -> None:
     table: dict[str, list[Any]] = {

@@ -122,6 +122,7 @@ def _random(seed: int, datasets: int, outputs: int, *, never: float = 0.0) -> Fi
     return FiniteMechanism(Universe(tuple(range(datasets))), table, name=f"random {seed}")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("never", [0.0, 0.15, 0.4])
 @pytest.mark.parametrize("seed", range(4))
 def test_branch_and_bound_finds_what_listing_in_fractions_finds(

@@ -59,6 +59,7 @@ def _corners(known: list[Between], mask: list[bool]) -> list[list[Fraction]]:
     return oracle.corners(len(rows), sides)
 
 
+@pytest.mark.nightly
 @settings(max_examples=50)
 @given(st.data())
 def test_the_loss_is_that_of_the_worst_corners(data: st.DataObject) -> None:

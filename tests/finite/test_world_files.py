@@ -546,6 +546,7 @@ def outcome(content: bytes | str, form: Form) -> WorldFile | str:
         return str(error)
 
 
+@pytest.mark.nightly
 @settings(max_examples=400)
 @given(data=st.data(), document=st.sampled_from(VALID))
 def test_a_damaged_file_is_a_world_or_a_clear_error(data: st.DataObject, document: Any) -> None:

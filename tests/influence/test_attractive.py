@@ -21,6 +21,7 @@ from tests.raising import raises
 from tests.real_data import real
 
 
+@pytest.mark.nightly
 @settings(max_examples=30)
 @given(model=attractive())
 def test_curve_is_never_below_all_splits_and_equal_where_it_says_so(

@@ -31,6 +31,7 @@ def test_the_printed_formula(length: float, b: int, printed: float) -> None:
     assert split_leak(prior, 10, exposed) >= value
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("length", "printed", "true"), [(5, 124.2, 201.8), (1, 21.27, 21.28)])
 def test_the_printed_formula_is_too_small(length: float, printed: float, true: float) -> None:
     prior = TruncatedGaussian.process(3, length=length, bound=5, width=1e-3)
@@ -42,6 +43,7 @@ def test_the_printed_formula_is_too_small(length: float, printed: float, true: f
     assert found <= sound <= found * 1.002
 
 
+@pytest.mark.nightly
 @settings(max_examples=6)
 @given(length=st.floats(0.5, 6), bound=st.floats(1, 4))
 def test_the_sound_bound_is_above_quadrature(length: float, bound: float) -> None:

@@ -63,6 +63,7 @@ def check_exact(model: FactorModel, curve: InfluenceCurve) -> None:
                 assert x == y or possible == ((entry, (x,), (y,)) in seen)
 
 
+@pytest.mark.nightly
 @settings(max_examples=50)
 @given(model=networks())
 def test_network_curve_is_what_all_splits_give(model: BayesianNetwork) -> None:
@@ -84,6 +85,7 @@ def test_field_curve_is_what_all_splits_give(model: MarkovRandomField) -> None:
     check_exact(model, network_curve(model, largest=len(model.entries)))
 
 
+@pytest.mark.nightly
 @settings(max_examples=10)
 @given(model=fields(zeros=True))
 def test_field_curve_with_zeros_is_what_all_splits_give(model: MarkovRandomField) -> None:
@@ -99,6 +101,7 @@ def test_field_curve_with_zeros_is_what_all_splits_give(model: MarkovRandomField
     check_exact(model, curve)
 
 
+@pytest.mark.nightly
 @settings(max_examples=10)
 @given(model=networks(zeros=False))
 def test_shared_entries_of_the_boundary_can_be_taken_case_by_case(model: BayesianNetwork) -> None:
@@ -107,6 +110,7 @@ def test_shared_entries_of_the_boundary_can_be_taken_case_by_case(model: Bayesia
         check_exact(model, network_curve(model, largest=len(model.entries)))
 
 
+@pytest.mark.nightly
 @settings(max_examples=10)
 @given(model=networks())
 def test_cases_that_cannot_happen_are_left_out(model: BayesianNetwork) -> None:

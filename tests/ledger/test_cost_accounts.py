@@ -50,6 +50,7 @@ def plain(loss: Loss, u: object, v: object) -> Fraction:
     return Fraction(0)
 
 
+@pytest.mark.nightly
 @settings(max_examples=60)
 @given(paid=st.lists(charges(), max_size=25))
 def test_no_cell_has_lost_more_than_some_total_of_the_frontier(

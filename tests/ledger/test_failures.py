@@ -150,6 +150,7 @@ def test_a_server_that_stops_gives_no_receipt_until_it_is_back() -> None:
         assert ledger.charge(charge("0.25"), DOUBLING).may_release
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("frozen", ["while open", "before it is opened"])
 def test_a_server_that_is_frozen_is_given_up_and_gives_no_receipt(frozen: str) -> None:
     if needed := postgres.missing():

@@ -77,6 +77,7 @@ def test_a_calibrated_mechanism_keeps_its_guarantee(
     assert float(loss.epsilon) >= allowed * (1 - 1e-6) - 1e-12  # nothing is wasted
 
 
+@pytest.mark.nightly
 @given(epsilon=st.floats(0.1, 3), delta=st.floats(1e-12, 0.1))
 @settings(max_examples=6)
 def test_gaussian_noise_and_thresholds_keep_epsilon_and_delta(epsilon: float, delta: float) -> None:

@@ -32,6 +32,7 @@ def test_probabilities_are_those_of_all_counts(
     assert found[0] == pytest.approx(truth, abs=1e-6)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("gaussian", [False, True])
 def test_wide_noise_is_summed_over_bins(gaussian: bool) -> None:
     scale, most = 25.0, 420  # more than `BINS` numbers within reach of either

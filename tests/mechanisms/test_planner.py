@@ -78,6 +78,7 @@ def is_proven(mechanism: Any, loss: Loss) -> bool:
     return False
 
 
+@pytest.mark.nightly
 @settings(max_examples=12)
 @given(allowed=allowances, k=st.integers(1, 4), groups=st.integers(1, 9))
 def test_every_mechanism_offered_keeps_the_allowance(allowed: Loss, k: int, groups: int) -> None:

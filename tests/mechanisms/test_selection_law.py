@@ -75,6 +75,7 @@ def best_of_crowd(kind: Peel, scale: float) -> float:
     return (1 - (1 - q) ** 31) / (31 * q)  # ∫ (1 − q y)^30 dy
 
 
+@pytest.mark.nightly
 @pytest.mark.statistical
 @pytest.mark.parametrize("kind", list(ROUNDS))
 def test_selections_read_scores_in_units_of_their_scale(kind: Peel) -> None:

@@ -142,6 +142,7 @@ def released(transition: Matrix, epsilon: float, translation: LossTranslation) -
     }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("transition", list(LENGTHS), ids=["sticky", "uneven", "flipping", "three"])
 def test_the_guarantee_is_kept(transition: Matrix, epsilon: float) -> None:

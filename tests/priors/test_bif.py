@@ -48,6 +48,7 @@ def test_what_is_written_reads_back_the_same(net: BayesianNetwork) -> None:
     assert again == net and again.rescaled_rows == 0
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("path", examples() or [None], ids=lambda p: p.name if p else "absent")
 def test_every_network_of_pgmpy_is_read(path: Path | None) -> None:
     if path is None:

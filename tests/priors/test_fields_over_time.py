@@ -122,6 +122,7 @@ def test_counting_infections_loses_what_enumeration_says() -> None:
         assert found.by_entry[entry] == pytest.approx(truth, rel=1e-9)
 
 
+@pytest.mark.nightly
 def test_2250_entries_are_bounded_from_both_sides() -> None:
     rng = np.random.default_rng(6)
     people = tuple(f"p{i}" for i in range(75))

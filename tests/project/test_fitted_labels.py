@@ -53,6 +53,7 @@ def study(folder: Path, *columns: str) -> Project:
     return project
 
 
+@pytest.mark.nightly
 def test_labels_are_found_by_the_fit_and_pinned_by_the_ledger(tmp_path: Path) -> None:
     project = study(tmp_path, "place")
     with raises(InvalidProject, reason="missing"), project.session("visits"):
@@ -147,6 +148,7 @@ def test_a_prior_of_ones_own_says_the_labels_if_it_names_them(tmp_path: Path) ->
         project.file.write_text(text)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["network", "markov", "higher-order"])
 def test_every_kind_of_fit_finds_them(tmp_path: Path, kind: str) -> None:
     columns = ("place", "mood") if kind in ("network", "markov") else ("place",)
@@ -163,6 +165,7 @@ def test_every_kind_of_fit_finds_them(tmp_path: Path, kind: str) -> None:
         assert len(session.release(plan, accept_noise=True).rows) == 4
 
 
+@pytest.mark.nightly
 def test_a_session_of_a_program_takes_the_labels_from_its_prior(tmp_path: Path) -> None:
     study(tmp_path, "place")
     visits = tf.table(tmp_path / "visits.toml")

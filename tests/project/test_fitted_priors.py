@@ -68,6 +68,7 @@ def test_a_prior_fitted_on_the_first_days_has_seen_those_only(tmp_path: Path) ->
         assert session.releasable.warning is None
 
 
+@pytest.mark.nightly
 def test_a_plan_of_a_session_without_the_policy_is_not_released(tmp_path: Path) -> None:
     project, *_ = study(tmp_path).fit("stays", FitOptions(first_days=8))
     project.set_budget("stays", "5")

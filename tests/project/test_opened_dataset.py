@@ -109,6 +109,7 @@ def _rewrite(path: Path) -> None:
     path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["takifugu.toml", "stays.toml", "chain.json", "stays.csv"])
 @pytest.mark.parametrize("how", ["written", "replaced", "removed"])
 def test_a_file_that_changes_is_noticed(
@@ -153,6 +154,7 @@ def test_a_codebook_that_changes_is_noticed(project: Project) -> None:
         assert opened.stale()
 
 
+@pytest.mark.nightly
 def test_budgets_make_a_table_stale_and_nothing_else(project: Project) -> None:
     text = project.file.read_text(encoding="utf-8")
     head = "[dataset.stays]\n"

@@ -35,6 +35,8 @@ from tests.project.studies import with_prior
 from tests.raising import raises
 from tests.reports.reading import Outline
 
+pytestmark = pytest.mark.nightly
+
 ARGUMENTS = [
     *("--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--no-first-run"),

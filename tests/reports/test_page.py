@@ -122,6 +122,7 @@ def test_words_of_a_table_are_broken_on_paper_only_where_they_must_be(
     assert ('<table class="whole">' in html) == whole
 
 
+@pytest.mark.nightly
 def test_on_paper_a_figure_fits_the_page_and_headings_stay_with_what_follows() -> None:
     weasyprint = weasyprint_or_skip()
     figure = Figure(figsize=(10, 40))

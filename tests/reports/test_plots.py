@@ -26,6 +26,7 @@ def figure(number: int) -> "Figure":
     return collapse_figure(f"Example {number}", trace, built.waiting(), simulated)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("number", [1, 2, 3])
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_figure_is_written_as_its_suffix_says(number: int, suffix: str, tmp_path: Path) -> None:

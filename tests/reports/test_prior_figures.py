@@ -76,6 +76,7 @@ def test_a_network_has_its_arrows() -> None:
     assert {"smokes", "cough"} <= {text.get_text() for text in found.figure.axes[0].texts}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "prior",
     [

@@ -120,6 +120,7 @@ def test_the_table_is_the_one_that_was_meant() -> None:
     assert {rule.path for rule in RULES if rule.anybody} == NOBODY
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.method} {rule.path}")
 def test_every_route_in_every_role_and_in_none(
     running: Served, tokens: dict[Role, str], rule: Rule
@@ -143,6 +144,7 @@ def test_every_route_in_every_role_and_in_none(
         assert nobody.headers["location"].partition("?")[0] == "/sign-in", name
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "PATCH", "TRACE", "CONNECT", "X" * 50])
 def test_other_methods_answer_nothing(
     running: Served, tokens: dict[Role, str], method: str

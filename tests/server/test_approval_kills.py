@@ -16,6 +16,8 @@ from tests.server.projects import small_project
 from tests.server.running import PATIENCE, RunningServer, new_token, running_server
 from tests.server.test_approvals import with_rule
 
+pytestmark = pytest.mark.nightly
+
 QUERY = {"kind": "histogram", "by": ["zone"], "epsilon": "1"}
 LOST = (OSError, http.client.HTTPException)
 

@@ -107,6 +107,7 @@ def simple(tmp_path: Path) -> Iterator[Study]:
         yield Study(opened, ledger, state)
 
 
+@pytest.mark.nightly
 def test_a_request_is_decided_and_released(study: Study) -> None:
     asked = study.release(QUERY)["approval"]
     assert (asked["state"], asked["id"], asked["analyst"]) == ("pending", 1, "ana")
@@ -142,6 +143,7 @@ def test_what_is_below_the_limit_waits_for_nobody(simple: Study) -> None:
     assert len(simple.events("charge")) == 1
 
 
+@pytest.mark.nightly
 def test_a_first_release_waits_once(tmp_path: Path) -> None:
     opened = open_project(with_rule(small_project(tmp_path / "study"), "first = true"))
     with opened.ledger() as ledger, open_state(opened) as state:
@@ -221,6 +223,7 @@ def test_an_unknown_request_is_not_decided(simple: Study) -> None:
     assert not simple.events("approval")
 
 
+@pytest.mark.nightly
 def test_an_approval_is_void_once_the_data_changed(simple: Study) -> None:
     simple.release(QUERY)
     simple.decide(1)
@@ -249,6 +252,7 @@ def test_a_budget_that_is_gone_is_told(simple: Study) -> None:
     assert now.problem["type"].endswith("OverBudget")
 
 
+@pytest.mark.nightly
 def test_an_approval_is_of_one_request_and_one_charge(simple: Study) -> None:
     simple.release(QUERY)
     simple.release(QUERY, "k2", "bo")
@@ -301,6 +305,7 @@ class Ends:
         raise self.error
 
 
+@pytest.mark.nightly
 def test_a_decision_in_the_ledger_alone_is_adopted(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -365,6 +370,7 @@ def test_another_decision_does_not_replace_the_one_that_was_lost(
     assert (now.state, now.event, now.decided_by) == ("approved", event.seq, "olga")
 
 
+@pytest.mark.nightly
 def test_a_decision_of_before_a_request_is_not_its_own(simple: Study) -> None:
     simple.release(QUERY)
     simple.decide(1)
@@ -378,6 +384,7 @@ def test_a_decision_of_before_a_request_is_not_its_own(simple: Study) -> None:
     assert simple.decide(2).event == simple.events("approval")[1].seq
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("after", [False, True], ids=["before the charge", "after the answer"])
 def test_a_release_that_was_stopped_is_taken_up_again(study: Study, after: bool) -> None:
     study.release(QUERY)
@@ -395,6 +402,7 @@ def test_a_release_that_was_stopped_is_taken_up_again(study: Study, after: bool)
     assert study.ledger.verify().sound
 
 
+@pytest.mark.nightly
 def test_what_may_pass_fails_nothing(simple: Study) -> None:
     simple.release(QUERY)
     simple.decide(1)

@@ -16,6 +16,8 @@ from tests.server.projects import small_project
 from tests.server.raw_requests import status_of
 from tests.server.running import running_server
 
+pytestmark = pytest.mark.nightly
+
 # --- addresses ---
 
 UP = [

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 import takifugu as tf
 from takifugu.client import ApprovalDeclined, ApprovalPending
 from takifugu.errors import ApprovalRefused
@@ -18,6 +20,7 @@ def decide(server: RunningServer, olga: str, number: int, decision: str) -> None
     assert answer.status == 200, answer.body
 
 
+@pytest.mark.nightly
 def test_a_client_waits_for_an_owner(tmp_path: Path) -> None:
     project = with_rule(small_project(tmp_path / "study"))
     with running_server(project) as server:

@@ -104,6 +104,7 @@ def around(
     patch.setattr(owner, name, wrapped)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("where", ["before the event", "after the event"])
 @pytest.mark.parametrize("other", ["refuses", "withdraws"])
 def test_who_comes_second_has_changed_nothing(
@@ -146,6 +147,7 @@ def test_what_is_withdrawn_first_is_not_decided(
     assert [servers.now(one).state for one in (number, twin)] == ["withdrawn", "pending"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("decision", ["approved", "refused"])
 @pytest.mark.parametrize("step", ["claim_decision", "write", "decide"])
 def test_a_crash_before_each_step(

@@ -25,6 +25,7 @@ def problem(answer: Answer) -> dict[str, Any]:
 QUERY = {"query": {"kind": "histogram", "by": ["zone"], "epsilon": "1"}}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "broken", ["no data", "other columns", "no policy", "no declaration", "no prior", "no ledger"]
 )
@@ -69,6 +70,7 @@ def test_a_broken_project_tells_an_analyst_nothing_and_the_owner_enough(
         assert made.server.get("/healthz").status == 200
 
 
+@pytest.mark.nightly
 def test_an_analyst_sees_nothing_of_another(tmp_path: Path) -> None:
     """Neither the name, nor releases, nor results, nor requests, nor jobs, nor budgets."""
     other, word = "zoe-of-the-other-team", b"zoe-of"
@@ -119,6 +121,7 @@ OUTSIDE = [
 ]
 
 
+@pytest.mark.nightly
 def test_a_file_that_an_owner_names_lies_in_the_project(tmp_path: Path) -> None:
     """A declaration or a prior from elsewhere, or by a link, is refused in the same words."""
     with attacked(tmp_path) as made:
@@ -160,6 +163,7 @@ def test_reports_have_four_names_and_no_others(target: Attacked) -> None:
             assert status_of(target.get_raw(f"/api/v1/reports/{name}", who)) == 404, name
 
 
+@pytest.mark.nightly
 def test_a_report_cannot_run_or_fetch_anything(target: Attacked) -> None:
     answer = target.server.get("/api/v1/reports/report.html", token=target.tokens["udo"])
     assert answer.status == 200 and b"<style" in answer.body
@@ -169,6 +173,7 @@ def test_a_report_cannot_run_or_fetch_anything(target: Attacked) -> None:
     assert answer.headers["cache-control"] == "no-store"
 
 
+@pytest.mark.nightly
 def test_a_witness_remembers_only_what_is_a_head(target: Attacked) -> None:
     place = f"/api/v1/witness/{'a' * 32}"
     for body in (

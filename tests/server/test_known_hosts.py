@@ -65,6 +65,7 @@ def test_a_host_is_named_once() -> None:
     assert status(TLS) == 400
 
 
+@pytest.mark.nightly
 def test_a_page_of_another_name_does_not_reach_a_real_server(study: Path) -> None:
     with running_server(study) as server:
         token = server.token("analyst", "ana")

@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from takifugu.project.project import open_project
 from tests.ledger import postgres
 from tests.oracles.ledger_sums import PlainEvent, events_of, largest_sum
 from tests.server.load import run, trial, verdict
 from tests.server.projects import ZONES
+
+pytestmark = pytest.mark.nightly
 
 
 def address_of(folder: Path) -> str:

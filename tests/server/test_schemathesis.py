@@ -22,6 +22,8 @@ from takifugu.server.access_rules import API, BY_ROUTE
 from tests.server.projects import small_project
 from tests.server.running import RunningServer, new_token, running_server
 
+pytestmark = pytest.mark.nightly
+
 checks.load_all_checks()
 CHECKS = [
     checks.not_a_server_error,

@@ -27,6 +27,8 @@ from torture.models.ledger_model import WORTHS, Reads
 from torture.models.machine_runs import run_machine, run_rounds
 from torture.part_report import Report
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.parametrize("fault", LEDGER_FAULTS)
 def test_the_machine_of_the_ledger_finds(fault: str) -> None:

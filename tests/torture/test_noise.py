@@ -26,6 +26,8 @@ from torture.noise.half_noise import half_noise
 from torture.noise.leakage import Charged, Leakage, leakage
 from torture.noise.trials import run_trials, unexplained
 
+pytestmark = pytest.mark.nightly
+
 CHOSEN = {
     *("integer-laplace", "integer-gaussian", "laplace-top-k", "gaussian-top-k"),
     *("permute-and-flip", "exponential", "bounded-sum", "bounded-mean"),

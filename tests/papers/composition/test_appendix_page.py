@@ -101,6 +101,7 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
         read_chain_allowances(tmp_path / "x.json", any_version=True)
 
 
+@pytest.mark.nightly
 def test_fitted_rows_of_runs_are_stored_and_the_page_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

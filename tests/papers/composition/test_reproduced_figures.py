@@ -14,6 +14,7 @@ from takifugu.papers.composition.reproduction import ReproductionRequest, reprod
 from takifugu.papers.composition.tables_and_figures import curve_figures
 
 
+@pytest.mark.nightly
 def test_everything_is_written_listed_and_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

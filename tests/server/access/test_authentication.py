@@ -72,6 +72,7 @@ def test_the_last_use_is_noted(running: Running) -> None:
     assert running.state.tokens()[0].used == running.clock.time
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("role", [*ROLES, None])
 def test_every_rule_holds_for_every_role(running: Running, role: Role | None) -> None:
     client = running.client(None if role is None else running.token(role).secret)

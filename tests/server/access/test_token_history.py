@@ -68,6 +68,7 @@ def changes(opened: Project) -> list[tuple[str, str, str]]:
         ]
 
 
+@pytest.mark.nightly
 def test_tokens_that_were_made_in_order_stay_as_they_are(
     opened: Project, state: ServerState
 ) -> None:
@@ -100,6 +101,7 @@ def test_a_revoked_token_that_came_back_is_refused_and_marked(
     assert len(changes(opened)) == 3 and settle_tokens(opened, state) == []
 
 
+@pytest.mark.nightly
 def test_a_token_that_the_ledger_never_saw_is_refused(opened: Project, state: ServerState) -> None:
     known = made(opened, state)
     planted = state.create_token("mallory", "owner", None, "root")
@@ -110,6 +112,7 @@ def test_a_token_that_the_ledger_never_saw_is_refused(opened: Project, state: Se
     assert settle_tokens(opened, state) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "columns",
     [
@@ -183,6 +186,7 @@ def test_a_token_that_has_ended_by_itself_is_left_alone(
     assert state.tokens() == [replace(token.record, expires=datetime.fromisoformat(past))]
 
 
+@pytest.mark.nightly
 def test_a_server_that_starts_with_an_old_state_refuses_what_was_revoked(study: Path) -> None:
     opened = open_project(study)
     stays, goes = new_token(study, "owner", "olga"), new_token(study, "analyst", "ana")

@@ -88,6 +88,7 @@ def test_a_release_waits_is_approved_and_released(site: Served) -> None:
     assert len(charges(site)) == 1
 
 
+@pytest.mark.nightly
 def test_who_sees_and_does_what(site: Served) -> None:
     number = ask(site)["approval"]["id"]
     for who, status in (("ana", 200), ("bo", 404), ("olga", 200), ("udo", 200)):
@@ -108,6 +109,7 @@ def test_who_sees_and_does_what(site: Served) -> None:
     assert not charges(site)
 
 
+@pytest.mark.nightly
 def test_an_owner_with_the_name_of_the_analyst_is_refused(site: Served) -> None:
     number = ask(site)["approval"]["id"]
     state = site.services.state
@@ -125,6 +127,7 @@ def test_an_owner_with_the_name_of_the_analyst_is_refused(site: Served) -> None:
     assert site.services.state.approval(number).state == "pending"  # type: ignore[union-attr]
 
 
+@pytest.mark.nightly
 def test_nothing_is_approved_for_somebody_without_a_token(site: Served) -> None:
     number = ask(site)["approval"]["id"]
     state = site.services.state
@@ -136,6 +139,7 @@ def test_nothing_is_approved_for_somebody_without_a_token(site: Served) -> None:
     assert not charges(site)
 
 
+@pytest.mark.nightly
 def test_a_refusal_reaches_the_analyst(site: Served) -> None:
     number = ask(site)["approval"]["id"]
     assert decide(site, number, "refused")["state"] == "refused"
@@ -145,6 +149,7 @@ def test_a_refusal_reaches_the_analyst(site: Served) -> None:
     assert (told["state"], told["note"]) == ("refused", "agreed with the ward")
 
 
+@pytest.mark.nightly
 def test_other_data_make_an_approval_void(site: Served) -> None:
     number = ask(site)["approval"]["id"]
     write_rows(site.services.project().folder, stays(121))
@@ -157,6 +162,7 @@ def test_other_data_make_an_approval_void(site: Served) -> None:
     assert not charges(site)
 
 
+@pytest.mark.nightly
 def test_a_budget_that_is_gone_fails_the_release(site: Served) -> None:
     number = ask(site)["approval"]["id"]
     call(site, "olga", "PUT", "/datasets/stays/budget", json={"epsilon": "0.1"})
@@ -168,6 +174,7 @@ def test_a_budget_that_is_gone_fails_the_release(site: Served) -> None:
     assert found["problem"]["type"].endswith("OverBudget")
 
 
+@pytest.mark.nightly
 def test_lists_are_paged_and_chosen_by_state(site: Served) -> None:
     numbers = [ask(site, key=f"k{place}")["approval"]["id"] for place in range(5)]
     decide(site, numbers[0], "refused")
@@ -183,6 +190,7 @@ def test_lists_are_paged_and_chosen_by_state(site: Served) -> None:
     call(site, "olga", "GET", "/approvals?state=lost", 422)
 
 
+@pytest.mark.nightly
 def test_what_an_analyst_sees_tells_nothing_of_the_server(site: Served) -> None:
     asked = ask(site)
     folder = str(site.services.project().folder)
@@ -193,6 +201,7 @@ def test_what_an_analyst_sees_tells_nothing_of_the_server(site: Served) -> None:
         assert known.request.question not in text
 
 
+@pytest.mark.nightly
 def test_what_was_approved_before_a_stop_is_released_at_the_next_start(tmp_path: Path) -> None:
     file = with_rule(small_project(tmp_path / "study"))
     with served(file) as site:

@@ -111,6 +111,7 @@ def fill(path: str, values: dict[str, str]) -> str:
     return path
 
 
+@pytest.mark.nightly
 def test_an_analyst_sees_nothing_of_the_server(planted: Served) -> None:
     released = planted.release("ana", HISTOGRAM)
     assert released.status_code == 201
@@ -143,6 +144,7 @@ def test_the_search_would_find_what_it_looks_for(planted: Served) -> None:
     assert sum(value in bodies for value in found.values()) > 5
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("broken", ["stays.toml", "chain.json", "stays.csv", "takifugu.toml"])
 def test_a_broken_file_is_a_reference_for_an_analyst(
     tmp_path: Path, broken: str, caplog: pytest.LogCaptureFixture

@@ -50,6 +50,7 @@ def test_a_token_that_is_revoked_is_refused_at_once(server: Served) -> None:
     assert server.ask(None, "POST", path, headers=headers, json=body).status_code == 401
 
 
+@pytest.mark.nightly
 def test_a_function_that_it_cannot_call_is_no_direct_route() -> None:
     router = APIRouter(route_class=DirectRoute)
 

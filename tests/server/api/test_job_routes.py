@@ -181,6 +181,7 @@ def test_who_is_revoked_while_listening_hears_no_end(
             assert ("end" in kinds) == (not revoked)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("header", "seconds"),
     [

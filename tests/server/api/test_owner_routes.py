@@ -310,6 +310,7 @@ def test_a_witness_remembers_the_head_of_another_ledger(site: Served) -> None:
     assert site.client.get("/api/v1/ledger", headers=headers).status_code == 403
 
 
+@pytest.mark.nightly
 def test_what_was_set_up_is_what_a_new_process_reads(site: Served) -> None:
     project = open_project(site.services.project_file)
     assert set(project.policy.datasets) >= {"stays"}

@@ -214,6 +214,7 @@ def test_owners_plan_and_do_not_release(server: Served) -> None:
     assert server.plan("udo", HISTOGRAM).status_code == 403
 
 
+@pytest.mark.nightly
 def test_analysts_plan_in_their_own_name(server: Served) -> None:
     body = {"query": HISTOGRAM, "analyst": "bo"}
     path = "/api/v1/datasets/stays/plans"

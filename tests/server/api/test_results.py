@@ -183,6 +183,7 @@ def releases_of(server: Served, who: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.nightly
 def test_an_answer_that_was_reused_is_listed_once_and_can_be_fetched(tmp_path: Path) -> None:
     project = small_project(tmp_path / "study", analysts={"ana": "4", "bo": "4"})
     with served(project) as server:
@@ -228,6 +229,7 @@ def test_pages_of_releases_hold_each_once(server: Served, released: dict[str, An
     assert found == whole and len(whole) > 1
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("charge", ["0", "-1", "x", "1.5", "99999999999999999999"])
 def test_numbers_that_are_none(server: Served, charge: str) -> None:
     for end in ("", "/result", "/figure"):
@@ -245,6 +247,7 @@ def test_names_of_files_hold_nothing_else(name: str) -> None:
     assert found.isascii() and found.isprintable() and found.count('"') == 2 and ".." not in found
 
 
+@pytest.mark.nightly
 def test_qualities_that_have_no_meaning() -> None:
     assert accepted("text/csv;q=x", "text/csv") == 0 == accepted("text/csv;q=2", "text/csv")
     assert accepted("text/csv;q=nan", "text/csv") == 0

@@ -78,6 +78,7 @@ def test_pages_of_tokens(running: Served) -> None:
     assert names == [*PEOPLE]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("body", "field", "reason"),
     [
@@ -99,12 +100,14 @@ def test_a_token_that_cannot_be_made_is_a_problem(
     assert events(running) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("identity", ["beef", "..", "%00", "a%2Fb", "x" * 300])
 def test_an_unknown_token_is_not_there(running: Served, identity: str) -> None:
     got = running.ask("olga", "DELETE", f"{TOKENS}/{identity}")
     assert got.status_code in (404, 405)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("role", ["analyst", "auditor", "witness"])
 def test_nobody_else_sees_or_changes_them(running: Served, role: Role) -> None:
     state = running.services.state

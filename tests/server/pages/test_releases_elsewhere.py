@@ -14,6 +14,7 @@ class Killed(BaseException):
     """Stands for a process that ended here: nothing catches it."""
 
 
+@pytest.mark.nightly
 def test_a_charge_without_an_answer_is_not_called_released(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

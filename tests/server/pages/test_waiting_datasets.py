@@ -23,6 +23,7 @@ def changed(project: Path) -> None:
     project.write_text(text.replace("[dataset.stays]", "[dataset.stays]\nuncertainty = 0.001"))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("asked_before", [False, True])
 def test_what_waits_is_told_and_can_be_accepted(study: Path, asked_before: bool) -> None:
     with served(study) as server:

@@ -104,6 +104,7 @@ def test_the_growth_is_the_mass_of_all_walks(chain: Chain, length: int) -> None:
                 assert found[entry] == inf
 
 
+@pytest.mark.nightly
 @settings(max_examples=60, deadline=None)
 @given(
     chain=st.one_of(weak_chains(), chains(least=1)),
@@ -229,6 +230,7 @@ def test_the_tiniest_probabilities_are_not_taken_for_zero() -> None:
     assert gk16_to_dp(rows, 3, 1.0) == 0
 
 
+@pytest.mark.nightly
 @settings(max_examples=25, deadline=None)
 @given(chain=chains(least=1), off=st.lists(st.floats(-9e-10, 9e-10), min_size=9, max_size=9))
 def test_rows_stand_for_themselves_over_their_exact_sums(chain: Chain, off: list[float]) -> None:

@@ -33,6 +33,8 @@ from takifugu.papers.composition.data.world_parameters import (
 from takifugu.papers.composition.experiments.printed import printed_numbers
 from takifugu.synthetic.habits import HabitParameters
 
+pytestmark = pytest.mark.nightly
+
 FRESH = (9_001, 9_002, 9_003)  # neither of the search nor of the world that is measured
 
 

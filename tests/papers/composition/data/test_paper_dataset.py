@@ -442,6 +442,7 @@ def test_rows_are_chosen_for_drawn_counts_alone(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.json"))
 
 
+@pytest.mark.nightly
 def test_identities_and_seeds_depend_on_no_computed_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

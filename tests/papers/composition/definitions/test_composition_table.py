@@ -117,6 +117,7 @@ def test_the_losses_of_the_bayesian_counterexample() -> None:
     assert 441 / 5 > 9**2
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("key", YES)
 def test_where_the_theorem_applies_no_attack_is_found(key: str) -> None:
     assert search_composition_attack(ROWS[key].about.world(), most_runs=2) is None
@@ -250,6 +251,7 @@ def test_a_pair_of_functions_that_is_not_what_it_says_is_refused() -> None:
             recheck(world, wrong)
 
 
+@pytest.mark.nightly
 @settings(max_examples=25, deadline=None)
 @given(seed=SEEDS)
 def test_functions_that_are_found_are_what_they_say_on_any_prior(seed: int) -> None:

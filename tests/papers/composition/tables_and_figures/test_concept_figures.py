@@ -170,6 +170,7 @@ def test_a_quilt_on_one_side_and_none_at_all_are_drawn() -> None:
     assert quilt_figure(none).axes
 
 
+@pytest.mark.nightly
 def test_figures_are_written_twice_and_the_same_every_time(tmp_path: Path) -> None:
     files = write_concept_figures(tmp_path / "one")
     names = [f"{name}{end}" for name, end in product(CAPTIONS, (".svg", ".png"))]

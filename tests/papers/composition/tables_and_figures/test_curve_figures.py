@@ -80,6 +80,7 @@ def test_alarm_has_an_infinite_first_point() -> None:
     assert np.isinf(curve.pooled()[0])
 
 
+@pytest.mark.nightly
 def test_panels_are_drawn_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "BINARY", ((0.1, 0.3),))
     monkeypatch.setattr(figures, "LENGTHS", (0.5,))

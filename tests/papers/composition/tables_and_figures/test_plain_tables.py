@@ -144,6 +144,7 @@ def test_the_appendix_of_a_run_without_figures_is_its_fitted_chains(tmp_path: Pa
     assert read_chain_allowances(some.files[0]) == fitted
 
 
+@pytest.mark.nightly
 def test_the_whole_appendix(tmp_path: Path) -> None:
     from takifugu.papers.composition.experiments.compared_chains import write_chain_allowances
 
