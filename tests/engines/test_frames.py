@@ -23,6 +23,8 @@ from tests.contracts.engines import *  # noqa: F403 - the contract's tests are t
 from tests.contracts.engines import KINDS, LABELS, Store, Stored, opened, rows
 from tests.contracts.fits import *  # noqa: F403
 
+pytestmark = pytest.mark.nightly
+
 pyarrow = pytest.importorskip("pyarrow", reason="tables in memory need PyArrow")
 
 PACKAGES = ("pandas", "polars", "pyarrow")
