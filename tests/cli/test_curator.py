@@ -263,6 +263,7 @@ def test_a_mistake_is_one_line_and_leaves_everything_as_it_was(
             if path.is_file() and not path.name.endswith(("-wal", "-shm"))
         }
 
+    assert do("plan stays histogram --epsilon 1").status == 0  # notes the state of the data
     before, paid = everything(), charges(study)
     done = do(line)
     assert (done.status, done.out) == (status, "")

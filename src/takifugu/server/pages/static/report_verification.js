@@ -95,11 +95,13 @@ export async function verified({ report, signature, key, exported = null, name =
 export function words(found) {
   // What was found, in lines.
   const asOf = `as of event ${found.seq} of the ledger`;
+  const later = found.events === null ? 0 : found.events - found.seq;
   return [
     `valid: signed by ${found.signer} at ${found.signed} with key ${found.key}`,
     found.events === null
       ? `${asOf} (${found.hash.slice(0, 12)}): not compared`
       : `${asOf}, which the export of ${found.events} events has`,
+    ...(later === 0 ? [] : [`the ledger has gone on since: ${later} later events`]),
   ].map(visible);
 }
 
