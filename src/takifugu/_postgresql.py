@@ -23,11 +23,18 @@ _SCHEMAS_WITH = """
     GROUP BY nspname ORDER BY nspname"""
 _ANYBODY_CREATES = "SELECT has_schema_privilege('public', %s, 'CREATE')"
 _FOREIGN_CODE = """
-    SELECT relname FROM pg_class WHERE relnamespace = %s::regnamespace AND relname LIKE %s
-    AND relkind = ANY('{r,p,v,m,f}') AND (relkind <> 'r' OR relrowsecurity
-      OR EXISTS (SELECT FROM pg_rewrite WHERE ev_class = pg_class.oid)
-      OR EXISTS (SELECT FROM pg_trigger WHERE tgrelid = pg_class.oid AND NOT tgisinternal))
-    ORDER BY relname"""
+    WITH own AS (
+      SELECT oid, relname, relkind, relrowsecurity FROM pg_class
+      WHERE relnamespace = %s::regnamespace AND relname LIKE %s AND relkind = ANY('{r,p,v,m,f}'))
+    SELECT CASE relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view'
+      WHEN 'f' THEN 'foreign table' ELSE 'partitioned table' END AS kind, relname::text AS name,
+      relname::text AS "table" FROM own WHERE relkind <> 'r'
+    UNION ALL SELECT 'row security', relname::text, relname::text FROM own WHERE relrowsecurity
+    UNION ALL SELECT 'rule', rulename::text, relname::text
+      FROM pg_rewrite JOIN own ON ev_class = own.oid WHERE relkind = 'r'
+    UNION ALL SELECT 'trigger', tgname::text, relname::text
+      FROM pg_trigger JOIN own ON tgrelid = own.oid WHERE NOT tgisinternal
+    ORDER BY 1, 2, 3"""
 
 
 def connect_pinned(
@@ -79,13 +86,15 @@ def anybody_creates(connection: "Connection[Any]", schema: str) -> bool:
     return bool(allowed)
 
 
-def tables_with_foreign_code(connection: "Connection[Any]", schema: str, prefix: str) -> list[str]:
-    """The tables that are none, or that have triggers, rules or row security.
+def foreign_code(
+    connection: "Connection[Any]", schema: str, prefix: str
+) -> list[tuple[str, str, str]]:
+    """Triggers, rules, row security and what is no plain table: kind, name, and of which table.
 
-    They run with the rights of whoever writes to the table, or hide rows from them.
+    They run with the rights of whoever uses the table, or hide rows from them.
     """
     values = (quoted_name(schema), _pattern(prefix, True))
-    return [name for (name,) in connection.execute(_FOREIGN_CODE, values).fetchall()]
+    return connection.execute(_FOREIGN_CODE, values).fetchall()
 
 
 def quoted_name(name: str) -> str:

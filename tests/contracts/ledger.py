@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from fractions import Fraction
 from math import inf
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import takifugu
+from takifugu._postgresql import quoted_name
 from takifugu.errors import (
     BudgetExceeded,
     InvalidCharge,
@@ -26,7 +28,6 @@ from takifugu.errors import (
     UnsoundRequest,
 )
 from takifugu.ledger import Groups, Ledger, Window
-from takifugu.ledger.storage.statement import Statement
 from takifugu.ledger.storage.store import Store
 from takifugu.losses import Approximate, Concentrated, Total
 from takifugu.translation.protocol import LossTranslation
@@ -39,11 +40,15 @@ ROOT = Path(takifugu.__file__).parents[2]
 
 def tamper(url: str, *statements: str) -> None:
     """Change the storage behind the ledger's back."""
-    store = Store(url, read_only=False, wait=5)
-    with store.writing() as connection:
+    with (
+        closing(Store(url, read_only=False, wait=5)) as store,
+        store.writing() as connection,
+        closing(connection.raw.cursor()) as cursor,
+    ):
+        if not connection.sqlite:
+            cursor.execute(f"SET LOCAL search_path = {quoted_name(connection.schema)}")
         for statement in statements:
-            Statement(statement).run(connection, {})
-    store.close()
+            cursor.execute(statement)
 
 
 def worker(*arguments: str) -> "subprocess.Popen[str]":

@@ -13,6 +13,8 @@ from takifugu.ledger.accounts.account import WHOLE, Touch
 from takifugu.ledger.entries_read import BEGINNING
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.statement import Connection
+from tests.contracts.ledger import tamper
+from tests.ledger.postgres import Cluster
 from tests.ledger.stored_books import edit, ledger_of_books
 from tests.raising import raises
 
@@ -162,3 +164,33 @@ def test_what_was_added_to_the_file_of_a_ledger_is_found(folder: Path, what: str
             open_ledger(path)
     else:
         open_ledger(path).close()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("added", "what"),
+    [
+        ("CREATE TRIGGER forget BEFORE INSERT ON takifugu_events FOR EACH ROW"
+         " EXECUTE FUNCTION suppress_redundant_updates_trigger()", "trigger 'forget'"),
+        ("CREATE RULE forget AS ON UPDATE TO takifugu_accounts DO INSTEAD NOTHING",
+         "rule 'forget'"),
+        ("CREATE VIEW takifugu_shown AS SELECT * FROM takifugu_events", "view 'takifugu_shown'"),
+        ("ALTER TABLE takifugu_cells ENABLE ROW LEVEL SECURITY", "row security 'takifugu_cells'"),
+    ],
+)  # fmt: skip
+def test_what_was_added_to_the_tables_of_a_server_is_found(
+    server: Cluster, added: str, what: str
+) -> None:
+    """In the schema of the ledger: what others have in theirs is none of its business."""
+    url, other = server.address(), server.address()
+    for address in (url, other):
+        with open_ledger(address) as ledger:
+            ledger.set_budget("ward", 2)
+    tamper(url, added)
+    with open_ledger(url, inspect=True) as ledger:
+        (problem,) = ledger.verify().problems
+    assert problem.reason == "foreign" and what in problem.message
+    with raises(LedgerDamaged, reason="foreign"):
+        open_ledger(url)
+    with open_ledger(other) as ledger:
+        assert ledger.verify().sound

@@ -93,7 +93,7 @@ def test_the_first_budget_of_a_dataset_is_written_once(kept: Ledger) -> None:
 @pytest.mark.parametrize(
     ("epsilon", "delta", "told"),
     [
-        ("-1/9", "0", "is ε = -0.1111, δ = 0"),
+        ("-1/9", "0", "is ε = -0.1112, δ = 0"),  # an allowance is rounded down
         ("1", "1", "is ε = 1, δ = 1"),
         ("1", "-1/8", "is ε = 1, δ = -0.125"),
         ("2", "3", "is ε = 2, δ = 3"),

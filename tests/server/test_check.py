@@ -76,7 +76,7 @@ def test_code_of_others_in_a_database_is_named(tmp_path: Path, cluster: Cluster)
         connection.execute(
             "CREATE TRIGGER t BEFORE DELETE ON takifugu_events FOR EACH ROW EXECUTE FUNCTION f()"
         )
-    assert wrong_of(project) == {"database"}
+    assert {"database", "ledger"} <= wrong_of(project)  # no ledger with a trigger is opened
 
 
 def test_data_that_everybody_can_read_is_named(tmp_path: Path) -> None:

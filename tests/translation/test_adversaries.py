@@ -16,6 +16,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.numeric import Floats, frozen
 from takifugu.priors import MarkovChain, Product, Secrets
 from takifugu.translation import Translation
+from takifugu.translation.chain import adversary_transport
 from takifugu.translation.chain.adversary_transport import AdversaryTransport
 from takifugu.translation.chain.known_entries import KnownSide
 from takifugu.translation.entry_costs import EntryCosts
@@ -123,6 +124,37 @@ def test_no_start_and_no_known_entry_loses_more(
     for x, y in _possible(world, entry):
         for solved in known_losses(world, tables, entry, x, y).values():
             assert solved.lower <= known[entry] + ROUNDED
+
+
+@given(seed=st.integers(0, 2**32 - 1), length=st.integers(2, 5), scalar=st.booleans())
+@settings(max_examples=15, deadline=None)
+def test_no_start_loses_more_than_chains_of_many_states_may(
+    seed: int, length: int, scalar: bool
+) -> None:
+    """Those are bounded by how soon they forget their start; here chains of few states are."""
+    rng = np.random.default_rng(seed)
+    states = 2 if length > 3 else 3
+    rows = _matrix(rng, states, zeros=False)
+    rows = 0.9 * rows + 0.1 / states if rng.random() < 0.5 else rows
+    epsilon = float(rng.choice([0.05, 0.4, 1.5]))
+    cost = Cost.any(str(epsilon)) if scalar else _cost(rng, states)
+    entries = None if rng.random() < 0.5 else (int(rng.integers(length)),)
+    chain = MarkovChain(rows, start="unknown", length=length)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(adversary_transport, "MANY_STATES", 0)
+        transport = AdversaryTransport(chain, Secrets(entries=entries))
+        assert transport._spreads or rows.min() == 0  # that this bound is the one tested
+        found = transport.uniform(epsilon) if scalar else transport.valued(EntryCosts((cost,)))
+    assert found.by_entry is None or found.by_entry.max() <= found.value
+    tables = [cost.matrix(range(states))] * length
+    laws = [*two_point_starts(states, (0.001, 0.1, 0.5, 0.9)), rng.dirichlet(np.ones(states))]
+    for law in laws:
+        world = chain_table(law, [rows] * (length - 1))
+        for entry in range(length) if entries is None else entries:
+            for x, y in _possible(world, entry):
+                truth = pair_loss(world, tables, entry, x, y).lower
+                assert truth <= found.value + ROUNDED
+                assert found.by_entry is None or truth <= found.by_entry[entry] + ROUNDED
 
 
 @given(seed=st.integers(0, 2**32 - 1))

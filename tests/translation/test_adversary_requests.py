@@ -18,7 +18,6 @@ from takifugu.translation.chain.chain_losses import chain_losses
 from takifugu.translation.chain.cost_levels import CostLevels
 from takifugu.translation.chain.entry_laws import row_slack
 from takifugu.translation.chain.known_entries import KnownSide
-from takifugu.translation.chain.start_hull import CLOSE
 from takifugu.translation.chain.transport_steps import off_diagonal
 from takifugu.translation.chain.unknown_start import unknown_start
 from takifugu.translation.entry_costs import EntryCosts
@@ -108,7 +107,7 @@ def test_both_directions_without_end_are_asked_for_as_they_are(
         assert more == {"slack": row_slack(3), "tolerance": 0.0625, "with_lower": False}
         (kernel, cost), more = asked.pop("behind")
         assert kernel.tolist() == ROWS.tolist() and cost is COST
-        assert more == {"tolerance": 0.0625, "close": CLOSE}
+        assert more == {"tolerance": 0.0625}
     assert not asked
 
 
@@ -171,24 +170,6 @@ def test_each_entry_is_told_by_its_own_steps_and_costs(
 
 
 CHAIN_LOSSES = chain_losses
-
-
-@pytest.mark.parametrize(
-    ("costs", "close"), [((EQUAL,), None), ((COST,), CLOSE), ((EQUAL, COST), CLOSE)]
-)
-def test_starts_are_searched_closely_unless_pairs_are_solved_later(
-    costs: tuple[Floats, ...], close: float | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = list[Any]()
-
-    def free(kernels: Any, given: Any, *, close: float | None) -> Any:
-        asked.append((len(kernels), len(given), close))
-        return unknown_start(kernels, given, close=close)
-
-    monkeypatch.setattr(module, "unknown_start", free)
-    at = np.arange(4) % len(costs)
-    against(4, start="unknown")._entry_losses(CostLevels(costs, at))
-    assert asked == [(3, 4, close)]
 
 
 def test_groups_are_told_the_laws_of_their_entry() -> None:

@@ -67,7 +67,7 @@ def test_an_unbounded_chain_takes_the_lower_of_two_bounds(monkeypatch: pytest.Mo
             one, monkeypatch,
             _solved=solved, _close=close, _unbounded=None, _unbounded_bound=found,
         )  # fmt: skip
-        assert one._everywhere(COST).value == expected
+        assert one.everywhere(COST).value == expected
         assert len(asked) == count
 
 
@@ -90,7 +90,7 @@ def test_a_chain_that_is_walked_is_capped_by_other_bounds(monkeypatch: pytest.Mo
                 one, monkeypatch, _solved=solved, _unbounded=None, _unbounded_bound=None
             )
             monkeypatch.setattr(one, "_one_by_one", by_one)
-            found = one._everywhere(COST)
+            found = one.everywhere(COST)
             assert found.value == value and found.by_entry is not None
             assert found.by_entry.max() == largest and found.by_entry.min() == 0.25
             assert found.binding == walked.binding and found.by_values is COST
@@ -102,7 +102,7 @@ def test_a_chain_that_is_walked_is_capped_by_other_bounds(monkeypatch: pytest.Mo
             one, monkeypatch, _solved=Bound(0.8), _unbounded=None, _unbounded_bound=Bound(0.6)
         )
         monkeypatch.setattr(one, "_one_by_one", by_one)
-        found = one._everywhere(COST)
+        found = one.everywhere(COST)
         assert found.value == (value if one._stationary else 0.8)
         assert ("_unbounded" in asked) == one._stationary
     monkeypatch.setattr(parts, "LONGEST", 9)
@@ -110,7 +110,7 @@ def test_a_chain_that_is_walked_is_capped_by_other_bounds(monkeypatch: pytest.Mo
         one := still(), monkeypatch, _solved=None, _unbounded=None, _unbounded_bound=None
     )
     monkeypatch.setattr(one, "_one_by_one", by_one)
-    assert one._everywhere(COST) is walked and asked == ["_solved"]
+    assert one.everywhere(COST) is walked and asked == ["_solved"]
 
 
 @dataclass

@@ -81,7 +81,7 @@ def test_entries_are_coupled_where_blocks_have_more_than_one(
     asked.clear()
     monkeypatch.setattr(parts, "LONGEST", 4)
     monkeypatch.setattr(ChainTransport, "_solved", lambda *_: None)
-    one._everywhere(UNEVEN)
+    one.everywhere(UNEVEN)
     assert asked == (["endless"] if length > 1 else [])
 
 
@@ -342,7 +342,8 @@ def test_costs_by_value_are_read_with_the_states_and_columns_of_the_chain(
 
     monkeypatch.setattr(CostLevels, "of_costs", of_costs)
     monkeypatch.setattr(kind, "_one_by_one", lambda _, charged: f"each {charged}")
-    monkeypatch.setattr(kind, "_everywhere", lambda _, cost: f"every {cost}")
+    name = "everywhere" if kind is ChainTransport else "_everywhere"
+    monkeypatch.setattr(kind, name, lambda _, cost: f"every {cost}")
 
     def matrix(*given: str) -> tuple[str, ...]:
         return given

@@ -146,8 +146,8 @@ def test_losses_too_large_for_floats_are_left_as_they_are(monkeypatch: pytest.Mo
         assert one.profile(np.array([0.25, LARGE])).value > LARGE and not asked
         assert one.profile(np.array([0.25, 0.5])).value < LARGE and asked == [name]
         asked.clear()
-    chain(2, pairs=GROUPS)._everywhere(off_diagonal(3, 0.5))
-    chain(2, begun=True, pairs=GROUPS)._everywhere(off_diagonal(3, 0.5))
+    chain(2, pairs=GROUPS).everywhere(off_diagonal(3, 0.5))
+    chain(2, begun=True, pairs=GROUPS).everywhere(off_diagonal(3, 0.5))
     assert asked == ["windows True", "windows False"]
     asked.clear()
     endless = list[str]()

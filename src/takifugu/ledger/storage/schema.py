@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
+from takifugu._postgresql import foreign_code
 from takifugu.ledger.storage.statement import Connection, Statement
 
 MIGRATIONS = "takifugu_migrations"
@@ -191,7 +192,8 @@ def foreign_objects(connection: Connection) -> list[tuple[str, str]]:
     file nothing else may lie beside; on a server others may have tables of their own.
     """
     if not connection.sqlite:
-        return [(row.kind, row.name) for row in _POSTGRESQL_FOREIGN.all(connection, {})]
+        code = foreign_code(connection.raw, connection.schema, "takifugu_")
+        return [(kind, name) for kind, name, _ in code]
     known = {("table", name) for name in COLUMNS} | {("index", name) for name in INDEXES}
     rows = _SQLITE_OBJECTS.all(connection, {})
     return [(row.kind, row.name) for row in rows if (row.kind, row.name) not in known]
@@ -200,16 +202,6 @@ def foreign_objects(connection: Connection) -> list[tuple[str, str]]:
 _SQLITE_OBJECTS = Statement(
     "SELECT type AS kind, name AS name FROM sqlite_master WHERE substr(name, 1, 7) <> 'sqlite_'"
     " ORDER BY type DESC, name"
-)
-_OWN = (
-    "(SELECT oid FROM pg_catalog.pg_class WHERE pg_catalog.pg_table_is_visible(oid)"
-    " AND pg_catalog.starts_with(relname::pg_catalog.text, 'takifugu_'))"
-)
-_POSTGRESQL_FOREIGN = Statement(  # a view has a rule; triggers of the server itself are internal
-    "SELECT 'trigger' AS kind, tgname::pg_catalog.text AS name FROM pg_catalog.pg_trigger"
-    f" WHERE NOT tgisinternal AND tgrelid IN {_OWN}"
-    " UNION ALL SELECT 'rule' AS kind, rulename::pg_catalog.text AS name"
-    f" FROM pg_catalog.pg_rewrite WHERE ev_class IN {_OWN}"
 )
 _SQLITE_TABLES = Statement(
     "SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_'"

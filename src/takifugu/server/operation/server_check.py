@@ -279,19 +279,19 @@ def _database(project: Project) -> Iterator[Finding]:
     """Schemas of PostgreSQL that everybody may write to, and tables that run the code of others."""
     place = project.ledger_place
     if not address_of(place).sqlite:
-        from takifugu._postgresql import anybody_creates, tables_with_foreign_code
+        from takifugu._postgresql import anybody_creates, foreign_code
 
         with closing(Store(place, read_only=True, wait=WAIT)) as store, store.unguarded() as opened:
-            foreign = tables_with_foreign_code(opened.raw, opened.schema, "takifugu_")
+            foreign = foreign_code(opened.raw, opened.schema, "takifugu_")
             yield from _schema(
                 "the ledger", opened.schema, anybody_creates(opened.raw, opened.schema)
             )
-        for table in foreign:
+        for kind, name, table in foreign:
             yield wrong(
                 "database",
-                f"{opened.schema}.{table} is no plain table, or has triggers, rules or row"
-                " security: code of others would run with its rights, or hide its rows",
-                "remove them, and find out who made them",
+                f"{opened.schema}.{table}: {kind} {name!r} was added: code of others would run"
+                " with its rights, or hide its rows",
+                "remove it, and find out who made it",
             )
     for name, policy in project.policy.datasets.items():
         declaration = read_declaration(project.folder / policy.declaration)
