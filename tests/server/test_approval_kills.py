@@ -61,6 +61,7 @@ def counted(project: Path) -> dict[str, int]:
     return {kind: kinds.count(kind) for kind in ("approval", "charge", "answer")}
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 def test_killed_after_the_decision_and_before_the_release(project: Path) -> None:
     with_rule(project)
@@ -89,6 +90,7 @@ def test_killed_after_the_decision_and_before_the_release(project: Path) -> None
     assert counted(project) == {"approval": 1, "charge": 1, "answer": 1}
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 def test_a_worker_that_is_killed_is_followed_by_another(project: Path) -> None:
     with_rule(project)
@@ -107,6 +109,7 @@ def test_a_worker_that_is_killed_is_followed_by_another(project: Path) -> None:
     assert counted(project) == {"approval": 1, "charge": 1, "answer": 1}
 
 
+@pytest.mark.nightly
 def test_killed_at_many_moments(tmp_path: Path) -> None:
     project = with_rule(small_project(tmp_path / "study", budget="40"))
     ana, olga = new_token(project, "analyst", "ana"), new_token(project, "owner", "olga")

@@ -154,6 +154,7 @@ def test_a_first_release_waits_once(tmp_path: Path) -> None:
         assert "result" in study.release(OTHER, "k2")
 
 
+@pytest.mark.nightly
 def test_a_key_is_of_one_request(simple: Study) -> None:
     simple.release(QUERY)
     for query, noise in ((OTHER, False), (QUERY, True)):
@@ -172,6 +173,7 @@ def test_two_people(simple: Study) -> None:
     assert not simple.events("approval")
 
 
+@pytest.mark.nightly
 def test_of_many_owners_at_once_one_decides(study: Study) -> None:
     study.release(QUERY)
 
@@ -193,6 +195,7 @@ def test_of_many_owners_at_once_one_decides(study: Study) -> None:
     )
 
 
+@pytest.mark.nightly
 def test_a_refusal_is_told_with_its_note(simple: Study) -> None:
     simple.release(QUERY)
     done = simple.decide(1, "refused")

@@ -31,6 +31,7 @@ BELOW = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("below", BELOW)
 def test_no_address_leads_out_of_what_is_served(target: Attacked, below: str) -> None:
     for up in UP:
@@ -312,6 +313,7 @@ def test_a_token_in_an_address_is_refused_and_in_no_log(target: Attacked) -> Non
     assert secret[3:] not in target.server.log_text()
 
 
+@pytest.mark.nightly
 def test_a_revoked_token_is_refused_by_the_running_server_at_once(project: Path) -> None:
     """Revoked by another process, on the command line; the ledger is in either database."""
     folder = project.parent
@@ -325,6 +327,7 @@ def test_a_revoked_token_is_refused_by_the_running_server_at_once(project: Path)
         assert [(one["state"], one["used"] is None) for one in listed] == [("revoked", False)]
 
 
+@pytest.mark.nightly
 def test_without_its_database_the_server_lets_nobody_in(tmp_path: Path) -> None:
     if needed := postgres.missing():
         pytest.skip(needed)
@@ -345,6 +348,7 @@ def test_without_its_database_the_server_lets_nobody_in(tmp_path: Path) -> None:
             assert server.get("/api/v1/me", token=secret).status == 200
 
 
+@pytest.mark.nightly
 def test_failed_sign_ins_are_counted_by_the_real_address(tmp_path: Path) -> None:
     """Whoever writes X-Forwarded-For is still the same."""
     with attacked(tmp_path) as made:
@@ -357,6 +361,7 @@ def test_failed_sign_ins_are_counted_by_the_real_address(tmp_path: Path) -> None
         assert made.server.get("/api/v1/me", token=made.tokens["ana"]).status == 200
 
 
+@pytest.mark.nightly
 def test_a_token_that_calls_too_often_is_refused_by_the_running_server(tmp_path: Path) -> None:
     with attacked(tmp_path, rate=60, burst=5) as made:
         answers = [made.server.get("/api/v1/me", token=made.tokens["ana"]) for _ in range(20)]

@@ -198,6 +198,7 @@ def test_a_server_that_starts_meets_one_that_decides(
     assert (done.state, done.event, done.note) == ("approved", event.seq, "a note of olga")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("written", [False, True], ids=["not written", "written"])
 def test_a_ledger_that_does_not_answer(
     servers: Servers, monkeypatch: pytest.MonkeyPatch, written: bool

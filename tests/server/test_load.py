@@ -21,6 +21,7 @@ def address_of(folder: Path) -> str:
     return str(folder / "a study" / "takifugu.ledger")
 
 
+@pytest.mark.nightly
 def test_a_budget_that_does_not_suffice_is_not_overspent(tmp_path: Path) -> None:
     with trial(tmp_path, 6, budget="1") as found:
         found.wide = True
@@ -44,6 +45,7 @@ def test_a_budget_that_does_not_suffice_is_not_overspent(tmp_path: Path) -> None
     assert verdict(found, address_of(tmp_path), "0").faults[0].startswith("overspent")
 
 
+@pytest.mark.nightly
 def test_a_server_and_workers_that_are_killed_lose_nothing(tmp_path: Path) -> None:
     with trial(tmp_path, 6) as found:
         run(found, kills=2, worker_kills=1, rng=np.random.default_rng(2))
@@ -51,6 +53,7 @@ def test_a_server_and_workers_that_are_killed_lose_nothing(tmp_path: Path) -> No
     assert not told.faults and told.figures["answered"] >= 50
 
 
+@pytest.mark.nightly
 def test_a_database_that_is_killed_loses_nothing(tmp_path: Path, cluster: postgres.Cluster) -> None:
     address = cluster.address()
     with trial(tmp_path, 6, ledger=address) as found:

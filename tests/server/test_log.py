@@ -131,6 +131,7 @@ def test_a_warning_of_takifugu_is_told(written: io.StringIO) -> None:
     assert first["message"] == "LooksOdd: the prior is old" and second["message"] == "UserWarning"
 
 
+@pytest.mark.nightly
 def test_every_request_is_a_line_with_its_number(study: Path) -> None:
     with running_server(study) as server:
         analyst, owner = server.token("analyst", "ana"), server.token("owner", "olga")
@@ -165,6 +166,7 @@ def test_every_request_is_a_line_with_its_number(study: Path) -> None:
         assert token not in text
 
 
+@pytest.mark.nightly
 def test_probes_are_not_logged_when_all_is_well(study: Path) -> None:
     with running_server(study) as server:
         token = server.token("auditor")
@@ -174,6 +176,7 @@ def test_probes_are_not_logged_when_all_is_well(study: Path) -> None:
         assert not [line for line in server.log() if line["message"] == "request"]
 
 
+@pytest.mark.nightly
 def test_nothing_but_json_is_printed_by_a_server_that_loses_its_data(study: Path) -> None:
     """What drivers say about a file that cannot be read stays out of the log."""
     rows = (study.parent / "stays.csv").read_text(encoding="utf-8")

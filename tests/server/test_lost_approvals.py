@@ -23,6 +23,7 @@ def opened(project: Project) -> Iterator[Study]:
         yield Study(project, ledger, state)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("hashed", "reason"), [(True, "lost"), (False, "request")], ids=["now", "earlier version"]
 )
@@ -55,6 +56,7 @@ def test_a_number_that_is_used_again_serves_no_earlier_request(
         assert study.approval(2).state == "released" and study.ledger.verify().sound
 
 
+@pytest.mark.nightly
 def test_a_session_beside_the_server_cannot_use_the_approval_of_a_request(tmp_path: Path) -> None:
     project = open_project(with_rule(small_project(tmp_path / "a study")))
     with opened(project) as study:

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from takifugu.server.operation.server_metrics import ServerMetrics
@@ -27,6 +28,7 @@ def read(server: RunningServer, token: str) -> bytes:
     return answer.body
 
 
+@pytest.mark.nightly
 def test_requests_refusals_and_workers_are_counted(study: Path) -> None:
     with running_server(study) as server:
         analyst, auditor = server.token("analyst", "ana"), server.token("auditor", "udo")
@@ -54,6 +56,7 @@ def test_requests_refusals_and_workers_are_counted(study: Path) -> None:
     assert found["process_resident_memory_bytes", ()] > 0
 
 
+@pytest.mark.nightly
 def test_only_owners_and_auditors_read_them(study: Path) -> None:
     with running_server(study) as server:
         assert server.get("/metrics").status == 401
@@ -62,6 +65,7 @@ def test_only_owners_and_auditors_read_them(study: Path) -> None:
         assert read(server, server.token("owner")) and read(server, server.token("auditor"))
 
 
+@pytest.mark.nightly
 def test_labels_are_words_of_the_code(study: Path) -> None:
     """No dataset, no person, no address: whatever is asked for."""
     with running_server(study) as server:

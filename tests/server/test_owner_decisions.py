@@ -103,6 +103,7 @@ def other_table(project: Project, place: str = "other.toml") -> str:
     return place
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("place", ["other.toml", "tables/more/other.toml"])
 def test_a_dataset_is_added_from_a_declaration_in_the_folder(project: Project, place: str) -> None:
     given = {"declaration": other_table(project, place), "priors": ["chain.json"]}
@@ -187,6 +188,7 @@ def test_a_prior_outside_the_folder_is_refused(project: Project) -> None:
 # --- fits ---
 
 
+@pytest.mark.nightly
 def test_a_prior_is_fitted_in_the_owners_name(project: Project) -> None:
     said: list[str] = []
     found = fit_prior_of(project, "stays", {"first_days": 10, "replace": True}, said.append)
@@ -362,6 +364,7 @@ def test_a_verification_tells_what_is_wrong(project: Project) -> None:
 # --- reports ---
 
 
+@pytest.mark.nightly
 def test_a_report_has_the_head_and_the_same_bytes(project: Project) -> None:
     release(project)
     head = last_event(project)
@@ -372,6 +375,7 @@ def test_a_report_has_the_head_and_the_same_bytes(project: Project) -> None:
     assert first["sound"]
 
 
+@pytest.mark.nightly
 def test_a_report_as_a_pdf(project: Project) -> None:
     weasyprint_or_skip()
     pdf = report_file(project, "report.pdf", ["stays"])
@@ -379,6 +383,7 @@ def test_a_report_as_a_pdf(project: Project) -> None:
     assert pdf["policy"] is None
 
 
+@pytest.mark.nightly
 def test_a_pdf_is_signed_as_it_was_downloaded_though_fonts_are_subset_otherwise_by_then(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,6 +66,7 @@ def gone(process: int) -> bool:
     return False
 
 
+@pytest.mark.nightly
 def test_a_server_starts_answers_and_stops(project: Path) -> None:
     token = new_token(project, "analyst", "ana")
     with running_server(project) as server:
@@ -86,6 +87,7 @@ def test_a_server_starts_answers_and_stops(project: Path) -> None:
         assert again.json()["result"]["rows"] == answer.json()["result"]["rows"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_either_signal_stops_it_with_status_0(study: Path, number: int) -> None:
     with running_server(study) as server:
@@ -94,6 +96,7 @@ def test_either_signal_stops_it_with_status_0(study: Path, number: int) -> None:
         assert server.log()[-1]["message"] == "stopped"
 
 
+@pytest.mark.nightly
 def test_the_address_is_printed_as_one_line(study: Path) -> None:
     write_settings(study, port=0)
     process = start(study.parent, "serve")
@@ -109,6 +112,7 @@ def test_the_address_is_printed_as_one_line(study: Path) -> None:
         process.communicate()
 
 
+@pytest.mark.nightly
 def test_systemd_is_told_when_it_is_ready_and_when_it_stops(study: Path) -> None:
     place = f"@takifugu-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
@@ -120,6 +124,7 @@ def test_systemd_is_told_when_it_is_ready_and_when_it_stops(study: Path) -> None
         assert manager.recv(100) == b"STOPPING=1"
 
 
+@pytest.mark.nightly
 def test_a_stop_waits_for_what_is_running(project: Path) -> None:
     """A request whose body is still being sent is running; what comes later is not taken."""
     token = new_token(project, "analyst", "ana")
@@ -151,6 +156,7 @@ def test_a_stop_waits_for_what_is_running(project: Path) -> None:
     assert kinds.count("charge") == kinds.count("answer") == 1
 
 
+@pytest.mark.nightly
 def test_what_does_not_end_is_cancelled(study: Path) -> None:
     with (
         running_server(study, stop_time=0.5, request_time=600) as server,
@@ -163,6 +169,7 @@ def test_what_does_not_end_is_cancelled(study: Path) -> None:
         assert raw.recv(65_536).startswith(b"HTTP/1.1 503")
 
 
+@pytest.mark.nightly
 def test_a_second_signal_stops_it_at_once(study: Path) -> None:
     with (
         running_server(study, stop_time=600, request_time=600) as server,
@@ -176,6 +183,7 @@ def test_a_second_signal_stops_it_at_once(study: Path) -> None:
         assert server.wait() == 128 + signal.SIGTERM
 
 
+@pytest.mark.nightly
 def test_killed_in_the_middle_it_loses_nothing(project: Path) -> None:
     """Whatever it was doing: the same request again is one charge with one answer."""
     token = new_token(project, "analyst", "ana")
@@ -228,6 +236,7 @@ def _refuses_connections(server: RunningServer) -> bool:
     return False
 
 
+@pytest.mark.nightly
 def test_a_ledger_that_is_gone_is_not_ready_and_back_it_is(study: Path) -> None:
     with running_server(study) as server:
         assert server.get("/readyz").status == 200
@@ -248,6 +257,7 @@ def test_a_ledger_that_is_gone_is_not_ready_and_back_it_is(study: Path) -> None:
         assert _until(server, 200)
 
 
+@pytest.mark.nightly
 def test_a_database_that_is_gone_is_not_ready_and_back_it_is(tmp_path: Path) -> None:
     if needed := postgres.missing():
         pytest.skip(needed)
@@ -272,6 +282,7 @@ def _until(server: RunningServer, status: int) -> Answer:
     raise AssertionError(answer)
 
 
+@pytest.mark.nightly
 def test_a_port_that_is_taken_is_told(study: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -310,6 +321,7 @@ def test_a_missing_package_is_told_with_the_extra(study: Path) -> None:
     assert "Traceback" not in ran.stderr
 
 
+@pytest.mark.nightly
 def test_an_idle_server_has_nothing_heavy_in_memory(study: Path) -> None:
     """What only workers need is not imported by the process that answers."""
     heavy = ("duckdb", "opendp", "scipy", "numba", "matplotlib", "pandas", "pyarrow")

@@ -82,6 +82,7 @@ def operations() -> list[tuple[str, str]]:
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 @pytest.mark.parametrize(("method", "path"), operations())
 def test_an_operation_is_as_documented(
@@ -169,6 +170,7 @@ def test_good_requests_are_answered_as_documented(
     assert answer.status_code == status, answer.content
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 4000])
 def test_numbers_that_are_none(documented: Documented, number: str) -> None:
     fields = ("epsilon", "delta", "within", "confidence", "k", "level", "grid", "gap", "reference")
@@ -185,6 +187,7 @@ def test_numbers_that_are_none(documented: Documented, number: str) -> None:
             assert answer.headers["content-type"] == "application/problem+json"
 
 
+@pytest.mark.nightly
 def test_every_operation_is_documented(documented: Documented) -> None:
     document = json.loads(documented.server.get("/openapi.json").body)
     listed = {

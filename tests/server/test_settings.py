@@ -46,6 +46,7 @@ def test_an_unknown_key_is_refused_with_its_place_and_the_nearest(study: Path) -
     assert f"line {line}, column 1" in str(caught.value) and "'port'" in str(caught.value)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("key", "value"),
     [
@@ -83,6 +84,7 @@ def test_a_value_that_makes_no_sense_is_refused(study: Path, key: str, value: An
     assert caught.value.field.endswith(f"server, {key}") and "line" in caught.value.given
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("key", "value", "flag"),
     [
@@ -98,6 +100,7 @@ def test_options_are_held_to_the_same(study: Path, key: str, value: Any, flag: s
         server_settings(open_project(study), {key: value})
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "stats.example.org"])  # noqa: S104
 def test_others_are_not_listened_to_in_clear(study: Path, host: str) -> None:
     with raises(InvalidProject, reason="exposed") as caught:

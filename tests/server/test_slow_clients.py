@@ -85,6 +85,7 @@ def test_a_connection_that_is_kept_without_use_is_closed(server: RunningServer) 
     assert status_of(answer) == 200
 
 
+@pytest.mark.nightly
 def test_a_second_request_on_a_connection_has_its_own_time(study: Path) -> None:
     with running_server(study, request_time=SECOND, keep_alive=600) as server:
         connection = server.connection()
@@ -176,6 +177,7 @@ def test_what_is_no_request_gets_a_problem(server: RunningServer, request_: byte
     assert (status_of(answer), kind_of(answer)) == (400, "no-request")
 
 
+@pytest.mark.nightly
 def test_connections_beyond_the_limit_are_refused_until_others_end(study: Path) -> None:
     with running_server(study, connections=20, request_time=600) as server:
         where = server.host, server.port
@@ -268,6 +270,7 @@ def _in_the_end(true: Callable[[], bool]) -> bool:
     return False
 
 
+@pytest.mark.nightly
 def test_what_is_refused_before_the_app_has_the_headers_of_all_answers(study: Path) -> None:
     """Of a browser's view: no script, no guess at the type, no copy, and TLS from now on."""
     limits: dict[str, Any] = {"request_time": SECOND, "request_bytes": 1_024, "header_bytes": 4_096}

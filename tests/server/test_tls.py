@@ -19,6 +19,7 @@ from tests.server.raw_requests import read_all, status_of
 from tests.server.running import PATIENCE, RunningServer, running_server
 
 
+@pytest.mark.nightly
 def test_a_server_with_a_certificate_speaks_tls_alone(study: Path) -> None:
     made = new_certificate(study.parent)
     files: dict[str, Any] = {"certificate": made.certificate.name, "key": made.key.name}
@@ -32,6 +33,7 @@ def test_a_server_with_a_certificate_speaks_tls_alone(study: Path) -> None:
         assert server.stop() == 0
 
 
+@pytest.mark.nightly
 def test_old_versions_of_tls_are_refused(study: Path) -> None:
     made = new_certificate(study.parent)
     with running_server(study, trust=made.trust, certificate=made.certificate, key=made.key) as at:
@@ -55,6 +57,7 @@ def _version(server: RunningServer, version: ssl.TLSVersion) -> str | None:
         return wrapped.version()
 
 
+@pytest.mark.nightly
 def test_a_signal_reloads_the_certificate_and_keeps_a_good_one(study: Path) -> None:
     first = new_certificate(study.parent)
     second = new_certificate(study.parent, "second")
@@ -90,6 +93,7 @@ def _until_logged(server: RunningServer, words: str) -> None:
     raise AssertionError(server.log_text())
 
 
+@pytest.mark.nightly
 def test_a_handshake_that_never_ends_is_let_go(study: Path) -> None:
     made = new_certificate(study.parent)
     files: dict[str, Any] = {"certificate": made.certificate, "key": made.key}
@@ -102,6 +106,7 @@ def test_a_handshake_that_never_ends_is_let_go(study: Path) -> None:
         assert server.get("/healthz").status == 200
 
 
+@pytest.mark.nightly
 def test_slow_requests_are_refused_under_tls_too(study: Path) -> None:
     made = new_certificate(study.parent)
     files: dict[str, Any] = {"certificate": made.certificate, "key": made.key}

@@ -14,6 +14,7 @@ from tests.raising import raises
 from tests.server.running import new_token, running_server
 
 
+@pytest.mark.nightly
 def test_an_older_copy_is_refused_by_what_another_server_remembers(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

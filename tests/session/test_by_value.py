@@ -25,6 +25,7 @@ from takifugu.session.query.count import CountQuery
 from takifugu.session.query_options import QueryOptions
 from takifugu.translation.accounting.translation_table import tabulate
 from takifugu.translation.translation import Translation
+from tests.ledger.folders import forget_rows
 from tests.oracles import cost_programs as programs
 from tests.raising import raises
 from tests.session.hospital import CHAIN, ROWS, STATES, TRANSLATION, hospital, stays
@@ -42,6 +43,7 @@ def true_loss(cost: Cost) -> float:
     return max(solved.lower for solved in losses.values())
 
 
+@pytest.mark.nightly
 def test_a_count_needs_less_noise_and_is_charged_by_what_it_tells(tmp_path: Path) -> None:
     with hospital(tmp_path) as (session, ledger, _):
         plan = session.plan.count("home", epsilon=1)
@@ -63,6 +65,7 @@ def test_a_count_needs_less_noise_and_is_charged_by_what_it_tells(tmp_path: Path
         assert ledger.verify().problems == ()
 
 
+@pytest.mark.nightly
 def test_costs_add_up_and_are_translated_together(tmp_path: Path) -> None:
     total = Cost()
     with hospital(tmp_path, budget=4) as (session, _, _):
@@ -80,6 +83,7 @@ def test_costs_add_up_and_are_translated_together(tmp_path: Path) -> None:
         assert session.spent() < 1.7 == pytest.approx(0.5 + 0.5 + 0.3 + 0.4)
 
 
+@pytest.mark.nightly
 def test_a_plan_says_what_values_save(tmp_path: Path) -> None:
     with hospital(tmp_path) as (session, _, _):
         plan = session.plan.count("home", epsilon=1)
@@ -123,6 +127,7 @@ def test_an_error_costs_less(tmp_path: Path) -> None:
         assert session.plan.count("clinic", epsilon=one.cost.most).cost.fits
 
 
+@pytest.mark.nightly
 def test_counts_are_those_of_the_table(tmp_path: Path) -> None:
     by_hand = {
         (zone, state): sum(row[2:] == (zone, state) for row in ROWS)
@@ -258,6 +263,7 @@ STEPS = MarkovChain(
 )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["sum", "mean"])
 def test_sums_and_means_of_known_numbers_are_charged_by_their_distance(
     tmp_path: Path, kind: Any
@@ -290,6 +296,7 @@ def test_sums_and_means_of_known_numbers_are_charged_by_their_distance(
         assert isinstance(middle.charge.loss, Pure)
         first = ledger.lookup(plan.charge)
     assert first is not None
+    forget_rows()
     with (
         open_engine(declaration, threads=1) as engine,
         open_ledger(tmp_path / "earlier.ledger") as ledger,

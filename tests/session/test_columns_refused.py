@@ -97,6 +97,7 @@ def test_a_network_must_be_over_the_columns(
         assert "protected columns: 'place', 'health'" in str(caught.value)
 
 
+@pytest.mark.nightly
 def test_whole_numbers_are_no_text(tmp_path: Path) -> None:
     protected = (Category("place", (1, 2), "refuse"), PROTECTED[1])
     rows = [("ann", 0, "a", 1, "well"), ("bob", 0, "a", 2, "ill")]
@@ -217,6 +218,7 @@ def test_a_translation_must_be_read_as_it_was_made(tmp_path: Path) -> None:
             pass
 
 
+@pytest.mark.nightly
 def test_every_family_of_labels_may_be_over_the_columns(tmp_path: Path) -> None:
     universe = Tables.of(
         {"place": PLACES, "health": HEALTH}, records={"place": "row", "health": "row"}

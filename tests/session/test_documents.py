@@ -150,6 +150,7 @@ def assert_same(plan: Plan, again: Plan) -> None:
     assert plan_to_document(again) == plan_to_document(plan)
 
 
+@pytest.mark.nightly
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(asked=asked())
 def test_a_plan_comes_back_as_it_was(
@@ -160,6 +161,7 @@ def test_a_plan_comes_back_as_it_was(
         assert_same(plan, rebuilt(plan))
 
 
+@pytest.mark.nightly
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(asked=asked())
 def test_a_result_comes_back_as_it_was(

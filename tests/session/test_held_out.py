@@ -85,6 +85,7 @@ WAYS: dict[str, Callable[[Any, Path], Any]] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("way", WAYS)
 def test_a_session_keeps_to_the_days_that_the_prior_has_not_seen(tmp_path: Path, way: str) -> None:
     prior = WAYS[way](fitted(tmp_path, FirstDays(4)).chain, tmp_path)
@@ -151,6 +152,7 @@ def test_the_limits_of_several_priors_hold_together(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("split", [None, FirstDays(4), ByEntity(Fraction(1, 3))])
 def test_the_owner_may_release_them_and_every_guarantee_says_so(tmp_path: Path, split: Any) -> None:
     translation = Translation(fitted(tmp_path, split).chain)

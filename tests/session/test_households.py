@@ -64,6 +64,7 @@ def said(session: Session) -> str:
     return " ".join(session.guarantee().split())
 
 
+@pytest.mark.nightly
 def test_a_household_is_charged_for_what_it_tells_of_both(tmp_path: Path) -> None:
     with study(tmp_path, budget=2) as (session, _):
         assert session.columns == ("health",) and session.about == "health"
@@ -82,6 +83,7 @@ def test_a_household_is_charged_for_what_it_tells_of_both(tmp_path: Path) -> Non
             session.release(session.plan.histogram(by="home", epsilon=1.5), accept_noise=True)
 
 
+@pytest.mark.nightly
 def test_windows_and_roles_that_were_not_read_have_lost_nothing(tmp_path: Path) -> None:
     """What one day and then another one loses is the largest of rows, not a sum of all."""
     with study(tmp_path, budget=5) as (session, _):
@@ -104,6 +106,7 @@ def test_the_guarantee_says_who_belongs_together(tmp_path: Path) -> None:
         assert "told apart" not in said(session)
 
 
+@pytest.mark.nightly
 def test_the_columns_that_group_people_are_terms_of_the_budget(tmp_path: Path) -> None:
     with study(tmp_path) as (session, _):
         session.release(session.plan.histogram(epsilon=1), accept_noise=True)
@@ -114,6 +117,7 @@ def test_the_columns_that_group_people_are_terms_of_the_budget(tmp_path: Path) -
     assert one.fingerprint != other.fingerprint
 
 
+@pytest.mark.nightly
 def test_some_secrets_may_be_kept_alone(tmp_path: Path) -> None:
     kept = Secrets(entries=(0,))
     with study(tmp_path, how={"secrets": kept}) as (session, _):
@@ -125,6 +129,7 @@ def test_some_secrets_may_be_kept_alone(tmp_path: Path) -> None:
     assert less > every
 
 
+@pytest.mark.nightly
 def test_members_need_a_column_unless_they_are_alike(tmp_path: Path) -> None:
     with study(tmp_path, prior=LOPSIDED) as (session, _):
         assert session.plan.histogram(epsilon=1)
@@ -223,6 +228,7 @@ def test_priors_that_are_about_something_else_are_refused(tmp_path: Path) -> Non
         household_contagion(9, background=0.1, infection=0.2, recovery=0.4)
 
 
+@pytest.mark.nightly
 def test_members_may_be_numbers(tmp_path: Path) -> None:
     rows = tuple((*row[:2], 1 + (row[2] == "child"), *row[3:]) for row in ROWS)
     public = (PUBLIC[0], Category("role", (1, 2), "refuse"))
@@ -261,6 +267,7 @@ RELEASES: tuple[tuple[dict[str, Any], ...], ...] = (
 )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("releases", RELEASES)
 @pytest.mark.parametrize("prior", [PAIR, LOPSIDED])
 def test_no_mechanism_that_loses_as_much_of_each_row_leaks_more_than_is_reported(

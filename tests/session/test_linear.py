@@ -95,6 +95,7 @@ weights_of = st.dictionaries(
 ).filter(lambda weights: any(weights.values()))
 
 
+@pytest.mark.nightly
 @settings(max_examples=25, deadline=None)
 @given(weights=weights_of)
 def test_an_answer_is_that_of_plain_fractions(

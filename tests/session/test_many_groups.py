@@ -60,6 +60,7 @@ def truth() -> dict[str, str]:
     return {f"g{i * 7 % GROUPS}": "ward" if i % 3 else "home" for i in range(GROUPS)}
 
 
+@pytest.mark.nightly
 def test_the_work_of_a_release_grows_with_the_number_of_groups(
     session: tuple[Session, Engine], monkeypatch: pytest.MonkeyPatch
 ) -> None:

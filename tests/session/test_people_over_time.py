@@ -81,6 +81,7 @@ def test_all_rows_together_are_one_draw(tmp_path: Path, over: str) -> None:
     assert lost < truth <= spent * (1 + 1e-9)
 
 
+@pytest.mark.nightly
 def test_people_may_stop_early_and_the_prior_may_be_longer(tmp_path: Path) -> None:
     for k, (rows, prior) in enumerate(
         (

@@ -128,6 +128,7 @@ def test_keys_are_in_the_order_in_which_people_count() -> None:
     assert sorted([10, 9, -1], key=counting_order) == [-1, 9, 10]
 
 
+@pytest.mark.nightly
 @given(keys=st.lists(st.text(max_size=6), unique=True, max_size=8))
 def test_the_order_of_keys_is_total(keys: list[str]) -> None:
     assert len({counting_order(key) for key in keys}) == len(keys)

@@ -57,6 +57,7 @@ def test_a_cross_tabulation_is_charged_for_its_columns_together(
         assert numbers(by_zone) == {key: each[key] for key in product("ab", PLACES, HEALTH)}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("prior", "over"), READINGS)
 def test_marginals_are_histograms_for_one_charge(tmp_path: Path, prior: Any, over: str) -> None:
     with opened_table(tmp_path, prior, over, budget=1000) as (session, _):
@@ -279,6 +280,7 @@ def test_processes_of_single_people_serve_what_goes_by_distance(tmp_path: Path) 
             session.plan.quantile("0.5", epsilon=1)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["label", "column", "estimate", "rank", "high"])
 def test_columns_of_a_result_have_names_of_their_own(tmp_path: Path, name: str) -> None:
     table: Any = {

@@ -104,6 +104,7 @@ def test_a_free_answer_says_so() -> None:
     assert "free: answered before" in str(free).splitlines()
 
 
+@pytest.mark.nightly
 def test_results_of_every_kind_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(tmp_path, budget=20) as (session, _, _):
         found = {

@@ -91,6 +91,7 @@ def test_nothing_is_recorded_before_the_step_of_time_is_over(
     assert kinds(ledger) == ["charge", "abandoned" if fails else "answer"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("where", ["charged", "drawn"])
 def test_a_release_that_was_killed_is_finished_by_the_next(tmp_path: Path, where: str) -> None:
     killed = subprocess.run(  # noqa: S603 - our own script

@@ -79,6 +79,7 @@ def test_rows_that_were_fitted_on_are_there_and_not_read(
         assert stored["entities_there"] == len({row[0] for row in ROWS})
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("kind", "more"), KINDS)
 @pytest.mark.parametrize(
     ("rows", "field"),

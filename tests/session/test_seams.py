@@ -38,6 +38,7 @@ def without_line(project: Project, line: str) -> Project:
 ALLOWED = "release_fitted_rows = true"
 
 
+@pytest.mark.nightly
 def test_a_permission_that_is_taken_back_ends_at_once(tmp_path: Path) -> None:
     """Also for a session that was opened, and a plan that was made, under it."""
     project = with_line(fitted(tmp_path), ALLOWED)
@@ -59,6 +60,7 @@ def test_a_permission_that_is_taken_back_ends_at_once(tmp_path: Path) -> None:
         assert session.release(session.plan.histogram(epsilon=1), accept_noise=True)
 
 
+@pytest.mark.nightly
 def test_a_session_in_python_takes_no_permission_that_the_owner_did_not_give(
     tmp_path: Path,
 ) -> None:
@@ -79,6 +81,7 @@ def test_a_session_in_python_takes_no_permission_that_the_owner_did_not_give(
         assert session.release(session.plan.histogram(epsilon=1), accept_noise=True)
 
 
+@pytest.mark.nightly
 def test_rules_that_were_released_by_hold_where_nobody_ever_accepted_any(tmp_path: Path) -> None:
     """A prior that was entered by hand is in no event before the first charge."""
     (tmp_path / "one").mkdir()
@@ -102,6 +105,7 @@ def test_rules_that_were_released_by_hold_where_nobody_ever_accepted_any(tmp_pat
         assert session.releasable.start is None
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("vouched", [False, True])
 def test_a_loss_is_read_by_the_present_prior_only_on_the_owners_word(
     tmp_path: Path, vouched: bool

@@ -38,6 +38,7 @@ def said(session: Session) -> str:
     return " ".join(session.guarantee().split())
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("prior", "over"), READINGS)
 def test_a_query_names_its_column_and_both_are_charged(
     tmp_path: Path, prior: Any, over: str
@@ -121,6 +122,7 @@ def test_a_joint_state_that_is_left_out_is_refused(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.nightly
 def test_a_translation_of_rows_may_be_given(tmp_path: Path) -> None:
     secrets = {"place": Secrets(), "health": Secrets()}
     with opened_table(tmp_path, JointColumns({"prior": CHAIN}, secrets), None) as (session, _):
@@ -189,6 +191,7 @@ def test_a_loss_with_a_delta_is_one_of_rows(tmp_path: Path) -> None:
         assert session.plan.histogram("place", epsilon=1, delta=delta).stored
 
 
+@pytest.mark.nightly
 def test_a_delta_on_joint_states_costs_as_much_as_the_chain_says(tmp_path: Path) -> None:
     with opened_table(tmp_path, CHAIN, "sequence", budget=4, delta="1/1000000") as (session, _):
         plan = session.plan.histogram("place", epsilon=1, delta="1/1000000")
@@ -199,6 +202,7 @@ def test_a_delta_on_joint_states_costs_as_much_as_the_chain_says(tmp_path: Path)
         assert plan.cost.by_column is not None and set(plan.cost.by_column) == {"place", "health"}
 
 
+@pytest.mark.nightly
 def test_secrets_that_are_not_kept_cost_nothing_of_them(tmp_path: Path) -> None:
     """Only some places of the sequence: the same release costs less, or as much."""
     kept = {"place": Secrets(entries=(0,)), "health": Secrets(entries=(0,))}

@@ -150,6 +150,7 @@ def held(
             assert float(lost) == pytest.approx(float(cost.between(*pair)), rel=1e-12)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("by", [(), ("zone",)])
 @pytest.mark.parametrize("outside", ["drop", "other"])
 def test_no_count_tells_more_than_it_states(

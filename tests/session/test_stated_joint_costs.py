@@ -150,6 +150,7 @@ def held(
 RULES: list[tuple[Outside, Outside]] = [("drop", "other"), ("other", "drop"), ("drop", "drop")]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("place", "health"), RULES)
 @pytest.mark.parametrize("by", [(), ("hour",)])
 def test_cross_tabulations_cost_what_they_state_for_all_pairs_of_rows(
@@ -193,6 +194,7 @@ def test_marginals_cost_what_they_state_for_all_pairs_of_rows(
                 assert float(lost) == pytest.approx(float(charged), rel=1e-12, abs=1e-12)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("place", "health"), RULES)
 def test_queries_of_one_column_tell_nothing_of_the_others(
     tmp_path: Path, place: Outside, health: Outside
@@ -224,6 +226,7 @@ def test_queries_of_one_column_tell_nothing_of_the_others(
         held(CountsQuery("place", (), rows, ("home", "ward")), engine, place, health)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("weights", [(1, 1, 1), ("1/2", "-3/4", 2), (0, "1/3", "1/6"), (2, -4, 6)])
 def test_linear_queries_cost_what_they_state(tmp_path: Path, weights: Any) -> None:
     """Attained at a row of the largest weight; the rows of weight 0 are not read at all."""

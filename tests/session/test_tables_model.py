@@ -102,6 +102,7 @@ def truth(over: str, lost: dict[tuple[str, int], list[RowTerm]]) -> float:
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("prior", "over"), [(NETWORK, "row"), (CHAIN, "sequence")])
 @settings(max_examples=100 if DEEP else 3, deadline=None)
 @given(history=st.lists(queries(), min_size=1, max_size=5))
@@ -148,6 +149,7 @@ def test_what_rows_lost_is_never_more_than_the_ledger_says(
     assert spent <= 2
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("prior", "over"), [(NETWORK, "row"), (CHAIN, "sequence")])
 def test_the_test_above_would_catch_columns_that_are_taken_to_be_independent(
     prior: Any, over: str

@@ -34,6 +34,7 @@ def beyond(plan: Plan, steps: int) -> float:
     return (gaussian_beyond if gaussian else laplace_beyond)(found["scale"], steps)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("delta", [None, DELTA])
 @pytest.mark.parametrize(("query", "within", "unit"), NUMBERS)
 def test_the_noise_is_the_most_that_keeps_the_target(

@@ -171,6 +171,7 @@ def test_an_error_that_is_no_number_is_noise() -> None:
     assert judged(scales_of("mean", [5], 1), {"interval": float("inf")}).needs_confirmation
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", EVERY)
 def test_ranges_and_sizes_come_from_what_is_public(tmp_path: Path, kind: str) -> None:
     """The same for other protected values: six rows, three of each zone."""
@@ -203,6 +204,7 @@ def test_ranges_and_sizes_come_from_what_is_public(tmp_path: Path, kind: str) ->
     assert plan.describe()["usefulness"]["verdict"] == plan.usefulness.verdict
 
 
+@pytest.mark.nightly
 @settings(max_examples=12, deadline=None)
 @given(sizes=st.tuples(st.integers(0, 300), st.integers(1, 300)))
 @example((1, 300))
@@ -227,6 +229,7 @@ def test_sizes_of_groups_are_those_of_the_table(
 # --- what is predicted holds ---
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("delta", [None, "0.000001"])
 @pytest.mark.parametrize("kind", EVERY)
 def test_errors_are_within_the_predicted_half_width(
@@ -266,6 +269,7 @@ def test_errors_are_within_the_predicted_half_width(
 # --- what would make it useful ---
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", EVERY)
 def test_the_advised_epsilon_is_enough_and_hardly_more(tmp_path: Path, kind: str) -> None:
     with asked(tmp_path, kind, times=20) as (ask, _, _):
@@ -288,6 +292,7 @@ def test_the_advised_epsilon_works_with_a_delta(tmp_path: Path, kind: str) -> No
         assert again.usefulness.verdict == "useful"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", EVERY)
 def test_the_advised_number_of_rows_is_enough(tmp_path: Path, kind: str) -> None:
     with asked(tmp_path / "few", kind, times=4) as (ask, _, _):
@@ -332,6 +337,7 @@ def test_so_many_rows_are_enough_in_parts_of_the_size(half: float, size: float) 
 # --- the confirmation ---
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", EVERY)
 def test_noise_is_charged_only_if_it_is_confirmed(tmp_path: Path, kind: str) -> None:
     with asked(tmp_path, kind) as (ask, session, ledger):

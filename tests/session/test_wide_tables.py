@@ -13,6 +13,7 @@ from tests.session.tables import opened_table
 ROWS = 12
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not examples(), reason="needs pgmpy, whose example networks are read")
 def test_a_row_of_alarm(tmp_path: Path) -> None:
     (file,) = (path for path in examples() if path.name.startswith("alarm."))

@@ -75,6 +75,7 @@ def settle(seat: Seat, path: str) -> None:
             summary.click()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [375, 1280])
 @pytest.mark.parametrize("role", list(PAGES))
@@ -206,6 +207,7 @@ def test_pages_of_others_say_so(
             expect(seat.page.get_by_role("heading", name="Not found")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_axe_would_find_a_fault(browser: "Browser", server: RunningServer) -> None:
     with seated(browser, server) as seat:
         seat.open("/sign-in")
@@ -213,6 +215,7 @@ def test_axe_would_find_a_fault(browser: "Browser", server: RunningServer) -> No
         assert any(one.startswith("label:") for one in barriers(seat))
 
 
+@pytest.mark.nightly
 def test_scripts_and_styles_are_files_of_this_server(server: RunningServer) -> None:
     text = server.get("/sign-in").body.decode()
     assert not re.search(r"<style|style=|<script(?![^>]* src=)|\son[a-z]+=", text)

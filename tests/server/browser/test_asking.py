@@ -149,6 +149,7 @@ def test_kinds_have_their_own_options_and_an_error_can_be_asked_for(
         expect(page.get_by_role("button", name=re.compile("^Release:"))).to_be_enabled()
 
 
+@pytest.mark.nightly
 def test_it_works_without_scripts_for_the_same_price(
     browser: "Browser", server: RunningServer, tokens: dict[str, str]
 ) -> None:
@@ -171,6 +172,7 @@ def test_it_works_without_scripts_for_the_same_price(
         assert charges(server) == before + 1
 
 
+@pytest.mark.nightly
 def test_an_owner_plans_and_cannot_release(
     browser: "Browser", server: RunningServer, tokens: dict[str, str]
 ) -> None:

@@ -144,6 +144,7 @@ def test_a_wrong_token_or_budget_is_refused_in_the_page(
         expect(page.get_by_role("alert")).to_contain_text("a lot")
 
 
+@pytest.mark.nightly
 def test_a_budget_is_set_and_drawn(
     browser: "Browser", server: RunningServer, tokens: dict[str, str]
 ) -> None:
@@ -168,6 +169,7 @@ def test_a_budget_is_set_and_drawn(
         assert image.evaluate("(image) => image.naturalWidth") > 100
 
 
+@pytest.mark.nightly
 def test_an_auditor_verifies_and_downloads(
     browser: "Browser", server: RunningServer, tokens: dict[str, str]
 ) -> None:

@@ -63,6 +63,7 @@ def counts(page: "Page") -> None:
     page.get_by_label("Within ±").fill("40")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("fill", [histogram, ranking, counts, *(wrong(*given) for given in WRONG)])
 def test_both_readers_find_the_same_options(
     browser: "Browser", server: RunningServer, tokens: dict[str, str], fill: Filling
@@ -82,6 +83,7 @@ def test_both_readers_find_the_same_options(
         assert len(document) >= 3
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("options", "field"),
     [

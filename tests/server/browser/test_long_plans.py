@@ -51,6 +51,7 @@ def test_a_plan_and_a_release_that_become_jobs_are_followed(
         assert len(followed) >= 2 and all(one.startswith("GET /jobs/") for one in followed)
 
 
+@pytest.mark.nightly
 def test_a_plan_is_cancelled_by_its_button_and_when_it_is_superseded(
     browser: "Browser", tmp_path: "Path"
 ) -> None:
@@ -78,6 +79,7 @@ def test_a_plan_is_cancelled_by_its_button_and_when_it_is_superseded(
             assert sum(one.endswith("/plans") for one in sent) == 2
 
 
+@pytest.mark.nightly
 def test_a_page_that_waits_for_a_dataset_asks_again_by_itself(
     browser: "Browser", tmp_path: "Path"
 ) -> None:
@@ -89,6 +91,7 @@ def test_a_page_that_waits_for_a_dataset_asks_again_by_itself(
             expect(seat.page.get_by_role("heading", name="What is guaranteed")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_what_is_typed_is_planned_once_typing_pauses(
     browser: "Browser", server: RunningServer, tokens: dict[str, str]
 ) -> None:

@@ -61,6 +61,7 @@ def downloaded(seat: Seat, name: str) -> bytes:
     return content
 
 
+@pytest.mark.nightly
 def test_from_signing_in_to_the_last_download(
     browser: "Browser", server: RunningServer, tokens: dict[str, str]
 ) -> None:

@@ -97,6 +97,7 @@ def test_a_form_of_another_site_changes_nothing(
         assert not with_cookie
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_scripts_of_another_site_change_nothing_and_read_nothing(
     browser: "Browser", server: RunningServer, tokens: dict[str, str], host: str
@@ -143,6 +144,7 @@ FETCHED = """paths => Promise.all(
   paths.map(path => fetch(path, {credentials: "include"}).then(answer => answer.status)))"""
 
 
+@pytest.mark.nightly
 def test_a_name_of_another_site_that_leads_here_reaches_nothing(
     browser: "Browser", server: RunningServer
 ) -> None:

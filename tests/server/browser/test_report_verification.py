@@ -403,6 +403,7 @@ def test_nothing_is_checked_before_the_files_are_chosen_and_the_keyboard_does_it
         expect(page.get_by_role("status")).to_contain_text("Signed by Ana Lyst, Zürich")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [375, 1280])
 def test_what_is_said_keeps_nobody_out(
@@ -431,6 +432,7 @@ def test_what_is_said_keeps_nobody_out(
             assert aude.width() <= width
 
 
+@pytest.mark.nightly
 def test_without_https_or_scripts_it_says_so(
     browser: "Browser", server: RunningServer, tokens: dict[str, str]
 ) -> None:

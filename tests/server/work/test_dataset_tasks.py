@@ -50,6 +50,7 @@ def released(host: WorkerHost, actor: Actor = ANA, **query: Any) -> Any:
     return does(host, "release", actor, query=HISTOGRAM | query, key=f"{actor.name} {query}")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("actor", [ANA, OWNER, AUDITOR])
 def test_a_description_has_what_is_public_and_names_no_file(host: WorkerHost, actor: Actor) -> None:
     found = does(host, "describe", actor)
@@ -132,6 +133,7 @@ def test_a_dataset_stays_open_until_something_changes(host: WorkerHost, study: P
     assert host.opened("stays") is not first and found["rows"] == 3570
 
 
+@pytest.mark.nightly
 def test_rows_that_changed_are_charged_again_and_the_plan_says_so(
     host: WorkerHost, study: Path
 ) -> None:
@@ -144,6 +146,7 @@ def test_rows_that_changed_are_charged_again_and_the_plan_says_so(
     assert not after["result"]["free"] and after["charge"] != before["charge"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "line", ["uncertainty = 0.001", 'pairs = [[["home"], ["ward"]]]', "entries = [0]"]
 )
@@ -181,6 +184,7 @@ def test_a_budget_that_is_raised_counts_at_once(host: WorkerHost, study: Path) -
     assert "too much" not in json.dumps(does(host, "plan", query=query))
 
 
+@pytest.mark.nightly
 def test_a_worker_closes_the_dataset_that_was_not_used_for_longest(
     host: WorkerHost, study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,7 @@ def test_no_name_of_a_job_can_look_like_a_token() -> None:
     assert len(found) == 100 and all(re.fullmatch("[0-9a-f]{32}", one) for one in found)
 
 
+@pytest.mark.nightly
 def test_a_result_can_be_had_as_the_json_of_a_response(study: Path) -> None:
     async def test(pool: WorkPool) -> None:
         task = asked("plan", ANA, "stays", query={"kind": "histogram", "epsilon": "1"})
@@ -60,6 +61,7 @@ def test_a_result_can_be_had_as_the_json_of_a_response(study: Path) -> None:
     with_pool(study, test)
 
 
+@pytest.mark.nightly
 def test_what_takes_long_tells_what_is_being_done(study: Path) -> None:
     text = study.read_text(encoding="utf-8")
     head = "[dataset.stays]\n"

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 HEAVY = ("duckdb", "opendp", "scipy", "numba", "llvmlite", "pandas", "pyarrow", "matplotlib")
 IDLE = """
 import asyncio, sys
@@ -33,6 +35,7 @@ def _imported(program: str, *arguments: str) -> set[str]:
     return {name.partition(".")[0] for name in done.stdout.split()}
 
 
+@pytest.mark.nightly
 def test_a_server_that_is_started_has_imported_nothing_heavy(study: Path) -> None:
     found = _imported(IDLE, str(study))
     assert "fastapi" in found and not found & set(HEAVY)

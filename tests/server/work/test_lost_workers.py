@@ -27,6 +27,7 @@ def _release(number: int) -> Any:
     return asked("release", actor, "stays", query=query, key=f"request {number}")
 
 
+@pytest.mark.nightly
 def test_a_killed_worker_loses_no_charge_and_releases_nothing_that_is_not_charged(
     project: Path,
 ) -> None:
@@ -67,6 +68,7 @@ def test_a_killed_worker_loses_no_charge_and_releases_nothing_that_is_not_charge
     assert paid == set(charges)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("begun", [False, True])
 def test_a_cancelled_release_is_taken_up_by_its_key(study: Path, begun: bool) -> None:
     async def test(pool: WorkPool) -> None:
