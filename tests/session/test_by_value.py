@@ -25,6 +25,7 @@ from takifugu.session.query.count import CountQuery
 from takifugu.session.query_options import QueryOptions
 from takifugu.translation.accounting.translation_table import tabulate
 from takifugu.translation.translation import Translation
+from tests.ledger.folders import forget_rows
 from tests.oracles import cost_programs as programs
 from tests.raising import raises
 from tests.session.hospital import CHAIN, ROWS, STATES, TRANSLATION, hospital, stays
@@ -290,6 +291,7 @@ def test_sums_and_means_of_known_numbers_are_charged_by_their_distance(
         assert isinstance(middle.charge.loss, Pure)
         first = ledger.lookup(plan.charge)
     assert first is not None
+    forget_rows()
     with (
         open_engine(declaration, threads=1) as engine,
         open_ledger(tmp_path / "earlier.ledger") as ledger,

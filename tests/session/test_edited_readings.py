@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from takifugu.project.owner_changes import cell_change
 from takifugu.session import Session
 from takifugu.session.prior_checks import terms_of
 from takifugu.translation.translation import Translation
+from tests.ledger.folders import example_folder
 from tests.oracles.raw_readings import NoisySums, leakage
 
 LENGTH = 3
@@ -283,7 +283,7 @@ def test_edits_between_releases_leave_every_claim_above_the_truth(
     history: tuple[str, list[tuple[Situation, tuple[Any, ...]]]],
 ) -> None:
     kind, situations = history
-    with TemporaryDirectory() as name, open_ledger(Path(name) / "a.ledger") as ledger:
+    with example_folder() as name, open_ledger(Path(name) / "a.ledger") as ledger:
         ledger.set_budget("cells", 1000)
         held = [f"p,r{k},{k},{LENGTH - 1 - k},x,{raw}" for k, raw in enumerate(HELD[kind])]
         (Path(name) / "cells.csv").write_text(
