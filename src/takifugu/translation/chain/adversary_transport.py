@@ -205,7 +205,7 @@ class AdversaryTransport(TransportBound):
 
         ``largest`` is the largest cost of an entry.
         """
-        return min((up(d * largest + spread) for d, spread in self._spreads), default=inf)
+        return min((float(up(d * largest + spread)) for d, spread in self._spreads), default=inf)
 
     @cached_property
     def _spreads(self) -> list[tuple[int, float]]:
