@@ -112,6 +112,7 @@ LINES: Mapping[str, tuple[str, ...]] = {
     "ledger export": ("takifugu.ledger new.jsonl", "new.jsonl"),
     "ledger backup": ("takifugu.ledger new.ledger", "new.ledger"),
     "ledger restore": ("takifugu.ledger copy.ledger", "copy.ledger --accept-loss --no-costs"),
+    "ledger begin-witness": ("takifugu.ledger", ""),
     "ledger accept-loss": ("takifugu.ledger", "--same-prior"),
 }
 COSTLY = {  # commands that read rows, draw figures or fit: tried less often

@@ -92,7 +92,7 @@ class TableSums:
 
     def reused(self, before: Sequence[PlainEvent], new: Sequence[PlainEvent]) -> bool:
         """Whether what was not charged was another analyst's answer, by the events that it left."""
-        kinds = [event.kind for event in new]
+        kinds = [event.kind for event in new if event.kind != "state"]
         must(
             kinds in ([], ["reuse"], ["source", "reuse"], ["answer"]),
             f"nothing was charged, and there is {kinds}",
