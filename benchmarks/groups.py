@@ -49,7 +49,7 @@ def one(groups: int, kind: str) -> None:
         chain = MarkovChain(np.array([[0.6, 0.4], [0.4, 0.6]]), states=("home", "ward"))
         with (
             open_engine(declaration) as engine,
-            open_ledger(Path(folder) / "stays.ledger") as ledger,
+            open_ledger(Path(folder) / "stays.ledger", witness=False) as ledger,
         ):
             ledger.set_budget("stays", 10)
             session = Session(engine, Translation(chain), ledger=ledger, dataset="stays")

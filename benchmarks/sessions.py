@@ -14,6 +14,7 @@ counts, and in what sessions tell at a loss so large that noise moves nothing.
 
 import argparse
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -79,6 +80,7 @@ def _ledger(folder: Path, epsilon: int = USUAL) -> Path:
     from takifugu.ledger import open_ledger
 
     path = Path(tempfile.mkdtemp(dir=folder)) / "visits.ledger"
+    os.environ["XDG_STATE_HOME"] = str(path.parent)  # other ledgers have charged the same rows
     with open_ledger(path) as ledger:
         ledger.set_budget("visits", 3 * epsilon)
     return path

@@ -98,7 +98,7 @@ def releases(engine: Engine) -> list[Any]:
     chain = MarkovChain(np.full((len(states), len(states)), 1 / len(states)), states=states)
     with (
         tempfile.TemporaryDirectory() as folder,
-        open_ledger(Path(folder) / "visits.ledger") as ledger,
+        open_ledger(Path(folder) / "visits.ledger", witness=False) as ledger,
     ):
         ledger.set_budget("visits", 600)
         asking = Session(engine, chain, ledger=ledger, dataset="visits", about="label")

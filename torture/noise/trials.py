@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import takifugu as tf
+from takifugu.ledger import open_ledger
 from takifugu.losses import Concentrated, Loss, Metric, Pure
 from takifugu.session import Plan, QueryOptions, Result
 from tests.oracles.ledger_sums import events_of
@@ -106,10 +107,11 @@ def _opened(setting: Setting, datasets: Sequence[Rows]) -> Iterator[tuple[tf.Ses
     """A session on a table of these datasets, with a ledger of its own, and where that is."""
     with (
         tempfile.TemporaryDirectory() as folder,
+        open_ledger(Path(folder) / LEDGER, witness=False) as ledger,  # rows are charged again
         tf.Session(
             trial_table(setting, datasets),
             setting.prior,
-            ledger=Path(folder) / LEDGER,
+            ledger=ledger,
             budget=BUDGET,
             budget_delta=BUDGET_DELTA,
             over=setting.over,
