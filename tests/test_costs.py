@@ -394,6 +394,7 @@ def test_equal_numbers_cost_nothing_whatever_they_are_called() -> None:
     assert found[0, 2] >= 0.75
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "make",
     [

@@ -47,6 +47,7 @@ SERVED = {
     ROOT / "docs" / "how-to" / "remote.md": "http://127.0.0.1:8461",
     ROOT / "docs" / "how-to" / "serve.md": "http://127.0.0.1:8461",
 }
+FITTING = ("fit-priors.md", "households.md", "several-columns.md")  # many fits: half a minute each
 TOOLS = ("curl", "jq", "head")
 FENCE = re.compile(r"^```(\S+)[ \t]*(.*?)[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 
@@ -173,7 +174,8 @@ def work_through(
         pytest.param(
             path,
             id=str(path.relative_to(ROOT)),
-            marks=[pytest.mark.real_data] if path in REAL_DATA else [],
+            marks=[pytest.mark.real_data] * (path in REAL_DATA)
+            + [pytest.mark.nightly] * (path.name in FITTING),
         )
         for path in PAGES
     ],

@@ -9,6 +9,7 @@ from tests.notebooks import execute, kernel_settings, read_notebook
 NOTEBOOK = Path(__file__).parents[1] / "docs" / "tutorial" / "notebook.ipynb"
 
 
+@pytest.mark.nightly
 def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pandas", reason="an extra: install takifugu[tables]")
     pytest.importorskip("openpyxl", reason="an extra: install takifugu[tables]")

@@ -106,6 +106,7 @@ def test_what_failed_stands_in_the_table_with_its_reason() -> None:
 # --- environments ---
 
 
+@pytest.mark.nightly
 def test_what_cannot_be_installed_is_told_with_the_last_line_of_pip(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,6 +119,7 @@ def test_what_cannot_be_installed_is_told_with_the_last_line_of_pip(
     assert not (tmp_path / "environment-absent").exists()
 
 
+@pytest.mark.nightly
 def test_an_environment_is_used_again_while_its_requirements_are_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,6 +150,7 @@ def test_the_last_line_of_a_message_names_no_place() -> None:
 BUSY = "import time\nwhile time.process_time() < {0}: pass\n"
 
 
+@pytest.mark.nightly
 @linux
 def test_time_of_orphans_and_memory_of_all_count(tmp_path: Path) -> None:
     """A program starts two that outlive it: one that works, and one that holds 150 MiB."""
@@ -228,6 +231,7 @@ def test_only_what_noise_cannot_explain_is_wrong() -> None:
     assert (found["right"], found["wrong"]) == (228, 3)
 
 
+@pytest.mark.nightly
 @linux
 @pytest.mark.parametrize("module", ["by_duckdb", "by_opendp_vector"])
 def test_a_peer_answers_in_a_process_of_its_own(module: str, tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ class Loaded(HTMLParser):
             self.addresses.append(address)
 
 
+@pytest.mark.nightly
 def test_the_site_is_built_and_can_be_searched(site: Path) -> None:
     assert (site / "index.html").exists() and (site / "search.html").exists()
     index = (site / "searchindex.js").read_text(encoding="utf-8")
@@ -61,6 +62,7 @@ def test_the_site_is_built_and_can_be_searched(site: Path) -> None:
     assert "<math" in translation and "<mfrac>" in translation
 
 
+@pytest.mark.nightly
 def test_no_page_loads_anything_from_another_host(site: Path) -> None:
     pages = list(site.rglob("*.html"))
     assert len(pages) > 30

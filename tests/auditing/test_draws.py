@@ -29,6 +29,7 @@ THREE = [[0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.5, 0.0, 0.5]]
 START = [0.6, 0.3, 0.1]
 
 
+@pytest.mark.nightly
 @pytest.mark.statistical
 @pytest.mark.parametrize(("node", "states"), [(0, 1), (1, 2), (3, 0), (2, (0, 1))])
 def test_paths_follow_the_law_given_the_secret(node: int, states: int | tuple[int, ...]) -> None:

@@ -276,6 +276,7 @@ def test_a_period_of_noise_or_without_rows_does_not_stop_the_others(study: Path,
     ]
 
 
+@pytest.mark.nightly
 def test_rows_may_be_late(study: Path, do: Call) -> None:
     scheduled(study, SCHEDULE + 'delay = "2 days"\nuntil = 2024-03-11\n')
     (shown,) = do("schedule show --json").json()["schedules"]
@@ -284,6 +285,7 @@ def test_rows_may_be_late(study: Path, do: Call) -> None:
     assert [one["state"] for one in shown["periods"]] == ["due", "waiting"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("command", ["show", "run", "run --limit 1"])
 def test_a_place_that_is_centuries_ahead_is_refused(study: Path, do: Call, command: str) -> None:
     scheduled(study)

@@ -23,6 +23,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
     return run
 
 
+@pytest.mark.nightly
 def test_plan_and_release_say_what_values_save(ask: Ask) -> None:
     printed = ask("plan", "stays", *COUNTS)
     assert printed.status == 0 and "saved: noise with standard deviation" in printed.out

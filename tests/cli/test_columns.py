@@ -99,6 +99,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
     return run
 
 
+@pytest.mark.nightly
 def test_cross_tabulations_and_marginals(ask: Ask) -> None:
     both = ("--column", "place", "--column", "health")
     printed = ask("plan", "survey", "histogram", *both, "--epsilon", "1")

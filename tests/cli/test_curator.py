@@ -321,6 +321,7 @@ def test_a_delta_is_passed_on_and_shown(do: Call) -> None:
     assert whole["stretches"][1]["spent"] == whole["spent"] == whole["history"][0]["spent"]
 
 
+@pytest.mark.nightly
 def test_a_budget_is_raised_without_a_query_only_where_nobody_could_answer(
     study: Path, do: Call
 ) -> None:

@@ -109,6 +109,7 @@ def test_fit_smooth_and_show(tmp_path: Path) -> None:
     assert "kind" in run("prior", "show", fitted)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("arguments", "field"),
     [

@@ -26,6 +26,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> Ran:
     return call(folder, monkeypatch, *line.split())
 
 
+@pytest.mark.nightly
 def test_a_fit_is_told_drawn_and_released_from(
     meters: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,6 +65,7 @@ def test_words_and_what_is_left_out(meters: Path, monkeypatch: pytest.MonkeyPatc
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("line", "told"),
     [

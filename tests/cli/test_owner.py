@@ -89,6 +89,7 @@ def test_the_same_is_not_accepted_twice_and_a_change_back_is_a_change(
     assert not do("prior accept stays --json").json()["accepted"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("line", "new"),
     [

@@ -84,6 +84,7 @@ def test_a_household_is_planned_released_and_counted(made: Call) -> None:
     assert shown["over"] == ["household"] or "household" in str(shown["over"])
 
 
+@pytest.mark.nightly
 def test_what_is_no_household_is_refused(made: Call, here: Path) -> None:
     def refused(prior: str, how: str, *words: str) -> None:
         found = add(made, prior, how)

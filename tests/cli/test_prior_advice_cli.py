@@ -130,6 +130,7 @@ def test_days_are_not_steps(study: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert refused.status == 2
 
 
+@pytest.mark.nightly
 def test_a_new_prior_keeps_the_adversary_and_leaves_no_file_behind(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

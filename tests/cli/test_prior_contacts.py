@@ -175,6 +175,7 @@ def test_damaged_lists_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert isinstance(neither.error, InvalidOption) and neither.error.field == "--out"
 
 
+@pytest.mark.nightly
 def test_what_takes_long_is_said(tmp_path: Path) -> None:
     people = contact_list(24, 60, 900, groups=3, rng=np.random.default_rng(2))
     folder = project(tmp_path, tuple((f"{k:02d}", 0) for k in range(24)))

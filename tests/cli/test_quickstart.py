@@ -57,6 +57,7 @@ def events(folder: Path) -> list[str]:
         return [event.kind for event in ledger.history()]
 
 
+@pytest.mark.nightly
 def test_three_commands_lead_to_a_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     visits(tmp_path)
     made = start(tmp_path, monkeypatch, "visits.csv --json").json()
@@ -241,6 +242,7 @@ def test_sleep_is_mostly_noise_unless_unscored_epochs_need_not_be_hidden(
     assert made.json()["verdict"] == "useful"
 
 
+@pytest.mark.nightly
 def test_listed_labels_are_all_there_are_unless_somebody_says_otherwise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.nightly
 def test_a_page_is_written_and_said(study: Path, do: Call) -> None:
     ran = do("report")
     assert ran.status == 0 and ran.out == "" and "report.html" in ran.err
@@ -34,6 +35,7 @@ def test_a_page_is_written_and_said(study: Path, do: Call) -> None:
     assert all(word in page.said for word in GLOSSARY)
 
 
+@pytest.mark.nightly
 def test_json_has_what_budget_show_has(study: Path, do: Call) -> None:
     facts = do("report stays --out new.html --json").json()
     (shown,) = do("budget show stays --json").json()["budgets"]

@@ -27,6 +27,7 @@ def signed(study: Path, do: Call) -> Path:
     return study
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("signed")
 def test_a_signed_report_is_verified_with_the_key_and_the_export(do: Call) -> None:
     assert do("ledger export takifugu.ledger events.jsonl").status == 0
@@ -66,6 +67,7 @@ def test_an_older_report_in_place_of_the_newest_is_refused_by_who_knows_a_later_
     assert isinstance(do(f"{verify} --witness {witness}").error, InvalidFile | InvalidOption)
 
 
+@pytest.mark.nightly
 def test_a_changed_report_and_another_ledger_are_refused(
     signed: Path, do: Call, tmp_path: Path
 ) -> None:

@@ -127,6 +127,7 @@ def assert_another_policy_waits(folder: Path, do: Do, over: str) -> None:
     assert other.status == 2 and isinstance(other.error, UnsoundRequest), other.err
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("add", "reason"),
     [

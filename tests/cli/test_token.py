@@ -150,6 +150,7 @@ def test_a_token_is_revoked_even_if_the_ledger_cannot_be_written(study: Path, do
         assert state.token_of(made["secret"]) is None
 
 
+@pytest.mark.nightly
 def test_as_a_process(study: Path) -> None:
     made = run(study, "token", "create", "--role", "analyst", "--name", "ana")
     assert made.status == 0, made.err

@@ -51,6 +51,7 @@ def test_the_statistic_is_twice_the_difference_of_likelihoods(paths: list[list[i
 CHAIN = np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.3, 0.3, 0.4]])
 
 
+@pytest.mark.nightly
 def test_rejections_of_what_is_true_are_as_rare_as_they_should_be() -> None:
     """At 5 % about one in twenty; Hoeffding bounds how far that may be off in R simulations."""
     rng, runs = np.random.default_rng(1), 250

@@ -331,6 +331,7 @@ def leaving(columns: Sequence[str], data: dict[str, list[Any]], first: int) -> d
     return {state: len(those) for state, those in left.items()}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["markov", "interval"])
 @pytest.mark.parametrize("seed", range(4))
 def test_states_that_few_people_left_are_told(kind: str, seed: int) -> None:

@@ -127,6 +127,7 @@ def test_parts_cover_the_rows_once() -> None:
             assert len({name for name, _ in parts}) == len(parts) <= 6
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("options", "about"),
     [

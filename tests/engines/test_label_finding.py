@@ -74,6 +74,7 @@ ROWS = st.lists(
 )
 
 
+@pytest.mark.nightly
 @settings(max_examples=20)
 @given(cells=ROWS, at_least=st.integers(1, 4))
 def test_the_list_is_what_a_loop_over_the_fitted_rows_finds(

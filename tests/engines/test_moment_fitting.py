@@ -59,6 +59,7 @@ def fitted(values: Floats, step: float = 0.001, **options: object) -> FittedProc
         return fit_process(engine, "kwh", **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("word", "kernel"),
     [

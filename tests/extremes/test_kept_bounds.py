@@ -34,7 +34,13 @@ def _groups() -> Iterator[tuple[str, list[Kept]]]:
 GROUPS = dict(_groups())
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize(
+    "group",
+    [
+        pytest.param(group, marks=[pytest.mark.nightly] * (not group.endswith(" 0")))
+        for group in GROUPS
+    ],
+)
 def test_answers_are_as_tight_as_they_were(group: str) -> None:
     for kept in GROUPS[group]:
         found = kept.now()

@@ -39,6 +39,7 @@ def _product(world: World, parts: list[tuple[FiniteMechanism, int]]) -> mpmath.m
     return oracle.worst(world.weights.tolist(), _masks(world), probabilities)
 
 
+@pytest.mark.nightly
 @settings(max_examples=60)
 @given(st.data())
 def test_the_loss_of_a_composition_is_that_of_the_k_fold_product(data: st.DataObject) -> None:
@@ -144,6 +145,7 @@ def test_branch_and_bound_finds_what_listing_in_fractions_finds(
         assert result.epsilon - result.attained < 1e-10
 
 
+@pytest.mark.nightly
 @settings(max_examples=40)
 @given(st.data())
 def test_branch_and_bound_agrees_with_listing_on_any_small_world(data: st.DataObject) -> None:

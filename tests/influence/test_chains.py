@@ -129,6 +129,7 @@ def test_zeros_are_values_too(chain: MarkovChain, symmetric: bool) -> None:
         check_against_enumeration(chain, every_pair(chain), symmetric=symmetric)
 
 
+@pytest.mark.nightly
 @settings(max_examples=40)
 @given(
     table=matrices(3, zeros=True),

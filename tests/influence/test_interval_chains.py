@@ -73,6 +73,7 @@ def compare(box: IntervalMarkovChain, chain: MarkovChain, secrets: Secrets, most
         assert covers(rows[name], leak), name
 
 
+@pytest.mark.nightly
 @settings(max_examples=90)
 @given(
     n=st.integers(2, 3),

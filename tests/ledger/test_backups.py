@@ -274,6 +274,7 @@ def test_a_history_is_not_overwritten_while_the_witness_is_locked(
     accepted(forked, folder)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("moment", ["before", "noted", "overwritten"])
 def test_kill_minus_9_while_a_history_is_overwritten_forgets_none(
     forked: Path, folder: Path, moment: str
@@ -380,6 +381,7 @@ def test_what_is_not_a_sound_backup_of_this_ledger_is_not_put_back(
         assert ledger.verify().sound and ledger.head().seq == 3
 
 
+@pytest.mark.nightly
 def test_a_ledger_on_a_server_says_what_to_use_instead(
     server: postgres.Cluster, folder: Path, opened: Opener
 ) -> None:

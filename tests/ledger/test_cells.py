@@ -346,6 +346,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.nightly
 @settings(max_examples=40)
 @given(namings=NAMINGS, steps=STEPS)
 def test_no_row_has_lost_more_than_the_ledger_counts(

@@ -135,6 +135,7 @@ def test_a_role_that_may_only_read_gives_no_receipt(
     assert reader.spent("ward", DOUBLING) == 0 and not paid(ledger)
 
 
+@pytest.mark.nightly
 def test_a_server_that_stops_gives_no_receipt_until_it_is_back() -> None:
     if needed := postgres.missing():
         pytest.skip(needed)

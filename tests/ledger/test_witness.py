@@ -160,6 +160,7 @@ def test_a_repeat_is_acknowledged_only_once_its_event_is_noted(
     assert ledger.verify().witness == ledger.head()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("moment", ["before", "half", "written", "noted"])
 def test_kill_minus_9_around_the_note_costs_budget_and_refuses_nothing(
     path: Path, moment: str

@@ -54,6 +54,7 @@ READINGS: list[Callable[[Ledger, Path], object]] = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("table", "column", "kind"), HELD)
 def test_a_value_of_another_type_is_noticed(
     path: Path, folder: Path, table: str, column: str, kind: type

@@ -94,6 +94,7 @@ def test_peeled_rounds_are_what_enumeration_finds(
         assert mechanism.probabilities(scores) == pytest.approx(places, abs=1e-11)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("scores", [[3, 1, 1], [0, 0, 0], [-2, 5, 4]])
 def test_places_after_laplace_noise_are_what_enumeration_finds(scores: list[int]) -> None:
     places = np.zeros((2, 3))

@@ -44,6 +44,7 @@ def test_wide_noise_is_summed_over_bins(gaussian: bool) -> None:
         assert found[0] == pytest.approx(truth, abs=1e-3)
 
 
+@pytest.mark.nightly
 def test_a_claim_is_right_as_often_as_it_says() -> None:
     """Counts drawn flat, 3,000 rankings of 6 labels.
 

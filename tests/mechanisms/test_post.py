@@ -100,6 +100,7 @@ def test_margins_of_a_table_add_up() -> None:
     assert (found.deviation < 1).all()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("noisy", [[5, 3, 0], [2, 2, 2], [0, 9, 1]])
 def test_ranks_under_a_flat_prior_are_what_enumeration_finds(noisy: list[int]) -> None:
     ranking = post.ranks(noisy, scale=1.3, places=1)

@@ -211,6 +211,7 @@ def test_too_many_declared_labels_are_refused_when_the_dataset_is_added(tmp_path
         assert "many" not in open_project(tmp_path).policy.datasets
 
 
+@pytest.mark.nightly
 def test_a_refit_keeps_how_many_entities_a_label_needs(tmp_path: Path) -> None:
     """One person alone is ever at the ministry: no refit may publish that without being told."""
     project = study(tmp_path, "place")

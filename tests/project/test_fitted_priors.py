@@ -46,6 +46,7 @@ def recounted(people: set[str], steps: range) -> Transitions:
 EVERYBODY = {row[0] for row in stays()}
 
 
+@pytest.mark.nightly
 def test_a_prior_fitted_on_the_first_days_has_seen_those_only(tmp_path: Path) -> None:
     project, file, prior, found = study(tmp_path).fit("stays", FitOptions(first_days=8))
     expected = recounted(EVERYBODY, range(8))
@@ -85,6 +86,7 @@ def test_a_plan_of_a_session_without_the_policy_is_not_released(tmp_path: Path) 
         assert list(ledger.history(kind="charge")) == []
 
 
+@pytest.mark.nightly
 def test_the_owner_may_release_fitted_rows_and_every_guarantee_says_so(tmp_path: Path) -> None:
     project, *_ = study(tmp_path).fit("stays", FitOptions(first_days=8))
     project.set_budget("stays", "5")
@@ -168,6 +170,7 @@ def test_a_second_fit_replaces_or_keeps_but_never_by_accident(tmp_path: Path) ->
     assert [prior.released_from for prior in project.dataset("stays").priors] == [6]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("options", "field"),
     [

@@ -40,6 +40,7 @@ def opened(project: Project) -> Iterator[OpenedDataset]:
         yield found
 
 
+@pytest.mark.nightly
 def test_analysts_share_what_is_open_and_nothing_of_each_other(tmp_path: Path) -> None:
     analysts = {"ana": "2", "bo": "1"}
     project = open_project(small_project(tmp_path / "study", analysts=analysts))
@@ -72,6 +73,7 @@ def test_a_budget_that_is_set_while_it_is_open_is_whose_it_is(opened: OpenedData
     assert opened.session("bo").plan.histogram(epsilon=1).cost.fits
 
 
+@pytest.mark.nightly
 def test_a_session_of_an_opened_dataset_plans_as_one_of_its_own(
     project: Project, opened: OpenedDataset
 ) -> None:
@@ -213,6 +215,7 @@ def _older_copy(project: Project) -> Path:
     return copy
 
 
+@pytest.mark.nightly
 def test_a_ledger_that_is_replaced_by_an_older_copy_is_refused(
     project: Project, opened: OpenedDataset
 ) -> None:
@@ -230,6 +233,7 @@ def test_a_ledger_that_is_replaced_by_an_older_copy_is_refused(
         open_dataset(project, "stays")
 
 
+@pytest.mark.nightly
 def test_a_ledger_that_is_overwritten_by_an_older_copy_is_refused(project: Project) -> None:
     older = _older_copy(project)
     with open_dataset(project, "stays") as opened:
@@ -247,6 +251,7 @@ def test_a_ledger_that_is_overwritten_by_an_older_copy_is_refused(project: Proje
             open_dataset(project, "stays")
 
 
+@pytest.mark.nightly
 def test_a_prior_that_is_replaced_must_be_accepted_first(project: Project) -> None:
     with open_dataset(project, "stays") as opened:
         session = opened.session("ana")

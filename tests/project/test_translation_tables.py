@@ -38,6 +38,7 @@ def tabulated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Plan]:
         return project.folder, session.plan.histogram(epsilon=1)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("harm", ["edited", "forged", "stale", "cut", "gone"])
 def test_a_table_that_is_not_what_it_was_is_made_anew(
     tabulated: tuple[Path, Plan], tmp_path: Path, harm: str, monkeypatch: pytest.MonkeyPatch

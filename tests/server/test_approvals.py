@@ -136,6 +136,7 @@ def test_a_request_is_decided_and_released(study: Study) -> None:
     assert approvals.approval_document(now)["result"] == f"/api/v1/releases/{charge.seq}/result"
 
 
+@pytest.mark.nightly
 def test_what_is_below_the_limit_waits_for_nobody(simple: Study) -> None:
     assert "result" in simple.release(SMALL)
     assert simple.state.approvals() == []
@@ -210,6 +211,7 @@ def test_a_refusal_is_told_with_its_note(simple: Study) -> None:
     assert not simple.events("charge")
 
 
+@pytest.mark.nightly
 def test_a_request_is_withdrawn(simple: Study) -> None:
     simple.release(QUERY)
     simple.state.decide(1, "withdrawn", "ana")
@@ -243,6 +245,7 @@ def test_an_approval_is_void_once_the_data_changed(simple: Study) -> None:
     assert simple.release(QUERY, "k2")["approval"]["state"] == "pending"
 
 
+@pytest.mark.nightly
 def test_a_budget_that_is_gone_is_told(simple: Study) -> None:
     simple.release(QUERY)
     simple.decide(1)
@@ -268,6 +271,7 @@ def test_an_approval_is_of_one_request_and_one_charge(simple: Study) -> None:
     ]
 
 
+@pytest.mark.nightly
 def test_an_answer_of_noise_is_refused_before_an_owner_is_asked(tmp_path: Path) -> None:
     file = with_rule(small_project(tmp_path / "study", people=3), 'above = "0.0001"')
     opened = open_project(file)

@@ -250,6 +250,7 @@ def other_prior(project: Project) -> Project:
     return replace(open_project(project.file), actor=project.actor)
 
 
+@pytest.mark.nightly
 def test_what_was_shown_is_accepted_in_the_owners_name(project: Project) -> None:
     release(project)
     changed = other_prior(project)
@@ -263,6 +264,7 @@ def test_what_was_shown_is_accepted_in_the_owners_name(project: Project) -> None
     json.dumps(found)
 
 
+@pytest.mark.nightly
 def test_a_change_after_it_was_shown_is_not_accepted(project: Project) -> None:
     release(project)
     changed = other_prior(project)
@@ -274,6 +276,7 @@ def test_a_change_after_it_was_shown_is_not_accepted(project: Project) -> None:
     assert last_event(project) == before
 
 
+@pytest.mark.nightly
 def test_there_is_nothing_to_accept(project: Project) -> None:
     release(project)
     found = owner.review_change(project, "stays")
@@ -282,6 +285,7 @@ def test_there_is_nothing_to_accept(project: Project) -> None:
             owner.accept_change(project, "stays", part, found[part]["shown"])
 
 
+@pytest.mark.nightly
 def test_a_declaration_that_changed_is_accepted(project: Project) -> None:
     release(project)
     file = project.folder / "stays.toml"

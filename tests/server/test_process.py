@@ -302,6 +302,7 @@ def test_an_address_that_is_none_is_told() -> None:
         listening_socket(ServerSettings(host="192.0.2.1"))
 
 
+@pytest.mark.nightly
 def test_a_missing_package_is_told_with_the_extra(study: Path) -> None:
     hide = (
         "import sys\nclass Hidden:\n    def find_spec(self, name, *_):\n"

@@ -160,6 +160,7 @@ def test_counts_cost_no_more_than_a_histogram_with_the_same_noise(tmp_path: Path
         assert some.error == bars.error
 
 
+@pytest.mark.nightly
 def test_what_is_advised_is_accepted(tmp_path: Path) -> None:
     with hospital(tmp_path, budget=2) as (session, _, _):
         session.release(session.plan.count("home", epsilon=1), accept_noise=True)

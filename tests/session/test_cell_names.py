@@ -58,6 +58,7 @@ def test_rows_that_go_by_another_name_are_not_released_again(tmp_path: Path) -> 
             assert opened.head() == head
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "edit",
     [
@@ -193,6 +194,7 @@ def read_by(declared: Declaration, window: Any, key: Any) -> list[int]:
     return found
 
 
+@pytest.mark.nightly
 @settings(max_examples=6)
 @given(
     declared=st.lists(EDITED, min_size=2, max_size=2),
@@ -330,6 +332,7 @@ def test_a_copy_of_a_table_has_no_budget_of_its_own(tmp_path: Path) -> None:
         session.release(session.plan.histogram(epsilon=1), accept_noise=True)  # other rows
 
 
+@pytest.mark.nightly
 def test_a_second_ledger_of_the_same_user_has_no_budget_of_its_own_for_the_same_rows(
     tmp_path: Path,
 ) -> None:

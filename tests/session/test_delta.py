@@ -36,6 +36,7 @@ NUMBERS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("numbers", [False, True])
 def test_every_query_may_be_paid_in_rho(tmp_path: Path, numbers: bool) -> None:
     how: dict[str, Any] = {"protected": (WEIGHT,), "translation": PLAIN} if numbers else {}
@@ -73,6 +74,7 @@ def test_a_session_begins_the_budget_that_it_is_given(tmp_path: Path) -> None:
                 Session(engine, TRANSLATION, ledger=ledger, **(given | other))
 
 
+@pytest.mark.nightly
 def test_many_releases_cost_less_in_rho_than_in_epsilon(tmp_path: Path) -> None:
     spent = {}
     for delta in (None, "1e-6"):

@@ -416,6 +416,7 @@ class Growing(Engine):
         return {**super().entities(most), **self.more}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("more", [{"p0": 2}, {"zoe": 1}])
 @pytest.mark.parametrize("when", ["plan", "release", "read"])
 def test_rows_are_matched_at_plan_and_at_release(

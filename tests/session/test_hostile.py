@@ -253,6 +253,7 @@ AMOUNTS: list[tuple[str, Callable[[Session], Plan]]] = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("column", "kind", "plan"),
     [("state", *one) for one in KINDS] + [("weight", *one) for one in AMOUNTS],
@@ -302,6 +303,7 @@ def environment() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
 
 
+@pytest.mark.nightly
 def test_a_machine_that_stops_after_the_charge_has_paid(tmp_path: Path) -> None:
     ended = subprocess.run(  # noqa: S603 - our own script
         [sys.executable, "-c", SCRIPT, str(tmp_path)], check=False, env=environment()

@@ -356,6 +356,7 @@ histories = st.lists(
 
 
 # Rows of one zone by two names; a copy, a charge and a loss; a budget, a key and a second name.
+@pytest.mark.nightly
 @example([("release", 68), ("edit", 1), ("release", 72), ("accept", 0), ("release", 72)])
 @example(
     [("copy", 0), ("release", 64), ("witness", 0), ("lossy", 0), ("budget", 8), ("release", 0)]

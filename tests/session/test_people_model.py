@@ -79,6 +79,7 @@ def histories() -> st.SearchStrategy[list[Asked]]:
     return st.lists(asked, min_size=1, max_size=5)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("over", READINGS)
 @settings(max_examples=60 if DEEP else 2, deadline=None)
 @given(history=histories())

@@ -58,6 +58,7 @@ def refused(folder: Path, rows: Any = ROWS, prior: Any = None, **fields: Any) ->
     return str(error.value)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("over", [OVER, "entities x sequence"])
 def test_all_rows_together_are_one_draw(tmp_path: Path, over: str) -> None:
     with study(tmp_path, over=over) as (session, _):

@@ -24,6 +24,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PolicySession]
         yield asking
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("epsilon", ["0.001", "0.2", "1", "5"])
 def test_words_are_those_that_the_plan_prints(session: PolicySession, epsilon: str) -> None:
     plan = session.plan.histogram(by="zone", epsilon=epsilon)

@@ -67,6 +67,7 @@ def test_a_sum_costs_how_far_ranges_can_be_apart() -> None:
     assert cost_by_range(("[0, 1)", "[1, 2]"), KWH) is None  # all or nothing: any value
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "laws",
     [

@@ -108,6 +108,7 @@ def test_counts_move_as_claimed(tmp_path: Path, outside: Outside) -> None:
                 assert moved == claimed(count, engine) == (1, 1, 1)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("outside", "window", "where"),
     [
@@ -155,6 +156,7 @@ def test_steps_of_all_groups_move_no_more_than_those_of_one(
             assert moved[0] == 4
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("low", [Fraction(0), Fraction(1), Fraction(-2)])
 @pytest.mark.parametrize("missing", ["drop", Fraction(2)])
 def test_sums_and_quantiles_move_by_no_more_than_claimed(

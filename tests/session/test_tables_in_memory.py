@@ -68,6 +68,7 @@ def test_the_same_rows_are_answered_for_free_whichever_package_has_them(
     assert again.rows == first.rows and again.free
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("changes", "part"),
     [

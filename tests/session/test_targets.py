@@ -73,6 +73,7 @@ def assert_cheaper_when_wider(
     assert sure[0] < sure[1] < sure[2]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("delta", [None, DELTA])
 def test_a_ranking_costs_the_least_with_which_places_are_right(
     tmp_path: Path, delta: str | None

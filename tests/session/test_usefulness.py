@@ -282,6 +282,7 @@ def test_the_advised_epsilon_is_enough_and_hardly_more(tmp_path: Path, kind: str
         assert ask(epsilon=float(remedy.epsilon) * 0.85).usefulness.verdict != "useful"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["histogram", "mean", "quantile", "top_k"])
 def test_the_advised_epsilon_works_with_a_delta(tmp_path: Path, kind: str) -> None:
     with asked(tmp_path, kind, times=20) as (ask, _, _):

@@ -89,6 +89,7 @@ def test_people_sleep_at_night_and_sit_by_day(days: Integers) -> None:
     assert sitting[:, 1200:2400].mean() > 0.3
 
 
+@pytest.mark.nightly
 def test_the_same_seed_gives_the_same_rows(tmp_path: Path, days: Integers) -> None:
     again = write_activities(tmp_path, rng=np.random.default_rng(SEED))
     rows = columns(again.with_suffix(".parquet"), ALL)

@@ -111,6 +111,7 @@ def p_value(seen: Counter[tuple[int, ...]], law: dict[tuple[int, ...], float]) -
     return float(chi2.sf(statistic, len(pairs) - 1))
 
 
+@pytest.mark.nightly
 @pytest.mark.statistical
 def test_the_joint_law_of_the_counts_is_what_enumeration_finds() -> None:
     rng = np.random.default_rng(11)
@@ -198,6 +199,7 @@ def drawn_often(
     return np.array([draw(2_000, rng) for _ in range(times)])
 
 
+@pytest.mark.nightly
 @pytest.mark.statistical
 @pytest.mark.usefixtures("small_world")
 def test_counts_have_the_law_of_counted_rows(monkeypatch: pytest.MonkeyPatch) -> None:

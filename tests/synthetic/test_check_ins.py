@@ -123,6 +123,7 @@ def test_countries_have_favourites_of_their_own(habits: Habits) -> None:
     assert 0.05 < (top == common).mean() < 0.4  # the paper's majority guess: 18.6 %
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("law", ["normal", "laplace"])
 def test_a_head_of_labels_is_as_common_as_the_parameters_say(
     law: Literal["normal", "laplace"],
@@ -156,6 +157,7 @@ def test_top_labels_are_about_as_hard_to_find_as_in_the_paper(habits: Habits) ->
         assert low < (noisy.argmax(axis=2) == true[:, 0]).mean() < high, epsilon
 
 
+@pytest.mark.nightly
 def test_the_same_seed_gives_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check_ins, "BLOCK", 4_000)  # several blocks
     paths = [

@@ -39,6 +39,7 @@ def test_what_cannot_be_is_refused() -> None:
             contact_list(people, pairs, contacts, groups=groups, rng=rng)
 
 
+@pytest.mark.nightly
 def test_a_school_is_bounded_from_both_sides() -> None:
     prior = contagion(school(rng=np.random.default_rng(1)), background=0.02, odds_per_hour=1.5)
     transport = NetworkTransport(prior, Secrets())
@@ -50,6 +51,7 @@ def test_a_school_is_bounded_from_both_sides() -> None:
     assert transport.uniform(allowed).value == pytest.approx(1.0, rel=0.005)
 
 
+@pytest.mark.nightly
 def test_a_school_that_infects_everybody_is_bounded_with_a_word_on_what_was_given_up() -> None:
     made = school(rng=np.random.default_rng(1))
     transport = NetworkTransport(contagion(made, background=0.1, odds_per_hour=4.0), Secrets())

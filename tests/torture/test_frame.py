@@ -111,6 +111,7 @@ def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
         PartSummary.read(tmp_path / "kills.json")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("wrong", [["nonsense"], ["--minutes", "0"], ["--minutes", "nan"]])
 def test_options_that_make_no_sense_are_refused(wrong: list[str], tmp_path: Path) -> None:
     done = subprocess.run(  # noqa: S603 - our own interpreter and code

@@ -71,6 +71,7 @@ def test_known_entries_of_two_states_are_exact() -> None:
     assert found.witness.against == "entry 0 is 1 and entry 12 is 1"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("rows", [STICKY, THREE])
 @pytest.mark.parametrize("length", [1, 2, 9, None])
 def test_whoever_knows_more_learns_no_less(rows: Floats, length: int | None) -> None:
@@ -157,6 +158,7 @@ def test_no_start_loses_more_than_chains_of_many_states_may(
                 assert found.by_entry is None or truth <= found.by_entry[entry] + ROUNDED
 
 
+@pytest.mark.nightly
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=15, deadline=None)
 def test_no_start_loses_more_about_groups_of_values(seed: int) -> None:
@@ -226,6 +228,7 @@ def test_a_chain_that_stays_somewhere_for_ever() -> None:
     assert loss(rows, 0.3, None, start="unknown") == np.inf
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("adversary", [{"start": "unknown"}, {"known": "any"}])
 def test_a_long_chain_loses_no_more_than_an_unbounded_one(adversary: dict[str, str]) -> None:
     for rows in (STICKY, THREE):

@@ -31,6 +31,7 @@ def rows(states: int, seed: int, count: int = 1) -> list[Floats]:
     return [0.97 * rng.dirichlet([0.5] * states, states) + 0.03 / states for _ in range(count)]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("stay", [0.6, 0.9, 0.99])
 @pytest.mark.parametrize("length", [1, 2, 3, 30])
 @pytest.mark.parametrize("target", [0.01, 1.0, 20.0])
@@ -67,6 +68,7 @@ def test_two_states_get_as_much_as_another_optimiser_finds(seed: int) -> None:
     assert found.total >= other * (1 - 1e-6)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("matrix", "length", "target"),
     [(ALTERNATING, 4, 1.0), (THREE, 3, 0.8), (rows(3, 5)[0], 2, 2.0), (STICKY, 4, 0.5)],
@@ -93,6 +95,7 @@ def test_where_losses_cannot_be_level_some_entries_get_nothing() -> None:
     assert np.asarray(found.epsilon).min() >= 0
 
 
+@pytest.mark.nightly
 @settings(max_examples=25)
 @given(
     states=st.integers(2, 3),
@@ -139,6 +142,7 @@ def test_chains_with_zeros(matrix: list[list[float]], length: int) -> None:
         assert found.total == pytest.approx(length, abs=1e-9)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("matrix", [STICKY, ALTERNATING])
 def test_two_thousand_entries(matrix: Floats) -> None:
     found = allocate(Translation(MarkovChain(matrix, length=2_000)), 1.0, objective="total")

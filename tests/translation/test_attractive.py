@@ -59,6 +59,7 @@ def test_no_mechanism_is_worse_than_the_one_that_counts(
     assert losses.lower[n] <= exact.upper and exact.lower <= losses.upper[n]
 
 
+@pytest.mark.nightly
 @settings(max_examples=25)
 @given(model=attractive(most=8), data=st.data())
 def test_the_closed_form_lies_between_the_bounds_by_sums_and_by_pinning(
@@ -80,6 +81,7 @@ def test_the_closed_form_lies_between_the_bounds_by_sums_and_by_pinning(
         assert (pinned.lower <= summed.upper).all() and (summed.lower <= pinned.upper).all()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(6))
 def test_pinning_brackets_fields_of_twelve_and_is_close_where_contacts_are_weak(seed: int) -> None:
     for pull, density, share in ((0.1, 0.9, 0.02), (0.5, 0.4, 0.5)):
@@ -109,6 +111,7 @@ def test_more_visits_never_widen_the_bounds() -> None:
     assert gaps[-1] < gaps[0] / 2
 
 
+@pytest.mark.nightly
 def test_counting_is_a_mechanism_that_loses_it_and_the_junction_tree_never_says_less() -> None:
     model = ising(5, 9, pull=0.6)
     spent = [0.3, 0.0, 0.1, 0.2, 0.3, 0.4, 0.05, 0.3, 0.3]

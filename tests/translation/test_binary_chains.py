@@ -94,6 +94,7 @@ def test_known_losses(rows: Matrix, length: int | None, epsilon: float, loss: fl
     assert answer.lower == pytest.approx(loss, rel=SHARE)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("rows", "start", "length", "epsilon"),
     [
@@ -117,6 +118,7 @@ def test_states_that_become_ever_less_likely_stay_possible(
         assert found.by_entry[entry] >= worst
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("block", range(8))
 def test_random_chains_lose_what_transfer_matrices_say(block: int) -> None:
     rng = np.random.default_rng([20261115, block])
@@ -153,6 +155,7 @@ def test_random_chains_lose_what_transfer_matrices_say(block: int) -> None:
         assert close(answer.witness(spent, bound).leak, worst)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("block", range(8))
 def test_unbounded_chains_lose_what_transfer_matrices_say(block: int) -> None:
     rng = np.random.default_rng([11152026, block])
@@ -173,6 +176,7 @@ def test_unbounded_chains_lose_what_transfer_matrices_say(block: int) -> None:
         assert close(leak, max(true.values())) and leak <= max(true.values()) * (1 + 1e-15)
 
 
+@pytest.mark.nightly
 @settings(max_examples=20)
 @given(st.integers(0, 10**6))
 def test_no_mechanism_at_all_loses_more(seed: int) -> None:
@@ -211,6 +215,7 @@ def test_the_middle_or_the_entry_beside_it_loses_most() -> None:
         assert lower.max() <= bound.value
 
 
+@pytest.mark.nightly
 @settings(max_examples=60)
 @given(st.integers(0, 10**6))
 def test_an_allowance_is_the_largest_that_fits(seed: int) -> None:

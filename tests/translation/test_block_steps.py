@@ -13,6 +13,7 @@ from takifugu.translation.chain.unbounded_losses import unbounded_losses
 from tests.oracles import transport as oracle
 
 
+@pytest.mark.nightly
 @settings(max_examples=25)
 @given(st.integers(0, 10**6), st.integers(2, 4))
 def test_blocks_lie_between_the_truth_and_the_recursion(seed: int, length: int) -> None:
@@ -31,6 +32,7 @@ def test_blocks_lie_between_the_truth_and_the_recursion(seed: int, length: int) 
         assert found == pytest.approx(true, abs=1e-6)  # all the rest is one block
 
 
+@pytest.mark.nightly
 @given(st.integers(0, 10**6))
 @settings(max_examples=10)
 def test_a_settled_bound_covers_every_length(seed: int) -> None:

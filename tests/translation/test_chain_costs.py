@@ -201,6 +201,7 @@ def test_no_mechanism_leaks_more(seed: int) -> None:
     assert found <= true * 1.3 + 1e-9
 
 
+@pytest.mark.nightly
 @settings(max_examples=10)
 @given(st.integers(0, 10**6))
 def test_a_bound_for_every_length_covers_every_length(seed: int) -> None:
@@ -291,6 +292,7 @@ def test_counting_ones_costs_two_states_what_a_histogram_does() -> None:
     assert Translation(chain).cost_to_pufferfish(count) == pytest.approx(0.97324, abs=6e-6)
 
 
+@pytest.mark.nightly
 @settings(max_examples=40)
 @given(st.integers(0, 10**6))
 def test_two_states_are_exact_whatever_the_cost(seed: int) -> None:
@@ -333,6 +335,7 @@ def test_what_costs_nothing_in_one_order_settles_too() -> None:
     assert found.by_values is not None and found.by_values[1, 0] == 0
 
 
+@pytest.mark.nightly
 @settings(max_examples=12)
 @given(st.integers(0, 10**6))
 def test_groups_of_values_lose_what_the_program_says(seed: int) -> None:
@@ -349,6 +352,7 @@ def test_groups_of_values_lose_what_the_program_says(seed: int) -> None:
     assert true - 1e-8 <= found.value <= true * 1.02 + 1e-8
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("length", [9, 100, None])
 def test_groups_lose_less_than_their_worst_pair_and_no_less_than_the_witness(
     length: int | None,

@@ -96,6 +96,7 @@ def test_more_epsilon_anywhere_never_loses_less() -> None:
         assert (after.by_entry >= before.by_entry - 1e-7).all()
 
 
+@pytest.mark.nightly
 def test_a_million_entries_are_not_walked_one_by_one() -> None:
     rng = np.random.default_rng(2)
     matrix = rng.dirichlet(np.ones(3), 3)
@@ -112,6 +113,7 @@ def test_a_million_entries_are_not_walked_one_by_one() -> None:
     assert long.by_entry[200_000] == pytest.approx(unbounded, rel=1e-3)
 
 
+@pytest.mark.nightly
 def test_what_was_queried_once_fades_away_from_there() -> None:
     epsilon = np.zeros(300_000)
     epsilon[150_000] = 1.0

@@ -69,6 +69,7 @@ def random_rows(rng: np.random.Generator, size: int) -> Floats:
     return transition_rows(rows / rows.sum(axis=1, keepdims=True))
 
 
+@pytest.mark.nightly
 @settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1))
 def test_every_pair_is_what_the_program_over_all_datasets_says(seed: int) -> None:
@@ -89,6 +90,7 @@ def test_every_pair_is_what_the_program_over_all_datasets_says(seed: int) -> Non
         assert found.loss == pytest.approx(solved.upper, rel=1e-8, abs=1e-9)
 
 
+@pytest.mark.nightly
 @settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1))
 def test_other_costs_are_bounded_by_a_star_above_them(seed: int) -> None:

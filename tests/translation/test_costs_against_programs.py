@@ -46,6 +46,7 @@ def test_no_bound_is_below_the_truth_and_no_witness_above_it(first: int) -> None
         assert not found.above, found
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_is_held_to_its_programs(family: str) -> None:
     for seed in range(SEEDS, SEEDS + 5):
@@ -54,6 +55,7 @@ def test_every_family_is_held_to_its_programs(family: str) -> None:
         assert not found.above, found
 
 
+@pytest.mark.nightly
 def test_bounds_on_chains_are_close_to_the_truth() -> None:
     found: dict[str, list[Compared]] = defaultdict(list)
     for seed in range(1000, 1060):
@@ -100,6 +102,7 @@ def leak_of(drawn: Instance, witness: Witness) -> float:
     return log(one) - log(other)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(3000, 3012))
 @pytest.mark.parametrize("target", [0.05, 1.0])
 def test_what_is_allowed_loses_no_more_than_the_target(seed: int, target: float) -> None:
@@ -137,6 +140,7 @@ def test_tiny_costs_lose_their_slope(power: int) -> None:
     assert found <= 1.2 * steepest * float(weight) + 1e-9
 
 
+@pytest.mark.nightly
 def test_ten_thousand_entries_of_which_three_are_charged() -> None:
     """Later and earlier entries that lost nothing tell nothing: a short chain has the same loss."""
     rows = np.array([[0.62, 0.28, 0.10], [0.05, 0.75, 0.20], [0.33, 0.07, 0.60]])
@@ -158,6 +162,7 @@ def test_a_cost_that_is_nothing_loses_nothing() -> None:
         assert Translation(chain).cost_bound(costs).value <= 1e-9
 
 
+@pytest.mark.nightly
 def test_losses_of_separate_releases_do_not_add_up_to_the_loss_of_both() -> None:
     """Costs add; losses of pairs do not: one pair loses more than its parts together."""
     rows = np.array([[0.62, 0.28, 0.10], [0.05, 0.75, 0.20], [0.33, 0.07, 0.60]])
@@ -193,6 +198,7 @@ def test_a_channel_given_as_a_matrix_is_closed_before_it_is_added() -> None:
     assert truth - SLACK <= found <= 1.1 * truth
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(60))
 def test_extreme_chains_lose_at_least_what_products_leak(seed: int) -> None:
     """Probabilities down to 1e-120 and costs from 1e-300 to 100, against 40 digits.
@@ -234,6 +240,7 @@ def test_extreme_chains_lose_at_least_what_products_leak(seed: int) -> None:
         assert found.value >= leak * (1 - 1e-12) - 1e-15
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(12))
 def test_room_beside_what_was_spent_is_not_too_large_and_not_too_small(seed: int) -> None:
     rng = np.random.default_rng([19, seed])

@@ -73,6 +73,7 @@ def test_a_binary_question_too_far_away_is_not_called_exact() -> None:
     assert answer.binding.entry == 10**9
 
 
+@pytest.mark.nightly
 def test_a_question_far_away_in_an_unbounded_chain_is_answered_at_once() -> None:
     far = Translation(MarkovChain(THREE), Secrets(entries=(10**12,))).explain(0.5)
     middle = Translation(MarkovChain(THREE)).explain(0.5)
@@ -118,6 +119,7 @@ def test_a_profile_of_another_length_is_refused(name: str, profile: list[float])
         translation.bound(np.array(profile), "group")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "matrix", [[[0.9, 0.1], [0.2, 0.8]], [[0.0, 1.0], [1.0, 0.0]], THREE.tolist()]
 )

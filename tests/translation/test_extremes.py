@@ -57,6 +57,7 @@ def widened(rows: list[list[float]], start: list[float]) -> tuple[Floats, Floats
     return wide, np.append(start, 0.0)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize(("rows", "start", "length", "epsilon"), REPORTED)
 def test_what_is_less_likely_than_any_float_still_happens(
@@ -93,6 +94,7 @@ def test_the_loss_of_two_thousand_halvings_in_exact_fractions() -> None:
     assert chain_losses(matrix, np.full(steps + 1, epsilon), start=law).by_entry[-1] >= leak
 
 
+@pytest.mark.nightly
 def test_ten_thousand_entries_are_not_walked_one_by_one() -> None:
     spent = np.full(10_000, 0.0003)
     truth = oracle.counting_losses([HALF] * 9_999, [1.0, 0.0], spent.tolist(), [9_999])

@@ -56,6 +56,7 @@ def test_sums_over_two_and_three_entries(scale: float, two: float, three: float)
     assert again.binding is not None and again.binding.entry == 1
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("kernel", "known"),
     [
@@ -76,6 +77,7 @@ def test_unbounded_processes_by_closed_forms(kernel: Kernel, known: float) -> No
     assert first.pufferfish == pytest.approx((known + 1) / 2, abs=5e-6) and first.exact
 
 
+@pytest.mark.nightly
 @settings(max_examples=12)
 @given(
     st.integers(2, 3),
@@ -226,6 +228,7 @@ def test_profiles_one_entry_at_a_time(
         assert true <= bound.by_entry[entry] <= true * (1 + 1e-11) + 1e-303
 
 
+@pytest.mark.nightly
 def test_ten_thousand_entries_each_with_a_cost_of_its_own() -> None:
     rng = np.random.default_rng(3)
     size = 10_000

@@ -13,6 +13,7 @@ from tests.priors.strategies import higher_order_chains
 LOSSES = st.sampled_from([0.01, 0.3, 1.0, 4.0])
 
 
+@pytest.mark.nightly
 @settings(deadline=None, max_examples=25)
 @given(chain=higher_order_chains(length=4, zeros=True), epsilon=LOSSES)
 def test_the_loss_lies_between_the_truth_and_group_privacy(
@@ -26,6 +27,7 @@ def test_the_loss_lies_between_the_truth_and_group_privacy(
     assert (own.by_entry >= true.by_entry - 1e-6).all()
 
 
+@pytest.mark.nightly
 @settings(deadline=None, max_examples=15)
 @given(
     chain=higher_order_chains(length=4),
@@ -49,6 +51,7 @@ def test_a_chain_of_order_one_keeps_its_exact_loss(rows: list[int], epsilon: flo
     assert exact - 1e-9 <= own <= exact * (1 + 1e-6) + 1e-6
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("length", [None, 10_000])
 def test_long_chains_are_bounded_as_unbounded_ones(length: int | None) -> None:
     table = np.array([[[0.9, 0.1], [0.4, 0.6]], [[0.6, 0.4], [0.1, 0.9]]])

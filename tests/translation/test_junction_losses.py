@@ -136,6 +136,7 @@ def test_sums_are_those_of_the_written_out_law(model: FactorModel) -> None:
         assert weights.table / weights.table.sum() == pytest.approx(exact, rel=slack)
 
 
+@pytest.mark.nightly
 @settings(max_examples=40)
 @given(model=MODELS, data=st.data())
 def test_no_mechanism_loses_more_and_the_witness_loses_what_it_says(
@@ -209,6 +210,7 @@ def test_asia_equals_the_exact_translation_for_its_worst_secret(epsilon: float) 
     assert product_witness(asia, epsilon, losses.binding).lower >= exact.lower - 1e-6
 
 
+@pytest.mark.nightly
 def test_alarm_loses_a_third_of_what_group_privacy_says() -> None:
     alarm = read_bif(example("alarm"))
     losses = network_losses(alarm, 0.1)

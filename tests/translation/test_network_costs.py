@@ -89,6 +89,7 @@ def test_no_admissible_function_loses_more_and_the_witness_is_one(
     check(model, data.draw(costs_of(model)))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("limits", [(0, 10**9, 1), (200, 10**9, 1), (0, 0, 10**9), (0, 0, 0)])
 @settings(max_examples=10)
 @given(model=MODELS, data=st.data())
@@ -187,6 +188,7 @@ def test_several_columns_of_asia(asked: Sequence[str], loss: float) -> None:
     assert answer.lower <= answer.pufferfish
 
 
+@pytest.mark.nightly
 def test_a_count_costs_less_than_a_histogram_on_a_real_network() -> None:
     alarm = Translation(read_bif(example("alarm")))
     count = alarm.explain_cost(Cost.of({Membership(["LOW"]): "0.1"}))

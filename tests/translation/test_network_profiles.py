@@ -63,6 +63,7 @@ def test_several_nodes_of_asia(asked: tuple[str, ...], loss: float) -> None:
     assert found == pytest.approx(loss, abs=5.1e-6)
 
 
+@pytest.mark.nightly
 def test_every_column_of_alarm_costs_itself_and_all_at_once_about_ten() -> None:
     alarm = read_bif(example("alarm"))
     transport = NetworkTransport(alarm, Secrets())
@@ -86,6 +87,7 @@ def test_group_privacy_is_the_sum_and_no_more_than_a_float_above(spent: list[flo
         assert Fraction(found) == exact
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(20))
 def test_no_junction_tree_is_narrower_than_the_least_width(seed: int) -> None:
     rng = np.random.default_rng(seed)

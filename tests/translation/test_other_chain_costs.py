@@ -3,6 +3,7 @@
 from typing import Literal
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,6 +33,7 @@ def largest(table: Floats, costs: list[Floats], secrets: Secrets) -> float:
     return best
 
 
+@pytest.mark.nightly
 @settings(max_examples=15)
 @given(st.integers(0, 10**6))
 def test_a_chain_of_higher_order_loses_at_least_what_the_program_says(seed: int) -> None:
@@ -51,6 +53,7 @@ def test_a_chain_of_higher_order_loses_at_least_what_the_program_says(seed: int)
     assert found.pufferfish <= 2 * true
 
 
+@pytest.mark.nightly
 @settings(max_examples=15)
 @given(st.integers(0, 10**6))
 def test_no_chain_within_the_intervals_loses_more(seed: int) -> None:

@@ -51,6 +51,7 @@ def exactly(model: MarkovRandomField, spent: np.ndarray, entry: int, value: int)
         return float(mpmath.mpf(float(spent[entry])) + mpmath.log(ratio))
 
 
+@pytest.mark.nightly
 @settings(max_examples=40)
 @given(
     seed=st.integers(0, 10**6),
@@ -231,6 +232,7 @@ def test_no_walk_pins_an_entry_earlier_than_its_level(seed: int) -> None:
             assert field.pins[w, a] > 16 or found < 99  # and it says never where it is never
 
 
+@pytest.mark.nightly
 def test_products_beyond_all_floats_are_infinite_and_bounds_stay_sound() -> None:
     assert kernel.together(0.0, np.inf) == kernel.together(1e250, 0.0) == np.inf
     assert kernel.at_most_big(float("nan")) == 0.0 and kernel.at_most_big(np.inf) == kernel.BIG

@@ -96,6 +96,7 @@ def confirmed(chain: MarkovChain, advice: PriorAdvice, counts: Any = None, tau: 
         assert remedy.factor == pytest.approx(remedy.allowed / base)
 
 
+@pytest.mark.nightly
 @given(table=matrices(), epsilon=st.sampled_from([0.1, 1.0, 3.0]))
 @settings(max_examples=12, deadline=None)
 def test_no_gain_is_claimed_that_is_not_there(table: Any, epsilon: float) -> None:
@@ -103,6 +104,7 @@ def test_no_gain_is_claimed_that_is_not_there(table: Any, epsilon: float) -> Non
     confirmed(chain, advise(chain, epsilon, seconds=PATIENT))
 
 
+@pytest.mark.nightly
 def test_a_state_that_is_never_left_is_named_with_what_it_costs() -> None:
     chain = Transitions(COUNTS, STAGES).chain(unseen="uniform", tau=1e-5)
     advice = advise(chain, steps=ChainSteps.of(chain, COUNTS, 1e-5), seconds=PATIENT)
@@ -122,6 +124,7 @@ def test_a_state_that_is_never_left_is_named_with_what_it_costs() -> None:
         assert remedy.allowed == pytest.approx(allowed, rel=1e-9)
 
 
+@pytest.mark.nightly
 def test_without_counts_the_same_state_is_named() -> None:
     chain = Transitions(COUNTS, STAGES).chain(unseen="uniform", tau=1e-5)
     advice = advise(chain, seconds=PATIENT)
@@ -175,6 +178,7 @@ def test_secrets_of_merged_values() -> None:
     assert secrets_merged(Secrets(pairs=((("a",), ("b",)),)), "a", "b") is None
 
 
+@pytest.mark.nightly
 def test_only_neighbouring_ranges_are_merged() -> None:
     states = ("[0, 1)", "[1, 2)", "[2, 3]")
     chain = chain_of([[0.9, 0.1, 0], [0.1, 0.8999, 0.0001], [0, 0.0001, 0.9999]], states=states)
@@ -183,6 +187,7 @@ def test_only_neighbouring_ranges_are_merged() -> None:
     assert {*states[:1], *states[2:]} not in [{*pair} for pair in merged]
 
 
+@pytest.mark.nightly
 def test_many_states_get_few_tries_and_the_stuck_one_is_among_them() -> None:
     rng = np.random.default_rng(5)
     table = rng.dirichlet(np.full(30, 0.3), size=30) + 1e-5
@@ -195,6 +200,7 @@ def test_many_states_get_few_tries_and_the_stuck_one_is_among_them() -> None:
     assert ("pairs", ("29",)) in [(remedy.kind, remedy.states) for remedy in advice.remedies]
 
 
+@pytest.mark.nightly
 def test_time_that_is_up_leaves_the_rest_untried() -> None:
     chain = Transitions(COUNTS, STAGES).chain(unseen="uniform", tau=1e-5)
     advice = advise(chain, seconds=0)
@@ -211,6 +217,7 @@ def test_the_ranking_is_symmetric_and_counts_the_entry_itself(table: Any) -> Non
     assert (found[off] >= 1 - 1e-12).all() and (np.diag(found) == 0).all()
 
 
+@pytest.mark.nightly
 def test_chains_of_another_kind_are_priced_and_can_be_shorter() -> None:
     low = np.array([[0.8, 0.05], [0.05, 0.8]])
     chains = IntervalMarkovChain(low, low + 0.15, ("in", "out"))
@@ -260,6 +267,7 @@ NEVER = chain_of([[0, 1], [1, 0]], states=("day", "night"))
 STUCK = chain_of([[0.9, 0.1, 0], [0.1, 0.8, 0.1], [0, 0, 1]], start=[0.3, 0.3, 0.4])
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::takifugu.translation.bounds.LooserTranslation")
 def test_nothing_allowed_names_the_state_and_what_would_help() -> None:
     with raises(UnsoundRequest, field="epsilon", reason="no allowance") as caught:
@@ -302,6 +310,7 @@ def test_a_translation_without_a_prior_still_says_what_to_do() -> None:
     assert "larger epsilon" in words and needed is None
 
 
+@pytest.mark.nightly
 def test_only_lengths_that_all_sequences_keep_to_are_offered_and_first() -> None:
     chain = Transitions(COUNTS, STAGES).chain(unseen="uniform", tau=1e-5)
     advice = advise(chain, lengths=(8,), seconds=PATIENT)

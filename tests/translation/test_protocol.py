@@ -42,6 +42,7 @@ DELTA = Fraction(1, 10**6)
 SOURCES = Path(package.__file__).parents[1]
 
 
+@pytest.mark.nightly
 def test_the_protocol_lists_its_implementers() -> None:
     found = {
         node.name

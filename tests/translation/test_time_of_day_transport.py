@@ -61,6 +61,7 @@ def truth(chain: TimeOfDayChain, costs: Sequence[Any]) -> tuple[float, Any]:
     return max(largest(losses).lower for losses in by_hour), np.array(by_entry)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("quick", [10**9, 0])  # each hour on its own, or all hours at once
 @settings(deadline=None, max_examples=12)
 @given(chain=chains(), epsilon=LOSSES)
@@ -77,6 +78,7 @@ def test_the_loss_of_two_states_is_that_of_the_worst_hour(
         assert found.pufferfish == pytest.approx(true, rel=1e-5, abs=1e-7)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("quick", [10**9, 0])
 @settings(deadline=None, max_examples=6)
 @given(chain=chains(states=3, given=True), epsilon=LOSSES)
@@ -91,6 +93,7 @@ def test_the_loss_of_three_states_is_never_below_the_truth(
         assert found.pufferfish <= 1.2 * true + 1e-6
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("quick", [10**9, 0])
 @settings(deadline=None, max_examples=8)
 @given(
@@ -107,6 +110,7 @@ def test_a_profile_is_never_below_the_truth(
     assert found.by_entry is not None and (found.by_entry >= by_entry - 1e-6).all()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("quick", [10**9, 0])
 @settings(deadline=None, max_examples=6)
 @given(chain=chains(states=3), entries=st.lists(st.booleans(), min_size=3, max_size=3))
@@ -146,6 +150,7 @@ def test_all_hours_at_once_are_close_in_long_sequences() -> None:
     assert each.exact and together.lower >= 0.999 * together.pufferfish
 
 
+@pytest.mark.nightly
 def test_chosen_secrets_lose_less() -> None:
     rng = np.random.default_rng(5)
     table = 0.4 * rng.dirichlet(np.ones(3), size=(4, 3)) + 0.6 * np.eye(3)

@@ -61,6 +61,7 @@ def test_known_allowances_of_long_chains(p: float, curve: float, exact: float) -
     assert unbounded.to_pufferfish(unbounded.to_dp(1.0)) <= 1.0
 
 
+@pytest.mark.nightly
 def test_random_chains_lie_between_the_witness_and_the_transport() -> None:
     rng = np.random.default_rng(20261115)
     over: list[float] = []
@@ -109,6 +110,7 @@ def test_with_zeros_the_recursion_is_loose_and_blocks_are_not() -> None:
     assert answer.lower == pytest.approx(truth, abs=1e-6)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("length", [None, 100])
 def test_long_chains_of_three_states_are_nearly_exact(length: int | None) -> None:
     rng = np.random.default_rng(8)
@@ -329,6 +331,7 @@ def test_a_loss_that_is_no_number_is_refused(wrong: object) -> None:
         Translation(sticky(0.9, 0.9), uncertainty=1.0)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-12, 1e-8, 1e-3, 0.5, 20.0, 90.0])
 @pytest.mark.parametrize("family", ["two states", "unbounded", "field", "explicit", "independent"])
 def test_what_is_called_exact_is_so_to_a_millionth(family: str, epsilon: float) -> None:

@@ -137,6 +137,7 @@ def test_a_table_that_no_proof_gives_is_refused(losses: list[float]) -> None:
         TranslationTable("x", np.array([0.1, 0.2]), np.array(losses))
 
 
+@pytest.mark.nightly
 def test_the_curve_of_a_large_network_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     def asked(_: Translation) -> None:
         raise AssertionError

@@ -129,6 +129,7 @@ def test_a_rising_grid_is_certified_and_never_falls() -> None:
     assert list(stuck.rising([0.1, 0.2])) == [(np.inf, False), (np.inf, False)]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(8))
 def test_boxes_are_bounded_over_all_their_vertices(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -88,6 +88,7 @@ TRANSLATIONS: dict[str, LossTranslation] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", TRANSLATIONS)
 def test_an_allowance_keeps_its_budget_and_uses_it(name: str) -> None:
     translation = TRANSLATIONS[name]

@@ -120,6 +120,7 @@ def test_no_mechanism_loses_more_in_any_small_field(
     assert deeper.loss <= losses.loss + 1e-9
 
 
+@pytest.mark.nightly
 def test_ten_thousand_entries_have_a_bound_below_group_privacy() -> None:
     rng = np.random.default_rng(7)
     count = 10_000
@@ -139,6 +140,7 @@ def test_ten_thousand_entries_have_a_bound_below_group_privacy() -> None:
     assert one.by_entry[5_000] < 1e-6
 
 
+@pytest.mark.nightly
 def test_a_wide_field_is_no_longer_left_to_the_curve() -> None:
     rng = np.random.default_rng(3)
     wide = grid(12, 12, 0.1)

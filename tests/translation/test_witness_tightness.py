@@ -17,6 +17,7 @@ def rows_of(k: int) -> Floats:
     return rng.dirichlet(np.ones(k), k) * 0.6 + 0.4 * np.eye(k)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("spent", [0.1, 1.0, PROFILE, PROFILE[::-1].copy()])
 @pytest.mark.parametrize(
     ("given", "share"),
@@ -40,6 +41,7 @@ def test_a_short_chain_is_known_to_both_sides(
     assert found.witness.binding is not None and 0 <= int(str(found.witness.binding.entry)) < 4
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("known", [None, "any"])
 def test_a_chain_without_end_is_known_to_both_sides(k: int, known: str | None) -> None:

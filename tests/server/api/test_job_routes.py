@@ -88,6 +88,7 @@ def test_cancelling_keeps_what_has_ended(server: Served) -> None:
     assert done["state"] == "done"
 
 
+@pytest.mark.nightly
 def test_cancelling_at_once_ends_it(server: Served) -> None:
     job = started(server, HISTOGRAM | {"epsilon": "0.36"}, key="cancelled")
     path = f"/jobs/{job['id']}"

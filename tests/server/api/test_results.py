@@ -213,6 +213,7 @@ def test_analysts_list_their_own(server: Served, released: dict[str, Any]) -> No
     assert server.get("ana", "/releases?dataset=other").json()["items"] == []
 
 
+@pytest.mark.nightly
 def test_pages_of_releases_hold_each_once(server: Served, released: dict[str, Any]) -> None:
     assert released
     server.release("bo", HISTOGRAM | {"epsilon": "0.2"}, accept_noise=True)

@@ -71,6 +71,7 @@ def test_the_guarantee_is_that_of_a_session(host: WorkerHost, study: Path) -> No
         assert does(host, "guarantee")["guarantee"] == session.guarantee()
 
 
+@pytest.mark.nightly
 def test_analysts_see_the_budget_of_the_dataset_and_their_own(tmp_path: Path) -> None:
     study = small_project(tmp_path / "study", analysts={"ana": "3", "bo": "2"})
     host = WorkerHost(study, lambda _: None)
@@ -102,6 +103,7 @@ def _second(study: Path) -> None:
     project.add_dataset("visits", folder / "visits.toml", priors=[folder / "chain.json"])
 
 
+@pytest.mark.nightly
 def test_a_dataset_without_a_budget_says_so(host: WorkerHost, study: Path) -> None:
     _second(study)
     with raises(NoBudget, dataset="visits"):
@@ -124,6 +126,7 @@ def test_nobody_learns_of_a_dataset_that_is_not_theirs(tmp_path: Path) -> None:
 # --- what changes while it is open ---
 
 
+@pytest.mark.nightly
 def test_a_dataset_stays_open_until_something_changes(host: WorkerHost, study: Path) -> None:
     first = host.opened("stays")
     released(host)
@@ -164,6 +167,7 @@ def test_a_policy_that_was_edited_must_be_accepted(
     assert does(host, "plan", query=HISTOGRAM)
 
 
+@pytest.mark.nightly
 def test_analysts_that_a_policy_lists_meanwhile_are_the_only_ones(
     host: WorkerHost, study: Path
 ) -> None:

@@ -24,6 +24,7 @@ async def _seen(job: Job) -> list[tuple[str, str]]:
     return [(event.kind, event.text) async for event in job.events()]
 
 
+@pytest.mark.nightly
 def test_a_job_runs_to_its_end_and_can_be_watched_meanwhile_and_after(study: Path) -> None:
     async def test(pool: WorkPool) -> None:
         board = JobBoard(pool)
@@ -79,6 +80,7 @@ def test_what_takes_long_tells_what_is_being_done(study: Path) -> None:
     with_pool(study, test)
 
 
+@pytest.mark.nightly
 def test_a_job_that_fails_has_its_problem(study: Path) -> None:
     async def test(pool: WorkPool) -> None:
         job = JobBoard(pool).start(ANA, asked("fail", own=True))
@@ -91,6 +93,7 @@ def test_a_job_that_fails_has_its_problem(study: Path) -> None:
     with_pool(study, test)
 
 
+@pytest.mark.nightly
 def test_a_job_is_cancelled_whether_it_waits_or_runs(study: Path, tmp_path: Path) -> None:
     async def test(pool: WorkPool) -> None:
         board = JobBoard(pool)
@@ -110,6 +113,7 @@ def test_a_job_is_cancelled_whether_it_waits_or_runs(study: Path, tmp_path: Path
     with_pool(study, test, workers=1)
 
 
+@pytest.mark.nightly
 def test_the_same_key_joins_what_is_running_and_only_the_same_request(
     study: Path, tmp_path: Path
 ) -> None:
@@ -154,6 +158,7 @@ def test_nobody_fills_the_queue(
     with_pool(study, test, workers=1)
 
 
+@pytest.mark.nightly
 def test_jobs_are_forgotten_after_their_end(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def test(pool: WorkPool) -> None:
         board = JobBoard(pool)
@@ -172,6 +177,7 @@ def test_jobs_are_forgotten_after_their_end(study: Path, monkeypatch: pytest.Mon
     with_pool(study, test)
 
 
+@pytest.mark.nightly
 def test_of_one_person_few_results_are_kept_and_no_documents(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,6 +200,7 @@ def test_of_one_person_few_results_are_kept_and_no_documents(
     with_pool(study, test)
 
 
+@pytest.mark.nightly
 def test_one_that_stops_watching_disturbs_nobody(study: Path) -> None:
     async def test(pool: WorkPool) -> None:
         job = JobBoard(pool).start(ANA, asked("say", lines=["one", "two", "three"]))

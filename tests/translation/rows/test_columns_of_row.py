@@ -97,6 +97,7 @@ def test_all_columns_of_alarm_at_once() -> None:
     assert max(found.values()) == pytest.approx(1.0839, abs=5e-4)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("column", ["HR", "LVFAILURE", "CATECHOL", "VENTLUNG"])
 def test_one_column_of_alarm_costs_itself_and_is_what_the_network_says_of_others(
     column: str,

@@ -64,6 +64,7 @@ def test_two_people_who_infect_each_other_lose_what_the_program_says() -> None:
         assert worst == pytest.approx(loss, abs=1e-5)
 
 
+@pytest.mark.nightly
 def test_an_explanation_has_a_mechanism_that_leaks_as_much() -> None:
     study = household(SIS)
     found = study.explain("member 2", HALF)
@@ -110,6 +111,7 @@ costs_of_a_row = st.builds(
 )
 
 
+@pytest.mark.nightly
 @settings(max_examples=40, deadline=None)
 @given(
     chain=chains(),
@@ -133,6 +135,7 @@ def test_no_mechanism_leaks_more_whichever_row_lost_which_cost(
     assert max(found.values()) <= 6 * max(float(c.scalar) for c in frontier) * (1 + 1e-9)
 
 
+@pytest.mark.nightly
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_costs_by_value_of_three_labels_are_never_understated(data: st.DataObject) -> None:
@@ -184,6 +187,7 @@ def test_what_was_told_of_another_column_does_not_count_as_nothing(shape: Column
     assert spent == household(SIS).to_pufferfish(0.5)
 
 
+@pytest.mark.nightly
 def test_what_a_budget_allows_is_confirmed_by_what_it_loses() -> None:
     study = household(SIS)
     for target in (1e-3, 1.0, 5.0):
@@ -229,6 +233,7 @@ def by_row_of(chain: MarkovChain) -> oracle.Array:
     return by_row(chain, chain.length or 0)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("order", list(permutations(range(3))))
 def test_members_may_be_listed_in_any_order(order: tuple[int, ...]) -> None:
     base = household_contagion(("a", "b", "c"), background=0.1, infection=0.2, recovery=0.4)

@@ -102,6 +102,7 @@ def test_names_are_matched() -> None:
         JointColumns({"plain": plain}, {"a": Secrets()})
 
 
+@pytest.mark.nightly
 def test_what_is_allowed_loses_no_more() -> None:
     rows = JointColumns({"prior": CHAIN}, BOTH)
     for target in (0.1, 1.0):

@@ -21,6 +21,7 @@ def test_no_bound_is_below_the_truth(first: int) -> None:
             assert not found.below, found
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_reading_is_held_to_its_programs(family: str) -> None:
     for seed in range(SEEDS, SEEDS + 3):
@@ -28,6 +29,7 @@ def test_every_reading_is_held_to_its_programs(family: str) -> None:
             assert not found.below, found
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("family", "loose"), [("row", 1e-6), ("row by network", 0.02)])
 def test_columns_of_a_row_lose_no_more_than_the_worst_mechanism_takes(
     family: str, loose: float
@@ -38,6 +40,7 @@ def test_columns_of_a_row_lose_no_more_than_the_worst_mechanism_takes(
                 assert found.upper <= found.most * (1 + loose) + 1e-8, found
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("family", ["sequence", "household"])
 def test_joint_states_lose_little_more_than_the_worst_mechanism_takes(family: str) -> None:
     ratios = [

@@ -185,6 +185,7 @@ def test_a_step_is_what_enumeration_finds(
     assert fast >= slow - 1e-12
 
 
+@pytest.mark.nightly
 @settings(max_examples=60)
 @given(chain=chains(least=0), epsilon=st.floats(0.01, 2))
 def test_the_supremum_is_where_the_path_ends(

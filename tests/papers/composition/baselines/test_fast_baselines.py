@@ -105,6 +105,7 @@ def test_the_approximate_noise_of_a_long_chain_does_not_depend_on_where_it_ends(
         assert noise(ends[0].left + more, ends[0].right + other) >= found * (1 - 1e-12)
 
 
+@pytest.mark.nightly
 @settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), stay=st.sampled_from([0.0, 0.8]), epsilon=st.floats(0.01, 20))
 def test_the_exact_noise_needs_no_pairs_that_were_left_out(

@@ -61,6 +61,7 @@ def floats(rows: list[list[Fraction]]) -> list[list[float]]:
     return [[float(p) for p in row] for row in rows]
 
 
+@pytest.mark.nightly
 @settings(max_examples=40, deadline=None)
 @given(chain=chains(), length=st.integers(1, 4))
 def test_the_influences_are_what_enumeration_finds(chain: Chain, length: int) -> None:
@@ -203,6 +204,7 @@ def test_independent_entries_cost_what_they_cost() -> None:
     assert gk16_to_dp(symmetric(0.9), 1, 1.0, sharpened=True) == pytest.approx(1)
 
 
+@pytest.mark.nightly
 def test_a_long_chain_is_bounded_without_its_matrix() -> None:
     short, long = gk16_norm(symmetric(0.6), 400), gk16_norm(symmetric(0.6), 401)
     assert short <= long <= short * 1.001

@@ -229,6 +229,7 @@ def test_the_posterior_of_the_bits_is_that_of_bayes(n: int, seed: int) -> None:
 intervals = st.tuples(probabilities, probabilities).map(lambda ends: Interval(*sorted(ends)))
 
 
+@pytest.mark.nightly
 @settings(max_examples=30)
 @given(true_inside=intervals, false_inside=intervals, size=st.integers(1, 3))
 def test_the_loss_over_many_priors_is_that_of_linear_programs(

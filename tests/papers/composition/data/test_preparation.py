@@ -78,6 +78,7 @@ def check_ins(draw: st.DrawFn, *, most_days: int) -> list[tuple[int, datetime, i
     return [(user, midnight + timedelta(minutes=at), kind, off) for user, at, kind, off in drawn]
 
 
+@pytest.mark.nightly
 @settings(max_examples=8)
 @given(rows=check_ins(most_days=40))
 def test_one_city_is_split_and_counted_as_plain_loops_do(
@@ -119,6 +120,7 @@ def test_one_city_is_split_and_counted_as_plain_loops_do(
     assert any(f"{fitted} are fitted on" in note for note in found.notes)
 
 
+@pytest.mark.nightly
 @settings(max_examples=8)
 @given(rows=check_ins(most_days=700))
 def test_check_ins_are_joined_with_venues_split_and_counted_as_plain_loops_do(
@@ -240,6 +242,7 @@ def epochs(samples: list[tuple[datetime, str]]) -> list[tuple[datetime, str]]:
     return [(epoch, short) for epoch, short in most if short]
 
 
+@pytest.mark.nightly
 def test_activities_become_epochs_and_eight_of_each_age_are_held_out(tmp_path: Path) -> None:
     people = {
         f"P{n:03d}": ("18-29", "53+")[n % 2] for n in range(1, 22)

@@ -72,12 +72,14 @@ def fits(rankings: Integers, law: oracle.Law) -> bool:
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", list(CONTENDERS))
 def test_a_contender_answers_by_the_law_of_its_mechanism(name: str) -> None:
     assert fits(drawn(name, SPENT), law_of(name, SPENT))
 
 
+@pytest.mark.nightly
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", list(CONTENDERS))
 def test_the_test_above_would_catch_a_wrong_scale(name: str) -> None:
