@@ -202,7 +202,7 @@ def test_a_session_on_spark_tells_what_one_on_duckdb_tells(session: Any, tmp_pat
     for number, options in enumerate(({}, {"backend": "spark", "session": session})):
         with (
             opened((files, options)) as engine,
-            open_ledger(tmp_path / f"{number}.ledger") as ledger,
+            open_ledger(tmp_path / f"{number}.ledger", witness=False) as ledger,
         ):
             ledger.set_budget("visits", 500)
             curator = Session(engine, Translation(chain), ledger=ledger, dataset="visits")
