@@ -12,6 +12,7 @@ import numpy as np
 from takifugu.cli.demo.demo_record import DemoRecord
 from takifugu.costs import Cost
 from takifugu.engines import Engine, FitOptions, check, open_engine
+from takifugu.errors import SameRows
 from takifugu.numeric import Floats, Integers
 from takifugu.priors import MarkovChain
 from takifugu.project import Project, init_project
@@ -46,6 +47,7 @@ def run_steps(folder: Path, *, rows: int, seed: int, record: DemoRecord) -> None
         project.set_budget(DATASET, str(BUDGET))
     view = _translate(project, record)
     with project.session(DATASET) as session, project.engine(DATASET) as engine:
+        _count_separately(project, session)
         record.show(
             "What is protected, and what is not",
             Paragraphs(
@@ -146,6 +148,17 @@ def _cache_table(project: Project, translation: Translation) -> None:
         path = table_path(project.folder, DATASET, translation, most)
         path.parent.mkdir(exist_ok=True)
         tabulate_at(translation, grid).save(path)
+
+
+def _count_separately(project: Project, session: PolicySession) -> None:
+    """Give this demonstration a budget beside those of earlier ones: nobody is behind its rows."""
+    while True:
+        try:
+            session.plan.histogram(epsilon=BUDGET)
+        except SameRows as error:
+            project.count_separately(DATASET, error.other)
+        else:
+            return
 
 
 def _translate(project: Project, record: DemoRecord) -> LossTranslation:
