@@ -7,9 +7,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._rounding import up
 from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import ByContent
+from takifugu.influence.rounded_ratios import curve_loss_up
 from takifugu.numeric import Booleans, Floats, Integers, frozen
 from takifugu.priors.universe import Name
 
@@ -134,8 +134,13 @@ class InfluenceCurve(ByContent):
         for b, leak in zip(self.exposed, self.leak.T, strict=True):
             cost = np.where(spent < MOST / b, spent, 0.0) * b  # never beyond all floats
             cost = np.where(spent < MOST / b, cost, np.inf)[..., None]
-            np.minimum(total, up(cost + leak), out=total)
+            np.minimum(total, curve_loss_up(cost, leak), out=total)
         return total
+
+    def most_exposed(self, epsilon: float) -> int:
+        """The largest b of the best points of all pairs: as many entries does a proof change."""
+        best = np.argmin(curve_loss_up(self.exposed * epsilon, self.leak), axis=1)
+        return int(self.exposed[best].max())
 
     def to_dp(self, epsilon: ArrayLike) -> Floats:
         """The largest DP loss whose Pufferfish loss is ``epsilon``, rounded down; 0 if none."""

@@ -6,10 +6,10 @@ from itertools import combinations
 
 import numpy as np
 
-from takifugu._rounding import gamma, log_ratio_up
 from takifugu.errors import InvalidWorld, TooLarge
 from takifugu.finite.world import World
 from takifugu.influence.curve import ExposedSets, InfluenceCurve
+from takifugu.influence.rounded_ratios import sums_ratio_up
 from takifugu.numeric import Floats
 from takifugu.priors.universe import Name, Tables
 
@@ -120,5 +120,4 @@ def _leak(
     q = right.reshape(universe.shape).sum(axis=tuple(exposed))
     if uncertainty is not None:
         p, q = uncertainty.upper(p), uncertainty.lower(q)
-    error = gamma(len(universe) + 8)
-    return max(float(log_ratio_up(p, q, error=error).max()), 0.0)
+    return max(float(sums_ratio_up(p, q, roundings=len(universe) + 8).max()), 0.0)

@@ -1,14 +1,16 @@
 """The influence curve of any prior, by the algorithm of its family, imported by need."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from takifugu.errors import UnsoundRequest
-from takifugu.influence.curve import InfluenceCurve
+from takifugu.influence.curve import InfluenceCurve, Splits
 from takifugu.influence.presets import per_entry, union
+from takifugu.numeric import Integers
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.gaussian import Gaussian
@@ -24,6 +26,12 @@ from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 
 NETWORK_REACH = 4  # the largest number of entries that a search over a network exposes by default
+SEQUENCE_CURVES: Mapping[type[Prior], tuple[str, str]] = {
+    MarkovChain: ("chain_curves", "chain_curve"),
+    IntervalMarkovChain: ("interval_curves", "interval_chain_curve"),
+    HigherOrderChain: ("chain_curves", "higher_order_curve"),
+    TimeOfDayChain: ("chain_curves", "time_of_day_curve"),
+}
 Progress = Callable[[str], None]
 
 
@@ -56,31 +64,25 @@ def influence_curve(
     """
     secrets = Secrets() if secrets is None else secrets
     check_distance(prior, secrets)
+    for family, (module, name) in SEQUENCE_CURVES.items():
+        if isinstance(prior, family):
+            by_family = getattr(import_module(f"takifugu.influence.chain.{module}"), name)
+            curve: InfluenceCurve = by_family(prior, secrets, max_exposed=max_exposed)
+            return curve
     match prior:
-        case MarkovChain():
-            from takifugu.influence.chain.chain_curves import chain_curve
-
-            return chain_curve(prior, secrets, max_exposed=max_exposed)
-        case IntervalMarkovChain():
-            from takifugu.influence.chain.interval_curves import interval_chain_curve
-
-            return interval_chain_curve(prior, secrets, max_exposed=max_exposed)
-        case HigherOrderChain():
-            from takifugu.influence.chain.higher_order_curves import higher_order_curve
-
-            return higher_order_curve(prior, secrets, max_exposed=max_exposed)
-        case TimeOfDayChain():
-            from takifugu.influence.chain.time_of_day_curves import time_of_day_curve
-
-            return time_of_day_curve(prior, secrets, max_exposed=max_exposed)
         case Gaussian():
-            from takifugu.influence.gaussian_process_curves import gaussian_process_curve
+            from takifugu.influence.gaussian_curves import gaussian_process_curve
 
             return _cut(gaussian_process_curve(prior, secrets), max_exposed)
         case TruncatedGaussian():
             from takifugu.influence.gaussian_curves import gaussian_curve
 
-            _only_default(secrets, "the regions of every entry are its secrets")
+            if secrets != Secrets():
+                raise UnsoundRequest(
+                    "secrets cannot be chosen for this prior: the regions of every entry are its"
+                    " secrets",
+                    field="secrets",
+                )
             return _cut(gaussian_curve(prior), max_exposed)
         case BayesianNetwork() | MarkovRandomField():
             return _network(prior, secrets, max_exposed, progress)
@@ -131,11 +133,6 @@ def _product(
     return union({name: replace(curve, entries=prior.size) for name, curve in curves.items()})
 
 
-def _only_default(secrets: Secrets, why: str) -> None:
-    if secrets != Secrets():
-        raise UnsoundRequest(f"secrets cannot be chosen for this prior: {why}", field="secrets")
-
-
 def _cut(curve: InfluenceCurve, max_exposed: int | None) -> InfluenceCurve:
     """Only the points up to ``max_exposed``, and the one that exposes everything."""
     if max_exposed is None:
@@ -148,26 +145,21 @@ def _cut(curve: InfluenceCurve, max_exposed: int | None) -> InfluenceCurve:
             needed=1,
         )
     keep = np.flatnonzero((curve.exposed <= max_exposed) | (curve.exposed == curve.entries))
-    return _ChosenPoints.of(curve, keep)
+    return replace(
+        curve,
+        exposed=curve.exposed[keep],
+        leak=curve.leak[:, keep],
+        exact=curve.exact[:, keep],
+        splits=_ChosenPoints(curve.splits, keep),
+    )
 
 
+@dataclass(frozen=True)
 class _ChosenPoints:
-    """Chosen points of another curve, with their splits."""
+    """The splits of chosen points of another curve."""
 
-    def __init__(self, curve: InfluenceCurve, keep: Any) -> None:
-        self._curve, self._keep = curve, keep
+    splits: Splits | None
+    keep: Integers
 
-    @classmethod
-    def of(cls, curve: InfluenceCurve, keep: Any) -> InfluenceCurve:
-        return InfluenceCurve(
-            exposed=curve.exposed[keep],
-            leak=curve.leak[:, keep],
-            entries=curve.entries,
-            pairs=curve.pairs,
-            exact=curve.exact[:, keep],
-            splits=cls(curve, keep),
-        )
-
-    def describe(self, pair: int, point: int) -> Any:
-        splits = self._curve.splits
-        return {} if splits is None else splits.describe(pair, int(self._keep[point]))
+    def describe(self, pair: int, point: int) -> Mapping[str, Any]:
+        return {} if self.splits is None else self.splits.describe(pair, int(self.keep[point]))

@@ -23,13 +23,17 @@ chain rule with the worst mean that the box allows at every step.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from takifugu._rounding import UNIT
+from takifugu.influence.chain.splitting import entry_time
 from takifugu.influence.curve import ExposedSets, InfluenceCurve
+from takifugu.influence.rounded_ratios import half_square, normal_window
+from takifugu.numeric import distinct
+from takifugu.priors.gaussian import Gaussian
+from takifugu.priors.kernels import Covariance
+from takifugu.priors.secrets import Secrets
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 
 Law = Literal["truncated", "printed"]
@@ -37,8 +41,7 @@ Law = Literal["truncated", "printed"]
 # Added to every leak, relative to 1 + its size: past the accuracy of the normal distribution
 # function, and past the error of the deviation, in which the Gaussian term is not monotone (its
 # slope there is at most γ² where the parabola has its top inside, and the error about 1e-12).
-MARGIN = 1e-9
-LOG_ROOT = float(np.log(2 * np.pi) / 2)  # log √(2π)
+LEAK_MARGIN = 1e-9
 
 
 def gaussian_curve(prior: TruncatedGaussian, *, law: Law = "truncated") -> InfluenceCurve:
@@ -94,7 +97,7 @@ def _split_leak(
     if law == "truncated":
         others = [j for j in exposed if j != i]
         value -= _log_stay(prior, others, [i, *hidden]) + within
-    return max(value + MARGIN * (1 + value), 0.0)
+    return max(value + LEAK_MARGIN * (1 + value), 0.0)
 
 
 def _log_within(prior: TruncatedGaussian, i: int) -> float:
@@ -150,78 +153,32 @@ def _gaussian_term(prior: TruncatedGaussian, i: int, mean: float, deviation: flo
     if deviation >= whole:
         return 0.0 if mean == 0 else _edge_term(prior, mean, deviation, whole)
     top = mean / (1 - (deviation / whole) ** 2)
-    left = _window(-gamma, delta, mean, deviation).over(_window(-gamma, delta, 0.0, whole))
-    right = _window(gamma - delta, delta, mean, deviation)
-    right = right.over(_window(gamma - delta, delta, 0.0, whole))
+    left = normal_window(-gamma, delta, mean, deviation).over(
+        normal_window(-gamma, delta, 0.0, whole)
+    )
+    right = normal_window(gamma - delta, delta, mean, deviation)
+    right = right.over(normal_window(gamma - delta, delta, 0.0, whole))
     if top >= gamma:
         return _finite(right.log + right.error - left.log + left.error)
     high = float(np.log(whole / deviation))
-    high += _half_square(top / whole) - _half_square((top - mean) / deviation)
+    high += half_square(top / whole) - half_square((top - mean) / deviation)
     return _finite(high - min(left.log - left.error, right.log - right.error))
 
 
 def _edge_term(prior: TruncatedGaussian, mean: float, deviation: float, whole: float) -> float:
     """The same when rounding leaves no reduction of variance: the ratio rises throughout."""
     gamma, delta = prior.bound, prior.width
-    ratio = _window(gamma - delta, delta, mean, deviation)
-    ratio = ratio.over(_window(-gamma, delta, mean, deviation))
-    back = _window(-gamma, delta, 0.0, whole).over(_window(gamma - delta, delta, 0.0, whole))
+    ratio = normal_window(gamma - delta, delta, mean, deviation)
+    ratio = ratio.over(normal_window(-gamma, delta, mean, deviation))
+    back = normal_window(-gamma, delta, 0.0, whole).over(
+        normal_window(gamma - delta, delta, 0.0, whole)
+    )
     return _finite(ratio.log + ratio.error + back.log + back.error)
 
 
 def _finite(value: float) -> float:
     """The value; infinite if it is not a number (a window beyond the range of float64)."""
     return float(value) if value < np.inf else float("inf")
-
-
-def _half_square(x: float) -> float:
-    """x²/2; infinite beyond all floats."""
-    return x * x / 2
-
-
-@dataclass(frozen=True)
-class _Mass:
-    """The logarithm of a probability, and how far it may be off."""
-
-    log: float
-    error: float
-
-    def over(self, other: "_Mass") -> "_Mass":
-        """The logarithm of the ratio of the two."""
-        return _Mass(self.log - other.log, self.error + other.error)
-
-
-def _window(start: float, width: float, mean: float, deviation: float) -> _Mass:
-    r"""The log of P(start ≤ X ≤ start + width) for X ~ N(mean, deviation²).
-
-    Between standardised ends a < b the difference of two distribution functions cancels when
-    h = b − a is small. With m the middle, the mass is
-    :math:`φ(m)\int_{-h/2}^{h/2} e^{-mt-t^2/2}dt`, hence between e^{−h²/8} times and once
-    :math:`h\,φ(m)\,\sinh(mh/2)/(mh/2)`. Of the two ways the one with the smaller error is taken.
-    """
-    from scipy.special import log_ndtr
-
-    low, high = (start - mean) / deviation, (start + width - mean) / deviation
-    if low > 0:
-        low, high = -high, -low
-    wide = width / deviation
-    ulps = 16 * UNIT * (1 + abs(low) + abs(high))  # of the ends, each moving log φ by its own size
-    shift = ulps * (1 + abs(low) + abs(high))
-    found = _Mass(-np.inf, np.inf)
-    a, b = float(log_ndtr(low)), float(log_ndtr(high))
-    gone = -np.expm1(a - b)
-    if gone > 0 and np.isfinite(b):
-        error = shift + 64 * UNIT * (1 + abs(b)) + (shift + 64 * UNIT * (abs(a) + abs(b))) / gone
-        found = _Mass(b + float(np.log(gone)), error)
-    middle = (low + high) / 2
-    x = abs(middle) * wide / 2
-    if 0 < wide < 1 and np.isfinite(middle):
-        bend = x + float(np.log(-np.expm1(-2 * x) / (2 * x))) if x > 1e-4 else 0.0  # log sinh x/x
-        log = float(np.log(wide)) - _half_square(middle) - LOG_ROOT + bend
-        error = wide**2 / 8 + shift + 64 * UNIT * (1 + 2 * _half_square(middle) + x)
-        error += x**2 / 6 if x <= 1e-4 else 0.0  # 0 ≤ log sinh x/x ≤ x²/6
-        found = min(found, _Mass(log, error), key=lambda mass: mass.error)
-    return found
 
 
 def _log_stay(prior: TruncatedGaussian, members: Sequence[int], given: Sequence[int]) -> float:
@@ -256,6 +213,34 @@ def _stay(prior: TruncatedGaussian, j: int, given: Sequence[int]) -> float:
     logs = [
         mass.log - mass.error
         for s in (1.0, 1 + 1e-9)
-        for mass in (_window(-prior.bound, 2 * prior.bound, reach, deviation * s),)
+        for mass in (normal_window(-prior.bound, 2 * prior.bound, reach, deviation * s),)
     ]
     return min(logs) - 2.0**-40
+
+
+def gaussian_process_curve(prior: Gaussian, secrets: Secrets) -> InfluenceCurve:
+    """The curve of a Gaussian process that is not truncated: all or nothing.
+
+    Given X_i = x against y, entries that vary with X_i have Gaussian densities with different
+    means, whose ratio has no bound. So whatever is not exposed must be independent of X_i: the
+    curve is infinite until all entries with K_ji ≠ 0 are exposed, and 0 from there on. What makes
+    Gaussian processes translate well is the distance between values, which a curve does not see:
+    see `takifugu.translation.certify.gaussian`.
+    """
+    kernel, size = prior.kernel, prior.length
+    last = len(kernel.rows) if isinstance(kernel, Covariance) else size
+    named = None
+    if secrets.entries is not None:
+        named = [entry_time(entry, last) for entry in secrets.entries]
+    if isinstance(kernel, Covariance):
+        entries = list(range(len(kernel.rows))) if named is None else named
+        together = (kernel.rows[entries] != 0).sum(axis=1)
+        exposed = distinct([*together, len(kernel.rows)])
+        leak = np.where(exposed >= together[:, None], 0.0, np.inf)
+        pairs = tuple(f"{i}=x / {i}=y" for i in entries)
+        return InfluenceCurve(exposed, leak, size, pairs)
+    alone = kernel.signs(np.array([1]))[0] == 0
+    if alone or size is not None:
+        count = 1 if alone else size
+        return InfluenceCurve(np.array([count]), np.zeros((1, 1)), size, ("x / y",))
+    return InfluenceCurve(np.array([1]), np.full((1, 1), np.inf), None, ("x / y",))

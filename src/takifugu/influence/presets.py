@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from takifugu._rounding import up
 from takifugu.errors import UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve, Splits
+from takifugu.influence.rounded_ratios import curve_loss_up, uncertainty_shift
 from takifugu.numeric import distinct
 
 
@@ -63,11 +63,13 @@ def uncertain(curve: InfluenceCurve, *, relative: float) -> InfluenceCurve:
             field="relative",
             given=relative,
         )
-    shift = float(up(np.log1p(relative) - np.log1p(-relative))) if relative else 0.0
+    shift = uncertainty_shift(relative)
     whole = curve.exposed == curve.entries if curve.entries is not None else np.array(False)
     return InfluenceCurve(
         exposed=curve.exposed,
-        leak=np.where(whole, curve.leak, up(curve.leak + shift) if relative else curve.leak),
+        leak=np.where(
+            whole, curve.leak, curve_loss_up(shift, curve.leak) if relative else curve.leak
+        ),
         entries=curve.entries,
         pairs=curve.pairs,
         exact=curve.exact if not relative else np.broadcast_to(whole, curve.leak.shape),

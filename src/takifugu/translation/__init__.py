@@ -9,15 +9,23 @@ from typing import TYPE_CHECKING
 from takifugu._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from takifugu.advice.prior_advice import PriorAdvice, advise
     from takifugu.translation.accounting.allocation import Allocation, allocate
-    from takifugu.translation.accounting.approximate import approximate, concentrated, zcdp_epsilon
-    from takifugu.translation.accounting.composition import Composed, Release, compose
-    from takifugu.translation.accounting.tabled_translation import TabledTranslation
-    from takifugu.translation.accounting.translation_table import TranslationTable, tabulate
+    from takifugu.translation.accounting.composition import (
+        Composed,
+        Release,
+        approximate,
+        compose,
+        concentrated,
+        zcdp_epsilon,
+    )
+    from takifugu.translation.accounting.tables import (
+        TabledTranslation,
+        TranslationTable,
+        tabulate,
+    )
     from takifugu.translation.bounds import LooserTranslation
-    from takifugu.translation.chain.chain_losses import chain_losses
     from takifugu.translation.chain.interval_steps import interval_losses
-    from takifugu.translation.chain.unbounded_losses import unbounded_losses
     from takifugu.translation.curve_translation import CurveTranslation
     from takifugu.translation.gaussian.linear_queries import (
         GaussianNoiseLoss,
@@ -25,24 +33,30 @@ if TYPE_CHECKING:
         LinearQuery,
         LinearReleases,
     )
-    from takifugu.translation.network.junction_losses import network_losses
-    from takifugu.translation.prior_advice import PriorAdvice, advise
+    from takifugu.translation.models.networks import network_losses
     from takifugu.translation.protocol import LossTranslation
     from takifugu.translation.rows.row_translation import RowTranslation
+    from takifugu.translation.search.recursion import chain_losses
+    from takifugu.translation.search.unbounded_losses import unbounded_losses
     from takifugu.translation.translation import TranslatedLoss, Translation
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "accounting.allocation": ("Allocation", "allocate"),
-            "accounting.approximate": ("approximate", "concentrated", "zcdp_epsilon"),
-            "accounting.composition": ("Composed", "Release", "compose"),
-            "accounting.translation_table": ("TranslationTable", "tabulate"),
-            "accounting.tabled_translation": ("TabledTranslation",),
+            "accounting.composition": (
+                "Composed",
+                "Release",
+                "approximate",
+                "compose",
+                "concentrated",
+                "zcdp_epsilon",
+            ),
+            "accounting.tables": ("TabledTranslation", "TranslationTable", "tabulate"),
             "bounds": ("LooserTranslation",),
             "chain.interval_steps": ("interval_losses",),
-            "chain.chain_losses": ("chain_losses",),
-            "chain.unbounded_losses": ("unbounded_losses",),
+            "search.recursion": ("chain_losses",),
+            "search.unbounded_losses": ("unbounded_losses",),
             "curve_translation": ("CurveTranslation",),
             "gaussian.linear_queries": (
                 "GaussianNoiseLoss",
@@ -50,8 +64,8 @@ else:
                 "LinearQuery",
                 "LinearReleases",
             ),
-            "network.junction_losses": ("network_losses",),
-            "prior_advice": ("PriorAdvice", "advise"),
+            "models.networks": ("network_losses",),
+            "takifugu.advice.prior_advice": ("PriorAdvice", "advise"),
             "protocol": ("LossTranslation",),
             "rows.row_translation": ("RowTranslation",),
             "translation": ("TranslatedLoss", "Translation"),

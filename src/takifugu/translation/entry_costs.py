@@ -3,16 +3,15 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
-import numpy as np
-
-from takifugu._rounding import float_up
 from takifugu.costs import Cost, Value, largest_matrix
 from takifugu.errors import UnsoundRequest
-from takifugu.numeric import Floats
+from takifugu.numeric import Floats, frozen
 from takifugu.priors.independent import Product
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import Prior
+from takifugu.translation.certify.closed import epsilon_up
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class EntryCosts:
         """
         if self.by_entry is not None or not self.anywhere:
             return (self,)
-        kept = [
+        undominated = [
             cost
             for k, cost in enumerate(self.anywhere)
             if not any(
@@ -85,7 +84,7 @@ class EntryCosts:
                 if j != k
             )
         ]
-        return tuple(EntryCosts((cost,)) for cost in sorted(kept, key=lambda c: -c.scalar))
+        return tuple(EntryCosts((cost,)) for cost in sorted(undominated, key=lambda c: -c.scalar))
 
     def matrix(
         self, values: Sequence[Value], columns: tuple[str, ...] | None = None, *, entry: int = 0
@@ -99,9 +98,9 @@ class EntryCosts:
         """The different matrices of a profile of entries that share ``values``; which is whose."""
         if self.by_entry is None:
             return [self.matrix(values, columns)], []
-        places = {cost: k for k, cost in enumerate(self.listed)}
-        found = [cost.matrix(values, columns) for cost in places]
-        return found, [places[cost] for cost in self.by_entry]
+        numbers = {cost: k for k, cost in enumerate(self.listed)}
+        matrices = [cost.matrix(values, columns) for cost in numbers]
+        return matrices, [numbers[cost] for cost in self.by_entry]
 
     @property
     def scalar(self) -> Fraction:
@@ -110,9 +109,14 @@ class EntryCosts:
 
     def scalars(self) -> float | Floats:
         """One ε for all entries, or one for each, rounded up: what no matrix is needed for."""
+        return self._scalars
+
+    @cached_property
+    def _scalars(self) -> float | Floats:
         if self.by_entry is None:
-            return float_up(self.scalar)
-        return np.array([float_up(cost.scalar) for cost in self.by_entry])
+            return epsilon_up(self.scalar)
+        each = {cost: epsilon_up(cost.scalar) for cost in self.listed}
+        return frozen([each[cost] for cost in self.by_entry])
 
     def part(self, start: int, stop: int) -> "EntryCosts":
         """Those of the entries from ``start`` to before ``stop``."""

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Protocol, SupportsFloat
 
-from takifugu._rounding import float_up
 from takifugu.costs import NOTHING, Cost
 from takifugu.losses import Total
-from takifugu.translation.accounting.totals import Filter, total_to_pufferfish
+from takifugu.translation.accounting.totals import total_to_pufferfish
+from takifugu.translation.certify.closed import Filter, epsilon_up
 
 
 class LossTranslation(Protocol):
@@ -23,7 +23,7 @@ class LossTranslation(Protocol):
     * `takifugu.translation.RowTranslation`: of priors that relate the columns of a row, or people.
 
     An implementer subclasses it, says `to_pufferfish` and `to_dp`, and inherits the rest, which is
-    sound for every implementer by the theorem of `takifugu.translation.accounting.totals`.
+    sound for every implementer by the theorem of `takifugu.translation.certify.closed`.
     Both directions hold for a loss on *every* entry, and `to_pufferfish` never falls as the loss
     rises. To import this module is cheap: it compiles nothing.
     """
@@ -50,7 +50,7 @@ class LossTranslation(Protocol):
         implementer knows better, by cost ≤ ε·[u≠v].
         """
         top = max((cost.scalar for cost in costs), default=Fraction(0))
-        return float(self.to_pufferfish(float_up(top))) if top else 0.0
+        return float(self.to_pufferfish(epsilon_up(top))) if top else 0.0
 
     def to_cost(
         self,
@@ -73,7 +73,7 @@ class LossTranslation(Protocol):
 
     def filter(self, allowed: Fraction, epsilon: Fraction, delta: Fraction, /) -> Filter:
         """Which totals a budget (ε, δ) admits if ``allowed`` per entry loses at most ε."""
-        return Filter.of(allowed, epsilon, delta)
+        return Filter.from_budget(allowed, epsilon, delta)
 
     @property
     def knows_values(self) -> bool:

@@ -3,7 +3,8 @@ r"""Per-entry DP loss to Pufferfish loss and back, for any prior, by every prove
 * ``transport``: the worst loss over all per-entry DP mechanisms, or a close upper bound on it.
 * ``curve``: :math:`\min_b bε + a(b)` of the influence curve (the paper, Theorem 6).
 * ``group``: |I|·ε, everything counted at once.
-* ``best``: the least of them. All are upper bounds, so the least is one.
+* ``best``: the least of them. All are upper bounds, so the least is one. The curve is asked only
+  where it may be the least (`Translation.curve_may_help`), or nothing else has a bound.
 
 Uncertainty. If every P(D|s) may be off by a factor of 1 ± r, then E[g|s] is at most (1+r) times,
 and E[g|s′] at least (1−r) times, what was assumed: ``transport`` rises by log((1+r)/(1−r)),
@@ -15,12 +16,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._rounding import UNIT, down, float_down, float_up, up
 from takifugu.costs import NOTHING, Cost
 from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import ByContent
@@ -32,6 +32,7 @@ from takifugu.numeric import Floats, distinct
 from takifugu.priors.factors import NetworkPrior
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
+from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.prior import Prior
 from takifugu.priors.secret_distance import check_distance
 from takifugu.priors.secrets import Secrets
@@ -39,21 +40,50 @@ from takifugu.priors.universe import Name
 from takifugu.translation.accounting.largest_epsilon import UNUSED, largest_within
 from takifugu.translation.accounting.totals import total_to_pufferfish
 from takifugu.translation.bounds import EXACT, Binding, Bound, TransportBound, Witness
+from takifugu.translation.certify.closed import (
+    group_allowance,
+    group_loss,
+    own_entry_leak,
+    profile_group_loss,
+    uncertainty_shift,
+    with_uncertainty,
+    without_uncertainty,
+)
 from takifugu.translation.entry_costs import EntryCosts, check_labels, labels_of
-from takifugu.translation.network.spending import group_loss
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.transport_bound import transport_bound, transport_bound_of_any
-from takifugu.translation.witness_of_costs import leaking_with
 
 Method = Literal["best", "transport", "curve", "group"]
-ALL = Secrets()  # every entry, every pair of values
+Spent = float | Floats | EntryCosts  # ε of every entry, or one for each, or costs by value
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+ALL_SECRETS = Secrets()  # every entry, every pair of values
 METHODS: tuple[Method, ...] = get_args(Method)
-LARGEST = 1e300  # a larger loss is refused: sums of them must be floats
-KEPT = 1024  # translated totals that are cached
-MOST_GAINED = 64.0  # times the target: the largest factor that is tried
-MOST_SEARCHED = 24  # entries of a network whose curve is computed beside other bounds
-ROUNDED = 1e-12  # relative: what rounding may add to a bound
-KEPT_BOUNDS = 64  # bounds, which may have an array for all entries
+MAX_LOSS = 1e300  # a larger loss is refused: sums of them must be floats
+MAX_CACHED_NUMBERS = 1024
+MAX_CACHED_BOUNDS = 64  # which may have an array for all entries
+LARGE_LOSS = 6.0  # from which the curve may be below the transport bound
+MAX_FACTOR = 64.0  # times the target: the largest factor that is tried
+MAX_QUICK_NODES = 24  # entries of a network whose curve is computed beside other bounds
+MAX_WITNESS_COSTS = 4  # the largest first
+SAME_BOUND = 1e-12  # relative: what rounding may add to a bound
+
+
+class _Cache(dict[Key, Value]):
+    """What was computed; it is emptied when it is full."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self._limit = limit
+
+    def computed(self, key: Key, compute: Callable[[], Value]) -> Value:
+        """The value of a key, computed if it is not there."""
+        if key not in self:
+            value = compute()
+            if len(self) >= self._limit:
+                self.clear()
+            self[key] = value
+        return self[key]
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +146,7 @@ class Translation(ByContent, LossTranslation):
     """
 
     prior: Prior | Sequence[Prior] | Mapping[str, Prior]
-    secrets: Secrets = ALL
+    secrets: Secrets = ALL_SECRETS
     uncertainty: float = 0.0
     tolerance: float = 1e-3
     max_exposed: int | None = None
@@ -167,7 +197,7 @@ class Translation(ByContent, LossTranslation):
     @property
     def every_pair(self) -> bool:
         """Whether each pair of values of each entry is secret."""
-        return self.secrets == ALL
+        return self.secrets == ALL_SECRETS
 
     @cached_property
     def curve(self) -> InfluenceCurve:
@@ -191,8 +221,33 @@ class Translation(ByContent, LossTranslation):
         That of a large network takes minutes, and at the ε that matter it ends at group DP. It
         cannot be below the loss of any mechanism, so a witness says how much it could gain.
         """
-        listed = [p for q in self.priors.values() for p in getattr(q, "parts", {"": q}).values()]
-        return any(isinstance(p, NetworkPrior) and p.breadth > MOST_SEARCHED for p in listed)
+        return any(
+            isinstance(prior, NetworkPrior) and prior.breadth > MAX_QUICK_NODES
+            for prior in self._parts
+        )
+
+    def curve_may_help(self, loss: float) -> bool:
+        """Whether the curve may be below a transport bound of ``loss``: for ``best`` and tables.
+
+        Measured, it is for interval chains, whose transport takes every step from a box of its
+        own, and for losses far beyond any use, where couplings of several entries are not tried.
+        """
+        if not self.has_curve or (self.curve_waits and loss < np.inf):
+            return False
+        return loss > LARGE_LOSS or self._has_intervals
+
+    @cached_property
+    def _has_intervals(self) -> bool:
+        return any(isinstance(part, IntervalMarkovChain) for part in self._parts)
+
+    @property
+    def _parts(self) -> list[Prior]:
+        """All priors, and those of independent people one by one."""
+        return [
+            part
+            for prior in self.priors.values()
+            for part in (prior.parts.values() if isinstance(prior, Product) else (prior,))
+        ]
 
     @cached_property
     def transport(self) -> TransportBound | None:
@@ -205,7 +260,7 @@ class Translation(ByContent, LossTranslation):
     @cached_property
     def size(self) -> int | None:
         """How many entries there are in all; None if they are unbounded."""
-        return max_size([prior.size for prior in self.priors.values()])
+        return _max_size([prior.size for prior in self.priors.values()])
 
     @cached_property
     def entries(self) -> tuple[Name, ...] | None:
@@ -215,64 +270,47 @@ class Translation(ByContent, LossTranslation):
 
     def to_pufferfish(self, dp: ArrayLike, method: Method = "best") -> Floats:
         """The Pufferfish loss of ``dp`` per entry, rounded up; infinite if the method has none."""
-        spent = self._losses(dp, "dp")
-        values = {e: self._value(e, method) for e in distinct(spent).tolist()}
-        found: Floats = np.vectorize(values.__getitem__, otypes=[np.float64])(spent)
-        return found[()]
-
-    def _value(self, dp: float, method: Method) -> float:
-        known = self._values.get((dp, method))
-        if known is None:
-            known = self.bound(dp, method).value
-            if len(self._values) >= KEPT:
-                self._values.clear()
-            self._values[dp, method] = known
-        return known
-
-    @cached_property
-    def _values(self) -> dict[tuple[float, Method], float]:
-        """A cache of more losses than `_bounds` has: a number each, and no array."""
-        return {}
+        return self._elementwise(
+            self._losses(dp, "dp"),
+            lambda e: self._numbers_cache.computed(
+                ("loss", e, method), lambda: self.bound(e, method).value
+            ),
+        )
 
     def to_dp(self, pufferfish: ArrayLike, method: Method = "best") -> Floats:
         """The largest loss per entry whose Pufferfish loss is ``pufferfish``, rounded down."""
-        targets = self._losses(pufferfish, "pufferfish")
-        values = {t: self._allowed(t, method) for t in distinct(targets).tolist()}
-        found: Floats = np.vectorize(values.__getitem__, otypes=[np.float64])(targets)
-        return found[()]
-
-    def _allowed(self, target: float, method: Method) -> float:
-        known = self._allowances.get((target, method))
-        if known is None:
-            known = self._largest(target, method)
-            if len(self._allowances) >= KEPT:
-                self._allowances.clear()
-            self._allowances[target, method] = known
-        return known
-
-    @cached_property
-    def _allowances(self) -> dict[tuple[float, Method], float]:
-        """A cache: a budget is priced, kept to and advised from."""
-        return {}
+        return self._elementwise(
+            self._losses(pufferfish, "pufferfish"),
+            lambda target: self._numbers_cache.computed(
+                ("allowance", target, method), lambda: self._largest(target, method)
+            ),
+        )
 
     def total_to_pufferfish(self, total: Total, delta: Fraction, /) -> float:
         """An ε, rounded up, at which ``total`` on every entry is (ε, ``delta``)-Pufferfish private.
 
         Sound also if queries depend on earlier results: see
-        `takifugu.translation.accounting.totals`. Infinite if no bound of this prior proves one.
+        `takifugu.translation.certify.closed`. Infinite if no bound of this prior proves one.
         """
-        known = self._totals.get((total, delta))
-        if known is None:
-            known = total_to_pufferfish(lambda dp: (dp, self.bound(dp).value), total, delta)
-            if len(self._totals) >= KEPT:
-                self._totals.clear()
-            self._totals[total, delta] = known
-        return known
+        return self._numbers_cache.computed(
+            ("total", total, delta),
+            lambda: total_to_pufferfish(lambda dp: (dp, self.bound(dp).value), total, delta),
+        )
 
     @cached_property
-    def _totals(self) -> dict[tuple[Total, Fraction], float]:
-        """A cache: a ledger translates the same totals again and again."""
-        return {}
+    def _numbers_cache(self) -> _Cache[tuple[Any, ...], float]:
+        """More losses, allowances and totals than `_bounds` has: a number each, and no array."""
+        return _Cache(MAX_CACHED_NUMBERS)
+
+    @cached_property
+    def _bounds(self) -> _Cache[tuple[float | EntryCosts, Method], Bound]:
+        """The same losses are priced, confirmed and explained."""
+        return _Cache(MAX_CACHED_BOUNDS)
+
+    def _elementwise(self, numbers: Floats, function: Callable[[float], float]) -> Floats:
+        values = {number: function(number) for number in distinct(numbers).tolist()}
+        results: Floats = np.vectorize(values.__getitem__, otypes=[np.float64])(numbers)
+        return results[()]
 
     def bound(self, dp: float | Floats, method: Method = "best") -> Bound:
         """The bound for one ε on all entries, or for one ε each, and where it binds.
@@ -281,29 +319,99 @@ class Translation(ByContent, LossTranslation):
         """
         _check_method(method)
         if np.ndim(dp) > 0:
-            return self._bound(dp, method)
-        key = float(dp), method
-        if key not in self._bounds:
-            if len(self._bounds) >= KEPT_BOUNDS:
-                self._bounds.clear()
-            self._bounds[key] = self._bound(dp, method)
-        return self._bounds[key]
+            return self._bound(np.asarray(dp, dtype=np.float64), method)
+        epsilon = float(dp)
+        return self._bounds.computed((epsilon, method), lambda: self._bound(epsilon, method))
 
-    @cached_property
-    def _bounds(self) -> dict[tuple[float, Method], Bound]:
-        """A cache: the same losses are priced, confirmed and explained."""
-        return {}
+    def cost_bound(
+        self, costs: EntryCosts | Cost | Sequence[Cost], method: Method = "best"
+    ) -> Bound:
+        """The bound if every entry has lost a cost, or each of them its own, and where it binds.
 
-    def _bound(self, dp: float | Floats, method: Method) -> Bound:
+        The curve takes the largest scalar loss everywhere, and ``group`` the sum of them.
+        """
+        _check_method(method)
+        given = EntryCosts.of(costs)
+        return self._bounds.computed((given, method), lambda: self._bound(given, method))
+
+    def _bound(self, spent: Spent, method: Method) -> Bound:
         if method == "best":
-            transport = self.bound(dp, "transport")
-            useless = transport.solved or (self.curve_waits and transport.value < np.inf)
-            others: tuple[Method, ...] = ("group",) if useless else ("curve", "group")
-            bounds: dict[Method, Bound] = {"transport": transport}
-            bounds |= {other: self.bound(dp, other) for other in others}
-            return _least(bounds)[1]
-        found = self._all(dp, only=method)
-        return found.get(method, Bound(np.inf))
+            return _least(self._by_method(spent))[1]
+        return self._proposed(spent, method) or Bound(np.inf)
+
+    def _by_method(self, spent: Spent, *, with_curve: bool = False) -> dict[Method, Bound]:
+        """The bound of every method that applies, the best kind first.
+
+        Without the curve, unless it may be below the transport bound. It knows no values: of costs
+        it is asked for only if nothing else is finite.
+        """
+        transport = self._cached_proposal(spent, "transport")
+        known = np.inf if transport is None else transport.value
+        by_value = isinstance(spent, EntryCosts)
+        helps = not known < np.inf if by_value else with_curve or self.curve_may_help(known)
+        curve = self._cached_proposal(spent, "curve") if helps else None
+        bounds: dict[Method, Bound | None] = {
+            "transport": transport,
+            "curve": curve,
+            "group": self._proposed(spent, "group"),
+        }
+        return {name: bound for name, bound in bounds.items() if bound is not None}
+
+    def _cached_proposal(self, spent: Spent, method: Method) -> Bound | None:
+        applies = self.has_curve if method == "curve" else self.transport is not None
+        if not applies:
+            return None
+        if isinstance(spent, EntryCosts):
+            return self.cost_bound(spent, method)
+        return self.bound(spent, method)
+
+    def _proposed(self, spent: Spent, method: Method) -> Bound | None:
+        """The bound of one method; None if it does not apply."""
+        scalars = self._scalars(spent)
+        top = float(np.max(scalars, initial=0.0))
+        match method:
+            case "transport":
+                return self._transported(spent, released=top > 0)
+            case "curve" if self.has_curve:
+                by_pair = self.curve.pufferfish_by_pair(top)
+                pair = int(np.argmax(by_pair))
+                value = float(by_pair[pair]) if top > 0 else 0.0
+                return Bound(value, Binding.of_pair(self.curve.pairs[pair]))
+            case "group":
+                group = max(self._group(prior, scalars) for prior in self.priors.values())
+                return Bound(group if top > 0 else 0.0)
+        return None
+
+    def _scalars(self, spent: Spent) -> float | Floats:
+        """One ε for all entries, or one for each, that what was spent is at most."""
+        scalars = spent
+        if isinstance(spent, EntryCosts):
+            scalars = spent.scalars()
+            self._losses(scalars, "cost")
+            for prior in self.priors.values():
+                check_labels(spent, labels_of(prior))
+        assert not isinstance(scalars, EntryCosts)  # noqa: S101
+        self._check_profile(scalars)
+        return scalars
+
+    def _transported(self, spent: Spent, *, released: bool) -> Bound | None:
+        if self.transport is None:
+            return None
+        if isinstance(spent, EntryCosts):
+            bound = self.transport.valued(spent)
+        elif isinstance(spent, float):
+            bound = self.transport.uniform(spent)
+        else:
+            bound = self.transport.profile(spent)
+        by_entry = bound.by_entry
+        if not released:
+            zeros = None if by_entry is None else np.zeros_like(by_entry)
+            return Bound(0.0, bound.binding, zeros, bound.by_values)
+        if not self._shift:
+            return bound
+        by_entry = None if by_entry is None else with_uncertainty(by_entry, self._shift)
+        value = float(with_uncertainty(bound.value, self._shift))
+        return Bound(value, bound.binding, by_entry, bound.by_values)
 
     def cost_to_pufferfish(self, *costs: Cost) -> float:
         """The Pufferfish loss, rounded up, if every entry has lost at most one of ``costs``."""
@@ -343,165 +451,89 @@ class Translation(ByContent, LossTranslation):
             return None if estimate is None else lambda other: estimate(charged(other))
 
         room = target - self.cost_to_pufferfish(*spent, *beside)
-        first, most = room / (2 * float_up(unit.scalar)), MOST_GAINED * target
-        most /= float_down(unit.scalar)
-        if self._numbers:  # the loss is all but linear in the factor, and costs add up at most
+        first, most = room / (2 * float(unit.scalar)), MAX_FACTOR * target / float(unit.scalar)
+        if self._has_numbers:  # the loss is all but linear in the factor, and costs add up at most
             alone = self.cost_to_pufferfish(unit)
             if not 0 < alone < np.inf:
                 return Fraction(0)
             first = (target - self.cost_to_pufferfish(*spent)) / alone * (1 - 1e-10)
-            most = min(2 * target / alone, LARGEST)
-        found = largest_within(
+            most = min(2 * target / alone, MAX_LOSS)
+        factor = largest_within(
             lambda factor: self.cost_bound(charged(factor)).value,
             target,
-            tolerance=1e-9 if self._numbers else UNUSED,
+            tolerance=1e-9 if self._has_numbers else UNUSED,
             first=first or None,
             most=most,
             nearby=nearby,
         )
-        if found > 0:
-            return Fraction(found)
+        if factor > 0:
+            return Fraction(factor)
         return super().to_cost(unit, pufferfish, spent=spent, beside=beside)
 
     @cached_property
-    def _numbers(self) -> bool:
+    def _has_numbers(self) -> bool:
         """Whether values are real numbers: their bounds are in closed form, and quick."""
         return any(isinstance(prior, Gaussian) for prior in self.priors.values())
 
-    def cost_bound(
-        self, costs: EntryCosts | Cost | Sequence[Cost], method: Method = "best"
-    ) -> Bound:
-        """The bound if every entry has lost a cost, or each of them its own, and where it binds.
-
-        The curve takes the largest scalar loss everywhere, and ``group`` the sum of them.
-        """
-        _check_method(method)
-        given = EntryCosts.of(costs)
-        key = given, method
-        if key not in self._cost_bounds:
-            if len(self._cost_bounds) >= KEPT_BOUNDS:
-                self._cost_bounds.clear()
-            found = self._all_costs(given, None if method == "best" else method)
-            self._cost_bounds[key] = _least(found)[1] if found else Bound(np.inf)
-        return self._cost_bounds[key]
-
-    @cached_property
-    def _cost_bounds(self) -> dict[tuple[EntryCosts, Method], Bound]:
-        """A cache: the same costs are priced, confirmed and explained."""
-        return {}
+    def explain(self, dp: float | ArrayLike, method: Method = "best") -> TranslatedLoss:
+        """The loss by each method, where it binds, and a mechanism that leaks as much as known."""
+        spent = self._losses(dp, "dp")
+        epsilon: float | Floats = float(spent) if spent.ndim == 0 else spent
+        bounds = self._by_method(epsilon, with_curve=method == "curve" or not self.curve_waits)
+        return self._explained(epsilon, method, bounds)
 
     def explain_cost(
         self, costs: EntryCosts | Cost | Sequence[Cost], method: Method = "best"
     ) -> TranslatedLoss:
         """The loss of a cost on every entry, or of one each: as `explain`."""
         given = EntryCosts.of(costs)
-        found = self._all_costs(given)
-        name, chosen = method, found.get(method, Bound(np.inf))
+        return self._explained(given, method, self._by_method(given))
+
+    def _explained(
+        self, spent: Spent, method: Method, bounds: dict[Method, Bound]
+    ) -> TranslatedLoss:
+        name, chosen = method, bounds.get(method, Bound(np.inf))
         if method == "best":
-            name, chosen = _least(found)
-        values: dict[str, float | None] = {
-            key: found[key].value if key in found else None for key in METHODS[1:]
-        }
-        witness = Witness(0.0, chosen.binding)
-        by_entry = None
-        if self.transport is not None:
-            witness = leaking_with(self.transport, given, found["transport"])
-            by_entry = found["transport"].by_entry
+            name, chosen = _least(bounds)
+        transport = bounds.get("transport")
         return TranslatedLoss(
-            *(given.scalars(), chosen.value, name, values, chosen.binding, witness),
-            by_entry=by_entry,
-            costs=given,
-        )
-
-    def _all_costs(self, costs: EntryCosts, only: Method | None = None) -> dict[Method, Bound]:
-        """The bound of every method that applies, value by value where it can be.
-
-        The curve, which knows no values, is asked only where nothing else has a bound.
-        """
-        spent = costs.scalars()
-        self._losses(spent, "cost")
-        self._check_profile(spent)
-        for prior in self.priors.values():
-            check_labels(costs, labels_of(prior))
-        bounds: dict[Method, Bound] = {}
-        if only in (None, "transport") and self.transport is not None:
-            found = self.transport.valued(costs)
-            bounds["transport"] = (
-                self._shifted(found) if costs.scalar else Bound(0.0, found.binding)
-            )
-        known = "transport" in bounds and bounds["transport"].value < np.inf
-        if only == "curve" or (only is None and not known):
-            bounds |= self._all(spent, only="curve")
-        if only in (None, "group"):
-            bounds |= self._all(spent, only="group")
-        return bounds
-
-    def _shifted(self, bound: Bound) -> Bound:
-        """The same bound if joint probabilities may be off."""
-        if not self._shift:
-            return bound
-        by_entry = None if bound.by_entry is None else up(bound.by_entry + self._shift)
-        value = float(up(bound.value + self._shift))
-        return Bound(value, bound.binding, by_entry, bound.by_values)
-
-    def explain(self, dp: float | ArrayLike, method: Method = "best") -> TranslatedLoss:
-        """The loss by each method, where it binds, and a mechanism that leaks as much as known."""
-        spent = self._losses(dp, "dp")
-        one: float | Floats = float(spent) if spent.ndim == 0 else spent
-        found = self._all(one, without_curve=method != "curve" and self.curve_waits)
-        name, chosen = method, found.get(method, Bound(np.inf))
-        if method == "best":
-            name, chosen = _least(found)
-        values: dict[str, float | None] = {
-            key: found[key].value if key in found else None for key in METHODS[1:]
-        }
-        by_entry = found["transport"].by_entry if "transport" in found else None
-        return TranslatedLoss(
-            one, chosen.value, name, values, chosen.binding, self._witness(one, found), by_entry
+            dp=spent.scalars() if isinstance(spent, EntryCosts) else spent,
+            pufferfish=chosen.value,
+            method=name,
+            by_method={key: bounds[key].value if key in bounds else None for key in METHODS[1:]},
+            binding=chosen.binding,
+            witness=self._witness(spent, transport or bounds.get("curve"), chosen.binding),
+            by_entry=None if transport is None else transport.by_entry,
+            costs=spent if isinstance(spent, EntryCosts) else None,
         )
 
     def witness(self, dp: float | Floats) -> Witness:
         """A mechanism with this DP loss, and a lower bound on what it leaks."""
-        name: Method = "curve" if self.transport is None else "transport"
-        return self._witness(dp, {name: self.bound(dp, name)})
+        bound = self.bound(dp, "curve" if self.transport is None else "transport")
+        return self._witness(dp, bound, None)
 
-    def _all(
-        self, dp: float | Floats, only: Method | None = None, *, without_curve: bool = False
-    ) -> dict[Method, Bound]:
-        """The bound of every method that applies, the best kind first.
+    def _witness(self, spent: Spent, bound: Bound | None, binding: Binding | None) -> Witness:
+        """The largest of what some mechanisms leak.
 
-        ``without_curve``: unless nothing else is finite.
+        Where every entry has lost one of several costs, a mechanism has one of them everywhere:
+        none needs to have the largest of them value by value, which the bound is about.
         """
-        self._check_profile(dp)
-        top = float(np.max(dp, initial=0.0))
-        bounds: dict[Method, Bound] = {}
-        if only in (None, "transport") and self.transport is not None:
-            uniform = np.ndim(dp) == 0
-            found = self.transport.uniform(float(dp)) if uniform else self.transport.profile(dp)  # type: ignore[arg-type]
-            if top == 0:  # nothing was released
-                zeros = None if found.by_entry is None else np.zeros_like(found.by_entry)
-                found = Bound(0.0, found.binding, zeros, found.by_values)
-            else:
-                found = self._shifted(found)
-            bounds["transport"] = found
-        known = "transport" in bounds and bounds["transport"].value < np.inf
-        if only in (None, "curve") and self.has_curve and not (without_curve and known):
-            by_pair = self.curve.pufferfish_by_pair(top)
-            pair = int(np.argmax(by_pair))
-            value = float(by_pair[pair]) if top > 0 else 0.0
-            bounds["curve"] = Bound(value, Binding.of_pair(self.curve.pairs[pair]))
-        if only in (None, "group"):
-            group = max(self._group(prior, dp) for prior in self.priors.values())
-            bounds["group"] = Bound(group if top > 0 else 0.0)
-        return bounds
-
-    def _witness(self, dp: float | Floats, found: Mapping[Method, Bound]) -> Witness:
-        if self.transport is None:  # randomised response on the secret's own entry
-            binding = found["curve"].binding if "curve" in found else None
-            if binding is None:  # whether there is a pair that can happen is not known
-                return Witness(0.0, None)
-            return Witness(max(float(down(float(np.min(dp)))), 0.0), binding)
-        return self.transport.witness(dp, found["transport"])
+        if self.transport is None or bound is None:
+            if isinstance(spent, EntryCosts):
+                return Witness(0.0, binding)
+            if bound is None or bound.binding is None:
+                return Witness(0.0, None)  # whether there is a pair that can happen is not known
+            return Witness(own_entry_leak(spent), bound.binding)
+        if not isinstance(spent, EntryCosts):
+            return self.transport.witness(spent, bound)
+        alone = spent.alone
+        if len(alone) == 1:
+            return self.transport.valued_witness(alone[0], bound)
+        witnesses = [
+            self.transport.valued_witness(costs, self.transport.valued(costs))
+            for costs in alone[:MAX_WITNESS_COSTS]
+        ]
+        return max(witnesses, key=lambda witness: witness.leak)
 
     def _largest(self, target: float, method: Method) -> float:
         _check_method(method)
@@ -509,18 +541,16 @@ class Translation(ByContent, LossTranslation):
             return 0.0
         allowed = []
         if method in ("best", "transport") and self.transport is not None:
-            room = target
-            if self._shift:
-                room = target - self._shift - (target + 1) * 32 * UNIT
+            room = without_uncertainty(target, self._shift)
             allowed.append(self.transport.largest(room) if room > 0 else 0.0)
-        solved = max(allowed, default=0.0) > 0 and (
-            self.curve_waits or self.bound(allowed[0], "transport").solved
-        )
-        if self.has_curve and (method == "curve" or (method == "best" and not solved)):
+        known = target if max(allowed, default=0.0) > 0 else np.inf
+        if (method == "best" and self.curve_may_help(known)) or (
+            method == "curve" and self.has_curve
+        ):
             allowed.append(float(self.curve.to_dp(target)))
         if method in ("best", "group"):
-            most = max_size([self._together(prior) for prior in self.priors.values()])
-            allowed.append(float_down(Fraction(target) / most) if most else 0.0)
+            most = _max_size([self._together(prior) for prior in self.priors.values()])
+            allowed.append(group_allowance(most, target))
         return max(allowed, default=0.0)
 
     @cached_property
@@ -535,12 +565,10 @@ class Translation(ByContent, LossTranslation):
         """
         return prior.size if self.uncertainty else prior.person_size
 
-    def _group(self, prior: Prior, dp: float | Floats) -> float:
+    def _group(self, prior: Prior, spent: float | Floats) -> float:
         """All entries of a person counted at once; of all people under uncertainty."""
-        if np.ndim(dp) == 0:
-            size = self._together(prior)
-            return np.inf if size is None else float_up(size * Fraction(float(dp)))
-        spent = np.asarray(dp, dtype=np.float64)
+        if isinstance(spent, float):
+            return group_loss(self._together(prior), spent)
         parts = [spent]
         sizes = [p.size for p in prior.parts.values()] if isinstance(prior, Product) else []
         if sizes and not self.uncertainty:
@@ -548,7 +576,7 @@ class Translation(ByContent, LossTranslation):
                 return np.inf
             ends = np.cumsum([size for size in sizes if size is not None])
             parts = np.split(spent, ends[:-1])
-        return max(group_loss(part.tolist()) for part in parts)
+        return max(profile_group_loss(part.tolist()) for part in parts)
 
     def _losses(self, given: ArrayLike, name: str) -> Floats:
         try:
@@ -561,11 +589,11 @@ class Translation(ByContent, LossTranslation):
             raise UnsoundRequest(
                 f"{name} holds a number that is not 0 or more, and finite", field=name
             )
-        if (numbers > LARGEST).any():
+        if (numbers > MAX_LOSS).any():
             raise UnsoundRequest(
-                f"{name} holds a number above {LARGEST:g}; it must be below",
+                f"{name} holds a number above {MAX_LOSS:g}; it must be below",
                 field=name,
-                needed=LARGEST,
+                needed=MAX_LOSS,
             )
         return numbers
 
@@ -587,11 +615,6 @@ class Translation(ByContent, LossTranslation):
             )
 
 
-def uncertainty_shift(r: float) -> float:
-    """log((1+r)/(1−r)), rounded up: what a bound rises by if every P(D|s) may be off by r."""
-    return float(up(np.log1p(r) - np.log1p(-r))) if r else 0.0
-
-
 def _least(bounds: Mapping[Method, Bound]) -> tuple[Method, Bound]:
     """The method with the least bound, and that bound; of equal ones the first.
 
@@ -602,7 +625,7 @@ def _least(bounds: Mapping[Method, Bound]) -> tuple[Method, Bound]:
     least = bounds[name]
     if name == "group":
         for other, bound in bounds.items():
-            if bound.value <= least.value * (1 + ROUNDED):
+            if bound.value <= least.value * (1 + SAME_BOUND):
                 return other, replace(bound, value=least.value)
     return name, least
 
@@ -617,6 +640,6 @@ def _check_method(method: str) -> None:
         )
 
 
-def max_size(sizes: Sequence[int | None]) -> int | None:
+def _max_size(sizes: Sequence[int | None]) -> int | None:
     """The largest size; None, which means unbounded, if some size is None."""
     return None if None in sizes else max(size for size in sizes if size is not None)

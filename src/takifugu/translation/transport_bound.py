@@ -4,7 +4,9 @@ What computes it is imported by the family that needs it.
 """
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 
@@ -12,22 +14,23 @@ from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
 from takifugu.numeric import LEAST, Floats
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.explicit import Explicit
+from takifugu.priors.factors import NetworkPrior
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
-from takifugu.priors.prior import Prior
+from takifugu.priors.prior import Prior, SequencePrior
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secret_distance import check_distance
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.translation.bounds import Bound, LooserTranslation, TransportBound, Witness, worst
-from takifugu.translation.chain.transport_steps import MOST_STATES
 from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.search.couplings import MAX_STATES
 
-QUICK_HOURS = 30_000  # hours × entries × states² up to which every first hour is translated
+MAX_HOURS_WORK = 30_000  # hours × entries × states² up to which every first hour is translated
 
 
 def transport_bound(
@@ -38,72 +41,57 @@ def transport_bound(
     A truncated Gaussian has none: no transport bound for its regions is proven here.
     """
     check_distance(prior, secrets)
+    if isinstance(prior, TruncatedGaussian):
+        return None
+    if isinstance(prior, Product):
+        people = _all_bounds(prior.parts, secrets, tolerance)
+        return None if people is None else IndependentPeople(people)
+    if isinstance(prior, SequencePrior) and prior.breadth > MAX_STATES:
+        _warn(f"{prior.breadth} states are more than the {MAX_STATES} that a step can join")
+        return None
+    module, name, options = _solver(prior, tolerance)
+    solver = getattr(import_module(f"takifugu.translation.{module}"), name)
+    refusals: tuple[type[Exception], ...] = ()
+    if isinstance(prior, SequencePrior):
+        refusals = (InvalidPrior, TooLarge, UnsoundRequest)
+    elif isinstance(prior, NetworkPrior):
+        refusals = (TooLarge,)
+    try:
+        bound: TransportBound = solver(prior, secrets, **options)
+    except refusals as error:
+        _warn(str(error))
+        return None
+    return bound
+
+
+def _solver(prior: Prior, tolerance: float) -> tuple[str, str, dict[str, float]]:
+    """The module of a family, what computes its bound there, and with which options."""
+    refining = {"tolerance": tolerance}
     match prior:
         case MarkovChain() if not prior.one_law:
-            from takifugu.translation.chain.adversary_transport import AdversaryTransport
-
-            return _if_it_fits(
-                prior, lambda: AdversaryTransport(prior, secrets, tolerance=tolerance)
-            )
+            return "chain.adversary_transport", "AdversaryTransport", refining
         case MarkovChain() if len(prior.states) == 2:
-            from takifugu.translation.chain.binary_transport import BinaryTransport
-
-            return _if_it_fits(prior, lambda: BinaryTransport(prior, secrets))
+            return "models.two_state_transport", "BinaryTransport", {}
         case MarkovChain():
-            from takifugu.translation.chain.chain_transport import ChainTransport
-
-            return _if_it_fits(prior, lambda: ChainTransport(prior, secrets, tolerance=tolerance))
+            return "models.chain_transport", "ChainTransport", refining
         case IntervalMarkovChain():
-            from takifugu.translation.chain.interval_transport import IntervalTransport
-
-            return _if_it_fits(
-                prior, lambda: IntervalTransport(prior, secrets, tolerance=tolerance)
-            )
+            return "chain.interval_transport", "IntervalTransport", refining
         case HigherOrderChain() if prior.start == "unknown":
-            from takifugu.translation.chain.unknown_window import UnknownWindowTransport
-
-            return _if_it_fits(
-                prior, lambda: UnknownWindowTransport(prior, secrets, tolerance=tolerance)
-            )
+            return "chain.unknown_window", "UnknownWindowTransport", refining
         case HigherOrderChain():
-            from takifugu.translation.chain.higher_order_transport import HigherOrderTransport
-
-            return _if_it_fits(
-                prior, lambda: HigherOrderTransport(prior, secrets, tolerance=tolerance)
-            )
+            return "models.higher_order_transport", "HigherOrderTransport", refining
         case TimeOfDayChain() if prior.unknown_start:
-            return _if_it_fits(prior, lambda: _from_any_hour(prior, secrets, tolerance))
+            return "transport_bound", "_from_any_hour", refining
         case TimeOfDayChain():
-            from takifugu.translation.chain.time_of_day_transport import TimeOfDayTransport
-
-            return _if_it_fits(
-                prior, lambda: TimeOfDayTransport(prior, secrets, tolerance=tolerance)
-            )
+            return "models.time_of_day_transport", "TimeOfDayTransport", refining
         case Explicit():
-            from takifugu.translation.explicit_transport import ExplicitTransport
-
-            return ExplicitTransport(prior, secrets)
+            return "models.small_priors", "ExplicitTransport", {}
         case IndependentEntries():
-            from takifugu.translation.independent_transport import IndependentTransport
-
-            return IndependentTransport(prior, secrets)
-        case Product():
-            people = _all_bounds(prior.parts, secrets, tolerance)
-            return None if people is None else IndependentPeople(people)
+            return "models.small_priors", "IndependentTransport", {}
         case BayesianNetwork() | MarkovRandomField():
-            from takifugu.translation.network.network_transport import NetworkTransport
-
-            try:
-                return NetworkTransport(prior, secrets)
-            except TooLarge as error:
-                _warn(str(error))
-                return None
+            return "models.networks", "NetworkTransport", {}
         case Gaussian():
-            from takifugu.translation.gaussian.gaussian_transport import GaussianTransport
-
-            return GaussianTransport(prior, secrets)
-        case TruncatedGaussian():
-            return None
+            return "gaussian.gaussian_transport", "GaussianTransport", {}
         case _:
             raise UnsoundRequest(
                 f"a {type(prior).__name__} is not a prior that can be translated", field="prior"
@@ -123,23 +111,11 @@ def _all_bounds(
 ) -> dict[str, TransportBound] | None:
     """The bound of each prior; None if some prior has none."""
     bounds = {name: transport_bound(p, secrets, tolerance=tolerance) for name, p in priors.items()}
-    found = {name: bound for name, bound in bounds.items() if bound is not None}
-    return found if len(found) == len(bounds) else None
+    known = {name: bound for name, bound in bounds.items() if bound is not None}
+    return known if len(known) == len(bounds) else None
 
 
-def _if_it_fits(prior: Prior, transport: Callable[[], TransportBound]) -> TransportBound | None:
-    """The transport bound of a sequence, unless it has too many states or no proof applies."""
-    if prior.breadth > MOST_STATES:
-        _warn(f"{prior.breadth} states are more than the {MOST_STATES} that a step can join")
-        return None
-    try:
-        return transport()
-    except (InvalidPrior, TooLarge, UnsoundRequest) as error:
-        _warn(str(error))
-        return None
-
-
-def _from_any_hour(prior: TimeOfDayChain, secrets: Secrets, tolerance: float) -> TransportBound:
+def _from_any_hour(prior: TimeOfDayChain, secrets: Secrets, *, tolerance: float) -> TransportBound:
     """A chain by hour whose first entry may have any law, at whichever hour it is.
 
     The largest of the chains that begin at each hour; where these take long, the bound of all
@@ -148,7 +124,7 @@ def _from_any_hour(prior: TimeOfDayChain, secrets: Secrets, tolerance: float) ->
     from takifugu.translation.chain.adversary_transport import AdversaryTransport
     from takifugu.translation.chain.interval_transport import IntervalTransport
 
-    if prior.hours * prior.entries * len(prior.states) ** 2 <= QUICK_HOURS:
+    if prior.hours * prior.entries * len(prior.states) ** 2 <= MAX_HOURS_WORK:
         hours = {f"from hour {hour}": prior.beginning(hour) for hour in range(prior.hours)}
         return AlternativePriors(
             {
@@ -170,7 +146,7 @@ def _warn(why: str) -> None:
     warnings.warn(
         f"translated by the influence curve, which is looser: {why}",
         LooserTranslation,
-        stacklevel=4,
+        stacklevel=3,
     )
 
 
@@ -188,17 +164,32 @@ class AlternativePriors(TransportBound):
 
     def uniform(self, epsilon: float) -> Bound:
         """The largest loss of any part if every entry is charged ``epsilon``."""
-        found = worst({name: part.uniform(epsilon) for name, part in self._parts.items()})
-        table, solved = found.by_values, found.solved
-        return Bound(found.value, found.binding, by_values=table, solved=solved)
+        largest = worst({name: part.uniform(epsilon) for name, part in self._parts.items()})
+        return replace(largest, by_entry=None)
 
     def profile(self, epsilon: Floats) -> Bound:
         """The largest loss of any part if entry i is charged ``epsilon[i]``."""
-        bounds = {name: part.profile(epsilon) for name, part in self._parts.items()}
-        found = worst(bounds)
+        return self._largest(
+            {name: part.profile(epsilon) for name, part in self._parts.items()}, listed=True
+        )
+
+    def valued(self, costs: EntryCosts) -> Bound:
+        """The largest loss of any part; each finds the values of its own entries by name."""
+        return self._largest(
+            {name: part.valued(costs) for name, part in self._parts.items()},
+            listed=not costs.uniform,
+        )
+
+    def _largest(self, bounds: Mapping[str, Bound], *, listed: bool) -> Bound:
+        largest = worst(bounds)
         lists = [bound.by_entry for bound in bounds.values() if bound.by_entry is not None]
-        by_entry = np.max(lists, axis=0) if len(lists) == len(bounds) else None
-        return Bound(found.value, found.binding, by_entry, found.by_values)
+        known = listed and len(lists) == len(bounds)
+        return Bound(
+            largest.value,
+            largest.binding,
+            np.max(lists, axis=0) if known else None,
+            largest.by_values,
+        )
 
     def largest(self, target: float) -> float:
         """The largest constant ε that every part allows."""
@@ -206,31 +197,25 @@ class AlternativePriors(TransportBound):
 
     def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
         """The witness of the part that binds."""
-        name = next(iter(self._parts))
-        if bound.binding is not None and bound.binding.prior in self._parts:
-            name = bound.binding.prior or name
-        return self._parts[name].witness(epsilon, bound).named(name)
-
-    def valued(self, costs: EntryCosts) -> Bound:
-        """The largest loss of any part; each finds the values of its own entries by name."""
-        bounds = {name: part.valued(costs) for name, part in self._parts.items()}
-        found = worst(bounds)
-        lists = [bound.by_entry for bound in bounds.values() if bound.by_entry is not None]
-        together = len(lists) == len(bounds) and not costs.uniform
-        by_entry = np.max(lists, axis=0) if together else None
-        return Bound(found.value, found.binding, by_entry, found.by_values)
+        name = self._binding_part(bound)
+        return self._parts[name].witness(self._charged(epsilon, name), bound).named(name)
 
     def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:
         """The witness of the part that binds."""
         name = self._binding_part(bound)
-        return self._parts[name].valued_witness(self._part_of(costs, name), bound).named(name)
+        return self._parts[name].valued_witness(self._charged_costs(costs, name), bound).named(name)
 
     def _binding_part(self, bound: Bound) -> str:
         if bound.binding is not None and bound.binding.prior in self._parts:
             return bound.binding.prior or next(iter(self._parts))
         return next(iter(self._parts))
 
-    def _part_of(self, costs: EntryCosts, name: str) -> EntryCosts:  # noqa: ARG002
+    def _charged(self, epsilon: float | Floats, name: str) -> float | Floats:  # noqa: ARG002
+        """What the entries of one part were charged."""
+        return epsilon
+
+    def _charged_costs(self, costs: EntryCosts, name: str) -> EntryCosts:  # noqa: ARG002
+        """What the entries of one part have lost."""
         return costs
 
 
@@ -246,51 +231,45 @@ class IndependentPeople(AlternativePriors):
     def profile(self, epsilon: Floats) -> Bound:
         """The largest loss when the entries, person by person, are charged ``epsilon``."""
         return worst(
-            {name: self._parts[name].profile(part) for name, part in self._cut(epsilon).items()}
+            {
+                name: part.profile(epsilon[self._entries(name, len(epsilon), "numbers")])
+                for name, part in self._parts.items()
+            }
         )
-
-    def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
-        """The witness of the person that binds."""
-        if isinstance(epsilon, float):
-            return super().witness(epsilon, bound)
-        name = next(iter(self._parts))
-        if bound.binding is not None and bound.binding.prior in self._parts:
-            name = bound.binding.prior or name
-        return self._parts[name].witness(self._cut(epsilon)[name], bound).named(name)
 
     def valued(self, costs: EntryCosts) -> Bound:
         """The largest loss of any person, each by the costs of their own entries."""
         return worst(
-            {name: part.valued(self._part_of(costs, name)) for name, part in self._parts.items()}
+            {
+                name: part.valued(self._charged_costs(costs, name))
+                for name, part in self._parts.items()
+            }
         )
 
-    def _part_of(self, costs: EntryCosts, name: str) -> EntryCosts:
-        """The costs of one person's entries."""
+    def _charged(self, epsilon: float | Floats, name: str) -> float | Floats:
+        if isinstance(epsilon, float):
+            return epsilon
+        return epsilon[self._entries(name, len(epsilon), "numbers")]
+
+    def _charged_costs(self, costs: EntryCosts, name: str) -> EntryCosts:
         if costs.size is None:
             return costs
-        if self.size is None or costs.size != self.size:
+        entries = self._entries(name, costs.size, "costs")
+        return costs.part(entries.start, entries.stop)
+
+    def _entries(self, name: str, given: int, what: str) -> slice:
+        """The entries of one person in a profile of ``given`` entries."""
+        if self.size is None or given != self.size:
             raise UnsoundRequest(
-                f"the profile has {costs.size} costs; needed are {self.size},"
+                f"the profile has {given} {what}; needed are {self.size},"
                 " one for each entry, person by person",
                 field="profile",
-                given=costs.size,
+                given=given,
                 needed=self.size,
             )
         start = 0
         for person, part in self._parts.items():
             if person == name:
-                return costs.part(start, start + (part.size or 0))
+                return slice(start, start + (part.size or 0))
             start += part.size or 0
         raise KeyError(name)
-
-    def _cut(self, epsilon: Floats) -> dict[str, Floats]:
-        if self.size is None or len(epsilon) != self.size:
-            raise UnsoundRequest(
-                f"the profile has {len(epsilon)} numbers; needed are {self.size},"
-                " one for each entry, person by person",
-                field="profile",
-                given=len(epsilon),
-                needed=self.size,
-            )
-        ends = np.cumsum([part.size for part in self._parts.values()])
-        return dict(zip(self._parts, np.split(epsilon, ends[:-1]), strict=True))

@@ -27,27 +27,37 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from takifugu._rounding import UNIT, gamma, up
 from takifugu.errors import TooLarge
-from takifugu.influence.chain.curve_request import WHOLE, CurveRequest, Side, curve_request
-from takifugu.influence.chain.powers import LogProduct, largest_ratios, turned
-from takifugu.influence.chain.splitting import EntryLeaks, PairLeaks, assemble
+from takifugu.influence.chain.splitting import (
+    ALL_SECRETS,
+    CurveRequest,
+    EntryLeaks,
+    PairLeaks,
+    assemble,
+    curve_request,
+)
 from takifugu.influence.curve import InfluenceCurve
+from takifugu.influence.rounded_ratios import (
+    IntervalStep,
+    Side,
+    interval_past_up,
+    interval_powers,
+    largest_ratios,
+    turned,
+)
 from takifugu.numeric import Booleans, Floats
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.secrets import Secrets
 
-REST = 30  # steps back over which the stationary odds of two values are bounded, at least
-FLOOR = 2.0**-900  # what is possible counts as at least this above the line, as 0 below it
-MOST_STATES = 128  # the orders of all pairs of rows are kept: n³ numbers, eight times
+MIN_STATIONARY_STEPS = 30  # back over which the stationary odds of two values are bounded
+MAX_STATES = 128  # the orders of all pairs of rows are kept: n³ numbers, eight times
 
 
 def interval_chain_curve(
     chain: IntervalMarkovChain,
-    secrets: Secrets = WHOLE,
+    secrets: Secrets = ALL_SECRETS,
     *,
     max_exposed: int | None = None,
-    by_entry: bool | None = None,
 ) -> InfluenceCurve:
     """An upper bound on the influence curve of every chain in the set.
 
@@ -63,15 +73,15 @@ def interval_chain_curve(
         secrets,
         max_exposed=max_exposed,
         symmetric=False,
-        by_entry=by_entry,
+        by_entry=None,
     )
-    if len(chain.states) > MOST_STATES:
+    if len(chain.states) > MAX_STATES:
         raise TooLarge(
-            f"{len(chain.states)} states with intervals; at most {MOST_STATES} fit. Merge states,"
+            f"{len(chain.states)} states with intervals; at most {MAX_STATES} fit. Merge states,"
             " or give a list of chains",
             field="states",
             size=len(chain.states),
-            limit=MOST_STATES,
+            limit=MAX_STATES,
         )
     before, after = _terms(chain, request.most)
     length, most = chain.length, request.most
@@ -138,12 +148,14 @@ def _terms(chain: IntervalMarkovChain, far: int) -> tuple[list[Floats], list[Flo
     """``[distance - 1][x, y]``: bounds on what is seen to the left, and to the right."""
     n = len(chain.states)
     x, y = (grid.ravel() for grid in np.indices((n, n)))
-    spread = _Spread(chain)
+    step_spread = IntervalStep(chain.lower, chain.upper)
     before: list[Floats] = []
     after: list[Floats] = []
     sides: list[Floats] = []  # [distance - 1][x, y]: max over l of log M(l, x) / M(l, y)
     alphas: list[float] = []
-    for step, (most, least) in enumerate(_extremes(chain, max(far, REST))):
+    for step, (most, least) in enumerate(
+        interval_powers(chain.lower, chain.upper, max(far, MIN_STATIONARY_STEPS))
+    ):
         sides.append(largest_ratios(turned(most), x, y, turned(least)).reshape(n, n))
         if step >= far:
             continue
@@ -151,7 +163,7 @@ def _terms(chain: IntervalMarkovChain, far: int) -> tuple[list[Floats], list[Flo
         if after:
             ahead = np.minimum(ahead, after[-1])  # what is further away leaks no more
             if alphas[-1] < 500:
-                ahead = np.minimum(ahead, spread.after(alphas[-1]))
+                ahead = np.minimum(ahead, step_spread.after(alphas[-1]))
         after.append(np.maximum(ahead, 0.0))
         np.fill_diagonal(after[-1], 0.0)
         alphas.append(float(after[-1].max()))
@@ -159,103 +171,6 @@ def _terms(chain: IntervalMarkovChain, far: int) -> tuple[list[Floats], list[Flo
     odds = np.full((n, n), np.inf)
     for side, alpha in zip(sides[:far], alphas, strict=True):
         odds = whole if chain.start == "stationary" else np.minimum(odds, side)
-        # x or y cannot be reached from so far back: only entries nearer to the start have both,
-        # and for them nothing is seen at this distance
-        back = odds.T
-        never = np.isneginf(side) | np.isneginf(back)
-        past = up(np.where(never, 0.0, side) + np.where(never, 0.0, back))
-        past = np.where(never, 0.0, past)
-        past = np.maximum(np.minimum(past, up(2 * alpha)), 0.0)
+        past = interval_past_up(side, odds.T, alpha)
         before.append(np.minimum(past, before[-1]) if before else past)
     return before, after
-
-
-def _extremes(chain: IntervalMarkovChain, far: int) -> Iterator[tuple[LogProduct, LogProduct]]:
-    """The largest and smallest probabilities to go from x to z, for 1, 2, … ``far`` steps."""
-    high, low = _raised(chain.upper), _kept(chain.lower)
-    for step in range(far):
-        if step:
-            high = _mixed(chain, high, largest=True)
-            low = _mixed(chain, low, largest=False)
-        yield _log(high), _log(low)
-
-
-def _log(value: Floats) -> LogProduct:
-    log = np.full(value.shape, -np.inf)
-    np.log(value, out=log, where=value > 0)
-    deep = float(np.max(np.abs(log), where=value > 0, initial=0.0))
-    return LogProduct(log, UNIT * (8 * deep + 8))
-
-
-def _mixed(chain: IntervalMarkovChain, values: Floats, *, largest: bool) -> Floats:
-    """``[x, z]``: the extreme mean of ``values[:, z]`` under a row of the box, rounded outwards.
-
-    Each row takes its lower bounds, then fills up to 1 where it pays most. What rounding does to
-    the fill is a few (n + 2)·u of the largest value; a mean is never outside the values.
-    """
-    lower, upper = chain.lower, chain.upper
-    n = len(lower)
-    out = lower @ values
-    room = upper - lower
-    spare = (1 - lower.sum(axis=1))[:, None]
-    for z in range(n):
-        order = np.argsort(-values[:, z] if largest else values[:, z], kind="stable")
-        space = room[:, order]
-        fill = np.clip(spare - (np.cumsum(space, axis=1) - space), 0.0, space)
-        out[:, z] += fill @ values[order, z]
-    tops = values.max(axis=0)
-    blur = gamma(2 * n + 8)
-    if largest:
-        out = out * (1 + blur) + 8 * (n + 2) * UNIT * tops
-        out = np.minimum(out, (upper @ values) * (1 + blur) + FLOOR)
-        reached = (upper > 0) @ (values > 0)  # of truths: nothing possible is lost to underflow
-        return np.where(reached, np.maximum(np.minimum(out, tops), FLOOR), 0.0)
-    out = out * (1 - blur) - 8 * (n + 2) * UNIT * tops
-    floor = np.maximum((lower @ values) * (1 - blur) - FLOOR, values.min(axis=0))
-    return _kept(np.maximum(out, floor))
-
-
-def _kept(value: Floats) -> Floats:
-    """Least probabilities, with those too small for a product rounded down to 0."""
-    return np.where(value >= FLOOR, value, 0.0)
-
-
-def _raised(value: Floats) -> Floats:
-    """Largest probabilities, with those that are possible but too small for a product raised."""
-    return np.where(value > 0, np.maximum(value, FLOOR), 0.0)
-
-
-class _Spread:
-    """What one step from two rows does to values that differ by at most a factor of e^α."""
-
-    def __init__(self, chain: IntervalMarkovChain) -> None:
-        low, high = _kept(chain.lower), _raised(chain.upper)
-        n = len(low)
-        self.n = n
-        loose = (n + 2) * UNIT
-        room = np.maximum(1 - low.sum(axis=1) + loose, 0.0)  # added to the numerator if low
-        lack = 1 - high.sum(axis=1) - loose * np.maximum(high.sum(axis=1), 1.0)
-        self.ways: list[tuple[Floats, Floats, Floats, Floats]] = []
-        for above, more in ((high, np.zeros(n)), (low, room)):
-            for below, less in ((low, np.zeros(n)), (high, lack)):
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    ratio = above[:, None, :] / below[None, :, :]  # [x, y, k]
-                ratio[np.isnan(ratio)] = 0.0
-                order = np.argsort(-ratio, axis=2, kind="stable")
-                tops = np.take_along_axis(np.broadcast_to(above[:, None, :], order.shape), order, 2)
-                bases = np.take_along_axis(np.broadcast_to(below, order.shape), order, 2)
-                self.ways.append((np.cumsum(tops, axis=2), np.cumsum(bases, axis=2), more, less))
-
-    def after(self, alpha: float) -> Floats:
-        """``[x, y]``: at least the log-ratio of the two means."""
-        factor = float(np.expm1(up(alpha)))
-        best = np.full((self.n, self.n), np.inf)
-        for tops, bases, more, less in self.ways:
-            first = 1 + factor * more[:, None]
-            last = 1 + factor * less[None, :]
-            usable = last > 0
-            under = np.where(usable, last, 1.0)
-            ratio = (first[:, :, None] + factor * tops) / (under[:, :, None] + factor * bases)
-            worst = np.maximum(ratio.max(axis=2), first / under)
-            best = np.minimum(best, np.where(usable, worst, np.inf))
-        return up(np.log(best)) + 4 * gamma(2 * self.n + 16)

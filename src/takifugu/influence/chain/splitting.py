@@ -11,15 +11,148 @@ which is written as the distance one past the last entry.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
-from takifugu._rounding import up
-from takifugu.errors import InvalidWorld
-from takifugu.influence.chain.curve_request import CurveRequest, Side
+from takifugu.errors import InvalidWorld, TooLarge, UnsoundRequest
 from takifugu.influence.curve import LEAST_EXACT, SHARE, InfluenceCurve
+from takifugu.influence.rounded_ratios import Side, leak_up
 from takifugu.numeric import Booleans, Floats, Integers
+from takifugu.priors.prior import state_text
+from takifugu.priors.secrets import Secrets
+from takifugu.priors.universe import Name, State
+
+DEFAULT_EXPOSED = 100  # the largest number of exposed entries by default
+MAX_SHORT_LENGTH = 40  # a sequence of up to so many entries gets all of its curve
+MAX_CURVE_NUMBERS = 2**24
+ALL_SECRETS = Secrets()  # every entry, every pair of values
+
+
+@dataclass(frozen=True)
+class CurveRequest:
+    """Which secret pairs of a sequence a curve covers, how far it goes, and in which reading.
+
+    Attributes:
+        states: The names of the states.
+        length: The number of entries; None if it is unbounded.
+        most: The largest number of exposed entries, besides all of them.
+        single: Ordered pairs of single states, and ``grouped``: of groups of states.
+        symmetric: Whether one split must serve both directions of a pair.
+        by_entry: Whether rows of different entries are kept apart; None: if there is room.
+        side_names: What a side of a pair is called, if not by its states.
+    """
+
+    states: tuple[State, ...]
+    length: int | None
+    most: int
+    single: tuple[tuple[Side, Side], ...]
+    grouped: tuple[tuple[Side, Side], ...]
+    entries: tuple[int, ...] | None
+    symmetric: bool
+    by_entry: bool | None
+    side_names: Mapping[Side, str] | None = None
+
+    @cached_property
+    def left(self) -> Integers:
+        """``[pair]``: the left state of each single pair."""
+        return np.array([a[0] for a, _ in self.single], dtype=np.int64)
+
+    @cached_property
+    def right(self) -> Integers:
+        """``[pair]``: the right state of each single pair."""
+        return np.array([b[0] for _, b in self.single], dtype=np.int64)
+
+    def side_name(self, side: Side) -> str:
+        """What a side of a pair is called: its states, as 'ward|hall'."""
+        if self.side_names is not None:
+            return self.side_names[side]
+        return "|".join(state_text(self.states[x]) for x in side)
+
+    def apart(self, entries: int) -> bool:
+        """Whether to keep the rows of so many entries apart; an error if there is no room."""
+        pairs = len(self.single) + len(self.grouped)
+        size = entries * pairs * (self.most + 1)
+        if self.by_entry and size > MAX_CURVE_NUMBERS:
+            raise TooLarge(
+                f"{entries:,} entries with {pairs:,} pairs each make a curve of {size:,} numbers,"
+                f" more than {MAX_CURVE_NUMBERS:,}; take by_entry=False, or a smaller max_exposed",
+                field="by_entry",
+                size=size,
+                limit=MAX_CURVE_NUMBERS,
+            )
+        return size <= MAX_CURVE_NUMBERS if self.by_entry is None else self.by_entry
+
+
+def curve_request(
+    states: tuple[State, ...],
+    length: int | None,
+    secrets: Secrets,
+    *,
+    max_exposed: int | None,
+    symmetric: bool,
+    by_entry: bool | None,
+) -> CurveRequest:
+    """Check the options of a curve, and fill in the defaults."""
+    sides = secrets.sides(states)
+    if not sides:
+        raise InvalidWorld("secrets", given="hold no pair", needed="name at least two states")
+    if max_exposed is None:
+        most = DEFAULT_EXPOSED
+        if length is not None:
+            small = (
+                length <= MAX_SHORT_LENGTH
+                and length * length * len(sides) <= MAX_CURVE_NUMBERS // 4
+            )
+            most = length if small else min(DEFAULT_EXPOSED, max((length - 1) // 2, 1))
+    elif isinstance(max_exposed, bool) or not isinstance(max_exposed, int | np.integer):
+        raise UnsoundRequest(
+            f"max_exposed is {max_exposed!r}; it must be a whole number",
+            field="max_exposed",
+            given=max_exposed,
+        )
+    elif max_exposed < 1:
+        raise UnsoundRequest(
+            f"max_exposed is {max_exposed}; it must be 1 or more",
+            field="max_exposed",
+            given=max_exposed,
+            needed=1,
+        )
+    else:
+        most = int(max_exposed if length is None else min(max_exposed, length))
+    if len(sides) * most > 2 * MAX_CURVE_NUMBERS:
+        raise TooLarge(
+            f"{len(sides):,} secret pairs with {most:,} exposed entries need {len(sides) * most:,}"
+            f" numbers, more than {2 * MAX_CURVE_NUMBERS:,}; take a smaller max_exposed or fewer"
+            " pairs",
+            field="max_exposed",
+            size=len(sides) * most,
+            limit=2 * MAX_CURVE_NUMBERS,
+        )
+    chosen = (
+        None if secrets.entries is None else tuple(entry_time(e, length) for e in secrets.entries)
+    )
+    return CurveRequest(
+        states,
+        length,
+        most,
+        tuple(pair for pair in sides if len(pair[0]) == len(pair[1]) == 1),
+        tuple(pair for pair in sides if max(len(pair[0]), len(pair[1])) > 1),
+        chosen,
+        symmetric,
+        by_entry,
+    )
+
+
+def entry_time(entry: Name, length: int | None) -> int:
+    """An entry of a sequence that secrets name; raise if the sequence does not have it."""
+    if isinstance(entry, int) and entry >= 0 and (length is None or entry < length):
+        return entry
+    last = "" if length is None else f" up to {length - 1}"
+    raise InvalidWorld(
+        "secrets", given=f"name the entry {entry!r}", needed=f"name entries 0, 1, …{last}"
+    )
 
 
 class EntryLeaks(Protocol):
@@ -99,7 +232,7 @@ def best_leaks(part: EntryLeaks, most: int, reverse: Integers | None) -> Floats:
     best[:, ~part.keep] = 0.0  # not a number there, and not used
     best[np.isnan(best)] = np.inf  # a pair with no number is not left out: it is not bounded
     np.minimum.accumulate(best, axis=0, out=best)
-    best = np.maximum(up(best), 0.0)
+    best = leak_up(best)
     if None not in part.reach and sum(filter(None, part.reach)) + 1 <= most:
         best[sum(filter(None, part.reach)) :] = 0.0  # everything is exposed
     return best
@@ -120,8 +253,8 @@ class SequenceSplits:
         if b == self.entries:
             return {"exposed": "all"}
         entry_leaks, column = self.rows[pair]
-        found = [self._best(part, column, b, self.reverse[pair]) for part in entry_leaks]
-        entry, (_, left, right) = max(found, key=lambda item: item[1][0])
+        best = [self._best(part, column, b, self.reverse[pair]) for part in entry_leaks]
+        entry, (_, left, right) = max(best, key=lambda item: item[1][0])
         return {"entry": entry, "left": left - 1, "right": right - 1}
 
     def _best(
@@ -158,13 +291,13 @@ def assemble(request: CurveRequest, entry_leaks: Sequence[Sequence[EntryLeaks]])
                 np.copyto(leak, np.maximum(leak, here), where=part.keep)
                 known = part.error <= SHARE * np.maximum(here, LEAST_EXACT)
                 sure &= (part.exact & known) | ~part.keep
-            kept = np.flatnonzero(leak[0] > -np.inf)
-            blocks.append(leak.T[kept])
-            exact.append(sure.T[kept])
+            possible = np.flatnonzero(leak[0] > -np.inf)
+            blocks.append(leak.T[possible])
+            exact.append(sure.T[possible])
             words = _words(request, pairs, group[0].entry if apart and len(entry_leaks) > 1 else "")
-            labels += [f"{words[pairs[k][0]]} / {words[pairs[k][1]]}" for k in kept]
-            rows += [(group, int(k)) for k in kept]
-            reverses += [reverse] * len(kept)
+            labels += [f"{words[pairs[k][0]]} / {words[pairs[k][1]]}" for k in possible]
+            rows += [(group, int(k)) for k in possible]
+            reverses += [reverse] * len(possible)
     if not labels:
         raise InvalidWorld(
             "secrets",
@@ -195,8 +328,8 @@ def _curve(
 
 
 def _reversed(pairs: tuple[tuple[Side, Side], ...]) -> Integers:
-    place = {pair: k for k, pair in enumerate(pairs)}
-    return np.array([place[(b, a)] for a, b in pairs], dtype=np.int64)
+    number = {pair: k for k, pair in enumerate(pairs)}
+    return np.array([number[(b, a)] for a, b in pairs], dtype=np.int64)
 
 
 def _words(
@@ -212,11 +345,11 @@ def highest(curves: Sequence[InfluenceCurve]) -> InfluenceCurve:
     """For each pair the largest leak at every point, over several priors with the same pairs."""
     first = curves[0]
     names = tuple(dict.fromkeys(name for curve in curves for name in curve.pairs))
-    place = {name: k for k, name in enumerate(names)}
+    number = {name: k for k, name in enumerate(names)}
     leak = np.full((len(names), len(first.exposed)), -np.inf)
     exact = np.ones(leak.shape, dtype=bool)
     for curve in curves:
-        at = [place[name] for name in curve.pairs]
+        at = [number[name] for name in curve.pairs]
         leak[at] = np.maximum(leak[at], curve.leak)
         exact[at] &= curve.exact
     return replace(first, leak=leak, pairs=names, exact=exact, splits=None)

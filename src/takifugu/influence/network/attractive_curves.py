@@ -18,11 +18,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._rounding import UNIT, gamma, log_ratio_up, up
 from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.network.elimination import Elimination, bits
 from takifugu.influence.network.network_curves import chosen_entries, named_sets, pair_label
+from takifugu.influence.rounded_ratios import leak_up, sums_ratio_up
 from takifugu.numeric import Floats
 from takifugu.priors.factors import Factor, FactorModel
 from takifugu.priors.secrets import Secrets
@@ -55,7 +55,7 @@ def check_attractive(model: FactorModel) -> None:
             faces = np.moveaxis(factor.table, (i, j), (0, 1)).reshape(2, 2, -1)
             for k in range(faces.shape[2]):
                 (w, x), (y, z) = faces[:, :, k].tolist()
-                if CLEAR > w * z > x * y * (1 + 8 * UNIT) > 1 / CLEAR:
+                if CLEAR > w * z > x * y * (1 + 2.0**-50) > 1 / CLEAR:
                     continue
                 a, b, c, d = map(Fraction, (w, x, y, z))
                 if a * d < b * c:
@@ -72,7 +72,7 @@ class AttractiveField:
     def __init__(self, model: FactorModel) -> None:
         check_attractive(model)
         count = len(model.entries)
-        self.around = Elimination(model).around
+        self.full = Elimination(model)
         self.alone = np.ones((count, 2))
         self.pair = np.ones((count, count, 2, 2))
         self.reach = np.zeros((2, count, count))  # the most that log₂ of `pair` falls and rises
@@ -119,10 +119,7 @@ class AttractiveField:
                 size=len(others) + 1,
                 limit=LARGEST,
             )
-        edge = 0
-        for v in (entry, *others):
-            edge |= self.around[v]
-        around = bits(edge & ~inside)
+        around = bits(self.full.boundary(inside))
         order = [entry, *others]
         _stays(self.own_reach[:, order] + self.reach[:, order][:, :, around].sum(axis=2))
         clamped = self.pair[np.ix_(order, around)]  # [inside, around, own value, value around]
@@ -146,9 +143,8 @@ class AttractiveField:
         weight = table.reshape(2, 2, -1).sum(axis=2)  # [value around, own value]
         size = len(order)
         steps = size * (self.repeats * (len(around) + size) + 4) + 2**size
-        error = gamma(steps)
-        one = log_ratio_up(weight[1, 1], weight[1, 0], error=error)
-        zero = log_ratio_up(weight[0, 0], weight[0, 1], error=error)
+        one = sums_ratio_up(weight[1, 1], weight[1, 0], roundings=steps)
+        zero = sums_ratio_up(weight[0, 0], weight[0, 1], roundings=steps)
         return float(one), float(zero)
 
 
@@ -170,7 +166,7 @@ def attractive_curve(
         )
     field, count, secrets = AttractiveField(model), len(model.entries), secrets or Secrets()
     chosen = chosen_entries(model, secrets)
-    wholes = {entry: _whole(field, entry) for entry in chosen}
+    wholes = {entry: field.full.part((1 << count) - 1, entry) for entry in chosen}
     exposed = sorted(
         {*range(1, min(largest, count) + 1), *(w.bit_count() for w in wholes.values()), count}
     )
@@ -192,7 +188,7 @@ def attractive_curve(
             for b in exposed:
                 at = min(b, len(best)) - 1
                 done = b >= whole.bit_count()
-                row.append(0.0 if done else max(0.0, float(up(best[at][way] + bounds[1 - way]))))
+                row.append(0.0 if done else float(leak_up(best[at][way] + bounds[1 - way])))
                 flags.append(done or (sure and b <= min(tried, len(best))))
                 shown.append(whole if done else sets[at][way])
             leak.append(row)
@@ -215,24 +211,13 @@ def _stays(*reaches: ArrayLike) -> None:
         raise TooLarge("the weights of this field span more than float64 can hold")
 
 
-def _whole(field: AttractiveField, entry: int) -> int:
-    found = front = 1 << entry
-    while front:
-        near = 0
-        for v in bits(front):
-            near |= field.around[v]
-        front = near & ~found
-        found |= front
-    return found
-
-
 def _ball(field: AttractiveField, entry: int, size: int) -> int:
     """The nearest entries: whole rings while they fit, then part of the next."""
-    found = 1 << entry
-    while (ring := _edge(field, found)) and found.bit_count() < size:
-        for v in bits(ring)[: size - found.bit_count()]:
-            found |= 1 << v
-    return found
+    ball = 1 << entry
+    while (ring := field.full.boundary(ball)) and ball.bit_count() < size:
+        for v in bits(ring)[: size - ball.bit_count()]:
+            ball |= 1 << v
+    return ball
 
 
 def _grow(
@@ -256,34 +241,27 @@ def _grow(
             lines = [_nearer(field, line, entry, k) for k, line in enumerate(lines)]
             if b <= WIDE:
                 for start in set(sets[-2]):
-                    candidates |= {start | 1 << v for v in bits(_edge(field, start))}
+                    candidates |= {start | 1 << v for v in bits(field.full.boundary(start))}
         else:
             candidates = {1 << entry}
         for inside in sorted(candidates):
             try:
-                found = field.evaluate(inside, entry)
+                odds = field.evaluate(inside, entry)
             except TooLarge:
                 if b == 1:
                     raise
                 tried = min(tried, b - 1)
                 continue
-            seen.append(found)
+            seen.append(odds)
             for way in (0, 1):
-                if found[way] < best[-1][way]:
-                    best[-1][way], sets[-1][way] = found[way], inside
+                if odds[way] < best[-1][way]:
+                    best[-1][way], sets[-1][way] = odds[way], inside
     return best, sets, seen, tried
-
-
-def _edge(field: AttractiveField, inside: int) -> int:
-    found = 0
-    for v in bits(inside):
-        found |= field.around[v]
-    return found & ~inside
 
 
 def _nearer(field: AttractiveField, inside: int, entry: int, way: int) -> int:
     """The set with its strongest contact added; the secret counts four times in the second way."""
-    edge = bits(_edge(field, inside))
+    edge = bits(field.full.boundary(inside))
     if not edge:
         return inside
     pull = field.strength[entry, edge]

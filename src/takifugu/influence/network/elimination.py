@@ -16,6 +16,17 @@ on both sides and cancel. So
   entries in L' but not in L, and a ratio of sums is at most the largest of the ratios.
 
 Zeros: a state of ∂ counts only if the tables that do not touch C allow it.
+
+**Messages.**
+A *message* is a table over a few exposed entries, in several rows: one for each way the known
+entries around them can turn out. Rows of different messages can be chosen freely, so the weight
+of a secret's value x is multilinear in the rows, with non-negative coefficients, and the ratio of
+the weights of x and y is linear-fractional in each of them. Its largest value over a convex cone
+is therefore attained on an extreme ray: a row inside the cone of the others never matters, for
+any secret pair, and is left out. The length of a row never matters either.
+
+Rounding. Every message counts the relative roundings (``roundings`` units of 2⁻⁵³) by which its
+cells, and the rows left out, can be off. By multilinearity the counts add up.
 """
 
 from collections.abc import Sequence
@@ -27,9 +38,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from takifugu._rounding import gamma, log_ratio_up
 from takifugu.errors import TooLarge
-from takifugu.influence.network.messages import DEEPEST, Message, Messages, message
+from takifugu.influence.rounded_ratios import UNIT_ROUNDOFF, sums_ratio_up
 from takifugu.numeric import Booleans, Floats, Integers
 from takifugu.priors.factors import FactorModel, neighbours
 
@@ -39,6 +49,12 @@ FLAT = 1024  # cells of a group of tables that is written out with all its state
 CASES = 2**14  # states of the shared entries of a boundary that are tried one by one
 STATES = 2**16  # states of a set that can be summed over
 WORK = 1e9  # cells multiplied for one pair before a set is given up
+DEEPEST = -960  # binary exponent below which products could underflow
+CONE_SLACK = 2.0**-40  # how far, in every coordinate, a ray left out may be from its cone
+CONE_ROUNDINGS = round(CONE_SLACK / UNIT_ROUNDOFF)  # the same in units of rounding
+FEW_ROWS = 8  # that are not worth thinning
+MAX_THINNED_ROWS = 3_000
+MAX_THINNED_COLUMNS = 4  # beyond which the proof is slow
 
 _T = TypeVar("_T", Floats, Booleans)
 Side = tuple[int, ...]
@@ -47,12 +63,168 @@ Piece = tuple[int, Booleans]  # entries, as a bit mask, and which of their state
 
 def bits(mask: int) -> list[int]:
     """The numbers of the bits that are set, lowest first."""
-    found = []
+    positions = []
     while mask:
         low = mask & -mask
-        found.append(low.bit_length() - 1)
+        positions.append(low.bit_length() - 1)
         mask ^= low
-    return found
+    return positions
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """``rows`` is ``[row, cell]``; no row is all zeros."""
+
+    rows: Floats
+    roundings: int
+    depth: int  # a binary exponent: positive cells lie between 2^−depth and 2^depth
+
+
+def message(table: Floats, *, roundings: int, least: int) -> Message:
+    """A message with only the extreme rows kept, each scaled.
+
+    The scale puts the largest and the least positive cell of a row at the same distance from 1:
+    then the most and the least over all rows lie close together.
+    """
+    if least < DEEPEST:
+        raise TooLarge("the weights of this split span more than float64 can hold")
+    if table.size == 0:
+        return Message(table, roundings, 0)
+    extreme, extra = extremes(np.ldexp(table, -int(np.frexp(table.max())[1])))
+    rows = table[extreme]
+    if not len(rows):
+        return Message(rows, roundings, 0)
+    high = rows.max(axis=1)
+    low = np.where(rows > 0, rows, np.inf).min(axis=1)
+    scaled = rows / (np.sqrt(high) * np.sqrt(low))[:, None]
+    depth = int(np.log2(high / low).max()) // 2 + 2
+    return Message(scaled, roundings + extra + 1, depth)
+
+
+class Messages:
+    """A growing store of messages in flat arrays, for compiled loops."""
+
+    def __init__(self) -> None:
+        self.roundings: list[int] = []
+        self.depth: list[int] = []
+        self._cells: Floats = np.zeros(1024)
+        self._limits: Floats = np.zeros(1024)
+        self._used = self._bounded = 0
+        self._table: Integers = np.zeros((64, 5), dtype=np.int64)
+
+    def keep(self, made: Message) -> int:
+        """Store a message; return its number."""
+        number = len(self.roundings)
+        count, width = made.rows.shape
+        self._cells = _room(self._cells, self._used + made.rows.size)
+        self._limits = _room(self._limits, self._bounded + 2 * width)
+        if number == len(self._table):
+            self._table = np.concatenate([self._table, np.zeros_like(self._table)])
+        self._cells[self._used : self._used + made.rows.size] = made.rows.ravel()
+        most, least = self._bounded, self._bounded + width
+        self._limits[most:least] = made.rows.max(axis=0)
+        self._limits[least : least + width] = made.rows.min(axis=0)
+        self._table[number] = self._used, count, width, most, least
+        self._used += made.rows.size
+        self._bounded += 2 * width
+        self.roundings.append(made.roundings)
+        self.depth.append(made.depth)
+        return number
+
+    def several(self, numbers: Integers) -> Booleans:
+        """Which of these messages have more than one row."""
+        chosen: Booleans = self._table[numbers, 1] > 1
+        return chosen
+
+    def arrays(self) -> tuple[Floats, Integers, Integers, Integers, Floats, Integers]:
+        """Cells, where each message starts, its rows, its width; limits, and where they start."""
+        table = self._table
+        return self._cells, table[:, 0], table[:, 1], table[:, 2], self._limits, table[:, 3:]
+
+
+def _room(array: Floats, needed: int) -> Floats:
+    """The array, or a longer copy of it."""
+    if needed <= len(array):
+        return array
+    longer = np.zeros(max(needed, 2 * len(array)))
+    longer[: len(array)] = array
+    return longer
+
+
+def extremes(rays: Floats) -> tuple[Integers, int]:
+    """Which rows of ``rays`` span the cone of all of them, and the roundings this may cost.
+
+    Exact for two columns. For more, a row p is left out if numbers λ ≥ 0 were found with
+    Σ λ_j r_j = p up to ``CONE_SLACK`` relative in every coordinate, over rows r_j that stay. Rows
+    of zeros (impossible) are always left out.
+    """
+    every = np.arange(len(rays))
+    if rays.min() > 0:
+        possible, rows = every, rays
+    else:
+        possible = np.flatnonzero(rays.any(axis=1))
+        rows = rays[possible]
+        used = rows.any(axis=0)
+        rows = rows if used.all() else np.ascontiguousarray(rows[:, used])
+    if len(possible) <= 1 or rows.shape[1] <= 1:
+        return possible[:1], 0
+    if len(rows) == 2:
+        return possible, 0
+    if rows.shape[1] == 2:
+        with np.errstate(divide="ignore"):
+            ratio = rows[:, 0] / rows[:, 1]
+        ends = sorted({int(ratio.argmin()), int(ratio.argmax())})
+        return possible[ends], 2
+    if not FEW_ROWS < len(rows) <= MAX_THINNED_ROWS or rows.shape[1] > MAX_THINNED_COLUMNS:
+        return possible, 0
+    keep = _first_of_each(rows)
+    if len(keep) > FEW_ROWS:
+        keep = keep[_thinned(rows[keep])]
+    return possible[keep], CONE_ROUNDINGS
+
+
+def _first_of_each(rows: Floats) -> Integers:
+    """The first of every group of equal rows, in order."""
+    raw = np.ascontiguousarray(rows)
+    whole = raw.view(np.dtype((np.void, raw.itemsize * raw.shape[1]))).ravel()
+    first: Integers = np.sort(np.unique(whole, return_index=True)[1])
+    return first
+
+
+def _thinned(rows: Floats) -> Integers:
+    """Rows that are not proved to lie in the cone of the corners of their convex hull.
+
+    The hull is cut into simplices that share its first corner. Whatever Qhull finds does no harm:
+    a row is left out only if its coordinates λ in one of the simplices pass the check.
+    """
+    from scipy.spatial import ConvexHull, QhullError
+
+    level = rows / rows.max(axis=0)
+    level /= level.sum(axis=1, keepdims=True)
+    try:
+        hull = ConvexHull(level[:, :-1])
+    except QhullError:  # the rows lie in a plane, or nearly
+        return np.arange(len(rows))
+    stay = np.zeros(len(rows), dtype=np.bool_)
+    stay[hull.vertices] = True
+    first = int(hull.vertices[0])
+    facets = hull.simplices[~(hull.simplices == first).any(axis=1)]
+    rest = np.flatnonzero(~stay)
+    for facet in facets:
+        if not rest.size:
+            break
+        corners = level[[first, *facet.tolist()]]
+        try:
+            share = level[rest] @ np.linalg.inv(corners)
+        except np.linalg.LinAlgError:
+            continue
+        near = np.flatnonzero((share > -1e-13).all(axis=1))
+        target = level[rest[near]]
+        gap = np.abs(np.maximum(share[near], 0.0) @ corners - target)
+        # the check itself rounds: a third of the slack leaves it room
+        rest = np.delete(rest, near[np.all(gap <= 0.66 * CONE_SLACK * target, axis=1)])
+    stay[rest] = True
+    return np.flatnonzero(stay)
 
 
 @dataclass(frozen=True)
@@ -118,21 +290,21 @@ class Elimination:
 
     def boundary(self, inside: int) -> int:
         """The neighbours of a set."""
-        found = 0
+        near = 0
         for v in bits(inside):
-            found |= self.around[v]
-        return found & ~inside
+            near |= self.around[v]
+        return near & ~inside
 
     def part(self, inside: int, entry: int) -> int:
         """The connected part of a set that holds ``entry``."""
-        found = front = 1 << entry
+        connected = front = 1 << entry
         while front:
             near = 0
             for v in bits(front):
                 near |= self.around[v]
-            front = near & inside & ~found
-            found |= front
-        return found
+            front = near & inside & ~connected
+            connected |= front
+        return connected
 
     def odds(self, whole: int, entry: int, sides: Sequence[tuple[Side, Side]]) -> Floats:
         """``[pair]``: log P(A)/P(B), rounded up, by elimination of all of a connected part.
@@ -140,12 +312,8 @@ class Elimination:
         −∞ says that side A cannot happen at all.
         """
         weight, roundings = self.marginal(whole, 1 << entry)
-        error = gamma(roundings + max(self.sizes))
-        found = [
-            log_ratio_up(weight[list(a)].sum(), weight[list(b)].sum(), error=error)
-            for a, b in sides
-        ]
-        return np.array(found, dtype=np.float64)
+        top, base = (np.array([weight[list(pair[k])].sum() for pair in sides]) for k in (0, 1))
+        return sums_ratio_up(top, base, roundings=roundings + max(self.sizes))
 
     def marginal(self, whole: int, keep: int) -> tuple[Floats, int]:
         """The weight of every state of ``keep``, all else in a connected part summed out.
@@ -312,7 +480,7 @@ class Elimination:
         with np.errstate(over="ignore"):
             thresholds = np.exp(known)
         largest(
-            *self._messages.arrays(),
+            self._messages.arrays(),
             around.cases,
             around.fixed,
             around.strides,
@@ -326,9 +494,9 @@ class Elimination:
         )
         if (verdict == BEATEN).all():
             return known, verdict
-        error = gamma(around.roundings + around.states + 8)
-        found = log_ratio_up(sums[:, 0], sums[:, 1], error=error)
-        return found + CLOSER, verdict
+        roundings = around.roundings + around.states + 8
+        ratios = sums_ratio_up(sums[:, 0], sums[:, 1], roundings=roundings)
+        return ratios + CLOSER, verdict
 
     def _group(
         self, outside: int, scope: int, factors: list[int], allowed: list[Piece]
@@ -347,7 +515,7 @@ class Elimination:
         sizes = [self.sizes[v] for v in fixed]
         if prod(sizes) > CASES:
             raise TooLarge("the tables on the boundary of a split share too many states")
-        found = []
+        pieces = []
         for at in np.ndindex(*sizes):
             value = dict(zip(fixed, at, strict=True))
             # entries of a constraint lie on the boundary, where a table has them too: all shared
@@ -355,8 +523,8 @@ class Elimination:
                 continue
             case = tuple(self._slice(k, value, scope) for k in factors)
             if -1 not in case:
-                found.append(case)
-        return found, [self._masks[k] & scope for k in factors]
+                pieces.append(case)
+        return pieces, [self._masks[k] & scope for k in factors]
 
     def _table(self, outside: int, scope: int, factors: list[int], allowed: list[Piece]) -> Message:
         """All states of a group at once."""

@@ -13,10 +13,10 @@ from math import comb
 
 import numpy as np
 
-from takifugu._rounding import up
 from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
 from takifugu.influence.curve import ExposedSets, InfluenceCurve
 from takifugu.influence.network.elimination import Elimination, Side, Surroundings, bits
+from takifugu.influence.rounded_ratios import leak_up
 from takifugu.numeric import Booleans, Floats
 from takifugu.priors.factors import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
@@ -224,13 +224,13 @@ class _EntrySearch:
 
         self.evaluated += 1
         best = self.best[-1]
-        found, verdict = self.full.evaluate(around, self.entry, self._marks, best - TIE)
+        leaks, verdict = self.full.evaluate(around, self.entry, self._marks, best - TIE)
         self.relaxed = self.relaxed or not around.exact
-        for k in np.flatnonzero((verdict == PROVED) & (found < best)):
-            best[k] = found[k]
+        for k in np.flatnonzero((verdict == PROVED) & (leaks < best)):
+            best[k] = leaks[k]
             self.sets[-1][k] = around.inside
         if (verdict == UNKNOWN).any():
-            least = np.where(verdict == UNKNOWN, found - TIE, np.inf)
+            least = np.where(verdict == UNKNOWN, leaks - TIE, np.inf)
             self._doubt.append((around.inside.bit_count(), least))
 
     def unknown(self, inside: int) -> None:
@@ -329,7 +329,8 @@ def _row(
             continue
         at = min(b, len(search.best)) - 1
         best = float(search.best[at][pair])
-        row[k] = np.inf if best == np.inf else max(0.0, float(up(best + offset)))
+        if best > -np.inf:  # otherwise the left side cannot happen, whatever the others are
+            row[k] = np.inf if best == np.inf else float(leak_up(best + offset))
         flags[k] = b <= len(search.best) and sure and search.exact(at, pair)
         masks.append(search.sets[at][pair])
     return row, flags, tuple(masks)

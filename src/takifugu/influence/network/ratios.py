@@ -15,13 +15,10 @@ that the others can contribute to h. If that is not positive, no choice beats r.
 with room for the rounding of the sums. This module is imported by need only: it loads numba.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeVar
-
-import numba
 import numpy as np
 
-from takifugu._rounding import UNIT
+from takifugu._compiled import compiled
+from takifugu.influence.rounded_ratios import UNIT_ROUNDOFF
 from takifugu.numeric import Booleans, Floats, Integers
 
 CLOSER = 2.0**-34  # a ratio is found up to this factor less one
@@ -30,29 +27,27 @@ STARTS = 24  # choices of rows that are improved before the proof begins
 LOOKS = 4  # cases that are tried before all are put in order
 PROVED, BEATEN, UNKNOWN = 0, 1, 2  # largest; at least the threshold; out of budget, a lower bound
 
-Loop = TypeVar("Loop", bound=Callable[..., Any])
+
+# cells, where each message starts, its rows and width; limits, and where they start
+Tables = tuple[Floats, Integers, Integers, Integers, Floats, Integers]
+Case = tuple[Integers, Integers, Floats, int]  # parts, the cell of each state, what leads, |A|
+Problem = tuple[Integers, Integers, Booleans, Floats, int, int]  # cases; |A| and |rest| at the end
+Most = tuple[Floats, Floats]  # and least, that the parts after some contribute, jointly and alone
+Pair = tuple[float, float]
+Scratch = tuple[Floats, Floats, Integers]
+Sums = tuple[Floats, Floats, Floats]
 
 
-def _compiled(loop: Loop) -> Loop:
-    """Compile ``loop`` and keep it on disk where there is a place."""
-    options: dict[str, Any] = {"error_model": "numpy"}
-    try:
-        kept: Loop = numba.njit(cache=True, **options)(loop)
-    except RuntimeError:  # numba: no locator available
-        kept = numba.njit(**options)(loop)
-    return kept
-
-
-def _ratio(top: float, base: float) -> float:
+@compiled
+def ratio(top: float, base: float) -> float:
+    """Top / base; −1 if the top cannot happen, infinite if only the base cannot."""
     if top <= 0.0:
-        return -1.0  # cannot happen: says nothing
+        return -1.0
     return np.inf if base <= 0.0 else top / base
 
 
-ratio = _compiled(_ratio)
-
-
-def _descending(values: Floats) -> Integers:
+@compiled
+def descending(values: Floats) -> Integers:
     """The places of the values, the largest first (Shell's sort: numba's own compiles slowly)."""
     order = np.empty(values.shape[0], dtype=np.int64)
     for i in range(values.shape[0]):
@@ -69,30 +64,19 @@ def _descending(values: Floats) -> Integers:
     return order
 
 
-descending = _compiled(_descending)
-
-
-def _ascend(
-    cells: Floats,
-    start: Integers,
-    rows: Integers,
-    width: Integers,
-    parts: Integers,
-    place: Integers,
-    lead: Floats,
-    half: int,
-    chosen: Integers,
-    work: Floats,
-    sums: Floats,
-    threshold: float,
+@compiled
+def ascend(
+    tables: Tables, case: Case, chosen: Integers, work: Floats, sums: Floats, threshold: float
 ) -> tuple[float, float]:
     """Improve the chosen rows, part by part, until nothing changes or the threshold is reached.
 
-    Returns the sums of both sides. ``place`` is ``[part, state]``: the cell of a part that a
+    Returns the sums of both sides. ``cell_of`` is ``[part, state]``: the cell of a part that a
     state is in; ``lead`` the product of all parts without a choice; the states below ``half``
     are side A.
     """
-    count, states = place.shape
+    cells, start, rows, width, _, _ = tables
+    parts, cell_of, lead, half = case
+    count, states = cell_of.shape
     top, base = 0.0, 0.0
     for _ in range(4):
         changed = False
@@ -101,7 +85,7 @@ def _ascend(
         for p in range(count - 1, -1, -1):
             at = start[parts[p]] + chosen[p] * width[parts[p]]
             for h in range(states):
-                work[p, h] = work[p + 1, h] * cells[at + place[p, h]]
+                work[p, h] = work[p + 1, h] * cells[at + cell_of[p, h]]
         for h in range(states):  # work[0] is now the product of the parts before p
             work[0, h] = lead[h]
         for p in range(count):
@@ -112,9 +96,9 @@ def _ascend(
                     sums[0, c] = 0.0
                     sums[1, c] = 0.0
                 for h in range(half):
-                    sums[0, place[p, h]] += work[0, h] * work[p + 1, h]
+                    sums[0, cell_of[p, h]] += work[0, h] * work[p + 1, h]
                 for h in range(half, states):
-                    sums[1, place[p, h]] += work[0, h] * work[p + 1, h]
+                    sums[1, cell_of[p, h]] += work[0, h] * work[p + 1, h]
                 best, best_row = -2.0, chosen[p]
                 for a in range(rows[part]):
                     at = start[part] + a * wide
@@ -122,9 +106,9 @@ def _ascend(
                     for c in range(wide):
                         n += sums[0, c] * cells[at + c]
                         d += sums[1, c] * cells[at + c]
-                    found = ratio(n, d)
-                    if found > best * (1 + 1e-13) or best == -2.0:
-                        best, best_row, top, base = found, a, n, d
+                    quotient = ratio(n, d)
+                    if quotient > best * (1 + 1e-13) or best == -2.0:
+                        best, best_row, top, base = quotient, a, n, d
                 if best >= threshold:
                     return top, base
                 if best_row != chosen[p]:
@@ -132,23 +116,15 @@ def _ascend(
                     changed = True
             at = start[part] + chosen[p] * wide
             for h in range(states):
-                work[0, h] *= cells[at + place[p, h]]
+                work[0, h] *= cells[at + cell_of[p, h]]
         if not changed:
             break
     return top, base
 
 
-ascend = _compiled(_ascend)
-
-
-def _hopeless(
-    weight: Floats,
-    joint: Floats,
-    alone: Floats,
-    half: int,
-    rest: int,
-    level: float,
-    margin: float,
+@compiled
+def hopeless(
+    weight: Floats, joint: Floats, alone: Floats, half: int, rest: int, level: float, margin: float
 ) -> bool:
     """Whether no choice of the parts that are left gives a ratio above ``level``.
 
@@ -170,32 +146,26 @@ def _hopeless(
     return total + margin * scale <= 0.0
 
 
-hopeless = _compiled(_hopeless)
-
-
-def _descend(
-    cells: Floats,
-    start: Integers,
-    rows: Integers,
-    width: Integers,
-    parts: Integers,
-    place: Integers,
-    half: int,
+@compiled
+def descend(
+    tables: Tables,
+    case: Case,
     rest: int,
     first: int,
-    work: Floats,
-    joint: Floats,
-    alone: Floats,
-    sums: Floats,
-    at: Integers,
-    top: float,
-    base: float,
+    most: Most,
+    scratch: Scratch,
+    best_sums: Pair,
     threshold: float,
     budget: float,
 ) -> tuple[float, float, float]:
     """Depth first through the rows of parts ``first``, …; the best sums and the budget left."""
-    count, states = place.shape
-    margin = (rest + states + 4 * count + 16) * 2.0 * UNIT
+    cells, start, rows, width, _, _ = tables
+    parts, cell_of, _, half = case
+    work, sums, at = scratch
+    joint, alone = most
+    top, base = best_sums
+    count, states = cell_of.shape
+    margin = (rest + states + 4 * count + 16) * 2.0 * UNIT_ROUNDOFF
     best = ratio(top, base)
     level = max(best, 0.0) * (1 + CLOSER)
     if hopeless(work[first], joint[first], alone[first], half, rest, level, margin):
@@ -210,18 +180,18 @@ def _descend(
                 sums[0, c] = 0.0
                 sums[1, c] = 0.0
             for h in range(half):
-                sums[0, place[depth, h]] += work[depth, h]
+                sums[0, cell_of[depth, h]] += work[depth, h]
             for h in range(half, states):
-                sums[1, place[depth, h]] += work[depth, h]
+                sums[1, cell_of[depth, h]] += work[depth, h]
             for a in range(rows[part]):
                 here = start[part] + a * wide
                 n, d = 0.0, 0.0
                 for c in range(wide):
                     n += sums[0, c] * cells[here + c]
                     d += sums[1, c] * cells[here + c]
-                found = ratio(n, d)
-                if found > best:
-                    best, top, base = found, n, d
+                quotient = ratio(n, d)
+                if quotient > best:
+                    best, top, base = quotient, n, d
                     level = best * (1 + CLOSER)
             budget -= states + rows[part] * wide
             if best >= threshold or budget < 0:
@@ -234,7 +204,7 @@ def _descend(
         here = start[part] + at[depth] * wide
         at[depth] += 1
         for h in range(states):
-            work[depth + 1, h] = work[depth, h] * cells[here + place[depth, h]]
+            work[depth + 1, h] = work[depth, h] * cells[here + cell_of[depth, h]]
         budget -= 2 * states
         if budget < 0:
             return top, base, budget
@@ -246,21 +216,14 @@ def _descend(
     return top, base, budget
 
 
-descend = _compiled(_descend)
-
-
-def _limits(
-    limit: Floats,
-    edge: Integers,
-    parts: Integers,
-    place: Integers,
-    holds: Booleans,
-    rest: int,
-    joint: Floats,
-    alone: Floats,
+@compiled
+def limits(
+    tables: Tables, parts: Integers, cell_of: Integers, holds: Booleans, rest: int, most: Most
 ) -> None:
     """Write, for each number of parts chosen, the most and the least the others contribute."""
-    count, states = place.shape
+    joint, alone = most
+    limit, edge = tables[4], tables[5]
+    count, states = cell_of.shape
     for side in range(2):
         joint[count, side, :states] = 1.0
         alone[count, side, :rest] = 1.0
@@ -268,68 +231,48 @@ def _limits(
             at = edge[parts[p], side]
             if holds[p]:
                 for h in range(states):
-                    joint[p, side, h] = joint[p + 1, side, h] * limit[at + place[p, h]]
+                    joint[p, side, h] = joint[p + 1, side, h] * limit[at + cell_of[p, h]]
                 for r in range(rest):
                     alone[p, side, r] = alone[p + 1, side, r]
             else:
                 for r in range(rest):
-                    alone[p, side, r] = alone[p + 1, side, r] * limit[at + place[p, r]]
+                    alone[p, side, r] = alone[p + 1, side, r] * limit[at + cell_of[p, r]]
                 for h in range(states):
                     joint[p, side, h] = joint[p + 1, side, h]
 
 
-limits = _compiled(_limits)
-
-
-def _rough(
-    limit: Floats,
-    edge: Integers,
-    cases: Integers,
-    place: Integers,
-    lead: Floats,
-    half: int,
-    found: Floats,
+@compiled
+def rough(
+    tables: Tables, cases: Integers, cell_of: Integers, lead: Floats, half: int, bounds: Floats
 ) -> None:
     """Write ``[case]`` a rough upper bound on the ratio: the most for A, the least for B."""
+    limit, edge = tables[4], tables[5]
     for k in range(cases.shape[0]):
         n, d = 0.0, 0.0
         for h in range(lead.shape[0]):
             side = 0 if h < half else 1
             weight = lead[h]
             for p in range(cases.shape[1]):
-                weight *= limit[edge[cases[k, p], side] + place[p, h]]
+                weight *= limit[edge[cases[k, p], side] + cell_of[p, h]]
             if h < half:
                 n += weight
             else:
                 d += weight
-        found[k] = ratio(n, d)
+        bounds[k] = ratio(n, d)
 
 
-rough = _compiled(_rough)
-
-
-def _climb(
-    cells: Floats,
-    start: Integers,
-    rows: Integers,
-    width: Integers,
-    limit: Floats,
-    edge: Integers,
-    cases: Integers,
-    place: Integers,
-    lead: Floats,
-    half: int,
-    threshold: float,
-    hint: int,
-    work: Floats,
-    sums: Floats,
-    outer: Floats,
+@compiled
+def climb(
+    tables: Tables, problem: Problem, threshold: float, hint: int, scratch: Sums
 ) -> tuple[float, float, int]:
     """High sums of both sides, and the case they are from; no proof that they are the highest.
 
     Tried are: the case ``hint`` and a few others; all cases, those with the highest rough bound
     (left in ``outer``) first; other rows in the best of them. Ends at the threshold.
     """
+    cases, cell_of, _, lead, half, _ = problem
+    work, sums, outer = scratch
+    rows = tables[2]
     number, count = cases.shape
     chosen = np.zeros(count, dtype=np.int64)
     order = np.zeros(number, dtype=np.int64)
@@ -338,7 +281,7 @@ def _climb(
     attempt = 0
     while attempt < looks + number + STARTS:
         if attempt == looks:
-            rough(limit, edge, cases, place, lead, half, outer)
+            rough(tables, cases, cell_of, lead, half, outer)
             order = descending(outer)
         again = attempt - looks - number
         if attempt < looks:
@@ -353,25 +296,20 @@ def _climb(
         for p in range(count):
             share = max(again + 1, 0) * (p + 1) * GOLDEN
             chosen[p] = int((share - int(share)) * rows[cases[k, p]])
-        n, d = ascend(
-            cells, start, rows, width, cases[k], place, lead, half, chosen, work, sums, threshold
-        )
-        found = ratio(n, d)
-        if found > best:
-            top, base, best, where = n, d, found, k
+        n, d = ascend(tables, (cases[k], cell_of, lead, half), chosen, work, sums, threshold)
+        quotient = ratio(n, d)
+        if quotient > best:
+            top, base, best, where = n, d, quotient, k
         if best >= threshold:
             break
         attempt += 1
     return top, base, where
 
 
-climb = _compiled(_climb)
-
-
-def _turns(
-    rows: Integers, width: Integers, limit: Floats, edge: Integers, parts: Integers
-) -> Integers:
+@compiled
+def turns(tables: Tables, parts: Integers) -> Integers:
     """The order in which to choose: single rows first, then the parts that differ most."""
+    _, _, rows, width, limit, edge = tables
     spread = np.empty(parts.shape[0])
     for p in range(parts.shape[0]):
         part = parts[p]
@@ -386,73 +324,45 @@ def _turns(
     return descending(spread)
 
 
-turns = _compiled(_turns)
-
-
-def _prove(
-    cells: Floats,
-    start: Integers,
-    rows: Integers,
-    width: Integers,
-    limit: Floats,
-    edge: Integers,
-    cases: Integers,
-    place: Integers,
-    holds: Booleans,
-    lead: Floats,
-    half: int,
-    rest: int,
+@compiled
+def prove(
+    tables: Tables,
+    problem: Problem,
     threshold: float,
     budget: float,
-    work: Floats,
-    sums: Floats,
-    outer: Floats,
-    top: float,
-    base: float,
+    scratch: Sums,
+    best_sums: Pair,
 ) -> tuple[float, float, int]:
     """Search all cases for higher sums than these; the highest, and what they are worth."""
-    count, states = place.shape
-    joint = np.empty((count + 1, 2, states))
-    alone = np.empty((count + 1, 2, rest))
+    cases, cell_of, holds, lead, half, rest = problem
+    work, sums, outer = scratch
+    top, base = best_sums
+    cells, start, rows = tables[0], tables[1], tables[2]
+    count, states = cell_of.shape
+    most = np.empty((count + 1, 2, states)), np.empty((count + 1, 2, rest))
     at = np.zeros(count + 1, dtype=np.int64)
-    parts, kept = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
+    parts, holding = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
     moved = np.empty((count, states), dtype=np.int64)
     best = ratio(top, base)
     for k in descending(outer):
         if outer[k] < 0 or outer[k] <= best * (1 + CLOSER / 2):
             break
-        turn = turns(rows, width, limit, edge, cases[k])
+        turn = turns(tables, cases[k])
         for q in range(count):
-            parts[q], kept[q] = cases[k, turn[q]], holds[turn[q]]
+            parts[q], holding[q] = cases[k, turn[q]], holds[turn[q]]
             for h in range(states):
-                moved[q, h] = place[turn[q], h]
+                moved[q, h] = cell_of[turn[q], h]
         first = 0
         while first < count - 1 and rows[parts[first]] == 1:
             first += 1
-        limits(limit, edge, parts, moved, kept, rest, joint, alone)
+        limits(tables, parts, moved, holding, rest, most)
         for h in range(states):
             work[first, h] = lead[h]
             for q in range(first):
                 work[first, h] *= cells[start[parts[q]] + moved[q, h]]
+        case, buffers = (parts, moved, lead, half), (work, sums, at)
         top, base, budget = descend(
-            cells,
-            start,
-            rows,
-            width,
-            parts,
-            moved,
-            half,
-            rest,
-            first,
-            work,
-            joint,
-            alone,
-            sums,
-            at,
-            top,
-            base,
-            threshold,
-            budget,
+            tables, case, rest, first, most, buffers, (top, base), threshold, budget
         )
         best = ratio(top, base)
         if best >= threshold:
@@ -462,16 +372,9 @@ def _prove(
     return top, base, PROVED
 
 
-prove = _compiled(_prove)
-
-
-def _largest(
-    cells: Floats,
-    start: Integers,
-    rows: Integers,
-    width: Integers,
-    limit: Floats,
-    edge: Integers,
+@compiled
+def largest(
+    tables: Tables,
     cases: Integers,
     fixed: Integers,
     strides: Integers,
@@ -489,6 +392,7 @@ def _largest(
     ``[part, entry]`` (of these two, one after the other) and ``sizes`` ``[entry]`` say which cell
     of a part a state of the set is in; ``sides`` is ``[pair, 2, value]``.
     """
+    cells, start, _, width, _, _ = tables
     number, count = cases.shape
     values = sizes[axis]
     rest = int(np.prod(sizes) // values)
@@ -521,7 +425,7 @@ def _largest(
         for v in range(values):
             half += rest * sides[pair, 0, v]
             states += rest * (int(sides[pair, 0, v]) + int(sides[pair, 1, v]))
-        place = np.empty((count, states), dtype=np.int64)
+        cell_of = np.empty((count, states), dtype=np.int64)
         lead = np.empty(states)
         work = np.empty((count + 1, states))
         h = 0
@@ -531,53 +435,17 @@ def _largest(
                     for r in range(rest):
                         lead[h + r] = product[v, r]
                         for p in range(count):
-                            place[p, h + r] = within[p, r] + v * strides[p, axis]
+                            cell_of[p, h + r] = within[p, r] + v * strides[p, axis]
                     h += rest
         threshold = thresholds[pair]
-        top, base, hint = climb(
-            cells,
-            start,
-            rows,
-            width,
-            limit,
-            edge,
-            cases,
-            place,
-            lead,
-            half,
-            threshold,
-            hint,
-            work,
-            sums,
-            outer,
-        )
-        found = ratio(top, base)
-        if found >= threshold:
+        problem, scratch = (cases, cell_of, holds, lead, half, rest), (work, sums, outer)
+        top, base, hint = climb(tables, problem, threshold, hint, scratch)
+        quotient = ratio(top, base)
+        if quotient >= threshold:
             verdict[pair] = BEATEN
         else:
             top, base, verdict[pair] = prove(
-                cells,
-                start,
-                rows,
-                width,
-                limit,
-                edge,
-                cases,
-                place,
-                holds,
-                lead,
-                half,
-                rest,
-                threshold,
-                budget,
-                work,
-                sums,
-                outer,
-                top,
-                base,
+                tables, problem, threshold, budget, scratch, (top, base)
             )
         sums_found[pair, 0] = top
         sums_found[pair, 1] = base
-
-
-largest = _compiled(_largest)

@@ -2,7 +2,8 @@
 
 A Pufferfish loss does not add up in general; per-entry DP losses do. So the losses of all releases
 are summed for every entry that they touched, exactly, and the sum is translated. This is also the
-retrospective guarantee of statistics that were released under plain DP.
+retrospective guarantee of statistics that were released under plain DP. Approximate and
+concentrated DP are converted as `takifugu.translation.certify.closed` proves.
 """
 
 from collections.abc import Sequence
@@ -10,15 +11,31 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from takifugu._rounding import float_up, up
 from takifugu.errors import UnsoundRequest
 from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
 from takifugu.numeric import Floats
 from takifugu.priors.universe import Name
-from takifugu.translation.accounting.approximate import ApproximateLoss, mixed
+from takifugu.translation.bounds import Bound
+from takifugu.translation.certify.closed import (
+    added_up,
+    epsilon_up,
+    pufferfish_delta,
+    sequential_curve_loss,
+    zcdp_epsilon_at,
+)
 from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.translation import LARGEST, Method, TranslatedLoss, Translation
+from takifugu.translation.translation import (
+    MAX_LOSS,
+    METHODS,
+    Method,
+    TranslatedLoss,
+    Translation,
+)
+
+MAX_FITTING_ROUNDS = 60  # of fitting δ per entry to a δ of Pufferfish privacy
+RAISED_SHARE = 0.1  # an entry with δ > 0 gets at least this share of the largest ε
 
 
 @dataclass(frozen=True)
@@ -27,7 +44,7 @@ class Release:
 
     Attributes:
         loss: Its DP loss for one replaced entry.
-        window: The places [start, end) that it used; None if it used all entries.
+        window: The positions [start, end) that it used; None if it used all entries.
         entries: The names of the entries instead of a window.
     """
 
@@ -137,21 +154,21 @@ def compose(
             field="releases",
             reason="delta",
         )
-    found: ApproximateLoss = mixed(
+    loss = mixed(
         translation, spent, deltas, rho, delta=0.5 if delta is None else delta, method=method
     )
-    translated = translation.explain(found.dp, method)
+    translated = translation.explain(loss.dp, method)
     lower = translated.lower
-    if not np.array_equal(found.dp, plain):  # ρ or a cost was converted, or a small ε raised
+    if not np.array_equal(loss.dp, plain):  # ρ or a cost was converted, or a small ε raised
         lower = translation.witness(float(plain) if plain.ndim == 0 else plain).leak
     return Composed(
-        found.epsilon,
-        found.delta,
-        found.method,
-        found.dp,
-        found.dp_delta,
+        loss.epsilon,
+        loss.delta,
+        loss.method,
+        loss.dp,
+        loss.dp_delta,
         translated,
-        min(lower, found.epsilon),
+        min(lower, loss.epsilon),
         _theorem_7(translation, releases),
     )
 
@@ -163,9 +180,9 @@ def _of_costs(
     _numbers([total.scalar for total in totals])  # refuses what guarantees nothing
     costs = tuple(total.cost for total in totals)
     given = EntryCosts(costs) if everywhere else EntryCosts(by_entry=costs)
-    found = translation.explain_cost(given, method)
+    loss = translation.explain_cost(given, method)
     return Composed(
-        *(found.pufferfish, 0.0, found.method, found.dp, 0.0, found, found.lower),
+        *(loss.pufferfish, 0.0, loss.method, loss.dp, 0.0, loss, loss.lower),
         theorem_7=None,
     )
 
@@ -186,14 +203,11 @@ def totals_by_entry(translation: Translation, releases: Sequence[Release]) -> li
                 field="length",
             )
         size = max(end for r in releases for end in _ends(r))
-    changes: dict[int, list[tuple[int, Loss]]] = {}
-    sums = [Total() for _ in range(size or 0)]
+    losses: list[list[Loss]] = [[] for _ in range(size or 0)]
     for release in releases:
-        for place in _places(release, names, size or 0):
-            changes.setdefault(place, []).append((place, release.loss))
-    for place, charged in changes.items():
-        sums[place] = Total.of(loss for _, loss in charged)
-    return sums
+        for position in _positions(release, names, size or 0):
+            losses[position].append(release.loss)
+    return [Total.of(charged) for charged in losses]
 
 
 def _everywhere(release: Release) -> bool:
@@ -206,8 +220,8 @@ def _ends(release: Release) -> list[int]:
     return [int(entry) + 1 for entry in release.entries or () if isinstance(entry, int)]
 
 
-def _places(release: Release, names: tuple[Name, ...] | None, size: int) -> range | list[int]:
-    """The places of the entries that a release used."""
+def _positions(release: Release, names: tuple[Name, ...] | None, size: int) -> range | list[int]:
+    """The positions of the entries that a release used."""
     if release.window is not None:
         if release.window[1] > size:
             raise UnsoundRequest(
@@ -233,25 +247,160 @@ def _places(release: Release, names: tuple[Name, ...] | None, size: int) -> rang
 
 def _numbers(exact: list[Fraction]) -> Floats:
     """The rationals, rounded up."""
-    if any(value > Fraction(LARGEST) for value in exact):
+    if any(value > Fraction(MAX_LOSS) for value in exact):
         raise UnsoundRequest(
-            f"the releases add up to more than {LARGEST:g}; they guarantee nothing",
+            f"the releases add up to more than {MAX_LOSS:g}; they guarantee nothing",
             field="releases",
             reason="total",
         )
-    return np.array([float_up(value) for value in exact])
+    return np.array([epsilon_up(value) for value in exact])
 
 
 def _theorem_7(translation: Translation, releases: Sequence[Release]) -> float | None:
-    """Max a + Σ bε, each release at its own best point of the pooled curve (the paper, Thm 7)."""
+    """What Theorem 7 of the paper gives for pure losses; None for others."""
     losses = [release.loss for release in releases]
     if not translation.has_curve or not all(isinstance(loss, Pure) for loss in losses):
         return None
-    pooled, exposed = translation.curve.pooled(), translation.curve.exposed
-    group, leak = 0.0, 0.0
-    for loss in losses:
-        spent = float(_numbers([loss.epsilon])[0]) if isinstance(loss, Pure) else 0.0
-        best = int(np.argmin(exposed * spent + pooled))
-        group += float(exposed[best]) * spent
-        leak = max(leak, float(pooled[best]))
-    return float(up(up(group * (1 + len(losses) * 2.0**-52)) + leak))
+    spent = _numbers([loss.epsilon for loss in losses if isinstance(loss, Pure)])
+    curve = translation.curve
+    return sequential_curve_loss(curve.exposed, curve.pooled(), spent.tolist())
+
+
+@dataclass(frozen=True, eq=False)
+class ApproximateLoss:
+    """A Pufferfish guarantee (ε, δ), both rounded up.
+
+    Attributes:
+        epsilon: An upper bound on the loss.
+        delta: The δ beside it.
+        method: Which method proves it.
+        bound: The bound, and where it binds.
+        dp: ε per entry that was translated.
+        dp_delta: The largest δ of any entry that was translated.
+    """
+
+    epsilon: float
+    delta: float
+    method: Method
+    bound: Bound
+    dp: float | Floats
+    dp_delta: float
+
+
+def approximate(
+    translation: Translation, epsilon: ArrayLike, delta: ArrayLike, *, method: Method = "best"
+) -> ApproximateLoss:
+    """What (ε, δ)-DP per entry gives; one number for all entries, or one for each.
+
+    An entry with δ > 0 needs ε > 0 for the proof: a smaller ε is raised to a tenth of the largest,
+    which is also true of the mechanism. ``best`` is the method with the least ε.
+    """
+    spent = _losses(epsilon, "epsilon", np.inf)
+    deltas = _losses(delta, "delta", 1.0)
+    top = float(spent.max(initial=0.0))
+    least = RAISED_SHARE * top if top > 0 else 0.01
+    raised = np.where((deltas > 0) & (spent < least), least, spent)
+    dp: float | Floats = float(raised) if raised.ndim == 0 else raised
+    names: tuple[Method, ...] = (method,)
+    if method == "best":  # the curve only where it may be the least
+        loss = translation.bound(dp, "transport").value
+        names = METHODS[1:] if translation.curve_may_help(loss) else ("transport", "group")
+    bounds = {name: translation.bound(dp, name) for name in names}
+    name = min(bounds, key=lambda key: bounds[key].value)
+    bound = bounds[name]
+    top_delta = float(deltas.max(initial=0.0))
+    growth = np.inf
+    if name == "curve" and top_delta:
+        growth = translation.curve.most_exposed(float(np.max(raised))) * float(np.max(raised))
+    spare = pufferfish_delta(raised, deltas, bound.value, growth)
+    return ApproximateLoss(bound.value, spare, name, bound, dp, top_delta)
+
+
+def zcdp_epsilon(rho: float, delta: float) -> float:
+    """An ε such that ρ-zCDP is (ε, δ)-DP, rounded up."""
+    if not 0 <= rho < np.inf:  # also false for NaN
+        raise UnsoundRequest(
+            f"rho is {rho}; it must be 0 or more, and finite", field="rho", given=rho
+        )
+    if not 0 < delta < 1:
+        raise UnsoundRequest(
+            f"delta is {delta}; it must be above 0 and below 1", field="delta", given=delta
+        )
+    if rho == 0:
+        return 0.0
+    digits = -float(np.log(delta))  # log(1/δ)
+    above = np.sqrt(max(digits, 1e-3) / max(rho, 1e-300)) * np.geomspace(1e-3, 1e3, 601)
+    for _ in range(3):  # zoom in on the best order, 1 + one of ``above``
+        k = int(np.argmin(_converted(rho, digits, above)))
+        above = np.geomspace(above[max(k - 1, 0)], above[min(k + 1, len(above) - 1)], 101)
+    best = float(above[int(np.argmin(_converted(rho, digits, above)))])
+    return zcdp_epsilon_at(rho, delta, best)
+
+
+def concentrated(
+    translation: Translation, rho: ArrayLike, delta: float, *, method: Method = "best"
+) -> ApproximateLoss:
+    """What ρ-zCDP per entry gives: a Pufferfish (ε, δ) with at most this ``delta``."""
+    return mixed(translation, 0.0, 0.0, rho, delta=delta, method=method)
+
+
+def mixed(
+    translation: Translation,
+    epsilon: ArrayLike,
+    delta_spent: ArrayLike,
+    rho: ArrayLike,
+    *,
+    delta: float,
+    method: Method = "best",
+) -> ApproximateLoss:
+    """Pure, approximate and concentrated losses of the same entries, each summed up before.
+
+    ρ is converted with a δ per entry that is made smaller until the Pufferfish δ fits ``delta``.
+    """
+    spent, deltas = _losses(epsilon, "epsilon", np.inf), _losses(delta_spent, "delta", 1.0)
+    rhos = _losses(rho, "rho", np.inf)
+    if not rhos.any():
+        return approximate(translation, spent, deltas, method=method)
+    if not 0 < delta < 1:  # also false for NaN
+        raise UnsoundRequest(
+            f"delta is {delta}; concentrated losses need one above 0 and below 1",
+            field="delta",
+            given=delta,
+        )
+    kinds, kind_of = np.unique(rhos, return_inverse=True)
+    share = delta
+    for _ in range(MAX_FITTING_ROUNDS):
+        converted = np.array([zcdp_epsilon(float(r), share) for r in kinds])[kind_of]
+        total = added_up(spent, converted.reshape(rhos.shape))
+        with_share = added_up(deltas, np.where(rhos > 0, share, 0.0))
+        loss = approximate(translation, total, with_share, method=method)
+        if loss.delta <= delta:
+            return loss
+        share *= min(0.9, 0.9 * delta / loss.delta)
+        if share < 1e-200:
+            break
+    raise UnsoundRequest(
+        f"no δ per entry keeps the Pufferfish δ within {delta:g}: the approximate losses alone"
+        " may need more; ask for a larger delta",
+        field="delta",
+        reason="allowance",
+    )
+
+
+def _converted(rho: float, digits: float, above: Floats) -> Floats:
+    """ε at the orders 1 + ``above``, written so that an order close to 1 loses no digits."""
+    grown = np.log1p(above)
+    values: Floats = rho + above * rho + (digits - grown) / above + np.log(above) - grown
+    return values
+
+
+def _losses(given: ArrayLike, name: str, below: float) -> Floats:
+    try:
+        numbers = np.asarray(given, dtype=np.float64)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise UnsoundRequest(f"{name} is not a number or a list of numbers", field=name) from error
+    if not ((numbers >= 0) & (numbers < below)).all():  # also false for NaN
+        raise UnsoundRequest(
+            f"{name} holds a number that is not from 0 to below {below:g}", field=name
+        )
+    return numbers

@@ -14,64 +14,48 @@ Groups of values. The loss of (A, B) is at most the largest loss of a pair in A 
 for any law within A. With an unknown start the law of X_i lies in a hull of laws, so that one more
 step over that hull is a bound too, and the lesser of both holds.
 
-Many states. A step over a hull of laws takes long there, and the stationary chain is translated
-quickly. Let C be the largest cost of an entry, d a number of entries, and m/π the ratio of a law
-that X_d may have to the stationary one, within :math:`[l, h]` for all of them. An admissible g lies
-between its minimum over the first d entries and :math:`e^{dC}` times that, and the minimum is
-admissible. Given any event about later entries, its expectation under m is within a factor h/l of
-that under π. So a pair of values at entry d or later loses at most
-
-.. math:: E_\pi + d\,C + 2 \log(h/l),
-
-and at an earlier entry i at most :math:`i\,C + c + F \le d\,C + E_\pi`. ∎
+Star costs. Where the cost of every entry is the same star, one walk for each pair and side proves
+what all adversaries learn (`takifugu.translation.certify.terminals`), and no recursion is needed. A
+star above another cost gives a bound too, and the lesser of both holds. With many states the
+recursion over hulls of laws takes too long, and the star is all there is.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf, isfinite
 
 import numpy as np
 
-from takifugu._rounding import gamma, up
+from takifugu._rounding import up
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.numeric import Booleans, Floats, frozen
+from takifugu.numeric import Booleans, Floats, Integers, frozen
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
+from takifugu.translation.certify.cost_levels import CostLevels
+from takifugu.translation.certify.flow import off_diagonal
+from takifugu.translation.certify.laws import law_slack, recurrent_law, row_slack, transition_rows
+from takifugu.translation.certify.terminals import TerminalSide
 from takifugu.translation.chain.adversary_witness import strongest_witness
-from takifugu.translation.chain.chain_entries import secret_entries
-from takifugu.translation.chain.chain_losses import chain_losses
-from takifugu.translation.chain.chain_transport import ChainTransport, joined
-from takifugu.translation.chain.cost_levels import CostLevels
-from takifugu.translation.chain.entry_laws import (
-    law_slack,
-    recurrent_law,
-    row_slack,
-    transition_rows,
-)
-from takifugu.translation.chain.fixed_point import fixed_point, fixed_rows
-from takifugu.translation.chain.group_step import SecretSides
 from takifugu.translation.chain.known_entries import KnownSide
-from takifugu.translation.chain.solved_adversaries import (
-    SolvedSides,
-    solve_anywhere,
-    solve_entries,
-)
-from takifugu.translation.chain.star_sides import StarWalk
 from takifugu.translation.chain.stars import star_of
 from takifugu.translation.chain.start_hull import StartHull, hull_step
-from takifugu.translation.chain.transport_steps import off_diagonal
-from takifugu.translation.chain.unbounded_losses import unbounded_losses
 from takifugu.translation.chain.unknown_start import unbounded_start, unknown_start
 from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.models.chain_transport import ChainTransport, joined
+from takifugu.translation.models.secret_entries import secret_entries
+from takifugu.translation.search.adversary_walks import SettledSides, pair_table
+from takifugu.translation.search.fixed_point import fixed_point, fixed_rows
+from takifugu.translation.search.groups import SecretSides
+from takifugu.translation.search.recursion import chain_losses
+from takifugu.translation.search.unbounded_losses import unbounded_losses
 
 WALKED = 2_000  # entries up to which a constant cost is translated entry by entry
 LARGEST = 4_000_000  # numbers in the tables of all entries
-MANY_STATES = 24  # beyond which an unknown start is bounded by how soon the chain forgets it
-FAINTEST_RATIO = 1e-200
-MAX_FORGETTING = 64  # entries after which it is tried whether the start is forgotten
+SHORT = 3  # entries up to which both a star and a recursion are asked
+CHEAP, FAINT = 1e-3, 1e-9  # and so they are of smaller costs and probabilities
+MANY_STATES = 24  # beyond which a hull of laws is left alone if a star gives a bound
 TAIL = 16  # entries after the last charged one whose losses are computed one by one
 
 
@@ -180,53 +164,20 @@ class AdversaryTransport(TransportBound):
         length = self._chain.length
         if cost is None or bound.by_values is None or not np.isfinite(bound.value):
             return None
-        if self._spreads:  # a search takes long
-            return None
-        sides = self._solved_sides(cost, None if length is None else length - 1)
-        if sides is None:
-            return None
         x, y = np.unravel_index(int(np.argmax(bound.by_values)), bound.by_values.shape)
+        sides = self._star_sides(cost, length, np.array([[x, y]]))
+        if sides is None or not star_of(cost).tight:
+            return None
         entry = None if bound.binding is None else bound.binding.entry
-        return sides.worst_start(int(x), int(y), entry if isinstance(entry, int) else None)
+        return sides.worst_start(length, entry if isinstance(entry, int) else None)
 
     def _everywhere(self, cost: Floats) -> Bound:
         """The loss when every entry has the same cost."""
         length = self._chain.length
-        forgetting = self._start_is_forgotten(float(cost.max()))
-        if self._plain is not None and isfinite(forgetting):
-            return _with_more(self._plain.everywhere(cost), forgetting)
         if length is None or (length > WALKED and self._chain.homogeneous and self._settles):
             return self._at_any_entry(frozen(cost))
         at = np.zeros(length, dtype=np.int64)
         return self._one_by_one(CostLevels((frozen(cost),), at).checked())
-
-    def _start_is_forgotten(self, largest: float) -> float:
-        """What an unknown start adds at most, of many states; infinite if that is not used.
-
-        ``largest`` is the largest cost of an entry.
-        """
-        return min((float(up(d * largest + spread)) for d, spread in self._spreads), default=inf)
-
-    @cached_property
-    def _spreads(self) -> list[tuple[int, float]]:
-        """Numbers of entries d, and 2 log(h/l) for the laws that entry d may have."""
-        chain = self._chain
-        usable = chain.unknown_start and chain.known == "none" and not self._secret.grouped
-        if not usable or self._size <= MANY_STATES or self._plain is None:
-            return []
-        (kernel,) = self._kernels
-        try:
-            stationary = recurrent_law(kernel)
-        except InvalidPrior:  # some states are left for good
-            return []
-        power, spreads = kernel, []
-        for d in range(1, MAX_FORGETTING + 1):
-            least, largest = float((power / stationary).min()), float((power / stationary).max())
-            error = 2 * (law_slack(self._size) + (d + 1) * gamma(self._size))
-            if least > FAINTEST_RATIO:  # then no product has underflown, and errors are relative
-                spreads.append((d, float(up(2 * (np.log(largest / least) + 2 * error)))))
-            power = power @ kernel
-        return spreads
 
     @property
     def _settles(self) -> bool:
@@ -235,6 +186,21 @@ class AdversaryTransport(TransportBound):
 
     def _at_any_entry(self, cost: Floats) -> Bound:
         """The loss of any entry of a chain that may be unbounded."""
+        sides = self._star_sides(cost, None)
+        table = None if self._enough(sides, cost) else self._recursion_at_any_entry(cost)
+        if sides is not None:
+            earlier = None if table is None else table[None]
+            table = np.asarray(up(up(pair_table(sides, None, None, earlier)[0])))
+            if earlier is not None:
+                table = np.minimum(table, earlier[0])
+            elif not np.isfinite(table[self._secret.mask]).all():
+                table = np.minimum(table, self._recursion_at_any_entry(cost))
+        assert table is not None  # noqa: S101 - one of both ways was taken
+        value, pair, by_values = self._of_pairs(table, None)
+        return Bound(value, self._binding(pair, None), by_values=by_values)
+
+    def _recursion_at_any_entry(self, cost: Floats) -> Floats:
+        """``[x, y]``: the loss of any entry, by the steps of one entry after another."""
         (kernel,) = self._kernels
         if self._chain.unknown_start:
             ahead = fixed_point(
@@ -255,11 +221,7 @@ class AdversaryTransport(TransportBound):
             behind = np.maximum(behind, before.unbounded(tolerance=self._tolerance))
         table = np.asarray(up(cost + up(ahead + behind)))
         np.fill_diagonal(table, 0.0)
-        sides = self._solved_sides(cost, None)
-        if sides is not None:
-            table = solve_anywhere(sides, table, self._secret.mask)
-        value, pair, by_values = self._of_pairs(table, None)
-        return Bound(value, self._binding(pair, None), by_values=by_values)
+        return table
 
     def _one_by_one(self, charged: CostLevels) -> Bound:
         """The loss if every entry has a cost of its own; later ones of an unbounded chain none."""
@@ -274,9 +236,7 @@ class AdversaryTransport(TransportBound):
         if chain.length is None:
             beyond = TAIL
             charged = charged.then_nothing(TAIL)
-        losses = self._entry_losses(charged)
-        if chain.homogeneous and len(charged.matrices) == 1 and len(charged) > 1:
-            losses = self._solved(losses, charged)
+        losses = self._losses_of_entries(charged)
         found = [
             self._of_pairs(table, hull)
             for table, hull in zip(losses.tables, losses.hulls, strict=True)
@@ -342,43 +302,81 @@ class AdversaryTransport(TransportBound):
         last = behind[-1] if before is None else np.maximum(behind[-1], before.table(length - 1))
         return EntryLosses(tuple(tables), tuple(kept), at, last)
 
-    def _solved_sides(self, cost: Floats, length: int | None) -> SolvedSides | None:
-        """Both sides of an entry with ``length`` others, or any number; None if out of range."""
+    def _star_sides(
+        self, cost: Floats, length: int | None, pairs: Integers | None = None
+    ) -> SettledSides | None:
+        """Both sides of an entry of a chain with so many entries; None if out of range."""
         chain = self._chain
-        star = star_of(cost)
-        if not chain.homogeneous or not cost.any() or length == 0 or not star.tight:
+        if not chain.homogeneous or not cost.any() or length == 1:
             return None
-        (kernel,) = self._kernels
-        known = chain.known == "any"
-        start: Floats | None = None
+        (kernel,), star = self._kernels, star_of(cost)
+        others, known = None if length is None else length - 1, chain.known == "any"
+        law: Floats | None = None
         if not chain.unknown_start:
-            start = recurrent_law(kernel) if chain.stationary_start else chain.start_law
-        after = StarWalk.of(
-            kernel, star, length, known=known, start=np.ones(self._size), steady=True
+            law = recurrent_law(kernel) if chain.stationary_start else chain.start_law
+        after = TerminalSide(
+            kernel, star, others, np.ones(self._size), known=known, stochastic=True
         )
-        before = StarWalk.of(
-            *(np.ascontiguousarray(kernel.T), star, length),
+        before = TerminalSide(
+            *(np.ascontiguousarray(kernel.T), star, others, law),
             known=known,
-            start=start,
             steady=chain.stationary_start,
-            slack=law_slack(self._size),
+            law_slack=law_slack(self._size),
         )
-        sides = SolvedSides(after, before, cost)
+        asked = np.argwhere(self._secret.mask) if pairs is None else pairs
+        sides = SettledSides(after, before, cost, asked)
         return sides if sides.usable else None
 
-    def _solved(self, losses: EntryLosses, charged: CostLevels) -> EntryLosses:
-        """The same, with the pairs that matter solved, where the cost is a star."""
+    def _enough(self, sides: SettledSides | None, cost: Floats) -> bool:
+        """Whether the walks of a star leave nothing to a recursion, or nothing else is in reach.
+
+        A recursion is exact next to an unknown start, takes little time for a few entries, and
+        needs no grid, which tiny costs and probabilities would have to be very fine.
+        """
+        if sides is None or self._by_hull:
+            return False
+        star, length = star_of(cost), self._chain.length
+        if self._size > MANY_STATES and self._chain.unknown_start:
+            return True
+        (kernel,) = self._kernels
+        plain = float(kernel[kernel > 0].min()) >= FAINT and float(cost.max()) >= CHEAP
+        return star.attained and plain and (length is None or length > SHORT)
+
+    def _losses_of_entries(self, charged: CostLevels) -> EntryLosses:
+        """What each pair loses, entry by entry: by a star if there is one cost, or by recursion."""
         length = len(charged)
-        sides = self._solved_sides(charged.matrices[0], length - 1)
-        if sides is None or length * self._size**2 > LARGEST:
-            return losses
+        sides = None
+        if len(charged.matrices) == 1 and length * self._size**2 <= LARGEST:
+            sides = self._star_sides(charged.matrices[0], length)
         secret = np.ones(length, dtype=np.bool_)
         if self._secret_entries is not None:
             secret = np.isin(np.arange(length), self._secret_entries)
-        at = np.array(losses.at, dtype=np.int64)
-        tables = solve_entries(sides, losses.tables, at, secret, self._secret.mask)
+        if sides is None:
+            return self._entry_losses(charged)
+        entries = np.arange(length).tolist()
+        if self._enough(sides, charged.matrices[0]):
+            table = np.asarray(up(up(pair_table(sides, length, secret))))
+            if np.isfinite(table[:, self._secret.mask]).all():
+                able = self._possible_values(length)
+                tables = [_combined(part, can) for part, can in zip(table, able, strict=True)]
+                return EntryLosses(tuple(tables), (None,) * length, entries, tables[-1])
+        losses = self._entry_losses(charged)
+        earlier = np.stack([losses.tables[k] for k in losses.at])
+        table = np.minimum(up(up(pair_table(sides, length, secret, earlier))), earlier)
         hulls = tuple(losses.hulls[k] for k in losses.at)
-        return EntryLosses(tuple(tables), hulls, np.arange(length).tolist(), losses.behind)
+        return EntryLosses(tuple(table), hulls, entries, losses.behind)
+
+    def _possible_values(self, length: int) -> list[Booleans]:
+        """``[entry]``: which values can happen there."""
+        chain, (kernel,) = self._chain, self._kernels
+        able: Booleans = np.ones(self._size, dtype=np.bool_)
+        if not isinstance(chain.start, str):
+            able = np.asarray(np.asarray(chain.start_law) > 0)
+        possible = [able]
+        for _ in range(length - 1):
+            able = np.asarray((kernel[able] > 0).any(axis=0))
+            possible.append(able)
+        return possible
 
     @property
     def _by_hull(self) -> bool:
@@ -387,7 +385,7 @@ class AdversaryTransport(TransportBound):
 
     def _of_pairs(self, table: Floats, hull: StartHull | None) -> tuple[float, int, Floats]:
         """The largest loss of a secret pair, which pair that is, and ``[x, y]`` of all."""
-        largest = np.array([table[np.ix_(a, b)].max() for a, b in self._sides])
+        largest = self._largest(table)
         if hull is not None:
             sides = list(dict.fromkeys(side for pair in self._sides for side in pair))
             able = [bool(hull.possible[list(side)].any()) for side in sides]
@@ -402,10 +400,25 @@ class AdversaryTransport(TransportBound):
                         largest[k] = min(largest[k], proven[number[a], number[b]])
         pair = int(np.argmax(largest))
         by_values = np.full((self._size, self._size), -np.inf)
-        for (a, b), loss in zip(self._sides, largest, strict=True):
-            here = np.ix_(a, b)
-            by_values[here] = np.maximum(by_values[here], loss)
+        if self._secret.grouped:
+            for (a, b), loss in zip(self._sides, largest, strict=True):
+                here = np.ix_(a, b)
+                by_values[here] = np.maximum(by_values[here], loss)
+        else:
+            by_values[self._values] = largest
         return max(float(largest[pair]), 0.0), pair, frozen(by_values)
+
+    @cached_property
+    def _values(self) -> tuple[Integers, Integers]:
+        """The two values of each secret pair, if these are single ones."""
+        one, other = np.array([(a[0], b[0]) for a, b in self._sides], dtype=np.int64).T
+        return one, other
+
+    def _largest(self, table: Floats) -> Floats:
+        """``[secret pair]``: the largest loss of two of its values."""
+        if not self._secret.grouped:
+            return np.asarray(table[self._values])
+        return np.array([table[np.ix_(a, b)].max() for a, b in self._sides])
 
     @staticmethod
     def _filled(table: Floats) -> float:
@@ -416,14 +429,6 @@ class AdversaryTransport(TransportBound):
         a, b = self._sides[pair]
         states = self._chain.states
         return Binding(joined(states, a), joined(states, b), entry=entry)
-
-
-def _with_more(bound: Bound, more: float) -> Bound:
-    """A bound of which every loss is larger by ``more``."""
-    by_entry = None if bound.by_entry is None else frozen(up(bound.by_entry + more))
-    by_values = None if bound.by_values is None else frozen(up(bound.by_values + more))
-    value = float(up(bound.value + more))
-    return replace(bound, value=value, by_entry=by_entry, by_values=by_values, solved=False)
 
 
 def _combined(total: Floats, possible: Booleans) -> Floats:

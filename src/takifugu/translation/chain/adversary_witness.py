@@ -26,9 +26,9 @@ from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.stationary import stationary_law
 from takifugu.translation.bounds import Bound, TransportBound, Witness
-from takifugu.translation.chain.binary_transport import BinaryTransport
-from takifugu.translation.chain.chain_transport import ChainTransport
 from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.models.chain_transport import ChainTransport
+from takifugu.translation.models.two_state_transport import BinaryTransport
 
 REACH = 60  # entries on each side of the secret one that a witness uses, at most
 EDGES = 4  # starts on two states

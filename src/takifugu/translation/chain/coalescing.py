@@ -35,14 +35,14 @@ most 0, then e_{n+j} ≤ r^j e_n, and so is every later sum. Either ends the wal
 monotone), with rows that may be off by ``slack``.
 """
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 from typing import Any
 
 import numpy as np
 
+from takifugu._parallel import share_range
 from takifugu._rounding import UNIT, up
 from takifugu.numeric import Booleans, Floats, Integers
 from takifugu.translation.chain.stars import Star
@@ -55,6 +55,7 @@ MARGIN = 1e-7  # share of a long side's loss that is first put on top of it
 GLANCED = 5  # steps by which pairs are ranked
 REACH = 128  # steps of a product
 PRODUCTS = 4  # of which the best is taken
+MIN_SHARED_WORK = 3_000_000  # of pairs × states², that is worth a thread
 BATCH = 64  # pairs that are solved before the target is raised
 
 
@@ -180,7 +181,7 @@ class StarSide:
             part = [margin, pairs, begin, end, start, below, above]
             kernel.solve(*[*self._proof(), *part])
 
-        _share(work, len(pairs), self.states)
+        share_range(work, len(pairs), worthwhile=len(pairs) * self.states**2 >= MIN_SHARED_WORK)
         # every factor is at most the dearest change apart: so is the product of all
         most = np.inf if self.unbounded else float(up(fsum(self.dearest[self.cost_at])))
         return below, np.minimum(np.where(above < TALLEST, above, np.inf), most)
@@ -206,7 +207,7 @@ class StarSide:
             part = [pairs, begin, end, capped, proven]
             kernel.test(*[*self._proof(), *part])
 
-        _share(work, len(pairs), self.states)
+        share_range(work, len(pairs), worthwhile=len(pairs) * self.states**2 >= MIN_SHARED_WORK)
         return proven
 
     def glance(self, pairs: Integers) -> Floats:
@@ -234,7 +235,7 @@ class StarSide:
             part = [pairs, begin, end, taken, whole, found]
             kernel.glance(*[*self._walk(), *part])
 
-        _share(work, len(pairs), self.states)
+        share_range(work, len(pairs), worthwhile=len(pairs) * self.states**2 >= MIN_SHARED_WORK)
         return found
 
 
@@ -346,19 +347,3 @@ def _held(row_at: Integers, cost_at: Integers) -> Booleans:
     same_cost = np.append([True], cost_at[1:] == cost_at[:-1])
     held: Booleans = np.logical_and.accumulate((same_rows & same_cost)[::-1])[::-1]
     return held
-
-
-def _share(work: Callable[[int, int], None], pairs: int, states: int) -> None:
-    """Run ``work`` over the pairs, in threads when there is enough of it."""
-    if pairs * states * states < 3_000_000:
-        work(0, pairs)  # without asking how many processors there are, which takes longer
-        return
-    workers = min(os.cpu_count() or 1, pairs)
-    if workers <= 1:
-        work(0, pairs)
-        return
-    cuts = np.linspace(0, pairs, min(8 * workers, pairs) + 1).astype(int)
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(work, cuts[:-1].tolist(), cuts[1:].tolist()))

@@ -17,9 +17,9 @@ import math
 
 import numpy as np
 
+from takifugu._compiled import compiled
 from takifugu._rounding import UNIT
 from takifugu.numeric import Booleans, Floats, Integers
-from takifugu.translation.chain.tree_simplex import compiled
 
 ROUNDS = 60  # of raising t to the ratio that its factors attain
 SETTLED = 1e-13  # a smaller relative rise of t counts as none

@@ -27,10 +27,10 @@ from numpy.typing import ArrayLike
 from takifugu._rounding import UNIT
 from takifugu.errors import InvalidPrior, Malformed
 from takifugu.numeric import LEAST, Floats, frozen
-from takifugu.translation.chain.entry_laws import row_slack
-from takifugu.translation.chain.fixed_point import Rows, fixed_point
-from takifugu.translation.chain.transport_steps import entry_cost
-from takifugu.translation.chain.unbounded_losses import UnboundedLosses
+from takifugu.translation.certify.flow import Rows, entry_cost
+from takifugu.translation.certify.laws import row_slack
+from takifugu.translation.search.fixed_point import fixed_point
+from takifugu.translation.search.unbounded_losses import UnboundedLosses
 
 
 def box_rows(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]:

@@ -1,5 +1,9 @@
 """The transport bound of chains whose rows are known within intervals."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+
 import numpy as np
 
 from takifugu._rounding import up
@@ -11,11 +15,9 @@ from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
-from takifugu.translation.chain.binary_transport import BinaryTransport
-from takifugu.translation.chain.chain_transport import ChainTransport, joined
-from takifugu.translation.chain.entry_laws import row_slack
-from takifugu.translation.chain.fixed_point import fixed_point
-from takifugu.translation.chain.group_step import pair_mask
+from takifugu.translation.certify.boxes import BoxSide
+from takifugu.translation.certify.flow import LARGE, bound, closed, off_diagonal
+from takifugu.translation.certify.laws import row_slack
 from takifugu.translation.chain.interval_steps import (
     backward_boxes,
     box_rows,
@@ -24,10 +26,18 @@ from takifugu.translation.chain.interval_steps import (
     law_bounds,
     robust_rows,
 )
-from takifugu.translation.chain.transport_steps import LARGE, bound, closed, improve, off_diagonal
+from takifugu.translation.chain.stars import star_of
 from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.models.chain_transport import ChainTransport, joined
+from takifugu.translation.models.two_state_transport import BinaryTransport
+from takifugu.translation.search.couplings import improve
+from takifugu.translation.search.fixed_point import fixed_point
+from takifugu.translation.search.groups import pair_mask
 
 STAGES = 24  # entries near a free start whose laws are bounded one by one
+FEW_STATES = 12  # beyond which only 8 of them are walked
+MAX_MOVES = 24  # of rows to corners of their boxes, for a witness
+MANY_STATES = 40  # beyond which a walk for each pair takes too long
 
 
 class IntervalTransport(TransportBound):
@@ -58,15 +68,55 @@ class IntervalTransport(TransportBound):
         """The loss when every entry has the same cost."""
         chain = self._chain
         if chain.start == "stationary":
-            upper = interval_losses(chain.lower, chain.upper, cost, tolerance=self._tolerance).upper
+            known = interval_losses(chain.lower, chain.upper, cost, tolerance=self._tolerance)
+            sides = known.forward.upper, known.backward.upper
         else:
-            upper = self._from_any_start(cost)
+            sides = self._from_any_start(cost)
+        if cost.any() and len(cost) <= MANY_STATES:
+            walks = self._walks(cost)
+            sides = (
+                np.minimum(sides[0], walks[0].upper(sides[0])),
+                np.minimum(sides[1], walks[1].upper(sides[1])),
+            )
+        if chain.length == 1:
+            sides = np.zeros_like(cost), np.zeros_like(cost)
+        upper = np.asarray(up(cost + up(sides[0] + sides[1])))
+        np.fill_diagonal(upper, 0.0)
         losses = np.array([upper[np.ix_(a, b)].max() for a, b in self._sides])
         if chain.start == "stationary":
             losses = np.minimum(losses, self._group_steps(upper))
         worst = int(np.argmax(losses))
         binding = Binding(*(joined(chain.states, side) for side in self._sides[worst]))
         return Bound(float(losses[worst]), binding)
+
+    def _walks(self, cost: Floats) -> tuple[BoxSide, BoxSide]:
+        """The sides ahead and behind, for a star that is at least the cost."""
+        star, others = star_of(cost), None if self._chain.length is None else self._chain.length - 1
+        if len(cost) == 2:  # the rays of two values may be split at will: evenly is best here
+            half = np.asarray(up(0.5 * np.array([cost[0, 1], cost[1, 0]])))
+            star = replace(star, up=half, down=half[::-1].copy())
+        low, high = box_rows(self._chain.lower, self._chain.upper)
+        begins = self._chain.start == "any"
+        return (
+            BoxSide(low[None], high[None], star, others),
+            BoxSide(*self._backward, star, others, begins=begins),
+        )
+
+    @cached_property
+    def _backward(self) -> tuple[Floats, Floats]:
+        """``[kind, x, u]``: boxes of the law of the entry before, from a late one to the first."""
+        low, high = box_rows(self._chain.lower, self._chain.upper)
+        if self._chain.start == "stationary":
+            boxes = backward_boxes(low, high, *law_bounds(low, high))
+            return boxes[0][None], boxes[1][None]
+        stages, length = STAGES if len(low) <= FEW_STATES else 8, self._chain.length
+        stages = stages if length is None else min(stages, max(length - 2, 0))
+        kinds = [
+            backward_boxes(low, high, *law_bounds(low, high, rounds=rounds))
+            for rounds in reversed(range(stages))
+        ]
+        kinds.append((np.zeros_like(low), (high.T > 0).astype(np.float64)))
+        return np.array([kind[0] for kind in kinds]), np.array([kind[1] for kind in kinds])
 
     def _group_steps(self, table: Floats) -> Floats:
         """``[pair]``: the loss of each secret pair of groups, by one more robust step.
@@ -92,8 +142,8 @@ class IntervalTransport(TransportBound):
             ]
         )
 
-    def _from_any_start(self, charged: Floats) -> Floats:
-        r"""``[x, y]``: the loss of any entry, when the first may have any law.
+    def _from_any_start(self, charged: Floats) -> tuple[Floats, Floats]:
+        r"""``[x, y]``: what lies ahead and behind reveals, when the first entry may have any law.
 
         All that is known of the step back to entry 0 is that it costs at most its dearest move, so
         :math:`B_1 \le \max c`. The law of entry k ≥ 1 is a mixture of rows, and the more steps it
@@ -136,9 +186,7 @@ class IntervalTransport(TransportBound):
                 with_lower=False,
             ).upper
             behind = np.maximum(behind, later)
-        total = up(charged + up(ahead + behind))
-        np.fill_diagonal(total, 0.0)
-        return total
+        return ahead, behind
 
     def profile(self, epsilon: Floats) -> Bound:
         """At most the loss when every entry is charged the largest ε of the profile."""
@@ -149,28 +197,73 @@ class IntervalTransport(TransportBound):
         return largest_within(lambda e: self.uniform(e).value, target)
 
     def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
-        """The witness of one chain within the bounds: the middle one, stationary."""
-        inside = self._inside
-        none = Witness(0.0, None)
-        return none if inside is None else inside.witness(epsilon, Bound(bound.value))
+        """The witness of one chain within the bounds, stationary: about the worst of them."""
+        member = self._worst_member(
+            lambda chain: (
+                (
+                    chain.uniform(epsilon) if isinstance(epsilon, float) else chain.profile(epsilon)
+                ).value
+            )
+        )
+        return Witness(0.0, None) if member is None else member.witness(epsilon, Bound(bound.value))
 
     def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:
         """The same with factors that obey the cost of each entry."""
-        inside = self._inside
-        none = Witness(0.0, None)
-        return none if inside is None else inside.valued_witness(costs, Bound(bound.value))
+        member = self._worst_member(lambda chain: chain.valued(costs).value)
+        if member is None:
+            return Witness(0.0, None)
+        return member.valued_witness(costs, Bound(bound.value))
 
-    @property
-    def _inside(self) -> TransportBound | None:
-        """One chain within the bounds; None if it has no single stationary law."""
-        chain = self._chain
-        below, width = chain.lower.sum(axis=1), (chain.upper - chain.lower).sum(axis=1)
+    def _worst_member(self, loss: Callable[[TransportBound], float]) -> TransportBound | None:
+        """A chain within the bounds that loses much; None if none has a single stationary law.
+
+        The middle one, the one that stays most and the one that stays least are tried first. Then
+        rows of the worst are moved to corners of their boxes, one by one, while that raises it.
+        """
+        low, high = self._chain.lower, self._chain.upper
+        size = len(low)
+        below, width = low.sum(axis=1), (high - low).sum(axis=1)
         share = np.where(width > 0, (1 - below) / np.where(width > 0, width, 1.0), 0.0)
-        middle = chain.lower + np.clip(share, 0.0, 1.0)[:, None] * (chain.upper - chain.lower)
-        middle = np.where((chain.lower == 0) & (middle < LEAST), 0.0, middle)
+        middle = low + np.clip(share, 0.0, 1.0)[:, None] * (high - low)
+        stays = np.eye(size)
+        firsts = [middle]
+        if width.any() and size <= FEW_STATES:
+            firsts += [_corners(low, high, middle + stays), _corners(low, high, middle - stays)]
+        tried = [(self._member(rows), rows) for rows in firsts]
+        ranked = [(loss(chain), chain, rows) for chain, rows in tried if chain is not None]
+        if not ranked:
+            return None
+        largest, best, rows = max(ranked, key=lambda part: part[0])
+        left = MAX_MOVES if len(firsts) > 1 else 0
+        for u, v in np.ndindex(size, size):
+            wish = rows.copy()
+            wish[u, v] += 1.0
+            moved = np.where(np.arange(size)[:, None] == u, _corners(low, high, wish), rows)
+            if left == 0 or np.array_equal(moved, rows):
+                continue
+            left -= 1
+            chain = self._member(moved)
+            if chain is not None and (value := loss(chain)) > largest:
+                largest, best, rows = value, chain, moved
+        return best
+
+    def _member(self, rows: Floats) -> TransportBound | None:
+        """The stationary chain with these rows; None if it has no single stationary law."""
+        chain = self._chain
+        rows = np.where((chain.lower == 0) & (rows < LEAST), 0.0, rows)
         kind = BinaryTransport if len(chain.states) == 2 else ChainTransport
         try:
-            inside = MarkovChain(middle, chain.states, length=chain.length)
-            return kind(inside, self._secrets)
+            member = MarkovChain(rows, chain.states, length=chain.length)
+            return kind(member, self._secrets)
         except InvalidPrior:
             return None
+
+
+def _corners(low: Floats, high: Floats, wish: Floats) -> Floats:
+    """The rows within boxes that are filled up in the order of ``wish``, the largest first."""
+    rows = low.copy()
+    for row, most, order in zip(rows, high, np.argsort(-wish, axis=1, kind="stable"), strict=True):
+        for u in order:
+            row[u] += min(most[u] - row[u], max(1 - row.sum(), 0.0))
+    corners: Floats = rows / rows.sum(axis=1, keepdims=True)
+    return corners

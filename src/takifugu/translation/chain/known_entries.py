@@ -32,19 +32,13 @@ import numpy as np
 
 from takifugu._rounding import UNIT
 from takifugu.numeric import LEAST, Booleans, Floats, frozen
-from takifugu.translation.chain.entry_laws import row_slack
-from takifugu.translation.chain.fixed_point import Rows, fixed_point
+from takifugu.translation.certify.flow import LARGE, Couplings, Rows, bound, closed, off_diagonal
+from takifugu.translation.certify.laws import row_slack
 from takifugu.translation.chain.interval_steps import robust_rows
 from takifugu.translation.chain.start_hull import FAINTEST, StartHull, hull_boxes
-from takifugu.translation.chain.transport_steps import (
-    LARGE,
-    Couplings,
-    bound,
-    closed,
-    improve,
-    off_diagonal,
-)
 from takifugu.translation.chain.unknown_start import SideTables
+from takifugu.translation.search.couplings import improve
+from takifugu.translation.search.fixed_point import fixed_point
 
 NARROW = 1e-6  # δ at which all known entries further away are bounded at once
 WIDE = 0.5  # δ at which that is tried, beyond the furthest

@@ -41,16 +41,9 @@ import numpy as np
 
 from takifugu._rounding import UNIT, up
 from takifugu.numeric import LEAST, Booleans, Floats
-from takifugu.translation.chain.fixed_point import Rows
+from takifugu.translation.certify.flow import LARGE, Couplings, Rows, bound, closed, off_diagonal
 from takifugu.translation.chain.interval_steps import robust_rows
-from takifugu.translation.chain.transport_steps import (
-    LARGE,
-    Couplings,
-    bound,
-    closed,
-    improve,
-    off_diagonal,
-)
+from takifugu.translation.search.couplings import improve
 
 CLOSE = 1e-3  # relative distance between the two bounds of a step at which its search ends
 POINTS = 400  # laws that are tried in one step

@@ -23,9 +23,9 @@ import numpy as np
 
 from takifugu._rounding import up
 from takifugu.numeric import Booleans, Floats, Integers, frozen
-from takifugu.translation.chain.fixed_point import fixed_point
+from takifugu.translation.certify.flow import off_diagonal
 from takifugu.translation.chain.start_hull import StartHull, hull_boxes, hull_step
-from takifugu.translation.chain.transport_steps import off_diagonal
+from takifugu.translation.search.fixed_point import fixed_point
 
 STILL = 1e-7  # a smaller relative change counts as none
 NOTHING = 1e-10  # and so does a smaller absolute change

@@ -15,8 +15,8 @@ from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
 from takifugu.translation.chain.adversary_transport import AdversaryTransport
-from takifugu.translation.chain.chain_transport import joined
 from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.models.chain_transport import joined
 
 NOW = "now"  # the column of a window that is its last value
 

@@ -27,29 +27,97 @@ by log((1+r)/(1−r)) and leaves the third as it is, which holds for every law.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
+from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
 from math import inf, prod
 from typing import Any
 
-from takifugu._rounding import float_up, up
 from takifugu.costs import NOTHING, Cost
 from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.numeric import Floats
 from takifugu.priors.explicit import Explicit
-from takifugu.priors.factors import NetworkPrior
+from takifugu.priors.factors import FactorModel, NetworkPrior
 from takifugu.priors.independent import IndependentEntries
 from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
+from takifugu.translation.certify.closed import profile_group_loss, uncertainty_shift
+from takifugu.translation.certify.messages import ReadColumns, Term
+from takifugu.translation.certify.tables import loss_up
 from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.rows.charged_columns import ChargedColumns, Sides
-from takifugu.translation.rows.row_spending import RowSpending
-from takifugu.translation.rows.row_translation import RowTranslation, maximal
-from takifugu.translation.translation import Translation, uncertainty_shift
+from takifugu.translation.models.tree import Sides, any_change
+from takifugu.translation.rows.row_translation import RowSpending, RowTranslation, maximal
+from takifugu.translation.search.junction import CouplingSearch, junction_tree
+from takifugu.translation.translation import Translation
 
-MOST_JOINT = 512  # joint values of a cross-tabulation that is a term of its own
-KEPT = 64  # bounds of all columns that are cached
+MAX_JOINT_VALUES = 512  # of a cross-tabulation that is a term of its own
+MAX_CACHED_BOUNDS = 64  # of all columns
+MAX_READ_STATES = 256  # joint states of the columns that were read
+MAX_READ_CELLS = 4_000_000  # of cost matrices, of all pairs and columns; beyond, by the network
+MAX_CLIQUE_STATES = 2**16  # of a clique that holds them all
+MAX_CACHED_LAWS = 32  # sets of columns
+RARE = 1e-9  # a rarer state, beside the likeliest, may keep the solver from its best coupling
+
+
+class ChargedColumns:
+    """Few columns were read: the exact loss of every column's secrets, by one coupling.
+
+    An admissible function of the row does not change with any column that was not read. What
+    remains is a transport with gains between the laws of the columns that were read given either
+    side of the secret. It is solved as a whole, so that the bound is the worst case itself.
+    """
+
+    def __init__(self, model: FactorModel) -> None:
+        self._model = model
+        self._sizes = tuple(len(states) for states in model.states)
+        self._place = {name: k for k, name in enumerate(model.entries)}
+        self._laws: dict[tuple[int, ...], ReadColumns | None] = {}
+
+    def losses(self, spending: RowSpending, column: Name, sides: Sides) -> Floats | None:
+        """``[pair]``: the loss of each pair of sets of values of ``column``, rounded up.
+
+        −∞ for a pair of which one side cannot happen. None if the columns that were read have too
+        many states, which takes too long for the little that it gains over the network, or
+        probabilities too far apart.
+        """
+        laws = self._given(spending)
+        if laws is None:
+            return None
+        return laws.upper(self._place[column], sides, self._terms(spending), CouplingSearch)
+
+    def has_rare_states(self, spending: RowSpending, column: Name) -> bool:
+        """Whether `losses` are sound but need not be the best: some states are all but impossible.
+
+        The solver perturbs gains by more than such a state weighs.
+        """
+        laws = self._given(spending)
+        return laws is not None and 0 < laws.rarest(self._place[column]) < RARE
+
+    def _terms(self, spending: RowSpending) -> list[Term]:
+        terms = []
+        for column, cost in spending.alone.items():
+            entry = self._place[column]
+            terms.append(Term((entry,), cost.matrix(self._model.states[entry])))
+        for columns, epsilon in spending.together.items():
+            scope = tuple(sorted(self._place[name] for name in columns))
+            terms.append(Term(scope, any_change(self._sizes, scope, loss_up(epsilon))))
+        return [term for term in terms if term.cost.any()]
+
+    def _given(self, spending: RowSpending) -> ReadColumns | None:
+        """The joint laws of the columns that were read and any other; None if out of reach."""
+        read = tuple(sorted(self._place[name] for name in spending.columns))
+        if read not in self._laws:
+            if len(self._laws) >= MAX_CACHED_LAWS:
+                self._laws.clear()
+            self._laws[read] = None
+            states, most = prod(self._sizes[v] for v in read), max(self._sizes)
+            cells = len(self._sizes) * most * (most - 1) * states**2
+            if states <= MAX_READ_STATES and cells <= MAX_READ_CELLS:
+                with suppress(TooLarge):
+                    tree = junction_tree(self._model, largest=MAX_CLIQUE_STATES, together=(read,))
+                    self._laws[read] = ReadColumns(tree, self._model.factors(), read)
+        return self._laws[read]
 
 
 class ColumnsOfRow(RowTranslation):
@@ -86,8 +154,8 @@ class ColumnsOfRow(RowTranslation):
         """The least bound of each column, of the worst cost and prior."""
         found = dict.fromkeys(self.secrets, 0.0)
         for cost in maximal(costs):
-            spending = RowSpending.of(cost)
-            row = float_up(cost.scalar)
+            spending = RowSpending.from_cost(cost)
+            row = loss_up(cost.scalar)
             for name in self.priors:
                 self._refuse_unknown(name, spending.columns)
                 self._refuse_labels(name, cost)
@@ -98,14 +166,14 @@ class ColumnsOfRow(RowTranslation):
 
     def _loss(self, name: str, column: str, spending: RowSpending) -> float:
         """By the columns that were read, or by the network."""
-        own, rest = float_up(spending.constant(column)), spending.beside(column)
+        own, rest = loss_up(spending.constant(column)), spending.beside(column)
         if not rest.columns:
             return own
         if name in self._charged:
             exact = self._charged[name].losses(rest, column, self._sides[name, column])
             if exact is not None:
                 loss = max(float(exact.max(initial=0.0)), 0.0)
-                loss = float(up(loss + own + self._shift))
+                loss = profile_group_loss((loss, own, self._shift))
                 if self._charged[name].has_rare_states(rest, column):
                     loss = min(loss, self._along_network(name, column, rest, own))
                 return loss
@@ -117,10 +185,10 @@ class ColumnsOfRow(RowTranslation):
         if rest.together:
             loss = min(loss, self._by_terms(name, column, rest))
             apart = RowSpending(Fraction(0), {}, rest.alone)
-            whole = float_up(rest.at_once)
+            whole = loss_up(rest.at_once)
             other = self._by_network(name, column, apart) if apart.columns else 0.0
-            loss = min(loss, float(up(other + whole)))
-        return float(up(loss + own)) if own else loss
+            loss = min(loss, profile_group_loss((other, whole)))
+        return profile_group_loss((loss, own))
 
     def _by_network(self, name: str, column: str, spending: RowSpending) -> float:
         asked = None if self.secrets[column] == Secrets() else column
@@ -137,22 +205,22 @@ class ColumnsOfRow(RowTranslation):
 
     def _by_terms(self, name: str, column: str, spending: RowSpending) -> float:
         """Along a junction tree, with cross-tabulations as terms; ∞ if there is none."""
-        from takifugu.translation.network.junction_losses import network_losses
+        from takifugu.translation.models.networks import network_losses
 
         prior, place = self.priors[name], {c: k for k, c in enumerate(self._values[name])}
         groups = {
-            tuple(place[c] for c in columns): float_up(epsilon)
+            tuple(place[c] for c in columns): loss_up(epsilon)
             for columns, epsilon in spending.together.items()
         }
         sizes = [len(values) for values in self._values[name].values()]
         widest = max(prod(sizes[v] for v in group) for group in groups)
-        if not isinstance(prior, NetworkPrior) or widest > MOST_JOINT:
+        if not isinstance(prior, NetworkPrior) or widest > MAX_JOINT_VALUES:
             return inf
         asked = None if self.secrets[column] == Secrets() else column
         alone = tuple(spending.alone.get(str(c), NOTHING) for c in self._values[name])
         key = name, asked, alone, tuple(sorted(groups.items()))
         if key not in self._by_entry:
-            if len(self._by_entry) >= KEPT:
+            if len(self._by_entry) >= MAX_CACHED_BOUNDS:
                 self._by_entry.clear()
             kept = None if asked is None else Secrets((asked,), self.secrets[asked].pairs)
             costs = EntryCosts(by_entry=alone)
@@ -164,7 +232,7 @@ class ColumnsOfRow(RowTranslation):
         losses = self._by_entry[key]
         if losses is None:
             return inf
-        return float(up(max(losses[place[column]], 0.0) + self._shift))
+        return profile_group_loss((losses[place[column]], self._shift))
 
     @cached_property
     def _by_entry(self) -> dict[Any, Floats | None]:

@@ -10,22 +10,97 @@ largest of them.
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import inf
 from typing import Any, ClassVar
 
-from takifugu._rounding import float_down, float_up
-from takifugu.costs import ANY, NOTHING, Column, Cost
+from takifugu.cost_shapes import column_and_shape
+from takifugu.costs import ANY, NOTHING, Column, Cost, Jointly, Shape
 from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import ByContent
 from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
+from takifugu.translation.certify.tables import loss_up
 from takifugu.translation.protocol import LossTranslation
 
-KEPT = 256  # translated costs that are cached
+MAX_CACHED_COSTS = 256  # translated
 NEARLY = 1 - 2.0**-44  # a room that was rounded is tried first a little below
 MOST_GAINED = 64.0  # times the target: the largest factor that is tried
+
+
+@dataclass(frozen=True, eq=False)
+class RowSpending:
+    r"""The terms of a cost on rows, sorted by the columns that have to change.
+
+    The cost of a change from row u to row v is a sum of any change of the row, cross-tabulations of
+    sets J of columns, and single columns:
+
+    .. math:: c(u, v) = ε_0 [u ≠ v] + \sum_J ε_J [u_J ≠ v_J] + \sum_j c_j(u_j, v_j).
+
+    *What is constant.* For a secret about column i let u be a row on its left side and v one on its
+    right. They differ in column i, so that the first term and every ε_J with i in J are paid by all
+    moves alike. The worst loss is log t for the least t of a transport with gains
+    :math:`e^{c(u,v)}` from the left side to the right, and a factor that all gains have in common
+    is a factor of t. So the constant adds itself to the worst loss, exactly, and only the rest has
+    to be coupled.
+
+    Attributes:
+        whole: ε of any change of the row.
+        together: ε of any change of some columns, by these columns.
+        alone: The cost on the values of each column that is read by itself.
+    """
+
+    whole: Fraction
+    together: Mapping[tuple[str, ...], Fraction]
+    alone: Mapping[str, Cost]
+
+    @classmethod
+    def from_cost(cls, cost: Cost) -> "RowSpending":
+        """Of a cost whose shapes name their columns; a bare `AnyValue` is any change of the row."""
+        whole, together = Fraction(0), dict[tuple[str, ...], Fraction]()
+        alone: dict[str, dict[Shape, Fraction]] = {}
+        for shape, value in cost.terms:
+            column, inner = column_and_shape(shape)
+            if isinstance(inner, Jointly):
+                together[inner.columns] = value
+            elif column is not None:
+                alone.setdefault(column, {})[inner] = value
+            elif inner == ANY:
+                whole = value
+            else:
+                raise UnsoundRequest(
+                    "a cost names no column, and rows have several; say which column it is about",
+                    field="columns",
+                )
+        return cls(whole, together, {column: Cost.of(terms) for column, terms in alone.items()})
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that some term names."""
+        return tuple(sorted({*self.alone, *(c for columns in self.together for c in columns)}))
+
+    def constant(self, column: str) -> Fraction:
+        """What every move between two values of ``column`` costs, whatever else changes."""
+        return sum(
+            (value for columns, value in self.together.items() if column in columns), self.whole
+        )
+
+    def beside(self, column: str) -> "RowSpending":
+        """All but what is `constant` for ``column``."""
+        rest = {columns: value for columns, value in self.together.items() if column not in columns}
+        return RowSpending(Fraction(0), rest, self.alone)
+
+    def by_column(self, column: str) -> Cost:
+        """What a change of ``column`` alone costs."""
+        return self.alone.get(column, Cost()) + Cost.any(self.constant(column))
+
+    @property
+    def at_once(self) -> Fraction:
+        """What a change of all columns of cross-tabulations costs."""
+        return sum(self.together.values(), self.whole)
 
 
 class RowTranslation(ByContent, LossTranslation):
@@ -93,7 +168,7 @@ class RowTranslation(ByContent, LossTranslation):
         if not key:
             return dict.fromkeys(self.secrets, 0.0)
         if key not in self._known:
-            if len(self._known) >= KEPT:
+            if len(self._known) >= MAX_CACHED_COSTS:
                 self._known.clear()
             self._known[key] = self.by_column(key)
         return self._known[key]
@@ -108,7 +183,7 @@ class RowTranslation(ByContent, LossTranslation):
 
     def to_dp(self, pufferfish: float, /) -> float:
         """The ε of any change of a row that a Pufferfish loss allows, rounded down."""
-        return float_down(self.to_cost(Cost.any(1), pufferfish))
+        return float(self.to_cost(Cost.any(1), pufferfish))  # it is a float
 
     def to_cost(
         self,
@@ -136,7 +211,7 @@ class RowTranslation(ByContent, LossTranslation):
             more = unit * factor
             return self.cost_to_pufferfish(*(cost + more for cost in spent), *beside)
 
-        size = float_up(unit.scalar)
+        size = loss_up(unit.scalar)
         found = largest_within(
             loss,
             pufferfish,

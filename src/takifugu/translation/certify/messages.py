@@ -1,0 +1,808 @@
+r"""What flows prove along a junction tree: upper bounds on losses, rounded up.
+
+Let S separate the junction tree in two. For states σ, σ′ of S the *message* to S bounds
+:math:`\log E[h|σ]/E[h|σ']` over all admissible h of the entries on one side. One step couples
+P(R|σ) with P(R|σ′), R = clique minus separator, at the cost
+
+.. math:: c(ρσ, ρ'σ') = \sum_{r∈R} ε_r [ρ_r ≠ ρ'_r] + \sum_{\text{other neighbours}} m(\cdot,\cdot):
+
+the parts of the model behind the other neighbours are independent given the clique, so their
+messages add. A secret about entry i is a last step from any clique that holds i to the separator
+{i}; each of these cliques gives a bound, and the least counts. Messages run along every edge in
+both directions, as in belief propagation, so all secrets share them. Zeros are no trouble: a state
+of a separator that cannot happen has no message and needs none.
+
+Everything is recomputed from the problem's tables. A *proof* only chooses: the junction tree, which
+entries of R are coupled ahead of the others, between which states of a separator couplings are
+given, and the flows of these couplings (`Proof`; `Messages` is one that was written down). Every
+choice gives an upper bound (weak duality), and a malformed one proves nothing: ∞.
+
+*By way of others.* If only some states of S are coupled, the ratio of E[G|σ] and E[G|σ′] is a
+product of such ratios, so the message is a shortest path.
+
+*In parts.* Where no pairs are chosen, the message is a sum of terms about single entries of S,
+
+.. math:: m(σ, σ') = \sum_{v \in S} \max_{\text{others}} \big[\text{coupling of } (a, \text{others})
+          \text{ with } (b, \text{others})\big]_{a = σ_v,\, b = σ'_v} :
+
+change the entries of S one after the other and add up. The states on the way may be impossible.
+E[G|σ] means nothing there, so it may be anything; it is set to E[G|φ(σ)] for a possible state φ(σ)
+nearby, and the bound between (a, others) and (b, others) is one between their φ. The sum is cut
+off at what all terms can cost at most, and at group privacy.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum, inf, prod
+from typing import Any, Protocol
+
+import numpy as np
+
+from takifugu._parallel import share_range
+from takifugu._rounding import gamma, up
+from takifugu.errors import TakifuguError
+from takifugu.numeric import Booleans, Floats, Integers, distinct
+from takifugu.priors.factors import Factor
+from takifugu.translation.certify.closed import profile_group_loss
+from takifugu.translation.certify.tables import DEEPEST, PartitionSums, Weights
+from takifugu.translation.models.tree import JunctionTree, Sides, Tree, any_change
+
+RAREST = 2.0**-500  # a rarer state counts as this likely as a source, as impossible as a sink
+ALONE = 100_000  # cells for which no second thread is started
+FIXED_WORK = 8  # what a problem costs beside its cells
+
+
+class NoProof(Exception):
+    """A proof that is malformed, or of another problem."""
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """A bound log G(τ)/G(τ′) ≤ ``cost`` on how some part of an admissible function changes.
+
+    Attributes:
+        scope: The entries whose states are τ and τ′.
+        cost: ``[state, state]``.
+        states: The numbers of the states, in increasing order; None if they are all.
+    """
+
+    scope: tuple[int, ...]
+    cost: Floats
+    states: Integers | None = None
+
+    def rows(self, numbers: Integers) -> Integers:
+        """Which rows of ``cost`` belong to these states."""
+        return numbers if self.states is None else np.searchsorted(self.states, numbers)
+
+    @property
+    def parts(self) -> "tuple[Term, ...]":
+        """This term alone."""
+        return (self,)
+
+    @property
+    def most(self) -> float:
+        """No move costs more."""
+        return float(self.cost.max(initial=0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class CappedTerms:
+    """Terms that bound the same part of a model together, and cost at most ``most``."""
+
+    parts: tuple[Term, ...]
+    most: float
+
+    @property
+    def scope(self) -> tuple[int, ...]:
+        """The entries of all of them."""
+        return tuple(sorted({v for term in self.parts for v in term.scope}))
+
+
+AnyTerm = Term | CappedTerms
+
+
+@dataclass(frozen=True, eq=False)
+class PossibleStates:
+    """The possible states of a few entries, with their weights up to one common factor.
+
+    Attributes:
+        scope: The entries.
+        values: ``[entry, state]``: the value that a state gives to an entry.
+        weight: ``[state]``, above 0.
+        roundings: How many relative roundings a weight can be off by.
+    """
+
+    scope: tuple[int, ...]
+    values: Integers
+    weight: Floats
+    roundings: int
+
+    @classmethod
+    def from_weights(cls, law: Weights) -> "PossibleStates":
+        """Of a table, what is not 0."""
+        flat = law.table.ravel()
+        states = np.flatnonzero(flat)
+        values = np.array(np.unravel_index(states, law.table.shape), dtype=np.int64)
+        return cls(law.scope, values.reshape(len(law.scope), -1), flat[states], law.roundings)
+
+    def number(self, part: Sequence[int], sizes: Sequence[int]) -> Integers:
+        """``[state]``: the number of the state that it gives to ``part``."""
+        numbers = np.zeros(len(self.weight), dtype=np.int64)
+        for v in part:
+            numbers = numbers * sizes[v] + self.values[self.scope.index(v)]
+        return numbers
+
+    def onto(self, part: tuple[int, ...], sizes: Sequence[int]) -> "PossibleStates":
+        """The sums over all entries but ``part``."""
+        numbers, first, inverse, counts = np.unique(
+            self.number(part, sizes), return_index=True, return_inverse=True, return_counts=True
+        )
+        weight: Floats = np.bincount(inverse, self.weight, len(numbers)).astype(np.float64)
+        values = self.values[[self.scope.index(v) for v in part]][:, first]
+        return PossibleStates(part, values, weight, self.roundings + int(counts.max()))
+
+    def only(self, part: Sequence[int], sizes: Sequence[int], states: Integers) -> "PossibleStates":
+        """Those that give ``part`` one of its states numbered ``states``."""
+        chosen = np.isin(self.number(part, sizes), states)
+        return PossibleStates(
+            self.scope, self.values[:, chosen], self.weight[chosen], self.roundings
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Transports:
+    """Transport problems between pairs of sides, each a list of states of one law.
+
+    Attributes:
+        shared: What `takifugu.translation.certify.message_loops.evaluate` needs of all of them.
+        lefts: ``[problem]``: the side of the sources.
+        rights: ``[problem]``: the side of the sinks.
+        match: ``[state]``: states with the same number may stay where they are; each side has
+            every number once, in order.
+        ceiling: No move costs more.
+    """
+
+    shared: Any
+    lefts: Integers
+    rights: Integers
+    match: Integers
+    ceiling: float
+
+    def part(self, begin: int, end: int) -> tuple[Any, Integers, Integers]:
+        """What a loop needs of the problems from ``begin`` to before ``end``."""
+        return self.shared, self.lefts[begin:end], self.rights[begin:end]
+
+    @property
+    def widths(self) -> Integers:
+        """``[side]``: how many states it has."""
+        starts: Integers = self.shared[0]
+        return starts[1:] - starts[:-1]
+
+
+@dataclass(frozen=True, eq=False)
+class Flows:
+    """A flow for each of some transport problems, as a list of arcs.
+
+    Attributes:
+        first: ``[problem + 1]``: where the arcs of a problem begin.
+        source: ``[arc]``: a state of the left side, by its place in it.
+        sink: ``[arc]``: a state of the right side.
+        mass: ``[arc]``: in which proportions a source is sent to its sinks.
+    """
+
+    first: Integers
+    source: Integers
+    sink: Integers
+    mass: Floats
+
+    def prove(self, problems: Transports) -> Floats:
+        """``[problem]``: upper bounds on log t."""
+        from takifugu.translation.certify import message_loops
+
+        first, source, sink = (_integers(part) for part in (self.first, self.source, self.sink))
+        mass = _floats(self.mass)
+        count, arcs = len(problems.lefts), len(mass)
+        if len(first) != count + 1 or len(source) != arcs or len(sink) != arcs:
+            raise NoProof
+        if first[0] != 0 or first[-1] != arcs or (np.diff(first) < 0).any():
+            raise NoProof
+        values = np.full(count, np.inf)
+
+        def work(begin: int, end: int) -> None:
+            given = *problems.part(begin, end), first[begin : end + 1]
+            message_loops.evaluate(*given, source, sink, mass, values[begin:end])
+
+        share_range(work, count, worthwhile=count * _work_of_each(problems) >= ALONE)
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class Thresholds:
+    """Simple couplings: what can stay stays, and the rest moves anyhow.
+
+    Attributes:
+        tau: ``[problem]``: for what is proven see `message_loops.staying`.
+        looked_up: Whether the dearest move is looked up, or is what all terms cost at most.
+    """
+
+    tau: Floats
+    looked_up: bool
+
+    def prove(self, problems: Transports) -> Floats:
+        """``[problem]``: upper bounds on log t."""
+        from takifugu.translation.certify import message_loops
+
+        tau = _floats(self.tau)
+        if tau.shape != problems.lefts.shape:
+            raise NoProof
+        values = np.full(len(tau), np.inf)
+        ceiling = -1.0 if self.looked_up is True else problems.ceiling
+
+        def work(begin: int, end: int) -> None:
+            here = tau[begin:end], values[begin:end]
+            message_loops.staying(*problems.part(begin, end), problems.match, ceiling, *here)
+
+        share_range(work, len(tau), worthwhile=len(tau) * _work_of_each(problems) >= ALONE)
+        return values
+
+
+Couplings = Flows | Thresholds
+
+
+class Proof(Protocol):
+    """What a search proposes, step by step: nothing of it is trusted.
+
+    Implementer: `takifugu.translation.search.junction.CouplingSearch`; see also `Messages`.
+    """
+
+    tree: JunctionTree
+
+    def ahead(self, law: PossibleStates, keep: tuple[int, ...], last: int) -> tuple[int, ...]:
+        """Entries of a law, none of ``keep``, to be coupled next; none to couple all that remain.
+
+        ``last`` is how many pairs of values a last step is about, 0 in a message.
+        """
+
+    def pairs(
+        self, keep: tuple[int, ...], there: Integers, widths: Integers
+    ) -> tuple[Integers, Integers] | None:
+        """Pairs of the possible states ``there`` of a separator that are coupled; None: in parts.
+
+        ``widths`` has how many states of the clique there are for each.
+        """
+
+    def couplings(self, problems: Transports, *, in_parts: bool) -> Couplings:
+        """Couplings for transport problems."""
+
+    def last_cliques(self, entry: int) -> Sequence[int]:
+        """The cliques from which the last step to a secret about ``entry`` is taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class Messages:
+    """A proof that was written down: the choices in the order in which they are asked for.
+
+    Attributes:
+        tree: The junction tree.
+        choices: What `Proof.ahead`, `Proof.pairs`, `Proof.couplings` and `Proof.last_cliques`
+            answered, one after the other.
+    """
+
+    tree: JunctionTree
+    choices: tuple[Any, ...]
+
+    def to_document(self) -> dict[str, Any]:
+        """As lists and numbers."""
+        tree = self.tree
+        return {
+            "sizes": list(tree.sizes),
+            "cliques": [list(scope) for scope in tree.cliques],
+            "parents": list(tree.parents),
+            "choices": [_choice_to_document(choice) for choice in self.choices],
+        }
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "Messages":
+        """What `to_document` wrote."""
+        tree = JunctionTree(
+            tuple(document["sizes"]),
+            tuple(tuple(scope) for scope in document["cliques"]),
+            tuple(document["parents"]),
+        )
+        return cls(tree, tuple(map(_choice_from_document, document["choices"])))
+
+
+class _Replay:
+    """The choices of a `Messages`, one after the other, whatever is asked."""
+
+    def __init__(self, proof: Messages) -> None:
+        self.tree, self._choices = proof.tree, iter(proof.choices)
+        self.ahead = self.pairs = self.couplings = self.last_cliques = self._next
+
+    def _next(self, *_: Any, **__: Any) -> Any:
+        for choice in self._choices:
+            return choice
+        raise NoProof
+
+
+def _choice_to_document(choice: Any) -> dict[str, Any]:
+    match choice:
+        case Flows(first, source, sink, mass):
+            parts = {"first": first, "source": source, "sink": sink, "mass": mass}
+            return {name: part.tolist() for name, part in parts.items()}
+        case Thresholds(tau, looked_up):
+            return {"tau": tau.tolist(), "looked_up": looked_up}
+        case (np.ndarray() as lefts, np.ndarray() as rights):
+            return {"lefts": lefts.tolist(), "rights": rights.tolist()}
+        case None:
+            return {"parts": True}
+        case _:
+            return {"numbers": [int(v) for v in choice]}
+
+
+def _choice_from_document(document: Mapping[str, Any]) -> Any:
+    match document:
+        case {"mass": mass, "first": first, "source": source, "sink": sink}:
+            begin, tail, head = (np.array(part, dtype=np.int64) for part in (first, source, sink))
+            return Flows(begin, tail, head, np.array(mass))
+        case {"tau": tau, "looked_up": looked_up}:
+            return Thresholds(np.array(tau), looked_up)
+        case {"lefts": lefts, "rights": rights}:
+            return np.array(lefts, dtype=np.int64), np.array(rights, dtype=np.int64)
+        case {"numbers": numbers}:
+            return tuple(numbers)
+        case _:
+            return None
+
+
+def upper(
+    problem: Tree, proof: Proof | Messages, secrets: Mapping[int, Sides]
+) -> dict[int, Floats]:
+    """By entry ``[pair]``: no mechanism loses more; −∞ for a pair of which a side cannot happen.
+
+    ``secrets`` has, for entries, pairs of sets of values. All is ∞ if the proof is malformed.
+    """
+    whole = profile_group_loss(
+        [*(float(cost.max(initial=0.0)) for cost in problem.costs), *problem.together.values()]
+    )
+    try:
+        recursion = _Recursion(problem, _Replay(proof) if isinstance(proof, Messages) else proof)
+        return {
+            entry: np.minimum(recursion.secret(entry, pairs), whole)
+            for entry, pairs in secrets.items()
+        }
+    except TakifuguError:
+        raise  # the problem itself
+    except (NoProof, AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
+        return {entry: np.full(len(pairs), inf) for entry, pairs in secrets.items()}
+
+
+class MergedDatasets:
+    """Listed datasets, those that differ only in values between which nothing is charged as one.
+
+    Attributes:
+        sizes: How many classes of values each entry has.
+        costs: What changes between them cost.
+    """
+
+    def __init__(self, probability: Floats, costs: Sequence[Floats]) -> None:
+        self._probability = probability
+        classes = [
+            np.unique(np.argmax((cost == 0) & (cost.T == 0), axis=1), return_inverse=True)[1]
+            for cost in costs
+        ]
+        self.sizes = tuple(int(each.max()) + 1 for each in classes)
+        self.costs = tuple(
+            cost[np.ix_(first, first)]
+            for cost, each in zip(costs, classes, strict=True)
+            for first in [np.unique(each, return_index=True)[1]]
+        )
+        values = np.unravel_index(np.arange(probability.size), probability.shape)
+        merged = tuple(each[value] for each, value in zip(classes, values, strict=True))
+        self._number = np.ravel_multi_index(merged, self.sizes)
+
+    def law(self, side: Booleans) -> Floats:
+        """The weights of the merged datasets of one side, with an axis for each entry."""
+        chosen = side.ravel()
+        weights = self._probability.ravel()[chosen]
+        sums = np.bincount(self._number[chosen], weights, prod(self.sizes))
+        return sums.astype(np.float64).reshape(self.sizes)
+
+    def upper(
+        self, left: Booleans, right: Booleans, proof: Callable[[JunctionTree], Proof]
+    ) -> float:
+        """No mechanism loses more about two sets of datasets; 0 if one of them cannot happen.
+
+        All datasets of the one side are coupled with all of the other.
+        """
+        laws = [self.law(side).ravel() for side in (left, right)]
+        states = [np.flatnonzero(law) for law in laws]
+        if not min(map(len, states)):
+            return 0.0
+        numbers = np.concatenate(states)
+        scope = tuple(range(len(self.costs)))
+        law = PossibleStates(
+            scope,
+            np.array(np.unravel_index(numbers, self.sizes), dtype=np.int64),
+            np.concatenate([law[side] for law, side in zip(laws, states, strict=True)]),
+            self._probability.size,
+        )
+        terms = [Term((k,), cost) for k, cost in enumerate(self.costs) if cost.any()]
+        sides = [np.arange(len(states[0])), np.arange(len(states[0]), len(numbers))]
+        steps = CouplingSteps(self.sizes, proof(JunctionTree(self.sizes, (scope,), (-1,))))
+        try:
+            return float(steps.between(law, terms, sides, np.array([0]), np.array([1]))[0])
+        except (NoProof, AttributeError, IndexError, TypeError, ValueError):
+            return inf
+
+
+class ReadColumns:
+    """The laws of a few entries of a problem, ``read``, given any other, and couplings of them.
+
+    A mechanism that reads these entries alone has a function of them as its likelihood, so that one
+    coupling of their laws given either side of a secret is exact, wherever the secret is.
+    """
+
+    def __init__(
+        self, tree: JunctionTree, factors: Sequence[Factor], read: tuple[int, ...]
+    ) -> None:
+        self._sizes = tree.sizes
+        sums = PartitionSums(tree, factors)
+        law = PossibleStates.from_weights(sums.clique(tree.clique_with(read)).onto(read))
+        others = [v for v in range(len(tree.sizes)) if v not in read]
+        tables = {v: np.zeros((len(law.weight), tree.sizes[v])) for v in others}
+        roundings = dict.fromkeys(others, 0)
+        for n in range(len(law.weight)):  # the law of every other entry, given this state
+            seen = {v: np.eye(tree.sizes[v])[law.values[k, n]] for k, v in enumerate(read)}
+            given = PartitionSums(tree, factors, seen)
+            for v in others:
+                weights = given.entry(v)
+                tables[v][n] = weights.table / weights.table.sum()
+                roundings[v] = max(roundings[v], weights.roundings + tree.sizes[v] + 4)
+        self._laws = {v: _times(law, v, tables[v], roundings[v]) for v in others}
+        self._laws |= dict.fromkeys(read, law)
+
+    def rarest(self, entry: int) -> float:
+        """How likely the rarest state of a law is beside the likeliest; 0 if there is no law."""
+        law = self._laws[entry]
+        return 0.0 if law is None else float(law.weight.min()) / float(law.weight.max())
+
+    def upper(
+        self,
+        entry: int,
+        pairs: Sides,
+        terms: Sequence[Term],
+        proof: Callable[[JunctionTree], Proof],
+    ) -> Floats | None:
+        """``[pair]``: the loss of sets of values of ``entry``; −∞ if a side cannot happen.
+
+        None if the probabilities lie too far apart.
+        """
+        law = self._laws[entry]
+        if law is None:
+            return None
+        losses = np.full(len(pairs), -inf)
+        groups = list(dict.fromkeys(side for pair in pairs for side in pair))
+        value = law.values[law.scope.index(entry)]
+        states = [np.flatnonzero(np.isin(value, group)) for group in groups]
+        fine = [
+            n for n, pair in enumerate(pairs) if all(len(states[groups.index(s)]) for s in pair)
+        ]
+        if fine:
+            lefts, rights = (np.array([groups.index(pairs[n][k]) for n in fine]) for k in (0, 1))
+            steps = CouplingSteps(
+                self._sizes, proof(JunctionTree(self._sizes, (law.scope,), (-1,)))
+            )
+            try:
+                losses[fine] = steps.between(law, terms, states, lefts, rights)
+            except (NoProof, AttributeError, IndexError, TypeError, ValueError):
+                losses[fine] = inf
+        return losses
+
+
+def _times(law: PossibleStates, entry: int, table: Floats, roundings: int) -> PossibleStates | None:
+    """The joint law of ``law``'s entries and another one; None if a product could underflow."""
+    states, values = np.nonzero(table)
+    least = np.frexp(law.weight[states])[1] + np.frexp(table[states, values])[1]
+    if least.min() - np.frexp(law.weight.max())[1] < DEEPEST:
+        return None
+    scope = (*law.scope, entry)
+    joint = np.vstack([law.values[:, states], values[None]]).astype(np.int64)
+    weight = np.ldexp(law.weight, -int(np.frexp(law.weight.max())[1]))[states]
+    return PossibleStates(
+        scope, joint, weight * table[states, values], law.roundings + roundings + 1
+    )
+
+
+class _Recursion:
+    """All messages of one problem.
+
+    The cliques that hold a group of entries whose changes cost something together are connected, so
+    that towards any root one of them is the last: it alone is not cut off by a separator that holds
+    the group too, and pays the term.
+    """
+
+    def __init__(self, problem: Tree, proof: Proof) -> None:
+        if not proof.tree.is_valid_for(problem):
+            raise NoProof
+        self.problem, self.proof, self.tree = problem, proof, proof.tree
+        self.sums = PartitionSums(proof.tree, problem.tables)
+        self.steps = CouplingSteps(problem.sizes, proof)
+        self.joint = tuple(
+            Term(scope, any_change(problem.sizes, scope, epsilon))
+            for scope, epsilon in problem.together.items()
+        )
+        self.sent: dict[tuple[int, int], list[AnyTerm]] = {}
+        self._behind: dict[tuple[int, int], frozenset[int]] = {}
+        for c in range(len(self.tree.cliques) - 1, 0, -1):
+            self._send(c, self.tree.parents[c])
+        for c in range(1, len(self.tree.cliques)):
+            self._send(self.tree.parents[c], c)
+
+    def _send(self, one: int, other: int) -> None:
+        """The message from a clique to its neighbour: terms between states of their separator."""
+        separator = self.tree.separator(one, other)
+        possible = (self.sums.sent(one, other).table > 0) & (self.sums.sent(other, one).table > 0)
+        law = PossibleStates.from_weights(self.sums.clique(one, but=other)).only(
+            separator, self.tree.sizes, np.flatnonzero(possible)
+        )
+        near = [c for c in self.tree.around(one) if c != other]
+        behind = frozenset(self.tree.cliques[one]).union(*(self._behind[c, one] for c in near))
+        self._behind[one, other] = behind - set(separator)
+        most = [float(self.problem.costs[v].max()) for v in sorted(self._behind[one, other])]
+        most += [t.most for t in self.joint if self._behind[one, other].intersection(t.scope)]
+        self.sent[one, other] = self.steps.message(
+            law,
+            self._terms(one, but=other, paid=separator),
+            separator,
+            most=profile_group_loss(most),
+        )
+
+    def secret(self, entry: int, pairs: Sides) -> Floats:
+        """``[pair]``: bounds for pairs of sets of values of one entry."""
+        groups = list(dict.fromkeys(side for pair in pairs for side in pair))
+        weight = self.sums.entry(entry).table
+        fine = [n for n, pair in enumerate(pairs) if all(weight[list(side)].any() for side in pair)]
+        best = np.full(len(pairs), -inf)
+        if not fine:
+            return best
+        best[fine] = inf
+        lefts, rights = (np.array([groups.index(pairs[n][k]) for n in fine]) for k in (0, 1))
+        for clique in self.proof.last_cliques(entry):
+            if entry not in self.tree.cliques[clique]:
+                raise NoProof
+            law, terms = self.steps.peeled(
+                PossibleStates.from_weights(self.sums.clique(clique)),
+                self._terms(clique),
+                (entry,),
+                last=len(fine),
+            )
+            value = law.number((entry,), self.tree.sizes)
+            sides = [np.flatnonzero(np.isin(value, group)) for group in groups]
+            bounds = self.steps.between(law, terms, sides, lefts, rights)
+            best[fine] = np.minimum(best[fine], bounds)
+        return best
+
+    def _terms(self, clique: int, *, but: int = -1, paid: tuple[int, ...] = ()) -> list[AnyTerm]:
+        """What moving between states of a clique costs: own entries, and all other sides."""
+        own: list[AnyTerm] = [
+            Term((v,), self.problem.costs[v])
+            for v in self.tree.cliques[clique]
+            if v not in paid and self.problem.costs[v].any()
+        ]
+        scope = set(self.tree.cliques[clique])
+        own += [
+            term
+            for term in self.joint
+            if term.most > 0 and scope.issuperset(term.scope) and not set(term.scope) <= set(paid)
+        ]
+        for near in self.tree.around(clique):
+            if near != but:
+                own += [term for term in self.sent[near, clique] if term.most > 0]
+        return own
+
+
+class CouplingSteps:
+    """Steps between states of entries that have ``sizes`` values, by the choices of ``proof``."""
+
+    def __init__(self, sizes: Sequence[int], proof: Proof) -> None:
+        self._sizes, self._proof = sizes, proof
+
+    def message(
+        self,
+        law: PossibleStates,
+        terms: Sequence[AnyTerm],
+        keep: tuple[int, ...],
+        *,
+        most: float = inf,
+    ) -> list[AnyTerm]:
+        """The message to ``keep``, as terms that add up.
+
+        It is meant for the states that ``law`` has, and may be +∞ between others. No message can
+        be above ``most``.
+        """
+        from takifugu.translation.certify import message_loops
+
+        if not terms or not keep:
+            return []
+        law, terms = self.peeled(law, terms, keep)
+        whole = float(up(fsum(term.most for term in terms)))  # every move costs at most this
+        numbers = law.number(keep, self._sizes)
+        order = np.argsort(numbers, kind="stable")
+        there = distinct(numbers)
+        cuts = np.searchsorted(numbers[order], np.append(there, there[-1] + 1))
+        sides = [order[cuts[k] : cuts[k + 1]] for k in range(len(there))]
+        chosen = self._proof.pairs(keep, there, np.diff(cuts))
+        if chosen is None:
+            return self._in_parts(law, terms, keep, there, sides, min(most, whole))
+        most = min(most, whole) if most < inf else most
+        lefts, rights = (_integers(part) for part in chosen)
+        bounds = np.full((len(there), len(there)), most)
+        np.fill_diagonal(bounds, 0.0)
+        if min(lefts.min(initial=0), rights.min(initial=0)) < 0:
+            raise NoProof
+        bounds[lefts, rights] = np.minimum(
+            self.between(law, terms, sides, lefts, rights, keep=keep), most
+        )
+        np.fill_diagonal(bounds, 0.0)
+        if len(lefts) < len(there) * (len(there) - 1):
+            message_loops.by_way_of_others(bounds)
+            apart = distinct(np.argmax(np.isfinite(bounds), axis=1))  # a state of each component
+            if len(apart) > 1:
+                one, other = np.nonzero(~np.eye(len(apart), dtype=np.bool_))
+                lefts, rights = apart[one], apart[other]
+                bounds[lefts, rights] = self.between(law, terms, sides, lefts, rights, keep=keep)
+                message_loops.by_way_of_others(bounds)
+        return [Term(keep, bounds, there)]
+
+    def _in_parts(
+        self,
+        law: PossibleStates,
+        terms: Sequence[AnyTerm],
+        keep: tuple[int, ...],
+        there: Integers,
+        sides: list[Integers],
+        most: float,
+    ) -> list[AnyTerm]:
+        """A term for each entry of ``keep``: the largest over all states of the others."""
+        shape = tuple(self._sizes[v] for v in keep)
+        near = _nearest_possible(shape, there)
+        parts: list[Term] = []
+        for axis, v in enumerate(keep):
+            if shape[axis] == 1:
+                continue
+            contexts = np.moveaxis(near, axis, -1).reshape(-1, shape[axis])  # [others, value]
+            contexts = distinct(contexts, axis=0)
+            one, other = np.nonzero(~np.eye(shape[axis], dtype=np.bool_))
+            codes, inverse = np.unique(
+                contexts[:, one] * len(sides) + contexts[:, other], return_inverse=True
+            )
+            lefts, rights = np.divmod(codes, len(sides))
+            values = np.zeros(len(codes))
+            moves = np.flatnonzero(lefts != rights)
+            values[moves] = self.between(
+                law, terms, sides, lefts[moves], rights[moves], keep=keep, in_parts=True
+            )
+            matrix = np.zeros((shape[axis], shape[axis]))
+            matrix[one, other] = values[inverse].reshape(len(contexts), -1).max(axis=0)
+            if matrix.any():
+                parts.append(Term((v,), np.minimum(matrix, most)))
+        return [CappedTerms(tuple(parts), most)] if len(parts) > 1 else [*parts]
+
+    def peeled(
+        self, law: PossibleStates, terms: Sequence[AnyTerm], keep: tuple[int, ...], *, last: int = 0
+    ) -> tuple[PossibleStates, Sequence[AnyTerm]]:
+        """Couple some entries ahead of the others, as the proof says."""
+        while chunk := set(self._proof.ahead(law, keep, last)):
+            if not chunk <= set(law.scope) - set(keep):
+                raise NoProof
+            rest = tuple(v for v in law.scope if v not in chunk)
+            inner = [term for term in terms if chunk & set(term.scope)]
+            outer = [term for term in terms if not chunk & set(term.scope)]
+            terms = [*outer, *self.message(law, inner, rest)]
+            law = law.onto(rest, self._sizes)
+        return law, terms
+
+    def between(
+        self,
+        law: PossibleStates,
+        terms: Sequence[AnyTerm],
+        sides: list[Integers],
+        lefts: Integers,
+        rights: Integers,
+        *,
+        keep: tuple[int, ...] = (),
+        in_parts: bool = False,
+    ) -> Floats:
+        """Bounds between pairs of sides, each a list of states of ``law``.
+
+        If all states of a side agree in the entries ``keep``, those that agree in all other
+        entries may stay where they are.
+        """
+        if not len(lefts) or not terms:
+            return np.zeros(len(lefts))
+        used = distinct(np.concatenate([lefts, rights]))
+        place = np.zeros(len(sides), dtype=np.int64)
+        place[used] = np.arange(len(used))
+        listed = [sides[k] for k in used]
+        probabilities = np.concatenate([_normalised(law.weight[side]) for side in listed])
+        single = [term for group in terms for term in group.parts]
+        caps: list[float] = []
+        for group in terms:
+            caps += [-1.0] * (len(group.parts) - 1)
+            caps.append(group.most if len(group.parts) > 1 else inf)
+        shared = (
+            np.cumsum([0, *map(len, listed)]),
+            np.concatenate(listed),
+            np.maximum(probabilities, RAREST),
+            np.where(probabilities >= RAREST, probabilities, 0.0),
+            (
+                np.array([term.rows(law.number(term.scope, self._sizes)) for term in single]),
+                np.concatenate([term.cost.ravel() for term in single]),
+                np.cumsum([0, *(term.cost.size for term in single)])[:-1],
+                np.array([len(term.cost) for term in single]),
+                np.array(caps),
+            ),
+        )
+        problems = Transports(
+            shared,
+            place[lefts],
+            place[rights],
+            law.number(tuple(v for v in law.scope if v not in keep), self._sizes),
+            float(up(fsum(term.most for term in terms))),
+        )
+        values = self._proof.couplings(problems, in_parts=in_parts).prove(problems)
+        error = gamma(law.roundings + max(map(len, listed)))
+        return up(values + 5 * error)  # two rows, each divided by its sum
+
+
+def _work_of_each(problems: Transports) -> float:
+    """Cells of the cost matrix of a problem, roughly."""
+    return float(FIXED_WORK + problems.widths.mean() ** 2)
+
+
+def _integers(values: Any) -> Integers:
+    """A list of integers, whatever was proposed."""
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise NoProof
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def _floats(values: Any) -> Floats:
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and array.dtype.kind != "f"):
+        raise NoProof
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def _nearest_possible(shape: tuple[int, ...], there: Integers) -> Integers:
+    """``[state]``, in ``shape``: the place in ``there`` of a possible state nearby; its own if any.
+
+    The states that are one entry away from a possible one are settled first, and so on.
+    """
+    near = np.full(prod(shape), -1, dtype=np.int64)
+    near[there] = np.arange(len(there))
+    near = near.reshape(shape)
+    while (near < 0).any():
+        before = near.copy()
+        for axis in range(len(shape)):
+            lines = np.moveaxis(before, axis, 0)
+            unsettled = np.moveaxis(near, axis, 0)
+            for way in (lines, lines[::-1]):
+                seen = way.copy()
+                for k in range(1, len(seen)):
+                    seen[k] = np.where(seen[k] < 0, seen[k - 1], seen[k])
+                seen = seen if way is lines else seen[::-1]
+                unsettled[...] = np.where(unsettled < 0, seen, unsettled)
+    return near
+
+
+def _normalised(weight: Floats) -> Floats:
+    """Positive weights divided by their sum, whatever their size.
+
+    They lie within 2⁹⁶⁰ of one another (`PartitionSums` refuses others), so none is lost.
+    """
+    scaled = np.ldexp(weight, -int(np.frexp(weight.max())[1]))
+    law: Floats = scaled / scaled.sum()
+    return law

@@ -1,0 +1,1 @@
+"""Priors as the problems that searches solve and `takifugu.translation.certify` checks."""

@@ -1,0 +1,177 @@
+"""Priors whose law is a product of tables: networks, fields, rows, listed and independent entries.
+
+A `Tree` problem has tables on a few entries each, what changes of values cost, and secret pairs. A
+`JunctionTree` joins overlapping *cliques* of entries, such that every table fits into a clique and
+the cliques that hold an entry are connected. What two neighbouring cliques share, their
+*separator*, then cuts the model in two halves that are independent once its state is known
+(Lauritzen & Spiegelhalter 1988). A listed prior is one table on all entries, and so one clique;
+independent entries have one table each, and separators without entries.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from takifugu.numeric import Floats
+from takifugu.priors.factors import Factor, FactorModel
+from takifugu.priors.secrets import SecretPair
+from takifugu.priors.universe import Name
+
+Sides = tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]  # pairs of sets of values, by number
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A law that is proportional to a product of tables, with costs.
+
+    Attributes:
+        sizes: How many values each entry has.
+        tables: The tables whose product is the law.
+        costs: For each entry ``[u, v]``: what the change from value u to value v costs.
+        together: For groups of entries an ε that any change of a group costs beside, however many
+            of its entries change.
+    """
+
+    sizes: tuple[int, ...]
+    tables: tuple[Factor, ...]
+    costs: tuple[Floats, ...]
+    together: Mapping[tuple[int, ...], float]
+
+    @classmethod
+    def from_model(
+        cls,
+        model: FactorModel,
+        costs: tuple[Floats, ...],
+        together: Mapping[tuple[int, ...], float] | None = None,
+    ) -> "Tree":
+        """Of a network or field."""
+        beside = {tuple(sorted(group)): value for group, value in (together or {}).items()}
+        return cls(tuple(map(len, model.states)), model.factors(), costs, beside)
+
+    @classmethod
+    def listed(cls, probability: Floats, costs: Sequence[Floats]) -> "Tree":
+        """Of a law over all datasets, ``[value, value, …]``: one table."""
+        scope = tuple(range(probability.ndim))
+        return cls(probability.shape, (Factor(scope, probability),), tuple(costs), {})
+
+
+@dataclass(frozen=True)
+class JunctionTree:
+    """Cliques, and the tree that joins them.
+
+    Attributes:
+        sizes: How many values each entry has.
+        cliques: The entries of each clique, in increasing order.
+        parents: For each clique the one above it, which stands before it; −1 for the first.
+    """
+
+    sizes: tuple[int, ...]
+    cliques: tuple[tuple[int, ...], ...]
+    parents: tuple[int, ...]
+
+    def is_valid_for(self, problem: Tree) -> bool:
+        """Whether it is a tree, cliques with an entry are connected, and every table fits in one.
+
+        An entry is in a connected set of cliques if just one of them has a parent without it.
+        """
+        count = len(self.cliques)
+        if not count or len(self.parents) != count or self.sizes != problem.sizes:
+            return False
+        if self.parents[0] != -1 or any(not 0 <= self.parents[c] < c for c in range(1, count)):
+            return False
+        tops = [0] * len(self.sizes)
+        for c, scope in enumerate(self.cliques):
+            if list(scope) != sorted(set(scope)) or not set(scope) <= set(range(len(self.sizes))):
+                return False
+            above = self.cliques[self.parents[c]] if c else ()
+            for v in scope:
+                tops[v] += v not in above
+        scopes = (*(table.scope for table in problem.tables), *problem.together)
+        return all(top == 1 for top in tops) and all(
+            self.clique_with(scope) >= 0 for scope in scopes
+        )
+
+    def clique_with(self, scope: Sequence[int]) -> int:
+        """The first clique, of those with few states, that holds all of ``scope``; −1 if none."""
+        if not scope:
+            return 0
+        inside = set(scope)
+        fits = (c for c in self.holding(scope[0]) if inside <= set(self.cliques[c]))
+        return next(fits, -1)
+
+    def separator(self, one: int, other: int) -> tuple[int, ...]:
+        """What two neighbouring cliques share, in increasing order."""
+        return tuple(v for v in self.cliques[one] if v in self.cliques[other])
+
+    def around(self, clique: int) -> tuple[int, ...]:
+        """The neighbours of a clique: the one above first."""
+        return self._around[clique]
+
+    @cached_property
+    def _around(self) -> tuple[tuple[int, ...], ...]:
+        near: list[list[int]] = [[] for _ in self.cliques]
+        for c, parent in enumerate(self.parents):
+            if parent >= 0:
+                near[c].insert(0, parent)
+                near[parent].append(c)
+        return tuple(map(tuple, near))
+
+    def shape(self, scope: Sequence[int]) -> tuple[int, ...]:
+        """How many values each of these entries has."""
+        return tuple(self.sizes[v] for v in scope)
+
+    def states(self, clique: int) -> int:
+        """How many states a clique has."""
+        return prod(self.shape(self.cliques[clique]))
+
+    def holding(self, entry: int) -> tuple[int, ...]:
+        """The cliques that hold ``entry``, the one with the fewest states first."""
+        return self._holding[entry]
+
+    @cached_property
+    def _holding(self) -> tuple[tuple[int, ...], ...]:
+        holding: list[list[int]] = [[] for _ in self.sizes]
+        for c in sorted(range(len(self.cliques)), key=self.states):
+            for v in self.cliques[c]:
+                holding[v].append(c)
+        return tuple(map(tuple, holding))
+
+
+def any_change(sizes: Sequence[int], scope: Sequence[int], epsilon: float) -> Floats:
+    """``[state, state]``: ε between all different states of a group of entries."""
+    return epsilon * (1.0 - np.eye(prod(sizes[v] for v in scope)))
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkLosses:
+    """Upper bounds on the Pufferfish loss of every secret pair of a network or field.
+
+    Attributes:
+        entries: What the entries are called.
+        epsilon: ``[entry]``: the total ε spent on each.
+        pairs: The ordered secret pairs.
+        upper: ``[pair]``: no per-entry ε-DP mechanism loses more; −∞ for a pair of which one side
+            cannot happen.
+        by_entry: ``[entry]``: the largest over its pairs; −∞ if it has none.
+    """
+
+    entries: tuple[Name, ...]
+    epsilon: Floats
+    pairs: tuple[SecretPair, ...]
+    upper: Floats
+    by_entry: Floats
+
+    @property
+    def loss(self) -> float:
+        """The largest loss of all; 0 if no pair is possible."""
+        return float(self.upper.max(initial=0.0))
+
+    @property
+    def binding(self) -> SecretPair | None:
+        """The pair with the largest loss; None if no pair is possible."""
+        if not np.isfinite(self.upper).any():
+            return None
+        return self.pairs[int(np.argmax(self.upper))]

@@ -1,1 +1,0 @@
-"""Translations of Bayesian networks and random fields: junction trees, attractive fields."""

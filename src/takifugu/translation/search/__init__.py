@@ -1,0 +1,1 @@
+"""Searches for proofs and witnesses, in plain floats."""
