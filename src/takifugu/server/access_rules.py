@@ -1,15 +1,18 @@
-"""Who may call what: one table. A route that is not in it is refused to everybody.
+"""Roles, who is calling, and who may call what: one table.
 
-`authorize` looks every request up here; a test compares the table with the routes of the app and
-calls each of them in every role.
+A route that is not in the table is refused to everybody. `authorize` looks every request up here; a
+test compares the table with the routes of the app and calls each of them in every role.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
-from takifugu.server.roles import ROLES, Role
+if TYPE_CHECKING:
+    from takifugu.project.policy import DatasetPolicy
 
+Role = Literal["owner", "analyst", "auditor", "witness"]
+ROLES: tuple[Role, ...] = get_args(Role)
 Method = Literal["GET", "POST", "PUT", "DELETE"]
 API = "/api/v1"
 OWNER: tuple[Role, ...] = ("owner",)
@@ -18,6 +21,24 @@ ASKING: tuple[Role, ...] = ("owner", "analyst")
 CHECKING: tuple[Role, ...] = ("owner", "auditor")
 PEOPLE: tuple[Role, ...] = ("owner", "analyst", "auditor")
 WITNESS: tuple[Role, ...] = ("witness",)
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who is calling, as a token says.
+
+    Attributes:
+        name: The name of the token's holder: events of the ledger carry it, and the budget of an
+            analyst has it.
+        role: What they may do.
+        token: The public identity of the token, which is not the token.
+        by_page: Whether a browser session calls, and not the token itself.
+    """
+
+    name: str
+    role: Role
+    token: str
+    by_page: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,6 +121,11 @@ RULES: tuple[Rule, ...] = (
     *_rules("POST", CHECKING, "/ledger"),
 )
 BY_ROUTE: dict[tuple[str, str], Rule] = {(rule.method, rule.path): rule for rule in RULES}
+
+
+def may_see(actor: Actor, policy: "DatasetPolicy") -> bool:
+    """Whether a dataset exists for the caller: a policy may list its analysts."""
+    return actor.role != "analyst" or not policy.analysts or actor.name in policy.analysts
 
 
 def rule_of(method: str, path: str) -> Rule | None:

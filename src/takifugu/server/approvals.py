@@ -39,9 +39,8 @@ from takifugu.project.approval_rule import ApprovalNeeded
 from takifugu.server.access_rules import API
 from takifugu.server.api.problems import Problem, problem_of
 from takifugu.server.state.approval_requests import Approval, ApprovalRequest
-from takifugu.server.state.kept_results import charge_of
-from takifugu.server.state.server_state import ServerState
-from takifugu.server.state.state_errors import StateConflict
+from takifugu.server.state.server_state import ServerState, charge_of
+from takifugu.server.state.state_store import StateConflict
 
 if TYPE_CHECKING:
     from takifugu.ledger import Event, Ledger
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
 
 Decision = Literal["approved", "refused"]
 TRY_AGAIN = 503  # the status of what may pass: a ledger that is locked, a database that is down
-PATIENCE = timedelta(minutes=1)  # until a claim of somebody else is looked into
+CLAIM_TIMEOUT = timedelta(minutes=1)  # until a claim of somebody else is looked into
 
 
 @dataclass(frozen=True)
@@ -100,15 +99,15 @@ def release_or_ask(
 
     known = state.approval_asked(asked.analyst, asked.key)
     if known is None:
-        made = plan()
-        if asked.options.get("plan") not in (None, digest(made)):
+        planned = plan()
+        if asked.options.get("plan") not in (None, digest(planned)):
             raise StalePlan(("plan",))
         try:
-            return _released(session, asked, made, None)
+            return _released(session, asked, planned, None)
         except ApprovalNeeded as needed:
             if not asked.accept_noise:
-                session.refuse_noise(made)  # no owner is asked for what would be refused then
-            request = _request(asked, made, needed.why, shown(made))
+                session.refuse_noise(planned)  # no owner is asked for what would be refused then
+            request = _request(asked, planned, needed.why, shown(planned))
         return waiting_document(state.ask_approval(request))
     if (known.request.dataset, dict(known.request.options)) != (asked.dataset, dict(asked.options)):
         raise StateConflict(
@@ -119,28 +118,28 @@ def release_or_ask(
     if known.state == "approved":
         return _finished(state, session, asked, plan, known)
     if known.problem is not None:
-        raise Problem.of_document(known.problem)
+        raise Problem.from_document(known.problem)
     if known.state in ("refused", "withdrawn"):
         raise _declined(known)
     if known.state == "released" and known.charge is not None:
         paid = session.event(known.charge)
         if paid is not None and known.paid_by(paid):
-            kept = state.result(paid, asked.analyst)
+            stored = state.result(paid, asked.analyst)
         else:
-            kept = None  # history was lost
-        if kept is not None and kept.document["provenance"]["asked"] == known.request.words:
-            document = dict(kept.document)
+            stored = None  # history was lost
+        if stored is not None and stored.document["provenance"]["asked"] == known.request.words:
+            document = dict(stored.document)
             return {"charge": known.charge, "result": document}
     return waiting_document(known)
 
 
 def _declined(known: Approval) -> Problem:
     """What an analyst is told who asks again for what came to nothing."""
-    said = f": {known.note}" if known.note else ""
+    note = f": {known.note}" if known.note else ""
     who = "the owner refused it" if known.state == "refused" else "it was withdrawn"
     return Problem(
         *(409, "ApprovalDeclined"),
-        f"request {known.id} came to nothing, {who}{said}; nothing was charged. Ask again with a"
+        f"request {known.id} came to nothing, {who}{note}; nothing was charged. Ask again with a"
         " new idempotency key",
         title="The release was not approved",
         field="approval",
@@ -155,13 +154,13 @@ def _declined(known: Approval) -> Problem:
 
 
 def _request(
-    asked: AskedRelease, made: "Plan", why: str, shown: Mapping[str, Any]
+    asked: AskedRelease, planned: "Plan", why: str, shown: Mapping[str, Any]
 ) -> ApprovalRequest:
-    from takifugu.ledger.event_words import asked_words
-    from takifugu.ledger.events.accepted_terms import decimal_up
+    from takifugu.ledger.event_documents import asked_words
+    from takifugu.ledger.events.decisions import decimal_up
     from takifugu.session.release_plan import query_body
 
-    epsilon = decimal_up(made.cost.alone)
+    epsilon = decimal_up(planned.cost.alone)
     if epsilon is None or epsilon == "infinity":
         raise UnsoundRequest(
             "under the prior this release has an infinite epsilon, which no budget admits; ask for"
@@ -172,8 +171,8 @@ def _request(
         dataset=asked.dataset,
         analyst=asked.analyst,
         key=asked.key,
-        question=made.charge.body()["question"],
-        words=asked_words(query_body(made.charge)),
+        question=planned.charge.body()["question"],
+        words=asked_words(query_body(planned.charge)),
         epsilon=epsilon,
         why=why,
         options=dict(asked.options),
@@ -182,16 +181,16 @@ def _request(
 
 
 def _released(
-    session: "PolicySession", asked: AskedRelease, made: "Plan", approved: Approval | None
+    session: "PolicySession", asked: AskedRelease, planned: "Plan", approved: Approval | None
 ) -> dict[str, Any]:
-    found = session.release(
-        made,
+    result = session.release(
+        planned,
         accept_noise=asked.accept_noise,
         key=asked.key,
         approval=None if approved is None else approved.event,
         request=None if approved is None else approved.identity,
     )
-    document = found.document()
+    document = result.document()
     return {"charge": document["provenance"]["charge"]["event"], "result": document}
 
 
@@ -205,17 +204,17 @@ def _finished(
     """Release what was approved, and mark the request; also what an earlier attempt has begun."""
     try:
         _refuse_lost(session, known)
-        found = _released(session, asked, plan(), known)
+        released = _released(session, asked, plan(), known)
     except TakifuguError as error:
         problem = problem_of(error, "analyst", key=asked.key)
         if problem["status"] == TRY_AGAIN:
             raise
         state.finish_approval(known.id, problem=problem)
-        raise Problem.of_document(problem) from error
-    paid = charge_of(found["result"])
-    state.keep_result(paid, asked.dataset, asked.analyst, found["result"])
+        raise Problem.from_document(problem) from error
+    paid = charge_of(released["result"])
+    state.keep_result(paid, asked.dataset, asked.analyst, released["result"])
     state.finish_approval(known.id, charge=paid)
-    return found
+    return released
 
 
 def _refuse_lost(session: "PolicySession", known: Approval) -> None:
@@ -232,12 +231,7 @@ def _refuse_lost(session: "PolicySession", known: Approval) -> None:
 
 
 def decide(
-    state: ServerState,
-    ledger: "Ledger",
-    number: int,
-    decision: Decision,
-    by: str,
-    note: str = "",
+    state: ServerState, ledger: "Ledger", number: int, decision: Decision, by: str, note: str = ""
 ) -> Approval:
     """Approve or refuse a request that waits: an event of the ledger, then the request.
 
@@ -247,7 +241,7 @@ def decide(
     """
     known = state.approval(number)
     if known is not None and known.claim is not None:
-        late = state.now() - known.claim.at > PATIENCE
+        late = state.now() - known.claim.at > CLAIM_TIMEOUT
         if late or folded(known.claim.by) == folded(by):  # whose attempt before this one was lost
             now = _settled(state, ledger, known)
             if _decided_so(now, decision, by):
@@ -348,10 +342,10 @@ def to_resume(state: ServerState) -> list[Approval]:
 
 
 def _every(state: ServerState, which: Literal["pending", "approved"]) -> list[Approval]:
-    found: list[Approval] = []
-    while page := state.approvals(which, after=found[-1].id if found else 0):
-        found += page
-    return found
+    approvals: list[Approval] = []
+    while page := state.approvals(which, after=approvals[-1].id if approvals else 0):
+        approvals += page
+    return approvals
 
 
 # --- what people see ---

@@ -10,9 +10,9 @@ from weakref import WeakKeyDictionary
 
 from fastapi import Request
 
+from takifugu.project.server_section import ServerSettings
 from takifugu.server.access.rate_limits import Limiter
-from takifugu.server.roles import Actor
-from takifugu.server.settings import ServerSettings
+from takifugu.server.access_rules import Actor
 from takifugu.server.state.server_state import ServerState, open_state
 from takifugu.server.work.jobs import Job, JobBoard
 from takifugu.server.work.pool import WorkPool
@@ -20,7 +20,7 @@ from takifugu.server.work.pool import WorkPool
 if TYPE_CHECKING:
     from takifugu.ledger import Ledger
     from takifugu.project.project import Project
-    from takifugu.server.api.release_jobs import ReleaseJob
+    from takifugu.server.api.job_routes import ReleaseJob
 
 Found = TypeVar("Found")
 
@@ -105,18 +105,18 @@ def open_services(project_file: Path, settings: ServerSettings, *, metrics: Any 
         state=open_state(open_project(project_file)),
         pool=pool,
         board=JobBoard(pool),
-        limiter=Limiter.of(settings.rate, settings.burst),
+        limiter=Limiter.from_rate(settings.rate, settings.burst),
         metrics=metrics,
     )
 
 
 def services_of(request: Request) -> Services:
     """The services of the app that a request came to."""
-    found: Services = request.app.state.services
-    return found
+    services: Services = request.app.state.services
+    return services
 
 
 def actor_of(request: Request) -> Actor:
     """Who calls: `authorize` has found out."""
-    found: Actor = request.state.actor
-    return found
+    actor: Actor = request.state.actor
+    return actor

@@ -1,67 +1,108 @@
 """How a server is set up: the section ``[server]`` of a project file, and options of `serve`."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+from takifugu._toml import TomlSection, parse_toml
+from takifugu.project.policy import InvalidProject, read_text
+from takifugu.project.project import Project
+from takifugu.project.server_section import FILES, READERS, ServerSettings, is_loopback
+
+FLAGS = {"proxies": "--proxy"}  # options that are called otherwise than their key
 
 
-@dataclass(frozen=True)
-class ServerSettings:
-    """What can be set. Times are in seconds, sizes in bytes.
+class OptionSection(TomlSection):
+    """Options of a command, read as the section is, whose errors name the option."""
 
-    Attributes:
-        host: The address to listen on.
-        port: The port; 0 for one that is free.
-        certificate: The file of the TLS certificate; None where a proxy has it, or on loopback.
-        key: The file of its key.
-        proxies: The addresses of proxies whose ``X-Forwarded-*`` headers are trusted.
-        origin: The address that browsers see, such as ``https://stats.example.org``; None for
-            that of the request.
-        workers: The most worker processes.
-        worker_idle: After how long without work a worker ends.
-        request_bytes: The largest body of a request.
-        header_bytes: The largest head of a request: its line and its headers.
-        request_time: How long a request may take to arrive, head and body.
-        response_time: How long a client may take to read a part of a response.
-        keep_alive: How long a connection without a request stays open.
-        work_time: How long a task may run before it is cancelled.
-        plan_time: How much processor time the plan of a query may take before it is ended.
-        wait: How long a request waits for a task before it is answered with a job.
-        rate: Requests a minute for each token.
-        burst: Requests of a token at once.
-        connections: The most connections at once.
-        address_connections: The most of one address, or of one network of IPv6. Those of `proxies`
-            have no such limit: behind them all addresses look alike.
-        time_step: Counting and drawing of a release take multiples of this, so that how long they
-            took says little about the rows; 0 for no such steps.
-        stop_time: How long a stop waits for what is running.
-        signing_key: The Ed25519 key that signs reports; None to sign elsewhere.
+    def at(self, key: str) -> str:
+        """The option of a key."""
+        return FLAGS.get(key, f"--{key}")
+
+
+def server_settings(
+    project: Project, options: Mapping[str, Any] | None = None, *, check: bool = True
+) -> ServerSettings:
+    """The settings of a project's server.
+
+    Args:
+        project: The project, whose file may have a section ``[server]``.
+        options: By key, what a command gives instead; None is not given. Files are from here.
+        check: Whether to refuse settings that contradict one another, or that would send tokens in
+            clear over a network.
     """
+    values = dict(project.policy.server)
+    for key in FILES:
+        if key in values:
+            values[key] = project.folder / values[key]
+    given = {key: value for key, value in (options or {}).items() if value is not None}
+    _check_options(given)
+    settings = replace(ServerSettings(), **(values | given))
+    if check:
+        for error in faults(project, settings, given):
+            raise error
+    return settings
 
-    host: str = "127.0.0.1"
-    port: int = 8461
-    certificate: Path | None = None
-    key: Path | None = None
-    proxies: tuple[str, ...] = ()
-    origin: str | None = None
-    workers: int = 2
-    worker_idle: float = 300.0
-    request_bytes: int = 65_536
-    header_bytes: int = 16_384
-    request_time: float = 15.0
-    response_time: float = 30.0
-    keep_alive: float = 30.0
-    work_time: float = 3_600.0
-    plan_time: float = 120.0
-    wait: float = 10.0
-    rate: int = 600
-    burst: int = 60
-    connections: int = 500
-    address_connections: int = 100
-    time_step: float = 0.05
-    stop_time: float = 20.0
-    signing_key: Path | None = None
 
-    @property
-    def secure(self) -> bool:
-        """Whether browsers reach it by TLS, so that cookies are sent over nothing else."""
-        return self.certificate is not None or (self.origin or "").startswith("https://")
+def _check_options(given: Mapping[str, Any]) -> None:
+    plain = {"proxies": list, **dict.fromkeys(FILES, str)}
+    content = {key: plain[key](value) if key in plain else value for key, value in given.items()}
+    section = OptionSection(content, error=InvalidProject)
+    for key in content:
+        READERS[key](section, key)
+
+
+def faults(
+    project: Project, settings: ServerSettings, options: Mapping[str, Any]
+) -> list[InvalidProject]:
+    """Every contradiction in the settings, as the error that says what to do."""
+    where = _Where(project, options)
+    errors = []
+    for key, other in (("certificate", "key"), ("key", "certificate")):
+        if getattr(settings, key) is not None and getattr(settings, other) is None:
+            needed = f"go with `{other}`, the file of the other half"
+            errors.append(where.error(key, given="is alone", needed=needed, reason="alone"))
+    if settings.certificate is not None and (settings.origin or "").startswith("http://"):
+        given = f"is {settings.origin!r}, though there is a certificate"
+        needed = "begin with https://"
+        errors.append(where.error("origin", given=given, needed=needed, reason="scheme"))
+    if settings.time_step >= settings.work_time:
+        given = f"is {settings.time_step:g} s, and a task is ended after {settings.work_time:g}"
+        needed = "be less than `work_time`"
+        errors.append(where.error("time_step", given=given, needed=needed, reason="work-time"))
+    if exposed(settings):
+        errors.append(
+            where.error(
+                "host",
+                given=f"is {settings.host!r:.80}, which others can reach, without TLS",
+                needed="be 127.0.0.1; or give `certificate` and `key`; or, behind a proxy that has"
+                " TLS, give its addresses as `proxies` and what browsers see as"
+                " `origin` = 'https://…'",
+                reason="exposed",
+            )
+        )
+    return errors
+
+
+def exposed(settings: ServerSettings) -> bool:
+    """Whether tokens would cross a network in clear: no TLS here, and none declared in front."""
+    behind = bool(settings.proxies) and (settings.origin or "").startswith("https://")
+    return settings.certificate is None and not behind and not is_loopback(settings.host)
+
+
+class _Where:
+    """Says where a setting stands: as an option, or on which line of the project file."""
+
+    def __init__(self, project: Project, options: Mapping[str, Any]) -> None:
+        self._file, self._options = project.file, options
+
+    def error(self, key: str, *, given: str, needed: str, reason: str) -> InvalidProject:
+        if key in self._options:
+            field = FLAGS.get(key, f"--{key}")
+            return InvalidProject(field, given=given, needed=needed, reason=reason)
+        top = TomlSection(parse_toml(read_text(Path(self._file))))
+        field = top.section("server", None).at(key) if "server" in top.content else f"server, {key}"
+        if position := getattr(field, "position", ""):
+            given = f"{given} ({position})"
+        return InvalidProject(f"{self._file}: {field}", given=given, needed=needed, reason=reason)

@@ -3,6 +3,10 @@
 A program sends its token, ``Authorization: Bearer tf_…``; a browser a cookie, which it got for a
 token in the form of the sign-in page. Nothing else says who calls, and never the address: addresses
 are written to logs and histories, and shown to other sites.
+
+A browser adds cookies to requests that other sites cause. It also says who caused them: ``Origin``
+and ``Sec-Fetch-Site``, which no page can set. A request that changes something and comes with a
+cookie must say that it comes from here, and also hold the token of its session's forms.
 """
 
 import asyncio
@@ -10,49 +14,135 @@ import hmac
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from takifugu.errors import LedgerError
-from takifugu.server.access.headers import SecurityHeaders, when_ended
-from takifugu.server.access.rate_limits import Limiter, neighbourhood
-from takifugu.server.access.refusals import (
+from takifugu.project.server_section import ServerSettings
+from takifugu.server.access.headers import (
     AccessRefused,
+    SecurityHeaders,
     answer_refusal,
+    for_people,
     signed_out,
     too_often,
+    when_ended,
 )
-from takifugu.server.access.request_origin import SAFE, refuse_embedded, refuse_foreign
-from takifugu.server.access.session_cookies import clear_cookie, sent_cookie, set_cookie
-from takifugu.server.access_rules import PEOPLE, allowed, rule_of
-from takifugu.server.api.bodies import FORM, form_fields, media_type
-from takifugu.server.roles import Actor
-from takifugu.server.settings import ServerSettings
-from takifugu.server.state.access_tokens import TokenRecord
-from takifugu.server.state.browser_sessions import BrowserSession
+from takifugu.server.access.rate_limits import neighbourhood
+from takifugu.server.access_rules import PEOPLE, Actor, allowed, rule_of
+from takifugu.server.api.requests import FORM, form_fields, media_type
+from takifugu.server.state.access_tokens import BrowserSession, TokenRecord
 from takifugu.server.state.server_state import ServerState
 
+SAFE = ("GET", "HEAD")
+_ELSEWHERE = ("same-site", "cross-site")
 log = logging.getLogger("takifugu.server.access")
 CSRF_HEADER, CSRF_FIELD = "X-CSRF-Token", "csrf"
 Found = TypeVar("Found")
 
 
-class AccessServices(Protocol):
-    """What is needed of `takifugu.server.services.Services` here."""
+def refuse_foreign(request: Request, settings: ServerSettings) -> None:
+    """Raise if a request to change something may have been caused by another site."""
+    origins = request.headers.getlist("origin")
+    site = request.headers.get("sec-fetch-site")
+    if site not in (None, "same-origin"):
+        raise _foreign("Sec-Fetch-Site", f"is {site!r:.40}", "other site")
+    if len(origins) > 1:
+        raise _foreign("Origin", "is there more than once", "twice")
+    if not origins:
+        if site is None:  # no browser of today; a program has a token to send
+            raise _foreign("Origin", "is missing", "missing")
+        return
+    if origins[0] != own_origin(request, settings):
+        raise _foreign("Origin", "is another site", "other site")
 
-    @property
-    def settings(self) -> ServerSettings:
-        """How the server is set up."""
 
-    @property
-    def state(self) -> ServerState:
-        """Tokens and browser sessions."""
+def refuse_embedded(request: Request) -> None:
+    """Raise if another site makes a browser read what only its cookie allows, but for links.
 
-    @property
-    def limiter(self) -> Limiter:
-        """How often each may call."""
+    The other site could not see the answer; but how long it takes, and that work is done for it.
+    """
+    headers = request.headers
+    if headers.get("sec-fetch-site") not in _ELSEWHERE:
+        return
+    followed = (
+        headers.get("sec-fetch-mode") == "navigate"
+        and headers.get("sec-fetch-dest", "document") == "document"
+    )
+    if not (followed and request.method in SAFE and for_people(request.url.path)):
+        raise _foreign("Sec-Fetch-Site", "is another site", "other site")
+
+
+def own_origin(request: Request, settings: ServerSettings) -> str:
+    """The origin of the pages of this server, as a browser writes it."""
+    if settings.origin is not None:
+        parts = urlsplit(settings.origin)
+        return _written(parts.scheme, parts.netloc)
+    return _written(request.scope.get("scheme", "http"), request.headers.get("host", ""))
+
+
+def _written(scheme: str, host: str) -> str:
+    default = {"http": ":80", "https": ":443"}.get(scheme, "")
+    return f"{scheme}://{host.lower().removesuffix(default) if default else host.lower()}"
+
+
+def _foreign(header: str, given: str, reason: str) -> AccessRefused:
+    return AccessRefused(
+        403,
+        "other-site",
+        f"`{header}` {given}; a request with a cookie must come from a page of this server."
+        " Programs send a token: `Authorization: Bearer …`",
+        field=header,
+        reason=reason,
+    )
+
+
+def cookie_name(settings: ServerSettings) -> str:
+    """The name of the cookie."""
+    return "__Host-takifugu" if settings.secure else "takifugu"
+
+
+def sent_cookie(request: Request, settings: ServerSettings) -> str | None:
+    """The value of the cookie; None if there is none, or if there are two.
+
+    Of two with the same name, one was set by somebody else; which of them cannot be seen.
+    """
+    name = cookie_name(settings)
+    values = [
+        value.strip()
+        for header in request.headers.getlist("cookie")
+        for key, _, value in (part.partition("=") for part in header.split(";"))
+        if key.strip() == name
+    ]
+    return values[0] if len(values) == 1 and values[0] else None
+
+
+def set_cookie(response: Response, session: BrowserSession, settings: ServerSettings) -> None:
+    """Have the browser keep a session until it ends."""
+    seconds = int((session.ends - session.begun).total_seconds())
+    response.set_cookie(
+        cookie_name(settings),
+        session.secret,
+        max_age=seconds,
+        path="/",
+        secure=settings.secure,
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def clear_cookie(response: Response, settings: ServerSettings) -> None:
+    """Have the browser forget its session."""
+    response.delete_cookie(
+        cookie_name(settings), path="/", secure=settings.secure, httponly=True, samesite="strict"
+    )
+
+
+if TYPE_CHECKING:
+    from takifugu.server.services import Services
 
 
 async def authorize(request: Request) -> None:
@@ -60,7 +150,7 @@ async def authorize(request: Request) -> None:
 
     ``request.state.session`` is the session of a browser; None if a token calls.
     """
-    services: AccessServices = request.app.state.services
+    services: Services = request.app.state.services
     request.state.actor = request.state.session = None
     rule = rule_of(request.method, getattr(request.scope.get("route"), "path", ""))
     if rule is not None and rule.anybody:
@@ -91,7 +181,7 @@ async def authorize(request: Request) -> None:
         )
 
 
-async def authenticate(request: Request, services: AccessServices) -> Actor | None:
+async def authenticate(request: Request, services: "Services") -> Actor | None:
     """Who calls; None if the request does not say, `AccessRefused` if it says it wrongly.
 
     A token that is not valid is an error, also if there is a cookie. Where a browser session
@@ -117,7 +207,7 @@ async def authenticate(request: Request, services: AccessServices) -> Actor | No
 
 async def still_allowed(request: Request) -> bool:
     """Whether who called may still hear more: a stream may outlive its token or its session."""
-    services: AccessServices = request.app.state.services
+    services: Services = request.app.state.services
     session: BrowserSession | None = request.state.session
     state = services.state
     if session is not None:
@@ -131,7 +221,7 @@ async def sign_in(request: Request, secret: str) -> BrowserSession:
 
     The session that the browser had before ends. Give the response its cookie with `keep_session`.
     """
-    services: AccessServices = request.app.state.services
+    services: Services = request.app.state.services
     state = services.state
     record = await _call(state, state.token_of, secret.strip())
     if record is None:
@@ -152,7 +242,7 @@ async def sign_in(request: Request, secret: str) -> BrowserSession:
 
 async def sign_out(request: Request, response: Response) -> None:
     """End the session of the browser, here and there."""
-    services: AccessServices = request.app.state.services
+    services: Services = request.app.state.services
     cookie = sent_cookie(request, services.settings)
     if cookie is not None:
         await asyncio.to_thread(services.state.end_session, cookie)
@@ -164,7 +254,7 @@ def keep_session(request: Request, response: Response, session: BrowserSession) 
     set_cookie(response, session, request.app.state.services.settings)
 
 
-async def _of_header(headers: list[str], services: AccessServices) -> TokenRecord | None:
+async def _of_header(headers: list[str], services: "Services") -> TokenRecord | None:
     scheme, _, secret = headers[0].strip().partition(" ")
     if len(headers) > 1 or scheme.lower() != "bearer" or not secret.strip():
         raise signed_out(
@@ -189,7 +279,7 @@ async def _note_use(state: ServerState, record: TokenRecord) -> None:
             log.warning("the last use of token %s was not written: %s", record.id, error.reason)
 
 
-def _failed(request: Request, services: AccessServices, detail: str) -> AccessRefused:
+def _failed(request: Request, services: "Services", detail: str) -> AccessRefused:
     """A token that is not valid: refused, and counted by address."""
     if seconds := services.limiter.failures.take(neighbourhood(_address(request))):
         return too_often(seconds, f"{detail}, and too many from this address were not valid")

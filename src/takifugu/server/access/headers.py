@@ -1,14 +1,20 @@
-"""What every response says to browsers, and what no request may have: a token in its address."""
+"""What every response says to browsers, and requests that are refused before a route sees them."""
 
 import re
 from collections.abc import Callable, Iterable
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote_to_bytes, urlencode
 
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from takifugu.server.access.refusals import AccessRefused
-from takifugu.server.settings import ServerSettings
+from takifugu.project.server_section import ServerSettings
+from takifugu.server.access_rules import API
+from takifugu.server.api.problems import Problem
+from takifugu.server.api.responses import problem_response
 
+SIGN_IN = "/sign-in"
+_FOR_PROGRAMS = (f"{API}/", "/metrics", "/healthz", "/readyz", "/openapi.json")
 CSP = "; ".join(
     (
         "default-src 'none'",
@@ -36,13 +42,6 @@ ALWAYS: dict[str, str] = {
     "X-Frame-Options": "DENY",
 }
 HSTS = "max-age=31536000"
-
-
-def security_headers(settings: ServerSettings) -> dict[str, str]:
-    """The headers of every response, also of those that no app made."""
-    return ALWAYS | ({"Strict-Transport-Security": HSTS} if settings.secure else {})
-
-
 PUBLIC = ("/static/", "/favicon.ico")  # the same for everybody, so that browsers may keep it
 _TOKEN = re.compile(rb"tf_[A-Za-z0-9_-]{32,}")  # most of one; names of datasets may begin so
 _NAMED = re.compile(
@@ -53,6 +52,60 @@ _BREAKS = re.compile(rb"[\r\n\0]")
 _OF_A_DOCUMENT = ("sandbox", "style-src", "style-src-elem", "style-src-attr", "img-src")
 _ENDED = "takifugu.ended"  # of a scope: what to call
 _WITHOUT = "/(an address with a token)"
+
+
+class AccessRefused(Problem):
+    """A request that the server refuses before a route sees it.
+
+    It is not authenticated, comes from another site, exceeds its rate, or its role is not allowed.
+    """
+
+    def response(self) -> Response:
+        """The refusal as a response."""
+        return problem_response(self.document(), self.headers)
+
+
+async def answer_refusal(request: Request, error: Exception) -> Response:
+    """A problem document; or, where a person is to sign in, the page for it."""
+    if not isinstance(error, AccessRefused):
+        raise error
+    if error.status == 401 and error.reason == "missing" and for_people(request.url.path):
+        return RedirectResponse(_sign_in(request), 303, {"Cache-Control": "no-store"})
+    return error.response()
+
+
+def _sign_in(request: Request) -> str:
+    """The page to sign in, and to come back from: a form that was sent is not sent again."""
+    wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    if request.method != "GET" or wanted == "/":
+        return SIGN_IN
+    return f"{SIGN_IN}?{urlencode({'next': wanted})}"
+
+
+def for_people(path: str) -> bool:
+    """Whether a path is a page, and not for programs."""
+    return not path.startswith(_FOR_PROGRAMS)
+
+
+def signed_out(detail: str, *, reason: str) -> AccessRefused:
+    """The refusal of a request that says not who calls, or says it in a way that is not valid."""
+    challenge = {"WWW-Authenticate": 'Bearer realm="takifugu"'}
+    return AccessRefused(
+        401, "signed-out", detail, field="Authorization", reason=reason, headers=challenge
+    )
+
+
+def too_often(seconds: float, detail: str) -> AccessRefused:
+    """The refusal of a request that came too soon."""
+    whole = str(max(1, -int(-seconds // 1)))
+    return AccessRefused(
+        429, "too-often", f"{detail}; wait {whole} s", reason="rate", headers={"Retry-After": whole}
+    )
+
+
+def security_headers(settings: ServerSettings) -> dict[str, str]:
+    """The headers of every response, also of those that no app made."""
+    return ALWAYS | ({"Strict-Transport-Security": HSTS} if settings.secure else {})
 
 
 class SecurityHeaders:
@@ -114,9 +167,9 @@ class SecurityHeaders:
             changed = {b"content-security-policy": own[0]}
             fixed = [(name, changed.get(name, value)) for name, value in fixed]
         dropped = self._names | ({b"cache-control"} if private else set())
-        kept = [(name, value) for name, value in headers if name.lower() not in dropped]
+        remaining = [(name, value) for name, value in headers if name.lower() not in dropped]
         stored = [(b"cache-control", b"no-store")] if private else []  # also by shared computers
-        return [*kept, *stored, *fixed]
+        return [*remaining, *stored, *fixed]
 
     async def _send_broken(self, send: Send) -> None:
         """Answer instead of a response whose header would have been two."""

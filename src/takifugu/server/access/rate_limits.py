@@ -13,7 +13,7 @@ from ipaddress import IPv6Address, ip_address
 from threading import Lock
 
 FAILURES, FAILURES_A_MINUTE = 10, 2  # of one address: at once, and from then on
-MOST = 10_000  # buckets of a kind; those that were used longest ago are forgotten
+MAX_BUCKETS = 10_000  # buckets of a kind; those that were used longest ago are forgotten
 
 
 class Buckets:
@@ -51,7 +51,7 @@ class Buckets:
     def _keep(self, name: str, left: float, now: float) -> None:
         self._kept[name] = (left, now)
         self._kept.move_to_end(name)
-        while len(self._kept) > MOST:
+        while len(self._kept) > MAX_BUCKETS:
             self._kept.popitem(last=False)
 
 
@@ -98,14 +98,12 @@ class Limiter:
     failures: Buckets
 
     @classmethod
-    def of(
+    def from_rate(
         cls, rate: float, burst: int, *, clock: Callable[[], float] = time.monotonic
     ) -> "Limiter":
         """Limits of ``rate`` calls a minute by token, ``burst`` of them at once."""
         return cls(
-            Buckets(rate, burst, clock),
-            AtOnce(burst),
-            Buckets(FAILURES_A_MINUTE, FAILURES, clock),
+            Buckets(rate, burst, clock), AtOnce(burst), Buckets(FAILURES_A_MINUTE, FAILURES, clock)
         )
 
 
@@ -114,11 +112,11 @@ def neighbourhood(address: str | None) -> str:
     if not address:
         return "unknown"
     try:
-        found = ip_address(address.partition("%")[0])
+        parsed = ip_address(address.partition("%")[0])
     except ValueError:
         return address[:100]
-    if isinstance(found, IPv6Address):
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
-        return f"{found.exploded[:19]}::/64"
-    return str(found)
+    if isinstance(parsed, IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return str(parsed.ipv4_mapped)
+        return f"{parsed.exploded[:19]}::/64"
+    return str(parsed)

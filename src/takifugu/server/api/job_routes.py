@@ -1,27 +1,40 @@
-"""Jobs: where they are, what they say, and how to end them. Everybody sees their own."""
+"""Tasks that routes run, waited for or answered with a job; releases among them; routes of jobs."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import logging
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
-from typing import Annotated, Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Header, Path, Request, Response
 from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
 
+from takifugu.errors import TakifuguError
 from takifugu.server.access.authentication import still_allowed
-from takifugu.server.access_rules import API
-from takifugu.server.api.problem_responses import json_response
-from takifugu.server.api.problems import Problem
-from takifugu.server.api.release_jobs import LONGEST, release_of, release_view
-from takifugu.server.api.running import JobView
-from takifugu.server.api.strict_json import json_bytes
+from takifugu.server.access_rules import API, Actor
+from takifugu.server.api.problems import Problem, json_bytes, problem_of
+from takifugu.server.api.responses import json_response
 from takifugu.server.services import Services, actor_of, services_of
+from takifugu.server.state.server_state import charge_of
 from takifugu.server.work.jobs import Job
+from takifugu.server.work.tasks import EncodedJson, Task
 from takifugu.visible import visible
 
+WAIT = re.compile(r"(?:^|[,;\s])wait\s*=\s*\"?(\d{1,6})\"?\s*(?:$|[,;])")
+PreferHeader = Annotated[
+    str | None,
+    Header(
+        description="`wait=N`: answer with a job after N seconds, if it is not done by then. The"
+        " server has a limit of its own, which is the default.",
+        examples=["wait=5"],
+    ),
+]
 router = APIRouter(tags=["jobs"])
-ALIVE = 15.0  # seconds of silence before a comment says that the stream is alive
-SOON = 2.0  # seconds that a cancelled job may take to end before it is answered
+COMMENT_INTERVAL = 15.0  # seconds of silence before a comment says that the stream is alive
+CANCEL_SECONDS = 2.0  # seconds that a cancelled job may take to end before it is answered
 EVENT = {
     "type": "object",
     "description": "One event. `data` is JSON: of `progress` an object with `text`, of `end` the"
@@ -35,6 +48,108 @@ EVENT = {
 JobName = Annotated[
     str, Path(description="The name of the job.", examples=["c5d4318c6e6c4d9db25a519b0e026355"])
 ]
+log = logging.getLogger("takifugu.server.releases")
+RECORDED = ("cost", "saving", "guarantee")  # of a result: what depends on when it was paid for
+RELEASE_TIMEOUT = 10 * 365 * 86_400.0  # seconds: the pool ends a job long before
+
+
+class JobView(BaseModel):
+    """Something that runs in a worker, or has run."""
+
+    kind: Literal["job"] = "job"
+    id: str = Field(
+        description="The name of the job.", examples=["c5d4318c6e6c4d9db25a519b0e026355"]
+    )
+    state: Literal["waiting", "running", "done", "failed", "cancelled"] = Field(
+        description="Where it is.", examples=["running"]
+    )
+    result: Any = Field(
+        default=None,
+        description="What the request would have been answered with; null before it is done, and"
+        " for files, which are fetched where they were asked for.",
+    )
+    problem: dict[str, Any] | None = Field(
+        default=None,
+        description="Why there is no result: a problem document; null if there is one.",
+    )
+
+
+LATER: dict[int | str, dict[str, Any]] = {
+    202: {
+        "model": JobView,
+        "description": "It takes longer: the job, whose address is in `Location`.",
+        "headers": {
+            "Location": {"description": "The address of the job.", "schema": {"type": "string"}}
+        },
+    }
+}
+
+
+def job_document(job: Job) -> dict[str, Any]:
+    """A job as the one who started it sees it."""
+    result = job.result if job.state == "done" else None
+    return {
+        "kind": "job",
+        "id": job.id,
+        "state": job.state,
+        "result": _shown(result),
+        "problem": job.problem,
+    }
+
+
+def _shown(result: Any) -> Any:
+    if isinstance(result, EncodedJson):
+        return result.document()
+    return None if isinstance(result, bytes) else result
+
+
+def waiting(request: Request) -> float:
+    """How many seconds the caller waits for an answer."""
+    most = services_of(request).settings.wait
+    match = WAIT.search(",".join(request.headers.getlist("prefer")))
+    return most if match is None else min(float(match[1]), most)
+
+
+def new_task(request: Request, name: str, dataset: str | None, **options: Any) -> Task:
+    """A task of the caller."""
+    return Task(name, dataset, actor_of(request), options)
+
+
+async def finished(job: Job, seconds: float) -> bool:
+    """Whether a job is done within ``seconds``.
+
+    Raises:
+        Problem: It failed, or was cancelled.
+    """
+    if not await job.wait(seconds):
+        return False
+    if job.problem is not None:
+        raise Problem.from_document(job.problem)
+    return True
+
+
+async def run_as_job(
+    request: Request, task: Task, respond: Callable[[Any], Response] = json_response
+) -> Response:
+    """Run a task as a job of the caller: its answer, or 202 and where to ask for it."""
+    if respond is json_response:
+        task = replace(task, encoded=True)  # written once, where it was made
+    board = services_of(request).board
+    job = board.start(actor_of(request), task)
+    try:
+        done = await finished(job, waiting(request))
+    except Problem:
+        board.drop(job)  # nobody was told its name
+        raise
+    if not done:
+        return accepted(job_document(job))
+    board.drop(job)
+    return respond(job.result)
+
+
+def accepted(document: Mapping[str, Any]) -> Response:
+    """202: the job goes on."""
+    return json_response(document, 202, {"Location": f"{API}/jobs/{document['id']}"})
 
 
 def _own_job(request: Request, name: str) -> Job:
@@ -58,13 +173,13 @@ async def job(request: Request, job: JobName) -> Response:
 @router.delete(f"{API}/jobs/{{job}}", response_model=JobView)
 async def cancel_job(request: Request, job: JobName) -> Response:
     """End a job. One that has ended stays as it is, and what was charged stays charged."""
-    found, services = _own_job(request, job), services_of(request)
-    found.cancel()
-    await found.wait(SOON)
-    release = release_of(services, found)
-    if release is not None and found.ended:
-        await asyncio.wait({release.ending}, timeout=SOON)
-    return json_response(release_view(found, services))
+    own, services = _own_job(request, job), services_of(request)
+    own.cancel()
+    await own.wait(CANCEL_SECONDS)
+    release = release_of(services, own)
+    if release is not None and own.ended:
+        await asyncio.wait({release.ending}, timeout=CANCEL_SECONDS)
+    return json_response(release_view(own, services))
 
 
 @router.get(
@@ -81,9 +196,9 @@ async def cancel_job(request: Request, job: JobName) -> Response:
 )
 async def job_events(request: Request, job: JobName) -> Response:
     """What a job says while it runs, as server-sent events; the stream ends with the job."""
-    found = _own_job(request, job)
+    own = _own_job(request, job)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    stream = _while_allowed(request, _with_comments(_events(services_of(request), found)))
+    stream = _while_allowed(request, _with_comments(_events(services_of(request), own)))
     return StreamingResponse(stream, headers=headers, media_type="text/event-stream")
 
 
@@ -98,7 +213,7 @@ async def _events(services: Services, job: Job) -> AsyncIterator[bytes]:
             yield _event("progress", {"text": visible(event.text)})
     release = release_of(services, job)
     if release is not None:
-        await asyncio.wait({release.ending}, timeout=LONGEST)
+        await asyncio.wait({release.ending}, timeout=RELEASE_TIMEOUT)
     yield _event("end", release_view(job, services))
 
 
@@ -117,7 +232,7 @@ async def _with_comments(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         coming = asyncio.ensure_future(anext(following, None))
         try:
             while True:
-                await asyncio.wait({coming}, timeout=ALIVE)
+                await asyncio.wait({coming}, timeout=COMMENT_INTERVAL)
                 if not coming.done():
                     yield b": still running\n\n"
                     continue
@@ -128,3 +243,126 @@ async def _with_comments(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
                 coming = asyncio.ensure_future(anext(following, None))
         finally:
             coming.cancel()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a release came to.
+
+    Attributes:
+        status: The status of the response.
+        document: Its body.
+        location: Where it can be found.
+    """
+
+    status: int
+    document: Mapping[str, Any]
+    location: str
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseJob:
+    """A release that runs or has run.
+
+    Attributes:
+        job: The job.
+        ending: What becomes of it; raises `Problem` if nothing is released.
+    """
+
+    job: Job
+    ending: "asyncio.Future[Outcome]"
+
+    async def outcome(self, seconds: float) -> Outcome | None:
+        """What it came to, if that is known within ``seconds``; None otherwise.
+
+        Raises:
+            Problem: It was refused, failed, or was cancelled.
+        """
+        await asyncio.wait({self.ending}, timeout=seconds)
+        return self.ending.result() if self.ending.done() else None
+
+
+def begin_release(
+    services: Services,
+    actor: Actor,
+    dataset: str,
+    query: Mapping[str, Any],
+    *,
+    key: str,
+    accept_noise: bool = False,
+    plan: str | None = None,
+) -> ReleaseJob:
+    """Start a release, or join the one that runs under the same key."""
+    options = {"query": dict(query), "key": key, "accept_noise": accept_noise}
+    if plan is not None:
+        options["plan"] = plan
+    job = services.board.start(actor, Task("release", dataset, actor, options))
+    return release_of(services, job) or _begin(services, job)
+
+
+def release_of(services: Services, job: Job) -> ReleaseJob | None:
+    """The release that a job is; None if it is something else."""
+    release: ReleaseJob | None = services.releases.get(job)
+    return release
+
+
+def _begin(services: Services, job: Job) -> ReleaseJob:
+    ending = asyncio.ensure_future(_end(services, job))
+    ending.add_done_callback(lambda done: done.cancelled() or done.exception())
+    release = ReleaseJob(job, ending)
+    services.releases[job] = release
+    return release
+
+
+async def _end(services: Services, job: Job) -> Outcome:
+    """Wait for a release, and keep its result."""
+    await job.wait(RELEASE_TIMEOUT)
+    if job.problem is not None:
+        raise Problem.from_document(job.problem)
+    return await asyncio.to_thread(_kept, services, job)
+
+
+def _kept(services: Services, job: Job) -> Outcome:
+    """Keep what was released, so that it can be fetched again; or say what it waits for."""
+    result: Mapping[str, Any] = job.result
+    if "approval" in result:
+        return Outcome(202, result, f"{API}/approvals/{result['approval']['id']}")
+    charge: int = result["charge"]
+    released: Mapping[str, Any] = result["result"]
+    try:
+        stored = services.state.keep_result(
+            charge_of(released), str(job.task.dataset), job.actor.name, released
+        )
+        released = _as_recorded(released, stored.document)
+    except TakifuguError as error:  # it is in the ledger; the same request keeps it again
+        log.error("the result of charge %d was not kept: %s", charge, type(error).__name__)
+    document = {"charge": charge, "result": released}
+    return Outcome(201, document, f"{API}/releases/{charge}")
+
+
+def _as_recorded(now: Mapping[str, Any], stored: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A result whose release was paid for, with the price that was recorded when it was.
+
+    The same request sent again later is the same charge; what it would add to all that was spent
+    since is not what it cost.
+    """
+    if now["free"] or stored["free"]:
+        return now
+    return {**now, **{name: stored[name] for name in RECORDED}}
+
+
+def release_view(job: Job, services: Services) -> dict[str, Any]:
+    """A job as the one who started it sees it: a release ends when its result is kept."""
+    document = job_document(job)
+    release = release_of(services, job)
+    if release is None:
+        return document
+    if not release.ending.done():
+        state = document["state"] if document["state"] == "waiting" else "running"
+        return document | {"state": state, "result": None, "problem": None}
+    error = release.ending.exception()
+    if error is None:
+        return document | {"result": release.ending.result().document, "problem": None}
+    state = "cancelled" if job.state == "cancelled" else "failed"
+    problem = problem_of(error, job.actor.role)
+    return document | {"state": state, "result": None, "problem": problem}

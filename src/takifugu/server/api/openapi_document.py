@@ -2,17 +2,18 @@
 
 import json
 import re
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
 
 from takifugu.server.access_rules import API, BY_ROUTE, Rule
-from takifugu.server.api.bodies import BODIES, STANDS_FOR
-from takifugu.server.api.idempotency import KEY_HEADER
-from takifugu.server.api.problem_responses import ProblemDocument
 from takifugu.server.api.problems import MEDIA_TYPE
+from takifugu.server.api.requests import BODIES, KEY_HEADER, STANDS_FOR, BodyReader
+from takifugu.server.api.responses import ProblemDocument, json_response
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -58,6 +59,7 @@ STATUSES = {
     500: "Something is wrong on the server; the owner finds the reference in the log.",
     503: "The ledger, the data or a worker cannot be reached now; nothing more was spent.",
 }
+router = APIRouter()
 
 
 def openapi_document(app: FastAPI) -> dict[str, Any]:
@@ -72,22 +74,38 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
             tags=[{"name": name, "description": text} for name, text in TAGS.items()],
         )
         _components(document)
+        bodies = dict(_bodies(app.state.routes))
         for path, methods in document["paths"].items():
             for method, operation in methods.items():
+                if model := bodies.get((method.upper(), path)):
+                    schema = {"$ref": REF.format(model=model)}
+                    content = {"application/json": {"schema": schema}}
+                    operation["requestBody"] = {"required": True, "content": content}
                 _complete(operation, BY_ROUTE[method.upper(), path])
         app.openapi_schema = json.loads(GENERIC.sub(r"\1Of\2", json.dumps(document)))
     return app.openapi_schema
 
 
+def _bodies(routes: Iterable[APIRoute]) -> Iterator[tuple[tuple[str, str], str]]:
+    """By method and path, the models of bodies that routes declare."""
+    for route in routes:
+        for dependency in route.dependant.dependencies:
+            if isinstance(dependency.call, BodyReader):
+                for method in route.methods or ():
+                    yield (method, route.path), dependency.call.model.__name__
+
+
 def _components(document: dict[str, Any]) -> None:
     """The models that FastAPI does not know of, and how callers say who they are."""
     models: list[type[BaseModel]] = [ProblemDocument, *BODIES.values()]
-    _, made = models_json_schema([(model, "validation") for model in models], ref_template=REF)
+    _, definitions = models_json_schema(
+        [(model, "validation") for model in models], ref_template=REF
+    )
     components = document.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
     schemas.pop("HTTPValidationError", None)
     schemas.pop("ValidationError", None)
-    schemas |= _referring(made["$defs"])
+    schemas |= _referring(definitions["$defs"])
     components["securitySchemes"] = {
         "token": {
             "type": "http",
@@ -108,23 +126,23 @@ def _components(document: dict[str, Any]) -> None:
 def _referring(part: Any) -> Any:
     """A schema in which the models that parts stand for are named as references."""
     if isinstance(part, list):
-        return [_referring(one) for one in part]
+        return [_referring(item) for item in part]
     if not isinstance(part, dict):
         return part
-    found = {key: _referring(value) for key, value in part.items()}
-    if model := found.pop(STANDS_FOR, None):
-        found["$ref"] = REF.format(model=model)
-    return found
+    schema = {key: _referring(value) for key, value in part.items()}
+    if model := schema.pop(STANDS_FOR, None):
+        schema["$ref"] = REF.format(model=model)
+    return schema
 
 
 def _written_out(parameter: dict[str, Any]) -> None:
     """A parameter as it is sent: it has no null, and a header its capital letters."""
     schema = parameter["schema"]
-    kept = [one for one in schema.pop("anyOf", ()) if one != {"type": "null"}]
-    if len(kept) == 1:
-        schema |= kept[0]
-    elif kept:
-        schema["anyOf"] = kept
+    choices = [choice for choice in schema.pop("anyOf", ()) if choice != {"type": "null"}]
+    if len(choices) == 1:
+        schema |= choices[0]
+    elif choices:
+        schema["anyOf"] = choices
     if parameter["in"] == "header":
         parameter["name"] = "-".join(part.capitalize() for part in parameter["name"].split("-"))
     if parameter["name"] == KEY_HEADER:  # read by us, so that its absence is explained
@@ -162,3 +180,9 @@ def _complete(operation: dict[str, Any], rule: Rule) -> None:
     for status in sorted(possible):
         response = {"description": STATUSES[status], "content": problem}
         responses.setdefault(str(status), response)
+
+
+@router.get("/openapi.json", include_in_schema=False)
+async def openapi(request: Request) -> Response:
+    """The OpenAPI document of this server."""
+    return json_response(request.app.openapi())

@@ -6,6 +6,7 @@ the line in the owner's log, and no word of what happened.
 """
 
 import dataclasses
+import json
 import logging
 import secrets
 from collections.abc import Mapping, Sequence
@@ -14,18 +15,28 @@ from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from http import HTTPStatus
-from math import isfinite
-from typing import Any
+from math import isfinite, isinf
+from typing import TYPE_CHECKING, Any
 
-from takifugu.errors import TakifuguError
-from takifugu.server.roles import Role
-from takifugu.server.work.work_errors import WorkFailed
+from takifugu.errors import Malformed, TakifuguError
+from takifugu.server.access_rules import Actor, Role, may_see
+from takifugu.server.operation.server_log import places_of
 from takifugu.visible import four_digits, visible
+
+if TYPE_CHECKING:
+    from takifugu.project.policy import DatasetPolicy
+    from takifugu.project.project import Project
 
 log = logging.getLogger("takifugu.server.problems")
 TYPE = "urn:takifugu:problem:"
 MEDIA_TYPE = "application/problem+json"
-MOST_OF_KEY = 128  # letters of a key that a message repeats
+MAX_KEY_SHOWN = 128  # letters of a key that a message repeats
+_GIVEN = ("given", "needed")
+_BUDGET = ("query", "dataset", "analyst", "currency", "needs", "left")
+_LEDGER = ("dataset", "event")
+WINDOW_NEEDED = "be [start, end], days, times or whole numbers in order; null for an open side"
+TROUBLE = "Something is wrong on the server"
+_ASCII = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
@@ -46,9 +57,6 @@ class ShownError:
     to_analysts: bool = True
 
 
-_GIVEN = ("given", "needed")
-_BUDGET = ("query", "dataset", "analyst", "currency", "needs", "left")
-_LEDGER = ("dataset", "event")
 ERRORS: Mapping[str, ShownError] = {
     # what was asked
     "InvalidQuery": ShownError(422, "The query has no meaning here", _GIVEN),
@@ -98,7 +106,44 @@ ERRORS: Mapping[str, ShownError] = {
     ),
     "TakifuguError": ShownError(503, "Something is wrong on the server", (), False),
 }
-TROUBLE = "Something is wrong on the server"
+
+
+def problem_document(
+    status: int,
+    kind: str,
+    detail: str,
+    *,
+    title: str = "",
+    field: str = "",
+    reason: str = "",
+    **extra: Any,
+) -> dict[str, Any]:
+    """What went wrong, as every client gets it: see `Problem` for the fields."""
+    return {
+        "type": TYPE + kind,
+        "title": title or HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "field": field,
+        "reason": reason,
+        **extra,
+    }
+
+
+class WorkFailed(TakifuguError):
+    """A task of a worker ended with an error, which is told already.
+
+    Attributes:
+        problem: What went wrong, as the one who asked may see it.
+    """
+
+    def __init__(self, problem: Mapping[str, Any]) -> None:
+        super().__init__(
+            str(problem.get("detail") or problem.get("title") or "the task failed"),
+            field=str(problem.get("field", "")),
+            reason=str(problem.get("reason", "")),
+        )
+        self.problem = dict(problem)
 
 
 @dataclass(eq=False)
@@ -131,18 +176,16 @@ class Problem(Exception):
 
     def document(self) -> dict[str, Any]:
         """The problem as JSON."""
-        return {
-            "type": TYPE + self.kind,
-            "title": self.title or HTTPStatus(self.status).phrase,
-            "status": self.status,
-            "detail": self.detail,
-            "field": self.field,
-            "reason": self.reason,
+        return problem_document(
+            *(self.status, self.kind, self.detail),
+            title=self.title,
+            field=self.field,
+            reason=self.reason,
             **self.extra,
-        }
+        )
 
     @classmethod
-    def of_document(cls, document: Mapping[str, Any]) -> "Problem":
+    def from_document(cls, document: Mapping[str, Any]) -> "Problem":
         """The problem that `document` or `problem_of` wrote, as from a worker."""
         rest = dict(document)
         named = rest.pop("type")
@@ -159,6 +202,19 @@ class Problem(Exception):
         )
 
 
+def find_policy(project: "Project", actor: Actor, name: str | None) -> "DatasetPolicy":
+    """The policy of the dataset with exactly this name.
+
+    Raises:
+        Problem: There is none, or the policy lists analysts and the caller is not among them: 404
+            for both.
+    """
+    policy = None if name is None else project.policy.datasets.get(name)
+    if policy is None or not may_see(actor, policy):
+        raise Problem(404, "no-dataset", "there is no such dataset here", field="dataset")
+    return policy
+
+
 def problem_of(
     error: BaseException, role: Role | None, *, key: str | None = None
 ) -> dict[str, Any]:
@@ -170,7 +226,7 @@ def problem_of(
     where it was raised. ``key`` is the idempotency key that came with the request, if one did.
     """
     if isinstance(error, WorkFailed):  # a worker has told it already, to this role
-        error = Problem.of_document(error.problem)
+        error = Problem.from_document(error.problem)
     if isinstance(error, Problem):
         return error.document()
     known = isinstance(error, TakifuguError)
@@ -181,7 +237,11 @@ def problem_of(
     reference = secrets.token_hex(6)
     log.error(
         "%s (reference %s): %s",
-        *(type(error).__name__, reference, str(error) if known else raised_at(error)),
+        *(
+            type(error).__name__,
+            reference,
+            str(error) if known else " < ".join(places_of(error.__traceback__)[:4]),
+        ),
         extra={"reference": reference, "error": type(error).__name__},
     )
     if name == "UnknownAnalyst":
@@ -207,7 +267,8 @@ def _shown(error: BaseException) -> tuple[str, ShownError]:
 
 def _told(error: BaseException, shown: ShownError, key: str | None) -> dict[str, Any]:
     fields = {name: plain(getattr(error, name, None)) for name in shown.fields}
-    fields |= {name: as_json(text) for name, text in fields.items() if name == "needed" and text}
+    if _is_of_window(error):
+        fields["needed"] = WINDOW_NEEDED
     return Problem(
         shown.status,
         type(error).__name__,
@@ -232,7 +293,7 @@ def over_http(error: BaseException, key: str | None = None) -> str:
             ' `"accept_noise": true` in the body, or check the box on the page'
         )
     if name in ("LedgerConflict", "StateConflict") and reason == "key" and key is not None:
-        sent = visible(repr(key[:MOST_OF_KEY]))
+        sent = visible(repr(key[:MAX_KEY_SHOWN]))
         return f"`Idempotency-Key` {sent} was used for another release; send a new one"
     if name == "UnsoundRequest" and reason == "below-table":
         given, least = getattr(error, "given", None), getattr(error, "needed", None)
@@ -240,20 +301,14 @@ def over_http(error: BaseException, key: str | None = None) -> str:
             f"epsilon is {four_digits(given or 0, 'down')}, and the translation table of this prior"
             f" begins at {four_digits(least or 0, 'up')}; ask for at least that"
         )
-    return str(as_json(str(error)))
+    if _is_of_window(error):
+        return f"`window` {getattr(error, 'given', '')}; it must {WINDOW_NEEDED}"
+    return str(error)
 
 
-def as_json(words: Any) -> Any:
-    """Words that say how a value is written, with how JSON writes it.
-
-    >>> as_json("be (start, end), None for an open side")
-    'be [start, end], null for an open side'
-    """
-    if not isinstance(words, str):
-        return words
-    return words.replace("(start, end)", "[start, end]").replace(
-        "None for an open side", "null for an open side"
-    )
+def _is_of_window(error: BaseException) -> bool:
+    """Whether it says how a window is written, which Python and JSON do differently."""
+    return isinstance(error, Malformed) and (error.field, error.reason) == ("window", "")
 
 
 def plain(value: Any) -> Any:
@@ -273,12 +328,27 @@ def plain(value: Any) -> Any:
     return type(value).__name__
 
 
-def raised_at(error: BaseException) -> str:
-    """Where an error was raised: the module, function and line of the last frames, no values."""
-    places, trace = [], error.__traceback__
-    while trace is not None:
-        frame = trace.tb_frame
-        module = frame.f_globals.get("__name__", "?")
-        places.append(f"{module}.{frame.f_code.co_name}:{trace.tb_lineno}")
-        trace = trace.tb_next
-    return " < ".join(reversed(places[-4:])) or "nowhere"
+def json_bytes(document: Any) -> bytes:
+    """A document as JSON in ASCII: every character can be written, and none is misread.
+
+    JSON has no number for what is infinite: null stands for it, as in the documents of results.
+
+    Raises:
+        ValueError: A number is NaN, which no document of ours means.
+    """
+    try:
+        return _dumped(document)
+    except ValueError:
+        return _dumped(_without_infinite(document))
+
+
+def _dumped(document: Any) -> bytes:
+    return _ASCII.encode(document).encode("ascii")
+
+
+def _without_infinite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_infinite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_infinite(part) for part in value]
+    return None if isinstance(value, float) and isinf(value) else value

@@ -1,37 +1,314 @@
-"""Asking: plans, which spend nothing, and releases, which are charged before they are drawn."""
+"""Asking: plans, which spend nothing, and releases, which are charged before they are drawn.
 
-from typing import TYPE_CHECKING, Annotated, Any
+The options of a query are checked by `QueryOptions.from_document`, as those of a local session are,
+and refused with the same errors; `QueryDocument` describes them.
+"""
+
+from collections.abc import Callable, Coroutine
+from inspect import signature
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from takifugu.server.access.authentication import authorize
 from takifugu.server.access_rules import API
-from takifugu.server.api.approval_models import WaitingRelease
-from takifugu.server.api.bodies import body_of, takes
+from takifugu.server.api.approval_routes import WaitingRelease
 from takifugu.server.api.description_routes import DatasetName, find_dataset
-from takifugu.server.api.direct_route import DirectRoute
-from takifugu.server.api.idempotency import KeyHeader, checked_key
-from takifugu.server.api.problem_responses import json_response
-from takifugu.server.api.problems import Problem
-from takifugu.server.api.query_models import (
-    PlanRequest,
-    PlanResponse,
-    ReleaseRequest,
-    ReleaseResponse,
-)
-from takifugu.server.api.release_jobs import begin_release, release_view
-from takifugu.server.api.running import (
+from takifugu.server.api.job_routes import (
     LATER,
     JobView,
     PreferHeader,
     accepted,
+    begin_release,
     new_task,
+    release_view,
     run_as_job,
     waiting,
 )
+from takifugu.server.api.problems import Problem
+from takifugu.server.api.requests import (
+    KeyHeader,
+    RequestBody,
+    body_of,
+    checked_key,
+    described_as,
+    json_body,
+    validated,
+)
+from takifugu.server.api.responses import json_response
 from takifugu.server.services import actor_of, services_of
 
 if TYPE_CHECKING:
     from takifugu.session.query_options import QueryOptions
+
+Kind = Literal[
+    "histogram",
+    "count",
+    "counts",
+    "top_k",
+    "sum",
+    "mean",
+    "quantile",
+    "proportions",
+    "transitions",
+    "marginals",
+    "linear",
+]
+Number = float | str
+Bound = int | str | None
+EXAMPLE = {"kind": "histogram", "by": ["zone"], "epsilon": "0.5"}
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+def _number(description: str, example: str | float) -> Any:
+    text = f"{description} A number, read as the decimal that is written, or text: `0.1`, `1/3`."
+    return Field(default=None, description=text, examples=[example])
+
+
+class QueryDocument(BaseModel):
+    """A query: its kind, its rows, and either what it may cost or how good it must be.
+
+    Each kind has options of its own: `GET /datasets/{dataset}` lists them. Either `epsilon` is
+    given, or the error to keep to: `within`, or `confidence` for a ranking.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Kind = Field(description="The kind of query.", examples=["histogram"])
+    column: str | list[str] | None = Field(
+        default=None,
+        description="The protected column; by default the one that the prior is about. Some kinds"
+        " count the labels of several together: a list.",
+        examples=["state"],
+    )
+    by: str | list[str] = Field(
+        default=[],
+        description="Public columns whose groups are answered one by one, for one charge.",
+        examples=[["zone"]],
+    )
+    window: Annotated[list[Bound], Field(min_length=2, max_length=2)] | None = Field(
+        default=None,
+        description="Rows from the first bound to before the second, days, times or whole numbers;"
+        " null leaves a side open.",
+        examples=[["2026-01-01", "2026-02-01"]],
+    )
+    where: dict[str, Annotated[list[str | int], Field(min_length=1)]] | None = Field(
+        default=None,
+        description="For public columns, the keys to keep.",
+        examples=[{"zone": ["north"]}],
+    )
+    epsilon: Number | None = _number("The Pufferfish ε that the release may cost alone.", "0.5")
+    delta: Number | None = _number("The Pufferfish δ beside it, at most that of the budget.", "0")
+    within: Number | None = _number(
+        "Instead of ε: the distance to keep every number within; for a quantile, in ranks.", 100
+    )
+    confidence: float | None = Field(
+        default=None,
+        description="With which probability, 0.95 by default; for a ranking, that its places are"
+        " right.",
+        examples=[0.95],
+    )
+    values: str | int | list[str | int] = Field(
+        default=[], description="The labels that a count counts.", examples=[["ward"]]
+    )
+    k: int | None = Field(
+        default=None, description="How many labels a ranking names.", examples=[3]
+    )
+    level: Number | None = _number("Which quantile, 0.5 for the median.", 0.5)
+    grid: Number | None = _number("The distance between the numbers that a quantile may be.", 1)
+    reference: list[float] | list[list[float]] | None = Field(
+        default=None,
+        description="Public or synthetic counts to plan a ranking for, of one group or of each.",
+        examples=[[40, 20, 10]],
+    )
+    gap: float | None = Field(
+        default=None,
+        description="Instead of a reference, the lead of each place over the next.",
+        examples=[10],
+    )
+    query: str | None = Field(
+        default=None,
+        description="The name under which the policy declares a linear query.",
+        examples=["cost"],
+    )
+    leave_out: str | int | list[str | int] = Field(
+        default=[],
+        description="Labels that a ranking leaves out, such as `other`.",
+        examples=[["other"]],
+    )
+    sum_to_one: bool = Field(
+        default=False,
+        description="Whether shares are shown so that those of a group sum to 1. Costs nothing.",
+    )
+
+
+AMOUNTS = tuple(
+    name for name, field in QueryDocument.model_fields.items() if field.annotation == Number | None
+)
+
+
+def decimal_amounts(query: dict[str, Any]) -> dict[str, Any]:
+    """A query whose amounts are exact: a JSON number is the decimal that was written.
+
+    So 0.1 and "0.1" are one tenth, and one query. JSON has no more digits than a double holds for
+    certain, so that the shortest decimal that is read as the same double is taken; whoever needs
+    more digits writes text.
+
+    >>> decimal_amounts({"kind": "histogram", "epsilon": 0.1})
+    {'kind': 'histogram', 'epsilon': '0.1'}
+    """
+    return {
+        name: repr(value) if name in AMOUNTS and isinstance(value, float) else value
+        for name, value in query.items()
+    }
+
+
+QueryField = Annotated[
+    dict[str, Any], AfterValidator(decimal_amounts), described_as(QueryDocument, EXAMPLE)
+]
+
+
+class PlanRequest(RequestBody):
+    """What to plan."""
+
+    query: QueryField
+    analyst: str | None = Field(
+        default=None,
+        max_length=100,
+        description="For owners: the analyst whose budget counts too. Analysts leave it out.",
+        examples=["ana"],
+    )
+
+
+class ReleaseRequest(RequestBody):
+    """What to release."""
+
+    query: QueryField
+    accept_noise: bool = Field(
+        default=False,
+        description="Whether to release an answer that is mostly noise; otherwise it is refused,"
+        " and nothing is charged.",
+    )
+
+    plan: str | None = Field(
+        default=None,
+        pattern="^[0-9a-f]{64}$",
+        description="The `digest` of the plan that was seen: if something else would be released"
+        " now, it is refused as stale, and nothing is charged. Leave it out to release whatever"
+        " the query leads to.",
+    )
+
+
+class PlanDocument(BaseModel):
+    """A priced query. Nothing was spent, and nothing protected was read."""
+
+    model_config = ConfigDict(extra="allow")
+
+    form: str = Field(description="The form of the document.", examples=["takifugu-plan-2"])
+    dataset: str = Field(description="The dataset.", examples=["stays"])
+    digest: str = Field(description="Names all that would be released, for `plan` of a release.")
+    text: str = Field(description="The plan as people read it, in lines.")
+    price: str = Field(description="What it costs, in words.")
+    cost: dict[str, Any] = Field(
+        description="What it costs: `alone` if nothing else were ever released, `before` and"
+        " `after` of all together, `fits` whether the ledger would accept it now. Exact numbers"
+        " are text."
+    )
+    error: dict[str, Any] = Field(description="What is predicted of the answer.")
+    usefulness: dict[str, Any] = Field(description="Whether the answer will be worth having.")
+    stored: bool = Field(description="Whether the answer is stored already, and so free.")
+    needs_confirmation: bool = Field(
+        description="Whether it is mostly noise: a release then needs `accept_noise`."
+    )
+    options: dict[str, Any] = Field(description="The query that was planned.")
+
+
+class PlanResponse(BaseModel):
+    """A plan, and whether its release would wait for an owner."""
+
+    plan: PlanDocument
+    words: dict[str, Any] = Field(
+        description="The plan in words and rounded numbers, each by itself, for a page: `cost`,"
+        " `adds`, `spent`, `verdict`, `useful`, `error`, `odds`, `notes`, `over`, `most`, `needed`."
+    )
+    approval: str | None = Field(
+        default=None,
+        description="Why a release would wait for an owner's approval; null if it would not.",
+        examples=["it is the first release of ana on stays"],
+    )
+
+
+class ResultDocument(BaseModel):
+    """A released answer, and everything that it needs to be understood."""
+
+    model_config = ConfigDict(extra="allow")
+
+    dataset: str = Field(description="The dataset.", examples=["stays"])
+    query: dict[str, Any] = Field(description="What was asked.")
+    columns: list[str] = Field(
+        description="The columns of the table.", examples=[["state", "estimate", "low", "high"]]
+    )
+    rows: list[list[Any]] = Field(
+        description="The table: keys, `estimate`, and `low` and `high` of a 95 % interval.",
+        examples=[[["home", 1603, 1590, 1616]]],
+    )
+    cost: dict[str, Any] = Field(description="What it cost; exact numbers are text.")
+    free: bool = Field(description="Whether it was stored, and cost nothing.")
+    at: str = Field(description="When it was charged.", examples=["2026-11-16T10:00:00+00:00"])
+    mechanism: dict[str, Any] = Field(description="How it was protected.")
+    guarantee: str = Field(description="What is protected and what is not.")
+    provenance: dict[str, Any] | None = Field(
+        description="Where it came from: query, priors, events of the ledger, software."
+    )
+
+
+class ReleaseResponse(BaseModel):
+    """A release: paid, drawn, recorded."""
+
+    charge: int = Field(
+        description="The event of the ledger that paid for the answer; the name of the release.",
+        examples=[12],
+    )
+    result: ResultDocument
+
+
+class DirectRoute(APIRoute):
+    """A route whose function takes ``request``, parts of the path, ``body`` and headers.
+
+    Parts of the path are texts without conditions; ``body`` is a `RequestBody`; every other
+    parameter is an optional header, whose name is that of the parameter with hyphens.
+    """
+
+    def get_route_handler(self) -> Handler:
+        """What answers a request that matches the route."""
+        endpoint, model, parts, headers = self.endpoint, *_parameters(self)
+
+        async def handle(request: Request) -> Response:
+            await authorize(request)  # first of all, as for every route
+            body = validated(model, await json_body(request))
+            named: dict[str, str | None] = {name: request.path_params[name] for name in parts}
+            for name, header in headers:
+                named[name] = request.headers.get(header)
+            response: Response = await endpoint(request=request, body=body, **named)
+            return response
+
+        return handle
+
+
+def _parameters(
+    route: APIRoute,
+) -> tuple[type[RequestBody], tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """The model of the body, the parts of the path, and the headers with their names."""
+    parts = tuple(route.param_convertors)
+    parameters = signature(route.endpoint).parameters
+    model = get_args(parameters["body"].annotation)[0]
+    others = [name for name in parameters if name not in ("request", "body", *parts)]
+    if not issubclass(model, RequestBody) or set(parts) - set(parameters):
+        raise TypeError(f"{route.path} cannot be called directly")
+    return model, parts, tuple((name, name.replace("_", "-")) for name in others)
+
 
 router = APIRouter(route_class=DirectRoute)
 
@@ -49,7 +326,6 @@ def query_options(document: dict[str, Any]) -> "QueryOptions":
     response_model=PlanResponse,
     responses=LATER,
     tags=["plans"],
-    **takes(PlanRequest),
 )
 async def plan(
     request: Request,
@@ -61,8 +337,8 @@ async def plan(
 
     Nothing protected is read either: plan as often as you like.
     """
-    services, actor = services_of(request), actor_of(request)
-    find_dataset(services, actor, dataset)
+    actor = actor_of(request)
+    find_dataset(request, dataset)
     if body.analyst is not None and actor.role == "analyst" and body.analyst != actor.name:
         raise Problem(
             403, "forbidden", "you plan in your own name; leave `analyst` out", field="analyst"
@@ -93,7 +369,6 @@ async def plan(
         },
     },
     tags=["releases"],
-    **takes(ReleaseRequest),
 )
 async def release_query(
     request: Request,
@@ -109,7 +384,7 @@ async def release_query(
     `Location` is its address.
     """
     services, actor = services_of(request), actor_of(request)
-    find_dataset(services, actor, dataset)
+    find_dataset(request, dataset)
     key = checked_key(idempotency_key)
     options = query_options(body.query)
     job = begin_release(

@@ -1,7 +1,9 @@
 """Releases that were made: their list, what is known of each, its result in several formats."""
 
 import asyncio
+import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -9,39 +11,145 @@ from pydantic import BaseModel, Field
 
 from takifugu.ledger.events.event_chain import Anchor
 from takifugu.server.access.headers import DRAWING
-from takifugu.server.access_rules import API
-from takifugu.server.api.pagination import Page, PageOption, cursor_after
-from takifugu.server.api.problem_responses import json_response
-from takifugu.server.api.problems import Problem
-from takifugu.server.api.query_models import ResultDocument
-from takifugu.server.api.result_formats import (
-    FIGURES,
-    FORMATS,
-    ResultFormat,
-    chosen,
-    disposition,
-    entity_tag,
-    unchanged,
-)
-from takifugu.server.api.running import LATER, new_task, run_as_job
-from takifugu.server.api.strict_json import json_bytes
-from takifugu.server.roles import Actor
+from takifugu.server.access_rules import API, Actor
+from takifugu.server.api.job_routes import LATER, new_task, run_as_job
+from takifugu.server.api.problems import Problem, json_bytes
+from takifugu.server.api.query_routes import ResultDocument
+from takifugu.server.api.responses import Page, PageOption, json_response, names_tag, page_response
 from takifugu.server.services import Services, actor_of, services_of
 
 if TYPE_CHECKING:
     from takifugu.ledger import Event
-    from takifugu.server.state.kept_results import KeptResult
+    from takifugu.server.state.server_state import KeptResult
 
 router = APIRouter(tags=["releases"])
-LAST = 2**53  # above every event
+AFTER_EVERY_EVENT = 2**53  # above every event
 ChargeNumber = Annotated[
     int,
-    Path(ge=1, le=LAST, description="The event of the ledger that paid for it.", examples=[12]),
+    Path(
+        ge=1,
+        le=AFTER_EVERY_EVENT,
+        description="The event of the ledger that paid for it.",
+        examples=[12],
+    ),
 ]
 NOT_CHANGED: dict[int | str, dict[str, Any]] = {
     304: {"description": "The caller has it already, by `If-None-Match`."},
     406: {"description": "None of the formats that the caller accepts can be had."},
 }
+FormatOption = Annotated[
+    Literal["json", "csv", "csv-metadata", "parquet", "arrow", "xlsx"] | None,
+    Query(description="The format; without it the header `Accept` decides, and JSON is sent."),
+]
+
+
+@dataclass(frozen=True)
+class ResultFormat:
+    """A format that a result can be had in.
+
+    Attributes:
+        name: What ``?format=`` calls it.
+        media_type: What ``Accept`` calls it.
+        ending: How the name of its file ends.
+    """
+
+    name: str
+    media_type: str
+    ending: str
+
+
+FORMATS = {
+    found.name: found
+    for found in (
+        ResultFormat("json", "application/json", ".json"),
+        ResultFormat("csv", "text/csv", ".csv"),
+        ResultFormat("csv-metadata", "application/csvm+json", ".csv-metadata.json"),
+        ResultFormat("parquet", "application/vnd.apache.parquet", ".parquet"),
+        ResultFormat("arrow", "application/vnd.apache.arrow.stream", ".arrows"),
+        ResultFormat(
+            "xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ".xlsx"
+        ),
+    )
+}
+FIGURES = {
+    "svg": ResultFormat("svg", "image/svg+xml", ".svg"),
+    "png": ResultFormat("png", "image/png", ".png"),
+}
+
+
+def chosen(request: Request, asked: str | None, formats: dict[str, ResultFormat]) -> ResultFormat:
+    """The format that a request asks for; the first one if it does not care.
+
+    Raises:
+        Problem: None of those that it accepts can be had (406).
+    """
+    if asked is not None:
+        return formats[asked]
+    header = ",".join(request.headers.getlist("accept")) or "*/*"
+    best, best_format = 0.0, None
+    for name in formats.values():
+        quality = accepted(header, name.media_type)
+        if quality > best:
+            best, best_format = quality, name
+    if best_format is None:
+        media = ", ".join(form.media_type for form in formats.values())
+        raise Problem(
+            406,
+            "not-acceptable",
+            f"`Accept` names no format that there is: {media}",
+            field="Accept",
+        )
+    return best_format
+
+
+def accepted(header: str, media_type: str) -> float:
+    """How much a header ``Accept`` wants a media type: 0 for not at all (RFC 9110, 12.5.1).
+
+    >>> accepted("text/*;q=0.5, text/csv", "text/csv"), accepted("text/*;q=0.5", "text/csv")
+    (1.0, 0.5)
+    """
+    match: tuple[int, float] = (-1, 0.0)
+    kind = media_type.partition("/")[0]
+    for part in header.split(","):
+        wanted, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        specific = {"*/*": 0, f"{kind}/*": 1, media_type: 2}.get(wanted)
+        if specific is not None and specific > match[0]:
+            match = specific, _quality(parameters)
+    return match[1]
+
+
+def _quality(parameters: list[str]) -> float:
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name.strip() == "q":
+            try:
+                quality = float(value)
+            except ValueError:
+                return 0.0
+            return quality if 0 <= quality <= 1 else 0.0
+    return 1.0
+
+
+def entity_tag(answer: str, *parts: str) -> str:
+    """The ETag of a file that is made of an answer: its event, and whatever else decides it."""
+    text = "\n".join((answer, *parts))
+    return f'"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
+
+
+def unchanged(request: Request, tag: str) -> bool:
+    """Whether the caller has the file with this tag already."""
+    return names_tag(",".join(request.headers.getlist("if-none-match")), tag)
+
+
+def disposition(dataset: str, charge: int, ending: str, *, inline: bool = False) -> str:
+    r"""The header ``Content-Disposition``: a name of letters, digits, ``-`` and ``_`` alone.
+
+    >>> disposition('a"\r\nSet-Cookie: b', 12, ".csv")
+    'attachment; filename="aSet-Cookieb-12.csv"'
+    """
+    name = "".join(c for c in dataset if c.isascii() and (c.isalnum() or c in "-_"))[:80]
+    how = "inline" if inline else "attachment"
+    return f'{how}; filename="{name or "result"}-{charge}{ending}"'
 
 
 class ReleaseView(BaseModel):
@@ -75,12 +183,12 @@ class ReleaseView(BaseModel):
 
 
 def _words(event: "Event") -> str:
-    from takifugu.ledger.event_words import asked_words
+    from takifugu.ledger.event_documents import asked_words
 
     return asked_words(event.body)
 
 
-def release_document(event: "Event", kept: bool, answered: bool) -> dict[str, Any]:
+def release_document(event: "Event", stored: bool, answered: bool) -> dict[str, Any]:
     """A charge as its analyst may see it: no mark of the data, and no key."""
     body = event.body
     return {
@@ -94,7 +202,7 @@ def release_document(event: "Event", kept: bool, answered: bool) -> dict[str, An
         "mechanism": body["mechanism"],
         "loss": body["loss"],
         "paid_by": _paying(event),
-        "result": kept,
+        "result": stored,
         "answered": answered,
     }
 
@@ -127,10 +235,10 @@ async def kept_result(services: Services, actor: Actor, charge: int) -> "KeptRes
     if event is None or event.kind != "charge":
         raise no_release()
     paid = Anchor(event.seq, event.hash)
-    found: KeptResult | None = await asyncio.to_thread(services.state.result, paid, whose)
-    if found is None:
+    result: KeptResult | None = await asyncio.to_thread(services.state.result, paid, whose)
+    if result is None:
         raise no_release()
-    return found
+    return result
 
 
 def no_release() -> Problem:
@@ -151,7 +259,7 @@ async def releases(
     An answer that somebody else had paid for is among them, as `reuse`.
     """
     services, actor = services_of(request), actor_of(request)
-    before = paging.after("releases", LAST)
+    before = paging.after("releases", AFTER_EVERY_EVENT)
     events = await services.of_ledger(
         lambda ledger: ledger.events(
             limit=paging.limit + 1,
@@ -161,19 +269,17 @@ async def releases(
             before=max(before, 1),
         )
     )
-    page, more = events[: paging.limit], len(events) > paging.limit
-    items = await _documents(services, page)
-    following = cursor_after("releases", page[-1].seq) if more else None
-    return json_response({"items": items, "next": following})
+    items = await _documents(services, events)
+    return page_response("releases", items, paging, lambda item: item["charge"])
 
 
 async def _documents(services: Services, events: "Sequence[Event]") -> list[dict[str, Any]]:
-    kept = await _kept(services, events)
+    stored = await _kept(services, events)
     answered = await services.of_ledger(
         lambda ledger: ledger.answered([_paying(event) for event in events])
     )
     return [
-        release_document(event, event.seq in kept, _paying(event) in answered) for event in events
+        release_document(event, event.seq in stored, _paying(event) in answered) for event in events
     ]
 
 
@@ -182,17 +288,17 @@ async def _kept(services: Services, events: "Sequence[Event]") -> set[int]:
     others = {event.body["charge"] for event in events if event.kind == "reuse"}
     paid = {event.seq: Anchor(event.seq, event.hash) for event in events}
     if others:
-        found = await services.of_ledger(
+        paying = await services.of_ledger(
             lambda ledger: [event for seq in others if (event := ledger.event(seq)) is not None]
         )
-        paid |= {event.seq: Anchor(event.seq, event.hash) for event in found}
+        paid |= {event.seq: Anchor(event.seq, event.hash) for event in paying}
     wanted = {
         event.seq: (paid[charge], event.body["analyst"])
         for event in events
         if (charge := _paying(event)) in paid
     }
-    kept = await asyncio.to_thread(services.state.kept_charges, list(wanted.values()))
-    return {seq for seq, one in wanted.items() if one in kept}
+    stored = await asyncio.to_thread(services.state.kept_charges, list(wanted.values()))
+    return {seq for seq, identity in wanted.items() if identity in stored}
 
 
 @router.get(f"{API}/releases/{{charge}}", name="show_release", response_model=ReleaseView)
@@ -216,12 +322,6 @@ def _seen_by(actor: Actor, document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-FormatOption = Annotated[
-    Literal["json", "csv", "csv-metadata", "parquet", "arrow", "xlsx"] | None,
-    Query(description="The format; without it the header `Accept` decides, and JSON is sent."),
-]
-
-
 @router.get(
     f"{API}/releases/{{charge}}/result",
     name="fetch_result",
@@ -232,9 +332,9 @@ FormatOption = Annotated[
         200: {
             "description": "The result.",
             "content": {
-                one.media_type: {"schema": {"type": "string", "format": "binary"}}
-                for one in FORMATS.values()
-                if one.name not in ("json", "csv-metadata")
+                file_format.media_type: {"schema": {"type": "string", "format": "binary"}}
+                for file_format in FORMATS.values()
+                if file_format.name not in ("json", "csv-metadata")
             }
             | {FORMATS["csv-metadata"].media_type: {"schema": {"type": "object"}}},
             "headers": {"ETag": {"schema": {"type": "string"}, "description": "Names this file."}},
@@ -243,19 +343,19 @@ FormatOption = Annotated[
 )
 async def result(request: Request, charge: ChargeNumber, format: FormatOption = None) -> Response:
     """The result of a release, as JSON, CSV (and its metadata), Parquet, Arrow or Excel."""
-    kept = await kept_result(services_of(request), actor_of(request), charge)
+    stored = await kept_result(services_of(request), actor_of(request), charge)
     form = chosen(request, format, FORMATS)
-    headers = _headers(kept, form)
+    headers = _headers(stored, form)
     if form.name == "csv":
         beside = f"{API}/releases/{charge}/result?format=csv-metadata"
         headers["Link"] = f'<{beside}>; rel="describedby"; type="application/csvm+json"'
     if unchanged(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
     if form.name == "json":
-        return _file(json_bytes(dict(kept.document)), form, headers)
-    options = {"document": dict(kept.document), "format": form.name}
-    task = new_task(request, "result file", None, **options, file=f"{kept.dataset}-{charge}.csv")
-    return await run_as_job(request, task, lambda made: _file(made, form, headers))
+        return _file(json_bytes(dict(stored.document)), form, headers)
+    options = {"document": dict(stored.document), "format": form.name}
+    task = new_task(request, "result file", None, **options, file=f"{stored.dataset}-{charge}.csv")
+    return await run_as_job(request, task, lambda content: _file(content, form, headers))
 
 
 @router.get(
@@ -268,8 +368,8 @@ async def result(request: Request, charge: ChargeNumber, format: FormatOption = 
         200: {
             "description": "The figure.",
             "content": {
-                one.media_type: {"schema": {"type": "string", "format": "binary"}}
-                for one in FIGURES.values()
+                file_format.media_type: {"schema": {"type": "string", "format": "binary"}}
+                for file_format in FIGURES.values()
             },
             "headers": {"ETag": {"schema": {"type": "string"}, "description": "Names this file."}},
         },
@@ -284,27 +384,27 @@ async def figure(
     ] = None,
 ) -> Response:
     """The figure of a release: its intervals, or a table for a ranking."""
-    kept = await kept_result(services_of(request), actor_of(request), charge)
+    stored = await kept_result(services_of(request), actor_of(request), charge)
     form = chosen(request, format, FIGURES)
-    headers = _headers(kept, form, inline=True) | {"Content-Security-Policy": DRAWING}
+    headers = _headers(stored, form, inline=True) | {"Content-Security-Policy": DRAWING}
     if unchanged(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    task = new_task(request, "figure", None, document=dict(kept.document), format=form.name)
-    return await run_as_job(request, task, lambda made: _file(made, form, headers))
+    task = new_task(request, "figure", None, document=dict(stored.document), format=form.name)
+    return await run_as_job(request, task, lambda content: _file(content, form, headers))
 
 
-def _headers(kept: "KeptResult", form: ResultFormat, *, inline: bool = False) -> dict[str, str]:
+def _headers(stored: "KeptResult", form: ResultFormat, *, inline: bool = False) -> dict[str, str]:
     from takifugu import __version__
 
-    provenance: Mapping[str, Any] = kept.document.get("provenance") or {}
+    provenance: Mapping[str, Any] = stored.document.get("provenance") or {}
     answer = str(provenance.get("answer", {}).get("hash", ""))
-    tag = entity_tag(answer, str(kept.analyst), form.name, __version__)
+    tag = entity_tag(answer, str(stored.analyst), form.name, __version__)
     return {
         "ETag": f"W/{tag}" if form.name == "xlsx" else tag,  # a workbook holds when it was made
         "Cache-Control": "no-store",  # a caller that keeps it by itself asks with `If-None-Match`
         "Vary": "Accept, Authorization, Cookie",
         "Content-Disposition": disposition(
-            kept.dataset, kept.charge.seq, form.ending, inline=inline
+            stored.dataset, stored.charge.seq, form.ending, inline=inline
         ),
     }
 

@@ -17,15 +17,15 @@ def reference(document: Mapping[str, Any]) -> str:
     """The operations by tag, then the documents that they take and give."""
     parts = []
     for tag in document["tags"]:
-        found = [
+        operations = [
             (method, path, operation)
             for path, methods in document["paths"].items()
             for method, operation in methods.items()
             if operation.get("tags") == [tag["name"]]
         ]
-        if found:
+        if operations:
             parts.append(f"## {tag['name'].capitalize()}\n\n{tag['description']}\n")
-            parts += [_operation(*one) for one in found]
+            parts += [_operation(*one) for one in operations]
     parts.append("## Documents\n")
     schemas = document["components"]["schemas"]
     parts += [_model(name, schemas[name]) for name in sorted(schemas)]
@@ -33,9 +33,9 @@ def reference(document: Mapping[str, Any]) -> str:
 
 
 def _operation(method: str, path: str, operation: Mapping[str, Any]) -> str:
-    """What one operation is for, what it takes, and how it answers."""
+    """What one operation is for, what it and how it answers."""
     lines = [f"### {method.upper()} {path}", "", operation.get("description", "").strip(), ""]
-    if rows := [_parameter(one) for one in operation.get("parameters", ())]:
+    if rows := [_parameter(parameter) for parameter in operation.get("parameters", ())]:
         lines += ["| parameter | where | |", "|---|---|---|", *rows, ""]
     if body := operation.get("requestBody"):
         schema = body["content"]["application/json"]["schema"]
@@ -44,23 +44,23 @@ def _operation(method: str, path: str, operation: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _parameter(one: Mapping[str, Any]) -> str:
-    required = "" if one.get("required") else ", optional"
-    kind = _type(one["schema"])
-    words = _cell(one.get("description", ""))
-    return f"| `{one['name']}` | {one['in']}{required} | {words} ({kind}) |"
+def _parameter(parameter: Mapping[str, Any]) -> str:
+    required = "" if parameter.get("required") else ", optional"
+    kind = _type(parameter["schema"])
+    words = _cell(parameter.get("description", ""))
+    return f"| `{parameter['name']}` | {parameter['in']}{required} | {words} ({kind}) |"
 
 
 def _answers(responses: Mapping[str, Any]) -> Iterator[str]:
     """A line for each status that is not a problem, and one for all that are."""
     problems = []
-    for status, one in sorted(responses.items()):
-        content = one.get("content", {})
+    for status, response in sorted(responses.items()):
+        content = response.get("content", {})
         if "application/problem+json" in content:
             problems.append(status)
             continue
         kinds = ", ".join(_content(media, part) for media, part in content.items())
-        yield f"| {status} | {_cell(one.get('description', ''))} | {kinds} |"
+        yield f"| {status} | {_cell(response.get('description', ''))} | {kinds} |"
     yield f"| {', '.join(problems)} | A problem. | [ProblemDocument](#problemdocument) |"
 
 
@@ -78,11 +78,11 @@ def _model(name: str, schema: Mapping[str, Any]) -> str:
     fields = schema.get("properties", {})
     if fields:
         lines += ["| field | type | |", "|---|---|---|"]
-    for field, one in fields.items():
+    for field, property_schema in fields.items():
         needed = "" if field in required else ", optional"
-        example = _example(one)
-        words = f"{_cell(one.get('description', ''))}{example}"
-        lines.append(f"| `{field}` | {_type(one)}{needed} | {words} |")
+        example = _example(property_schema)
+        words = f"{_cell(property_schema.get('description', ''))}{example}"
+        lines.append(f"| `{field}` | {_type(property_schema)}{needed} | {words} |")
     return "\n".join(lines) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Tokens: owners make, list and revoke them."""
+"""Who calls, and the tokens of everybody, for owners."""
 
 import asyncio
 from typing import Annotated
@@ -6,21 +6,38 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, Field
 
-from takifugu.server.access.token_changes import end_token, make_token
-from takifugu.server.access.token_expiry import DEFAULT, expiry_of
-from takifugu.server.access_rules import API
-from takifugu.server.api.bodies import RequestBody, body_of, takes
-from takifugu.server.api.pagination import Page, PageOption, cursor_after
-from takifugu.server.api.problem_responses import json_response
+from takifugu.server.access.tokens import DEFAULT_EXPIRY, end_token, expiry_of, make_token
+from takifugu.server.access_rules import API, Role
 from takifugu.server.api.problems import Problem
-from takifugu.server.roles import Role
+from takifugu.server.api.requests import RequestBody, body_of
+from takifugu.server.api.responses import Page, PageOption, cursor_after, json_response
 from takifugu.server.services import actor_of, services_of
-from takifugu.server.state.access_tokens import LONGEST_NAME, NewToken, TokenRecord
+from takifugu.server.state.access_tokens import MAX_NAME_LENGTH, NewToken, TokenRecord
 
-router = APIRouter(tags=["tokens"])
+router = APIRouter()
 TokenId = Annotated[
     str, Path(description="The public identity of a token.", examples=["26bcc3a76961e9eb"])
 ]
+
+
+class Me(BaseModel):
+    """Who calls, as their token says."""
+
+    name: str = Field(
+        description="The name that events of the ledger carry, and that a budget has.",
+        examples=["ana"],
+    )
+    role: Role = Field(description="What the holder may do.", examples=["analyst"])
+    token: str = Field(
+        description="The public identity of the token, which is not the token.", examples=["k3v9x2"]
+    )
+
+
+@router.get(f"{API}/me", tags=["me"], response_model=Me)
+async def me(request: Request) -> Response:
+    """The name and the role of the token that calls."""
+    actor = actor_of(request)
+    return json_response({"name": actor.name, "role": actor.role, "token": actor.token})
 
 
 class TokenRequest(RequestBody):
@@ -28,14 +45,14 @@ class TokenRequest(RequestBody):
 
     name: str = Field(
         min_length=1,
-        max_length=LONGEST_NAME,
+        max_length=MAX_NAME_LENGTH,
         description="Whose it is: the analyst of charges, and the actor of events. One name has"
         " one role.",
         examples=["ana"],
     )
     role: Role = Field(description="What the holder may do.", examples=["analyst"])
     expires: str = Field(
-        default=DEFAULT,
+        default=DEFAULT_EXPIRY,
         max_length=40,
         description="When it ends: `90d`, `12h`, `2027-06-30` (the day it no longer works, in UTC),"
         " a time with its zone, or `never`.",
@@ -67,20 +84,20 @@ class MadeToken(TokenView):
     )
 
 
-@router.get(f"{API}/tokens", response_model=Page[TokenView])
+@router.get(f"{API}/tokens", tags=["tokens"], response_model=Page[TokenView])
 async def tokens(request: Request, paging: PageOption) -> Response:
     """Every token that was ever made, the oldest first."""
     services = services_of(request)
-    found = await asyncio.to_thread(services.state.tokens)
+    records = await asyncio.to_thread(services.state.tokens)
     start = paging.after("tokens")
-    chosen = found[start : start + paging.limit]
+    chosen = records[start : start + paging.limit]
     end = start + len(chosen)
-    following = cursor_after("tokens", end) if end < len(found) else None
+    following = cursor_after("tokens", end) if end < len(records) else None
     items = [record.document(services.state.now()) for record in chosen]
     return json_response({"items": items, "next": following})
 
 
-@router.post(f"{API}/tokens", response_model=MadeToken, status_code=201, **takes(TokenRequest))
+@router.post(f"{API}/tokens", tags=["tokens"], response_model=MadeToken, status_code=201)
 async def create_token(
     request: Request, body: Annotated[TokenRequest, body_of(TokenRequest)]
 ) -> Response:
@@ -93,12 +110,12 @@ async def create_token(
         project = services.project()
         return make_token(project, state, body.name, body.role, ends, by=actor.name)
 
-    made = await asyncio.to_thread(make)
-    document = made.record.document(services.state.now()) | {"secret": made.secret}
+    token = await asyncio.to_thread(make)
+    document = token.record.document(services.state.now()) | {"secret": token.secret}
     return json_response(document, 201)
 
 
-@router.delete(f"{API}/tokens/{{token}}", response_model=TokenView)
+@router.delete(f"{API}/tokens/{{token}}", tags=["tokens"], response_model=TokenView)
 async def revoke_token(request: Request, token: TokenId) -> Response:
     """Revoke a token: it is refused from now on, and so are browsers that signed in with it."""
     services, actor = services_of(request), actor_of(request)

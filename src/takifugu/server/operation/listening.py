@@ -6,7 +6,7 @@ from pathlib import Path
 
 from takifugu._atomic import refuse_special
 from takifugu.errors import InvalidFile, Malformed
-from takifugu.server.settings import ServerSettings
+from takifugu.project.server_section import ServerSettings
 
 BACKLOG = 2_048
 
@@ -14,7 +14,7 @@ BACKLOG = 2_048
 def listening_socket(settings: ServerSettings) -> socket.socket:
     """A socket that is bound to the address of the settings, and does not listen yet."""
     try:
-        found = socket.getaddrinfo(
+        addresses = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
     except (OSError, UnicodeError):
@@ -24,17 +24,17 @@ def listening_socket(settings: ServerSettings) -> socket.socket:
             needed="be an address of this machine, such as 127.0.0.1",
             reason="address",
         ) from None
-    family, kind, _, _, where = found[0]
-    made = socket.socket(family, kind)
+    family, kind, _, _, where = addresses[0]
+    bound = socket.socket(family, kind)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        made.bind(where)
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        bound.bind(where)
     except OSError as error:
-        made.close()
+        bound.close()
         raise _unbound(settings, error) from None
-    return made
+    return bound
 
 
 def _unbound(settings: ServerSettings, error: OSError) -> Malformed:

@@ -20,8 +20,8 @@ from typing import Any
 
 from takifugu.visible import visible
 
-MOST = 2_000  # characters of a message
-PLACES = 12  # of a traceback, from the innermost outwards
+MAX_MESSAGE_LENGTH = 2_000  # characters of a message
+MAX_TRACEBACK_PLACES = 12  # of a traceback, from the innermost outwards
 OWN = "takifugu"
 EXTRAS = (
     "reference", "error", "kind", "actor", "role", "method", "route", "status", "ms", "bytes",
@@ -47,7 +47,7 @@ class JsonLines(logging.Formatter):
         for name in EXTRAS:
             value = record.__dict__.get(name)
             if isinstance(value, str):
-                line[name] = visible(value)[:MOST]
+                line[name] = visible(value)[:MAX_MESSAGE_LENGTH]
             elif isinstance(value, int | float) and not isinstance(value, bool):
                 line[name] = value
         if record.exc_info and record.exc_info[1] is not None:
@@ -60,24 +60,24 @@ class JsonLines(logging.Formatter):
 def _message(record: logging.LogRecord) -> str:
     if record.name.partition(".")[0] == OWN:
         try:
-            return visible(record.getMessage())[:MOST]
+            return visible(record.getMessage())[:MAX_MESSAGE_LENGTH]
         except Exception:  # noqa: BLE001 - a wrong template must not stop what it is about
             return "a message that cannot be written"
     text = str(record.msg).strip()
     if not text or text.startswith("%"):
         return "(withheld: not takifugu's own words)"
-    return visible(text.splitlines()[0])[:MOST]
+    return visible(text.splitlines()[0])[:MAX_MESSAGE_LENGTH]
 
 
 def places_of(trace: TracebackType | None) -> list[str]:
     """Where in the code an error was raised, the innermost place first, and no values."""
-    found = []
+    places = []
     while trace is not None:
         frame = trace.tb_frame
         module = frame.f_globals.get("__name__", "?")
-        found.append(f"{module}:{trace.tb_lineno} {frame.f_code.co_name}")
+        places.append(f"{module}:{trace.tb_lineno} {frame.f_code.co_name}")
         trace = trace.tb_next
-    return found[-PLACES:][::-1]
+    return places[-MAX_TRACEBACK_PLACES:][::-1]
 
 
 def log_to_stderr() -> None:
@@ -90,10 +90,15 @@ def log_to_stderr() -> None:
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [], True
         logger.setLevel(logging.WARNING)
+    report_errors("the server ended by an error", "a thread ended")
+
+
+def report_errors(ended: str, thread_ended: str) -> None:
+    """Log warnings and errors that nobody caught: their kinds and places, and no values."""
     warnings.showwarning = _warned
-    sys.excepthook = _uncaught
-    threading.excepthook = lambda found: _log_error("a thread ended", found.exc_value)
-    sys.unraisablehook = lambda found: _log_error("an error was not handled", found.exc_value)
+    sys.excepthook = lambda _, error, __: _log_error(ended, error)
+    threading.excepthook = lambda uncaught: _log_error(thread_ended, uncaught.exc_value)
+    sys.unraisablehook = lambda uncaught: _log_error("an error was not handled", uncaught.exc_value)
 
 
 def handle_loop_errors(loop: asyncio.AbstractEventLoop) -> None:
@@ -108,10 +113,6 @@ def handle_loop_errors(loop: asyncio.AbstractEventLoop) -> None:
 def _log_error(what: str, error: BaseException | None) -> None:
     trace = (type(error), error, error.__traceback__) if error is not None else None
     logging.getLogger("takifugu.server").error(what, exc_info=trace)
-
-
-def _uncaught(_: type[BaseException], error: BaseException, __: TracebackType | None) -> None:
-    _log_error("the server ended by an error", error)
 
 
 def _warned(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

@@ -12,15 +12,17 @@ import signal
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from types import FrameType
 from typing import Any, NoReturn
 
 from takifugu.engines.engine_errors import DriverMissing
 from takifugu.errors import TakifuguError
+from takifugu.project.server_section import ServerSettings
 from takifugu.server.operation.listening import (
     BACKLOG,
     address_of,
@@ -29,26 +31,136 @@ from takifugu.server.operation.listening import (
     tls_context,
 )
 from takifugu.server.operation.server_log import OWN, handle_loop_errors, log_to_stderr
-from takifugu.server.operation.service_manager import tell_manager
-from takifugu.server.settings import ServerSettings
-
-log = logging.getLogger("takifugu.server")
-OTHER_FILES = 256  # beside connections
-AFTER_STOP = 10.0  # seconds beyond ``stop_time`` until a process that cannot end is ended
+from takifugu.server.work.jobs import JobBoard
+from takifugu.server.work.pool import WorkPool
 
 try:
     import uvicorn
+    from starlette.types import ASGIApp
 
-    from takifugu.server.operation.limited_connections import (
+    from takifugu.server.access.tokens import settle_tokens, watch_tokens
+    from takifugu.server.app import create_app
+    from takifugu.server.operation.connections import (
         ConnectionLimits,
         LimitedConnection,
         watch_connections,
     )
-    from takifugu.server.operation.opened_services import Stop, opened_services, whole_app
+    from takifugu.server.operation.health import Readiness
+    from takifugu.server.operation.middleware import (
+        ForwardedHeaders,
+        KnownHosts,
+        RequestRecord,
+        SmallBodies,
+    )
+    from takifugu.server.operation.server_metrics import ServerMetrics
+    from takifugu.server.services import Services, open_services
 except ModuleNotFoundError as missing:
     if (missing.name or OWN).partition(".")[0] == OWN:
         raise
     raise DriverMissing(missing.name or "", purpose="the server", extra="server") from None
+
+log = logging.getLogger("takifugu.server")
+OTHER_FILES = 256  # beside connections
+AFTER_STOP = 10.0  # seconds beyond ``stop_time`` until a process that cannot end is ended
+RESULT_STORE_SECONDS = 2.0  # seconds in which the result of a release that was just made is kept
+
+
+class Stop:
+    """When the server began to stop, so that all that waits shares one limit."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._began: float | None = None
+
+    def begin(self) -> None:
+        """It begins."""
+        if self._began is None:
+            self._began = monotonic()
+
+    @property
+    def left(self) -> float:
+        """Seconds that may still be waited."""
+        if self._began is None:
+            return self._seconds
+        return max(0.0, self._began + self._seconds - monotonic())
+
+
+@asynccontextmanager
+async def opened_services(
+    project_file: Path, settings: ServerSettings, stop: Stop
+) -> AsyncIterator[Services]:
+    """The services of a server until the block is left.
+
+    Before it is entered, tokens are compared with the ledger, and time and again until it is left
+    (`takifugu.server.access.tokens`). If, at first, that cannot be read, or has lost
+    events that its witness knows of, an error is raised: nobody could tell who may call.
+
+    Then jobs that are running may end within what ``stop`` leaves them; the others are cancelled,
+    and every worker ends.
+    """
+    metrics = ServerMetrics()
+    services = open_services(project_file, settings, metrics=metrics)
+    metrics.watch(lambda: _gauges(services.pool, services.board))
+    try:
+        await asyncio.to_thread(settle_tokens, services.project(), services.state)
+        async with _watched_tokens(services):
+            yield services
+    finally:
+        stop.begin()
+        if not await services.board.drain(stop.left):
+            log.warning("jobs that were running are cancelled")
+            services.board.cancel_all()
+        ending = [release.ending for release in services.releases.values()]
+        if ending:  # results that are still being kept
+            await asyncio.wait(ending, timeout=max(stop.left, RESULT_STORE_SECONDS))
+        await services.close()
+
+
+@asynccontextmanager
+async def _watched_tokens(services: Services) -> AsyncIterator[None]:
+    ending = asyncio.Event()
+    watching = asyncio.ensure_future(watch_tokens(services.project, services.state, ending))
+    try:
+        yield
+    finally:
+        ending.set()
+        await watching
+
+
+def _gauges(pool: WorkPool, board: JobBoard) -> Iterable[tuple[str, str, str, float]]:
+    words = "Worker processes."
+    running, all_of_them = pool.running, len(pool.processes)
+    yield "takifugu_workers", words, "busy", running
+    yield "takifugu_workers", words, "idle", max(0, all_of_them - running)
+    yield "takifugu_tasks", "Tasks for workers.", "waiting", pool.waiting
+    yield "takifugu_tasks", "Tasks for workers.", "running", running
+    jobs = [job.state for job in board.jobs()]
+    for state in ("waiting", "running"):
+        yield "takifugu_jobs", "Jobs that have not ended.", state, jobs.count(state)
+
+
+def whole_app(services: Services) -> tuple[ASGIApp, Readiness]:
+    """The app behind everything that stands before it, and its readiness."""
+    app: Any = create_app(services)
+    app.state.readiness = readiness = Readiness(services)
+    settings = services.settings
+    inner: ASGIApp = SmallBodies(app, settings)
+    inner = KnownHosts(inner, settings)
+    inner = ForwardedHeaders(inner, settings.proxies)
+    return RequestRecord(inner, services.metrics, settings), readiness
+
+
+def tell_manager(state: str) -> None:
+    """Tell systemd a ``state``, such as ``READY=1``, if it has started this process.
+
+    The protocol is one datagram to the socket that ``$NOTIFY_SOCKET`` names (sd_notify(3)).
+    """
+    name = os.environ.get("NOTIFY_SOCKET", "")
+    if not name.startswith(("/", "@")):
+        return
+    address = f"\0{name[1:]}" if name.startswith("@") else name
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notifier:
+        notifier.sendto(state.encode(), address)
 
 
 class StoppableServer(uvicorn.Server):
@@ -230,7 +342,7 @@ async def _serve(
             await app(scope, receive, send)  # a function of three: no factory, to uvicorn
 
         config.app = loaded
-        limits = ConnectionLimits.of(settings, services.metrics.refused)
+        limits = ConnectionLimits.from_settings(settings, services.metrics.refused)
         server = StoppableServer(config, limits, announce=announced, stopping=stopping)
         services.metrics.watch(lambda: _connections(server))
         await server.serve([bound])

@@ -1,45 +1,35 @@
 """Pages of datasets: the list, and one with its guarantee, budget and declaration."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 
 from takifugu.errors import TakifuguError
-from takifugu.server.api import budget_routes
-from takifugu.server.api import dataset_routes as owner
 from takifugu.server.api import description_routes as api
-from takifugu.server.api.bodies import form_fields, validated
-from takifugu.server.api.pagination import MOST, Paging
+from takifugu.server.api import owner_routes as owner
+from takifugu.server.api.job_routes import finished, new_task, run_as_job
 from takifugu.server.api.problems import Problem, problem_of
-from takifugu.server.api.running import finished, new_task, run_as_job
-from takifugu.server.pages.dataset_views import (
-    WAITING,
-    askers,
-    budget_view,
-    change_view,
-    dataset_view,
-    waiting_view,
-)
-from takifugu.server.pages.page_responses import (
-    document_of,
-    moved,
-    shown,
-    trouble_of,
-)
+from takifugu.server.api.requests import form_fields, validated
+from takifugu.server.api.responses import MAX_PAGE_ITEMS, Paging
+from takifugu.server.pages.page_rendering import document_of, moved, number, shown, trouble_of, up
 from takifugu.server.services import actor_of, services_of
 
-router = APIRouter(include_in_schema=False)
-PATIENCE = 3.0  # seconds that the list waits for datasets that are not open yet
-UNKNOWN: Mapping[str, Any] = {
+MAX_LISTED_KEYS = 400  # keys that a page writes out
+NO_BUDGET: Mapping[str, Any] = {
+    "epsilon": None,
+    "delta": "0",
     "spent": None,
     "left": None,
-    "analysts": [],
-    "history": [],
     "most": None,
+    "history": [],
+    "analysts": [],
 }
+WAITING = ("NotAccepted",)  # kinds of problems that an owner ends by deciding
+router = APIRouter(include_in_schema=False)
+CARD_SECONDS = 3.0  # seconds that the list waits for datasets that are not open yet
 DONE = {
     "budget": "The budget is set.",
     "policy": "The policy is accepted.",
@@ -47,16 +37,173 @@ DONE = {
 }
 
 
+def dataset_view(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A dataset: a line of words, facts, and its columns."""
+    return {
+        "name": document["dataset"],
+        "words": _words(document),
+        "facts": list(_facts(document).items()),
+        "protected": [_protected(column, document["about"]) for column in document["protected"]],
+        "public": [_public(column) for column in document["public"]],
+        "asked": [
+            column for column in document["protected"] if column["column"] in document["about"]
+        ],
+    }
+
+
+def _words(document: Mapping[str, Any]) -> str:
+    text = f"{document['rows']:,} rows"
+    if document["entity"] and document["entities"] is not None:
+        text += f" of {document['entities']:,} entities (“{document['entity']}”)"
+    order = document["order"]
+    if order is not None and order["first"] is not None:
+        text += f", from {moment(order['first'])} to {moment(order['last'])}"
+    title = document["title"]
+    return f"{title}: {text}" if title and title != document["dataset"] else text
+
+
+def _facts(document: Mapping[str, Any]) -> dict[str, str]:
+    facts = {"rows": f"{document['rows']:,}"}
+    if document["entity"]:
+        facts["whose rows"] = f"those of each “{document['entity']}” belong together"
+    if document["entities"] is not None:
+        facts[f"number of “{document['entity']}”"] = f"{document['entities']:,}"
+    if document["rows_of_an_entity"] is not None:
+        facts["rows of each"] = f"up to {document['rows_of_an_entity']:,}"
+    order = document["order"]
+    if order is not None:
+        zone = f" ({order['zone']})" if order.get("zone") else ""
+        facts["order"] = f"by “{order['column']}”{zone}"
+    if document["released_from"] is not None:
+        facts["released from"] = f"{moment(document['released_from'])}: earlier rows made the prior"
+    return facts
+
+
+def moment(value: Any) -> str:
+    """A day or a time in a few letters; a step as it is.
+
+    >>> moment("2026-01-01T00:00:00+00:00"), moment("2026-01-01T10:30:00+00:00"), moment(3)
+    ('2026-01-01', '2026-01-01 10:30', '3')
+    """
+    if not isinstance(value, str):
+        return str(value)
+    day, _, time = value.partition("T")
+    return day if not time or time.startswith("00:00:00") else f"{day} {time[:5]}"
+
+
+def _protected(column: Mapping[str, Any], about: Sequence[str]) -> dict[str, Any]:
+    aside = "" if column["column"] in about else "; not asked about here: it is in no prior"
+    if column["kind"] == "number":
+        words = f"a number from {number(column['lower'])} to {number(column['upper'])}"
+        words += f", in steps of {number(column['step'])}"
+        return {"name": column["column"], "words": words + aside, "labels": ()}
+    labels = column["labels"]
+    return {
+        "name": column["column"],
+        "words": f"one of {len(labels):,} labels{aside}",
+        "labels": labels[:MAX_LISTED_KEYS],
+    }
+
+
+def _public(column: Mapping[str, Any]) -> dict[str, Any]:
+    keys = column["keys"]
+    words = "one key" if len(keys) == 1 else f"one of {len(keys):,} keys"
+    return {"name": column["column"], "words": words, "labels": keys[:MAX_LISTED_KEYS]}
+
+
+def budget_view(document: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The budget of a dataset, with those of analysts; None stands for none."""
+    budgets = [] if document is None else document["budgets"]
+    whole = next((budget for budget in budgets if budget["analyst"] is None), None)
+    if whole is None:
+        return NO_BUDGET
+    return {
+        **whole,
+        "analysts": [
+            budget
+            for budget in budgets
+            if budget["analyst"] is not None and budget["epsilon"] is not None
+        ],
+    }
+
+
+def askers(analysts: Sequence[str], role: str) -> str:
+    """Who may ask, in words; an analyst does not learn who else there is.
+
+    >>> askers((), "analyst"), askers(("ana", "bo"), "analyst"), askers(("ana",), "owner")
+    ('Any analyst may ask.', 'You are one of those who may ask.', 'Only ana may ask.')
+    >>> askers(("ana", "bo", "cy", "di"), "owner")
+    'Only ana, bo and 2 more may ask.'
+    """
+    if not analysts:
+        return "Any analyst may ask."
+    if role == "analyst":
+        return "You are one of those who may ask."
+    shown = list(analysts[:3])
+    if len(analysts) > 3:
+        shown = [*analysts[:2], f"{len(analysts) - 2} more"]
+    words = " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+    return f"Only {words} may ask."
+
+
+def waiting_view(kind: str, role: str) -> dict[str, str]:
+    """Why nobody can ask of a dataset now, for those who look at it.
+
+    >>> waiting_view("NotAccepted", "analyst")["title"]
+    'It waits for its owner'
+    """
+    if kind not in WAITING:
+        raise ValueError(f"{kind!r} is no kind of waiting")
+    why, then = "The policy of this dataset was changed", "an owner has yet to accept the change"
+    title = "It waits for its owner"
+    if role == "owner":
+        title, then = "It waits for an owner", "its page has what is to be compared and accepted"
+    words = f"{why}, and {then}. Until then nothing can be planned or released."
+    return {"title": title, "words": f"{words} What was released before stays."}
+
+
+def change_view(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What waits for the owner to accept it: another policy, another declaration."""
+    policy, declaration = document["policy"], document["declaration"]
+    changes = []
+    if policy["needed"]:
+        changes.append(
+            {
+                "accept": "policy",
+                "title": "The policy is not the one that was accepted",
+                "lines": policy["words"],
+                "spent": _spent(policy),
+                "shown": policy["shown"],
+            }
+        )
+    if declaration["needed"]:
+        changes.append(
+            {
+                "accept": "declaration",
+                "title": "The declaration is not the one that was charged under",
+                "lines": declaration["changes"],
+                "spent": _spent(declaration),
+                "shown": declaration["shown"],
+            }
+        )
+    return changes
+
+
+def _spent(change: Mapping[str, Any]) -> list[tuple[str, str]]:
+    pairs = (("spent until now", "spent_before"), ("spent once accepted", "spent_after"))
+    return [(words, f"ε = {up(change[name])}") for words, name in pairs if change[name] is not None]
+
+
 @router.get("/")
 async def datasets_page(request: Request) -> Response:
     """The datasets, each with its budget as a gauge."""
-    paging = Paging(limit=MOST, cursor=request.query_params.get("cursor"))
-    found = document_of(await api.datasets(request, paging))
+    paging = Paging(limit=MAX_PAGE_ITEMS, cursor=request.query_params.get("cursor"))
+    listed = document_of(await api.datasets(request, paging))
     policies = services_of(request).project().policy.datasets
-    cards = await asyncio.gather(*(_card(request, item) for item in found["items"]))
+    cards = await asyncio.gather(*(_card(request, item) for item in listed["items"]))
     for card in cards:
         card["askers"] = askers(policies[card["name"]].analysts, actor_of(request).role)
-    after = f"/?cursor={found['next']}" if found["next"] else None
+    after = f"/?cursor={listed['next']}" if listed["next"] else None
     return await shown(request, "datasets.html", "/", datasets=cards, after=after)
 
 
@@ -78,14 +225,14 @@ async def _card(request: Request, item: Mapping[str, Any]) -> dict[str, Any]:
 
 def _stored_budget(item: Mapping[str, Any]) -> dict[str, Any]:
     """What the ledger alone says of a budget: not what was spent."""
-    return {**UNKNOWN, **(item["budget"] or {"epsilon": None, "delta": "0"})}
+    return {**NO_BUDGET, **(item["budget"] or {})}
 
 
 async def _soon(request: Request, task: str, dataset: str) -> tuple[Any, Problem | None]:
     """What a task says of a dataset, if it does so soon; None if not. Or why it cannot."""
     job = services_of(request).board.start(actor_of(request), new_task(request, task, dataset))
     try:
-        return (job.result if await finished(job, PATIENCE) else None), None
+        return (job.result if await finished(job, CARD_SECONDS) else None), None
     except Problem as problem:  # the page of the dataset says what is wrong with it
         return None, problem
 
@@ -143,10 +290,17 @@ async def _show_waiting(
 ) -> Response:
     """The page of a dataset that nobody can ask until an owner has decided: why, and the forms."""
     listed = await services_of(request).of_ledger(lambda ledger: ledger.positions())
-    found = next((one for one in listed if (one.dataset, one.analyst) == (dataset, None)), None)
+    position = next(
+        (
+            candidate
+            for candidate in listed
+            if (candidate.dataset, candidate.analyst) == (dataset, None)
+        ),
+        None,
+    )
     item: dict[str, Any] = {"budget": None}
-    if found is not None and found.epsilon is not None:
-        item = {"budget": {"epsilon": str(found.epsilon), "delta": str(found.delta)}}
+    if position is not None and position.epsilon is not None:
+        item = {"budget": {"epsilon": str(position.epsilon), "delta": str(position.delta)}}
     return await shown(
         *(request, "dataset_waiting.html", "/"),
         **common,
@@ -174,7 +328,7 @@ async def budget_of(request: Request, dataset: str) -> Mapping[str, Any]:
 @router.get("/datasets/{dataset}/budget.svg")
 async def budget_picture(request: Request, dataset: str) -> Response:
     """The history of the budget as a picture."""
-    api.find_dataset(services_of(request), actor_of(request), dataset)
+    api.find_dataset(request, dataset)
     task = new_task(request, "budget-figure", dataset)
     return await run_as_job(
         request, task, lambda drawn: Response(drawn, media_type="image/svg+xml")
@@ -188,7 +342,7 @@ async def budget_form(request: Request, dataset: str) -> Response:
     given = {name: form.get(name, "").strip() for name in ("epsilon", "delta", "analyst")}
     sent = {name: value for name, value in given.items() if value or name == "epsilon"}
     try:
-        await budget_routes.set_budget(request, dataset, validated(budget_routes.NewBudget, sent))
+        await owner.set_budget(request, dataset, validated(owner.NewBudget, sent))
     except (Problem, TakifuguError) as error:
         return await _refused(request, dataset, error, given)
     return moved(address_of(dataset), done="budget")

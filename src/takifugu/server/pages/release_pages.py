@@ -1,23 +1,44 @@
-"""Pages of releases: the list, and one result with its plot, table and provenance."""
+"""Pages of releases, of requests for approval, of the ledger, and of reports."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
 
-from takifugu.server.api import release_routes as api
-from takifugu.server.api.pagination import Paging
-from takifugu.server.api.problems import Problem
-from takifugu.server.api.running import new_task, run_as_job
-from takifugu.server.pages.page_responses import document_of, shown
-from takifugu.server.pages.page_templates import up
+from takifugu.errors import TakifuguError
+from takifugu.server.access_rules import API
+from takifugu.server.api import approval_routes, ledger_routes, release_routes
+from takifugu.server.api.approval_routes import NewDecision
+from takifugu.server.api.job_routes import new_task, run_as_job
+from takifugu.server.api.problems import Problem, problem_of
+from takifugu.server.api.requests import form_fields, validated
+from takifugu.server.api.responses import Paging
+from takifugu.server.pages.page_rendering import document_of, moved, sentence, shown, trouble_of, up
 from takifugu.server.services import actor_of, services_of
 
 router = APIRouter(include_in_schema=False)
-A_PAGE = 50
-MOST_ROWS = 500  # of a table in a page; the downloads have them all
+PAGE_ITEMS = 50
+MAX_TABLE_ROWS = 500  # of a table in a page; the downloads have them all
 NUMBERS = ("estimate", "low", "high", "place", "probability")
+MAX_SHOWN_REQUESTS = 20  # requests that a page shows at once; the oldest come first
+TONES = {"released": "good", "approved": "warn", "withdrawn": ""}
+DONE = {
+    "approved": "Approved: it is being released under the analyst’s name.",
+    "refused": "Refused: nothing was charged.",
+    "withdrawn": "Withdrawn: nothing was charged.",
+    "asked": "Your release waits for an owner. Nothing was charged yet.",
+}
+KINDS = (
+    *("charge", "reuse", "answer", "budget", "approval", "access"),
+    *("policy", "accepted", "partition", "cells", "source", "separate", "state", "loss"),
+)
+
+
+def _number(text: str) -> int:
+    """A number in an address; 0, which names nothing, for anything else."""
+    return int(text) if text.isdecimal() and len(text) < 16 else 0
 
 
 @router.get("/releases")
@@ -25,15 +46,17 @@ async def releases_page(request: Request) -> Response:
     """The releases that the viewer may see, the latest first."""
     query = request.query_params
     dataset, cursor = query.get("dataset") or None, query.get("cursor") or None
-    found = document_of(await api.releases(request, Paging(limit=A_PAGE, cursor=cursor), dataset))
-    kept = {"dataset": dataset} if dataset else {}
-    following = {**kept, "cursor": found["next"]} if found["next"] else None
+    listed = document_of(
+        await release_routes.releases(request, Paging(limit=PAGE_ITEMS, cursor=cursor), dataset)
+    )
+    filters = {"dataset": dataset} if dataset else {}
+    following = {**filters, "cursor": listed["next"]} if listed["next"] else None
     return await shown(
         *(request, "releases.html", "/releases"),
-        releases=[{**one, "loss": loss_words(one["loss"])} for one in found["items"]],
+        releases=[{**release, "loss": loss_words(release["loss"])} for release in listed["items"]],
         dataset=dataset,
         running=query.get("running") == "yes",
-        first=_address(kept) if cursor else None,
+        first=_address(filters) if cursor else None,
         after=_address(following) if following else None,
     )
 
@@ -56,17 +79,17 @@ def loss_words(loss: Mapping[str, Any]) -> str:
 @router.get("/releases/{charge}")
 async def release_page(request: Request, charge: str) -> Response:
     """One result; or what the ledger has of a release whose result is not kept here."""
-    number = int(charge) if charge.isdecimal() and len(charge) < 16 else 0
+    number = _number(charge)
     if number < 1:
-        raise api.no_release()
+        raise release_routes.no_release()
     try:
-        kept = await api.kept_result(services_of(request), actor_of(request), number)
+        stored = await release_routes.kept_result(services_of(request), actor_of(request), number)
     except Problem:
-        known = document_of(await api.release(request, number))
+        known = document_of(await release_routes.release(request, number))
         return await shown(request, "release_unkept.html", "/releases", release=known)
-    task = new_task(request, "result-words", None, document=dict(kept.document))
+    task = new_task(request, "result-words", None, document=dict(stored.document))
     words = document_of(await run_as_job(request, task))
-    result = result_view(kept.document, words)
+    result = result_view(stored.document, words)
     return await shown(request, "release.html", "/releases", charge=number, result=result)
 
 
@@ -76,7 +99,7 @@ def result_view(document: Mapping[str, Any], words: Mapping[str, Any]) -> dict[s
     columns = document["columns"]
     return {
         "title": words["title"],
-        "asked": words["facts"]["query"].replace("top_k", "top k", 1),
+        "asked": words["facts"]["query"],
         "dataset": document["dataset"],
         "at": document["at"],
         "caption": f"{words['facts']['expected error']}; low and high are 95 % intervals"
@@ -84,18 +107,18 @@ def result_view(document: Mapping[str, Any], words: Mapping[str, Any]) -> dict[s
         else words["facts"]["expected error"],
         "alt": _alt(document, query, words["title"]),
         "columns": [
-            {"name": name, "number": _is_number(document["rows"], place)}
-            for place, name in enumerate(columns)
+            {"name": name, "number": _is_number(document["rows"], index)}
+            for index, name in enumerate(columns)
         ],
-        "rows": document["rows"][:MOST_ROWS],
-        "more": max(len(document["rows"]) - MOST_ROWS, 0),
+        "rows": document["rows"][:MAX_TABLE_ROWS],
+        "more": max(len(document["rows"]) - MAX_TABLE_ROWS, 0),
         "facts": [pair for pair in words["facts"].items() if pair[0] != "guarantee"],
         "guarantee": document["guarantee"],
     }
 
 
-def _is_number(rows: list[list[Any]], place: int) -> bool:
-    known = [row[place] for row in rows if row[place] is not None]
+def _is_number(rows: list[list[Any]], index: int) -> bool:
+    known = [row[index] for row in rows if row[index] is not None]
     return bool(known) and all(
         isinstance(value, int | float) and not isinstance(value, bool) for value in known
     )
@@ -106,3 +129,190 @@ def _alt(document: Mapping[str, Any], query: Mapping[str, Any], title: str) -> s
     groups = f", for each {' and '.join(by)}" if by else ""
     kind = "A ranking" if query["name"] == "top_k" else "Points with intervals"
     return f"{kind}: {rows:,} lines of {title}{groups}. The table has them."
+
+
+@router.get("/approvals")
+async def approvals_page(request: Request) -> Response:
+    """The requests that the viewer may see."""
+    return await _show_approvals(request)
+
+
+@router.post("/approvals/{request}")
+async def decide_form(http: Request, request: str) -> Response:
+    """Approve or refuse a request."""
+    form = await form_fields(http)
+    number = _number(request)
+    given = {"decision": form.get("decision", ""), "note": form.get("note", "").strip()}
+    try:
+        await approval_routes.decide_approval(http, number, validated(NewDecision, given))
+    except (Problem, TakifuguError) as error:
+        return await _show_approvals(http, error=error)
+    return moved("/approvals", done=given["decision"])
+
+
+@router.post("/approvals/{request}/withdrawal")
+async def withdraw_form(http: Request, request: str) -> Response:
+    """Withdraw a request of one's own."""
+    await form_fields(http)
+    number = _number(request)
+    try:
+        await approval_routes.withdraw_approval(http, number)
+    except (Problem, TakifuguError) as error:
+        return await _show_approvals(http, error=error)
+    return moved("/approvals", done="withdrawn")
+
+
+async def _show_approvals(http: Request, error: Exception | None = None) -> Response:
+    actor, query = actor_of(http), http.query_params
+    cursor = query.get("cursor") or None
+    problem = None if error is None else problem_of(error, actor.role)
+    paging = Paging(limit=200, cursor=None)
+    pending = document_of(await approval_routes.list_approvals(http, paging, "pending"))["items"][
+        ::-1
+    ]
+    listed = document_of(
+        await approval_routes.list_approvals(http, Paging(limit=PAGE_ITEMS, cursor=cursor))
+    )
+    if actor.role == "owner":
+        details = (
+            approval_routes.show_approval(http, approval["id"])
+            for approval in pending[:MAX_SHOWN_REQUESTS]
+        )
+        pending = [document_of(answer) for answer in await asyncio.gather(*details)]
+    return await shown(
+        *(http, "approvals.html", "/approvals"),
+        status=200 if problem is None else problem["status"],
+        waiting=[_waiting(approval) for approval in pending[:MAX_SHOWN_REQUESTS]],
+        decided=[
+            _decided(approval) for approval in listed["items"] if approval["state"] != "pending"
+        ],
+        moving=bool(pending)
+        or any(approval["state"] == "approved" for approval in listed["items"]),
+        trouble=trouble_of(problem),
+        done=DONE.get(query.get("done", "")),
+        first="/approvals" if cursor else None,
+        after=f"/approvals?cursor={listed['next']}" if listed["next"] else None,
+    )
+
+
+def _waiting(request: Mapping[str, Any]) -> dict[str, Any]:
+    """A request that waits, with what it would cost now where that is known."""
+    now = request.get("now") or {}
+    plan = now.get("plan") or request["plan"] or {}
+    warning = ""
+    if now.get("problem"):
+        warning = f"It cannot be released now: {sentence(now['problem']['detail'])}"
+    elif now.get("same") is False:
+        warning = "The data or the policy changed since it was asked: an approval would be void."
+    return {
+        **request,
+        "why": sentence(request["why"]),
+        "price": plan.get("price"),
+        "useful": (plan.get("usefulness") or {}).get("words"),
+        "warning": warning,
+    }
+
+
+def _decided(request: Mapping[str, Any]) -> dict[str, Any]:
+    problem = request["problem"]
+    note = request["note"] if problem is None else sentence(problem["detail"])
+    return {**request, "note": note, "tone": TONES.get(request["state"], "bad")}
+
+
+@router.get("/ledger")
+async def ledger_page(request: Request) -> Response:
+    """The head, and the events in words."""
+    return await _show_ledger(request)
+
+
+@router.post("/ledger")
+async def verify_form(request: Request) -> Response:
+    """Verify the ledger, and say what was found."""
+    verification = document_of(await ledger_routes.verify_ledger(request))
+    return await _show_ledger(request, verified=_verified(verification))
+
+
+async def _show_ledger(request: Request, verified: Mapping[str, Any] | None = None) -> Response:
+    query = request.query_params
+    chosen = {name: query.get(name, "") for name in ("kind", "dataset")}
+    filters = {name: value for name, value in chosen.items() if value}
+    cursor = query.get("cursor") or None
+    ledger = document_of(await ledger_routes.ledger(request))
+    events = document_of(
+        await ledger_routes.ledger_events(
+            *(request, Paging(limit=PAGE_ITEMS, cursor=cursor)),
+            kind=chosen["kind"] or None,
+            dataset=chosen["dataset"] or None,
+            order="newest",
+        )
+    )
+    datasets = list(services_of(request).project().policy.datasets)
+    following = {**filters, "cursor": events["next"]} if events["next"] else None
+    return await shown(
+        *(request, "ledger.html", "/ledger"),
+        trouble=None,
+        verified=verified,
+        head=ledger["head"],
+        events=events["items"],
+        kinds=KINDS,
+        datasets=datasets,
+        chosen=chosen,
+        first=f"/ledger?{urlencode(filters)}" if cursor else None,
+        after=f"/ledger?{urlencode(following)}" if following else None,
+    )
+
+
+def _verified(verification: Mapping[str, Any]) -> dict[str, Any]:
+    """What a verification found, in words."""
+    head, witness = verification["head"], verification["witness"]
+    lines = [
+        f"{verification['events']:,} events; the head is event {head['seq']}, {head['hash'][:12]}…"
+    ]
+    if witness["noted"] is not None:
+        lines.append(f"The witness has seen event {witness['noted']['seq']}.")
+    elif witness["kept"]:
+        lines.append("The witness has seen nothing yet.")
+    else:
+        lines.append("There is no witness: a ledger that was put back as a whole looks sound.")
+    if verification["sound"]:
+        return {"sound": True, "title": "The ledger is sound.", "lines": lines}
+    lines += [sentence(problem["message"]) for problem in verification["problems"]]
+    return {"sound": False, "title": "The ledger is not sound.", "lines": lines}
+
+
+@router.get("/reports")
+async def reports_page(request: Request) -> Response:
+    """The reports, to view and to download."""
+    services = services_of(request)
+    names = list(services.project().policy.datasets)
+    signed = services.settings.signing_key is not None
+    reports = [_report("All datasets", "What was released of every dataset.", (), signed)]
+    if len(names) > 1:
+        reports += [
+            _report(name, f"What was released of “{name}” alone.", (name,), signed)
+            for name in names
+        ]
+    return await shown(
+        request, "reports.html", "/reports", reports=reports, signed=signed, trouble=None
+    )
+
+
+def _report(title: str, words: str, datasets: tuple[str, ...], signed: bool) -> dict[str, Any]:
+    chosen = [("dataset", name) for name in datasets]
+
+    def file(text: str, name: str, download: bool = True) -> dict[str, Any]:
+        query = urlencode([*chosen, *([("download", "true")] if download else [])])
+        address = f"{API}/reports/{name}" + (f"?{query}" if query else "")
+        return {"title": text, "href": address, "download": name if download else None}
+
+    files = [
+        file("View", "report.html", download=False),
+        file("HTML", "report.html"),
+        file("PDF", "report.pdf"),
+    ]
+    if signed:
+        files += [
+            file("Signature of the HTML", "report.html.sig"),
+            file("Signature of the PDF", "report.pdf.sig"),
+        ]
+    return {"title": title, "words": words, "files": files}

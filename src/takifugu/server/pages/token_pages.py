@@ -1,25 +1,33 @@
-"""The page of tokens: owners make, list and revoke them."""
+"""Signing in and out, and the tokens of everybody, for owners."""
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse
 from pydantic import ValidationError
 
 from takifugu.errors import TakifuguError
+from takifugu.server.access.authentication import keep_session, sign_in, sign_out
+from takifugu.server.access.headers import AccessRefused
 from takifugu.server.api import token_routes as api
-from takifugu.server.api.bodies import form_fields, validated
-from takifugu.server.api.pagination import MOST, Paging
 from takifugu.server.api.problems import Problem, problem_of
-from takifugu.server.pages.page_responses import (
+from takifugu.server.api.requests import form_fields, validated
+from takifugu.server.api.responses import MAX_PAGE_ITEMS, Paging
+from takifugu.server.pages.page_rendering import (
+    STORED_BY_NOBODY,
     document_of,
     moved,
+    page,
+    sentence,
     shown,
     trouble_of,
 )
 from takifugu.server.services import actor_of
 
 router = APIRouter(include_in_schema=False)
+WRONG = {401: "That token is not valid", 403: "That token is not for pages", 429: "Too often"}
 ROLES = (
     ("analyst", "plans and releases, and sees their own history"),
     ("auditor", "reads the ledger, verifies it and reads reports; asks nothing"),
@@ -27,6 +35,71 @@ ROLES = (
     ("witness", "another server, which records the head of its ledger here"),
 )
 BLANK = {"name": "", "role": "analyst", "expires": "90d"}
+
+
+@router.get("/sign-in")
+async def sign_in_page(request: Request) -> Response:
+    """The form for a token."""
+    query = request.query_params
+    return _form(query.get("next", "/"), left=query.get("left") == "yes")
+
+
+@router.post("/sign-in")
+async def sign_in_form(request: Request) -> Response:
+    """Begin a session with the token in the form, and go where the person wanted to."""
+    form = await form_fields(request)
+    following = local_path(form.get("next", "/"))
+    try:
+        session = await sign_in(request, form.get("token", ""))
+    except AccessRefused as refused:
+        wrong = {
+            "title": WRONG.get(refused.status, "That did not work"),
+            "detail": sentence(refused.detail),
+        }
+        return _form(following, wrong=wrong, status=refused.status, headers=dict(refused.headers))
+    response = moved(following)
+    keep_session(request, response, session)
+    return response
+
+
+@router.post("/sign-out")
+async def sign_out_form(request: Request) -> Response:
+    """End the session; browsers forget what they kept of it."""
+    response = moved("/sign-in", left="yes")
+    response.headers["Clear-Site-Data"] = '"cache"'
+    await sign_out(request, response)
+    return response
+
+
+def _form(
+    following: str,
+    *,
+    left: bool = False,
+    wrong: dict[str, str] | None = None,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+) -> Response:
+    values = {"next": local_path(following), "left": left, "wrong": wrong}
+    text = page("sign_in.html", None, "/sign-in", values)
+    passed_on = {name: value for name, value in (headers or {}).items() if name == "Retry-After"}
+    return HTMLResponse(text, status, {**STORED_BY_NOBODY, **passed_on})
+
+
+def local_path(address: str) -> str:
+    r"""An address of this server, to go to after signing in; the first page for any other.
+
+    >>> local_path("/releases?dataset=stays"), local_path("//elsewhere"), local_path("/\\elsewhere")
+    ('/releases?dataset=stays', '/', '/')
+    >>> local_path("//[")
+    '/'
+    """
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # half of an address in brackets
+        return "/"
+    odd = parts.scheme or parts.netloc or "\\" in address or not address.isprintable()
+    fine = address.startswith("/") and not address.startswith("//") and not odd
+    return address if fine and not address.startswith(("/sign-", "/api/")) else "/"
 
 
 @router.get("/tokens")
@@ -43,10 +116,10 @@ async def make_token_form(request: Request) -> Response:
     given = {name: form.get(name, "").strip() for name in BLANK}
     try:
         body = validated(api.TokenRequest, given)
-        made = document_of(await api.create_token(request, body))
+        token = document_of(await api.create_token(request, body))
     except (Problem, TakifuguError, ValidationError) as error:
         return await _show(request, given=given, error=error)
-    return await _show(request, made=made)
+    return await _show(request, made=token)
 
 
 @router.post("/tokens/{token}/revoke")
@@ -72,7 +145,7 @@ async def _show(
     return await shown(
         *(request, "tokens.html", "/tokens"),
         status=200 if problem is None else problem["status"],
-        tokens=[{**one, "mine": one["id"] == actor.token} for one in await _all(request)],
+        tokens=[{**token, "mine": token["id"] == actor.token} for token in await _all(request)],
         made=made,
         given=given,
         trouble=trouble_of(problem),
@@ -83,11 +156,11 @@ async def _show(
 
 async def _all(request: Request) -> list[dict[str, Any]]:
     """Every token, the newest first: there is one for each person."""
-    found: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     cursor: str | None = None
     while True:
-        page = document_of(await api.tokens(request, Paging(limit=MOST, cursor=cursor)))
-        found += page["items"]
+        page = document_of(await api.tokens(request, Paging(limit=MAX_PAGE_ITEMS, cursor=cursor)))
+        records += page["items"]
         cursor = page["next"]
         if cursor is None:
-            return found[::-1]
+            return records[::-1]

@@ -8,8 +8,10 @@ with stored ones; but whoever sends a token cannot choose its hash, and bits of 
 lead back to a token. So the time tells nothing that helps to find one.
 """
 
+import hashlib
 import hmac
 import secrets
+from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,22 +19,48 @@ from typing import Any
 
 from takifugu.errors import one_of
 from takifugu.ledger.canonical_text import check_name, folded, sha256
-from takifugu.ledger.storage.statement import Connection, Statement, askable, insert
-from takifugu.server.roles import ROLES, Role
-from takifugu.server.state.state_errors import InvalidToken, StateConflict
+from takifugu.ledger.storage.database import Connection, Statement, askable, insert
+from takifugu.server.access_rules import ROLES, Role
 from takifugu.server.state.state_store import (
+    SESSIONS,
+    TOKENS,
+    InvalidToken,
+    StateConflict,
     StateStore,
     moment_if_any,
     moment_of,
     stamp,
 )
-from takifugu.server.state.state_tables import SESSIONS, TOKENS
 from takifugu.visible import is_unmistakable
 
 PREFIX = "tf_"
-LONGEST_NAME = 100
-NOTED_EVERY = timedelta(minutes=1)  # the last use of a token is written at most this often
-LONGEST_SECRET = 200  # of what is worth hashing
+MAX_NAME_LENGTH = 100
+USE_INTERVAL = timedelta(minutes=1)  # the last use of a token is written at most this often
+MAX_SECRET_LENGTH = 200  # of what is worth hashing
+_COLUMNS = ("id", "name", "role", "made", "made_by", "expires", "revoked", "revoked_by", "used")
+_TIMES = ("made", "expires", "revoked", "used")
+_TOKEN = f"SELECT {', '.join(_COLUMNS)}, hash FROM {TOKENS}"
+_BY_HASH = Statement(f"{_TOKEN} WHERE hash = :hash")
+_BY_ID = Statement(f"{_TOKEN} WHERE id = :id")
+_ALL = Statement(f"{_TOKEN} ORDER BY made, id")
+_SPELT = Statement(f"{_TOKEN} WHERE folded = :folded AND revoked IS NULL")
+_ADD = insert(TOKENS, *_COLUMNS, "hash", "folded")
+_REVOKE = Statement(
+    f"UPDATE {TOKENS} SET revoked = :at, revoked_by = :who WHERE id = :id AND revoked IS NULL"
+)
+_END_SESSIONS = Statement(f"DELETE FROM {SESSIONS} WHERE token = :id")
+_USED = Statement(f"UPDATE {TOKENS} SET used = :at WHERE id = :id AND (used IS NULL OR used < :at)")
+SESSION_LENGTH = timedelta(hours=12)
+MAX_SESSIONS = 20  # sessions of one token; the one that began first ends for the next
+_ADD_SESSION = insert(SESSIONS, "hash", "token", "begun", "ends")
+_FIND = Statement(
+    "SELECT s.hash AS session_hash, s.begun, s.ends, t.id, t.name, t.role, t.made, t.made_by,"
+    f" t.expires, t.revoked, t.revoked_by, t.used FROM {SESSIONS} s JOIN {TOKENS} t"
+    " ON t.id = s.token WHERE s.hash = :hash"
+)
+_END = Statement(f"DELETE FROM {SESSIONS} WHERE hash = :hash")
+_END_OLD = Statement(f"DELETE FROM {SESSIONS} WHERE ends <= :now")
+_OF_TOKEN = Statement(f"SELECT hash FROM {SESSIONS} WHERE token = :token ORDER BY begun, hash")
 
 
 @dataclass(frozen=True)
@@ -68,7 +96,7 @@ class TokenRecord:
     def document(self, now: datetime) -> dict[str, Any]:
         """What is known of it and whether it can be used, as JSON: never the token."""
         ended = "revoked" if self.revoked is not None else "expired"
-        times = {name: getattr(self, name) for name in ("made", "expires", "revoked", "used")}
+        times = {name: getattr(self, name) for name in _TIMES}
         return {
             "id": self.id,
             "name": self.name,
@@ -92,22 +120,92 @@ class NewToken:
         return f"NewToken(record={self.record!r})"
 
 
-_COLUMNS = ("id", "name", "role", "made", "made_by", "expires", "revoked", "revoked_by", "used")
-_TOKEN = f"SELECT {', '.join(_COLUMNS)}, hash FROM {TOKENS}"
-_BY_HASH = Statement(f"{_TOKEN} WHERE hash = :hash")
-_BY_ID = Statement(f"{_TOKEN} WHERE id = :id")
-_ALL = Statement(f"{_TOKEN} ORDER BY made, id")
-_SPELT = Statement(f"{_TOKEN} WHERE folded = :folded AND revoked IS NULL")
-_ADD = insert(TOKENS, *_COLUMNS, "hash", "folded")
-_REVOKE = Statement(
-    f"UPDATE {TOKENS} SET revoked = :at, revoked_by = :who WHERE id = :id AND revoked IS NULL"
-)
-_END_SESSIONS = Statement(f"DELETE FROM {SESSIONS} WHERE token = :id")
-_USED = Statement(f"UPDATE {TOKENS} SET used = :at WHERE id = :id AND (used IS NULL OR used < :at)")
+def check_token_name(name: object) -> None:
+    """Refuse a name that people could not tell from another, or that no header can carry.
+
+    Tokens that have such a name, from before it was refused, can be used and revoked.
+    """
+    if (
+        not isinstance(name, str)
+        or not 0 < len(name) <= MAX_NAME_LENGTH
+        or name != name.strip()
+        or not name.isprintable()
+    ):
+        raise InvalidToken(
+            "name",
+            given=f"is {name!r:.80}",
+            needed=f"be 1 to {MAX_NAME_LENGTH} printable letters, without spaces around them",
+            reason="name",
+        )
+    if not is_unmistakable(name):
+        raise InvalidToken(
+            "name",
+            given=f"is {name!a:.80}, which looks like another name",
+            needed="have letters of one script, in their usual form, and signs of ASCII",
+            reason="look-alike",
+        )
 
 
-class TokenTable(StateStore):
-    """The tokens of a server."""
+def _refuse_double(new: TokenRecord, live: list[TokenRecord]) -> None:
+    for known in live:
+        if known.name != new.name:
+            raise InvalidToken(
+                "name",
+                given=f"is {new.name!r:.80} and {known.name!r:.80} has a token",
+                needed="be spelt the same way, or be another name",
+                reason="spelling",
+            )
+        if known.role != new.role:
+            raise InvalidToken(
+                "role",
+                given=f"is {new.role} and {new.name!r:.80} has a token as {known.role}",
+                needed=f"be {known.role}, or revoke that token first ({known.id}): who asks must"
+                " not decide",
+                reason="two roles",
+            )
+
+
+def _values(record: TokenRecord) -> dict[str, Any]:
+    times = {name: getattr(record, name) for name in _TIMES}
+    stamps = {name: None if at is None else stamp(at) for name, at in times.items()}
+    return {**vars(record), **stamps, "folded": folded(record.name)}
+
+
+def token_record(row: Any) -> TokenRecord:
+    """The token that a row describes."""
+    values = {name: getattr(row, name) for name in _COLUMNS}
+    return TokenRecord(**values | {name: moment_if_any(values[name]) for name in _TIMES})
+
+
+@dataclass(frozen=True)
+class BrowserSession:
+    """A signed-in browser.
+
+    Attributes:
+        secret: What is in the cookie.
+        token: The token that it was begun with.
+        begun: When.
+        ends: When it ends by itself.
+    """
+
+    secret: str
+    token: TokenRecord
+    begun: datetime
+    ends: datetime
+
+    def __repr__(self) -> str:
+        """Without the secret: it must not get into a log."""
+        return f"BrowserSession(token={self.token!r}, ends={self.ends!r})"
+
+    @property
+    def csrf(self) -> str:
+        """What forms of this session carry: it follows from the secret, and not the reverse."""
+        digest = hmac.digest(self.secret.encode(), b"takifugu forms", hashlib.sha256)
+        return urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+class AccessTable(StateStore):
+    """The tokens of a server, and the browser sessions that they began."""
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
@@ -156,8 +254,8 @@ class TokenTable(StateStore):
         secret = PREFIX + secrets.token_urlsafe(32)
         record = TokenRecord(secrets.token_hex(8), name, role, now, by, expires)
         with self._alone() as connection:  # two at once must not have two roles
-            found = _SPELT.all(connection, {"folded": folded(name)})
-            _refuse_double(record, [one for one in map(token_record, found) if one.live(now)])
+            rows = _SPELT.all(connection, {"folded": folded(name)})
+            _refuse_double(record, [known for known in map(token_record, rows) if known.live(now)])
             _ADD.run(connection, _values(record) | {"hash": sha256(secret)})
             if before is not None:
                 before(record)
@@ -165,7 +263,7 @@ class TokenTable(StateStore):
 
     def token_of(self, secret: str) -> TokenRecord | None:
         """The token that was sent; None if it is unknown, has ended or was revoked."""
-        if not secret.startswith(PREFIX) or len(secret) > LONGEST_SECRET or not secret.isascii():
+        if not secret.startswith(PREFIX) or len(secret) > MAX_SECRET_LENGTH or not secret.isascii():
             return None
         sent = sha256(secret)
         row = self._store.one(_BY_HASH, {"hash": sent})
@@ -183,8 +281,8 @@ class TokenTable(StateStore):
     def _live(self, connection: Connection, identity: str) -> TokenRecord | None:
         """The token as it is now; None if it cannot be used."""
         row = _BY_ID.one(connection, {"id": identity})
-        found = None if row is None else token_record(row)
-        return found if found is not None and found.live(self.now()) else None
+        record = None if row is None else token_record(row)
+        return record if record is not None and record.live(self.now()) else None
 
     def tokens(self) -> list[TokenRecord]:
         """Every token that was ever made, the oldest first."""
@@ -219,8 +317,8 @@ class TokenTable(StateStore):
 
     def use_is_due(self, record: TokenRecord) -> bool:
         """Whether the last use of a token is to be written now: once a minute is enough."""
-        noted = self._noted.get(record.id, record.used)
-        return noted is None or self.now() - noted >= NOTED_EVERY
+        last_use = self._noted.get(record.id, record.used)
+        return last_use is None or self.now() - last_use >= USE_INTERVAL
 
     def note_use(self, record: TokenRecord) -> None:
         """Write that a token is used."""
@@ -229,77 +327,44 @@ class TokenTable(StateStore):
         with self._store.writing() as connection:
             _USED.run(connection, {"id": record.id, "at": stamp(now)})
 
-
-def check_token_name(name: object) -> None:
-    """Refuse a name that people could not tell from another, or that no header can carry.
-
-    Tokens that have such a name, from before it was refused, can be used and revoked.
-    """
-    if (
-        not isinstance(name, str)
-        or not 0 < len(name) <= LONGEST_NAME
-        or name != name.strip()
-        or not name.isprintable()
-    ):
-        raise InvalidToken(
-            "name",
-            given=f"is {name!r:.80}",
-            needed=f"be 1 to {LONGEST_NAME} printable letters, without spaces around them",
-            reason="name",
+    def begin_session(self, record: TokenRecord) -> BrowserSession:
+        """A new session for the holder of a token, whatever the browser had before."""
+        secret = secrets.token_urlsafe(32)
+        now = self.now()
+        ends = (
+            now + SESSION_LENGTH
+            if record.expires is None
+            else min(now + SESSION_LENGTH, record.expires)
         )
-    if not is_unmistakable(name):
-        raise InvalidToken(
-            "name",
-            given=f"is {name!a:.80}, which looks like another name",
-            needed="have letters of one script, in their usual form, and signs of ASCII",
-            reason="look-alike",
-        )
+        values = {"hash": sha256(secret), "token": record.id}
+        with self._store.writing() as connection:
+            present = self._live(connection, record.id)
+            if present is None:  # revoked since it was looked up
+                raise StateConflict(
+                    "the token has ended; ask an owner for another", field="token", reason="unknown"
+                )
+            _END_OLD.run(connection, {"now": stamp(now)})
+            known = _OF_TOKEN.all(connection, {"token": record.id})
+            for row in known[: max(0, len(known) - MAX_SESSIONS + 1)]:
+                _END.run(connection, {"hash": row.hash})
+            _ADD_SESSION.run(connection, values | {"begun": stamp(now), "ends": stamp(ends)})
+        return BrowserSession(secret, present, now, ends)
 
+    def session_of(self, secret: str) -> BrowserSession | None:
+        """The session of a cookie; None if it is unknown, has ended, or its token has."""
+        if not secret or len(secret) > MAX_SECRET_LENGTH or not secret.isascii():
+            return None
+        sent = sha256(secret)
+        row: Any = self._store.one(_FIND, {"hash": sent})
+        if row is None or not hmac.compare_digest(row.session_hash, sent):
+            return None
+        token, now = token_record(row), self.now()
+        begun, ends = moment_of(row.begun), moment_of(row.ends)
+        if not (begun <= now < ends and token.live(now)):
+            return None
+        return BrowserSession(secret, token, begun, ends)
 
-def _refuse_double(new: TokenRecord, live: list[TokenRecord]) -> None:
-    for known in live:
-        if known.name != new.name:
-            raise InvalidToken(
-                "name",
-                given=f"is {new.name!r:.80} and {known.name!r:.80} has a token",
-                needed="be spelt the same way, or be another name",
-                reason="spelling",
-            )
-        if known.role != new.role:
-            raise InvalidToken(
-                "role",
-                given=f"is {new.role} and {new.name!r:.80} has a token as {known.role}",
-                needed=f"be {known.role}, or revoke that token first ({known.id}): who asks must"
-                " not decide",
-                reason="two roles",
-            )
-
-
-def _values(record: TokenRecord) -> dict[str, Any]:
-    return {
-        "id": record.id,
-        "name": record.name,
-        "folded": folded(record.name),
-        "role": record.role,
-        "made": stamp(record.made),
-        "made_by": record.made_by,
-        "expires": None if record.expires is None else stamp(record.expires),
-        "revoked": None,
-        "revoked_by": None,
-        "used": None,
-    }
-
-
-def token_record(row: Any) -> TokenRecord:
-    """The token that a row describes."""
-    return TokenRecord(
-        row.id,
-        row.name,
-        row.role,
-        moment_of(row.made),
-        row.made_by,
-        moment_if_any(row.expires),
-        moment_if_any(row.revoked),
-        row.revoked_by,
-        moment_if_any(row.used),
-    )
+    def end_session(self, secret: str) -> None:
+        """Sign out: the cookie stands for nothing from now on."""
+        with self._store.writing() as connection:
+            _END.run(connection, {"hash": sha256(secret)})

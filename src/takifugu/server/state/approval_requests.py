@@ -19,16 +19,17 @@ from uuid import uuid4
 from takifugu.errors import one_of
 from takifugu.ledger.canonical_text import canonical_json, check_name, folded, sha256
 from takifugu.ledger.events.event_chain import Anchor
-from takifugu.ledger.storage.statement import Connection, Statement, insert
-from takifugu.server.state.state_errors import InvalidApproval, StateConflict
+from takifugu.ledger.storage.database import Connection, Statement, insert
 from takifugu.server.state.state_store import (
+    APPROVALS,
+    InvalidApproval,
+    StateConflict,
     StateStore,
     json_text,
     moment_if_any,
     moment_of,
     stamp,
 )
-from takifugu.server.state.state_tables import APPROVALS
 
 ApprovalState = Literal["pending", "approved", "refused", "withdrawn", "released", "failed"]
 STATES: tuple[ApprovalState, ...] = get_args(ApprovalState)
@@ -36,8 +37,42 @@ NEXT: dict[ApprovalState, tuple[ApprovalState, ...]] = {
     "pending": ("approved", "refused", "withdrawn"),
     "approved": ("released", "failed"),  # both by the server
 }
-MOST_AT_ONCE = 1000  # of a page
-MOST_PENDING = 100  # requests of one analyst that wait
+MAX_PAGE = 1000  # of a page
+MAX_PENDING = 100  # requests of one analyst that wait
+_FIELDS = ("dataset", "analyst", "question", "words", "epsilon", "why")
+_STORED_AS_IS = (
+    *("id", "state", "decided_by", "note"),
+    *("event", "event_hash", "charge", "charge_hash"),
+)
+_CHANGING = (
+    *("state", "decided", "decided_by", "note", "event", "event_hash", "charge", "charge_hash"),
+    *("problem", "claim", "claim_decision", "claim_by", "claim_note", "claim_at"),
+)
+_COLUMNS = ("id", *_FIELDS, "asked_under", "options", "plan", "asked", *_CHANGING)
+_APPROVAL = f"SELECT {', '.join(_COLUMNS)} FROM {APPROVALS}"
+_ONE = Statement(f"{_APPROVAL} WHERE id = :id")
+_LOCKED = Statement(f"{_APPROVAL} WHERE id = :id", lock=True)
+_ASKED = Statement(f"{_APPROVAL} WHERE analyst = :analyst AND asked_under = :key")
+_PENDING = Statement(
+    f"SELECT COUNT(*) AS many FROM {APPROVALS} WHERE state = 'pending' AND analyst = :analyst"
+)
+_LAST = Statement(f"SELECT COALESCE(MAX(id), 0) AS last FROM {APPROVALS}")
+_ADD = insert(APPROVALS, *_COLUMNS)
+_MOVE = Statement(
+    f"UPDATE {APPROVALS} SET {', '.join(f'{name} = :{name}' for name in _CHANGING)} WHERE id = :id"
+)
+_PAGES = {
+    (by_state, by_analyst, latest): Statement(
+        f"{_APPROVAL} WHERE "
+        + ("id < :before" if latest else "id > :after")
+        + (" AND state = :state" if by_state else "")
+        + (" AND analyst = :analyst" if by_analyst else "")
+        + (" ORDER BY id DESC LIMIT :most" if latest else " ORDER BY id LIMIT :most")
+    )
+    for by_state in (False, True)
+    for by_analyst in (False, True)
+    for latest in (False, True)
+}
 
 
 @dataclass(frozen=True)
@@ -143,43 +178,6 @@ class Approval:
         return sha256(canonical_json(parts, "request"))
 
 
-_FIELDS = ("dataset", "analyst", "question", "words", "epsilon", "why")
-_COLUMNS = (
-    *("id", *_FIELDS, "asked_under", "options", "plan", "state"),
-    *("asked", "decided", "decided_by", "note", "event", "event_hash", "charge"),
-    *("charge_hash", "problem"),
-    *("claim", "claim_decision", "claim_by", "claim_note", "claim_at"),
-)
-_APPROVAL = f"SELECT {', '.join(_COLUMNS)} FROM {APPROVALS}"
-_ONE = Statement(f"{_APPROVAL} WHERE id = :id")
-_LOCKED = Statement(f"{_APPROVAL} WHERE id = :id", lock=True)
-_ASKED = Statement(f"{_APPROVAL} WHERE analyst = :analyst AND asked_under = :key")
-_PENDING = Statement(
-    f"SELECT COUNT(*) AS many FROM {APPROVALS} WHERE state = 'pending' AND analyst = :analyst"
-)
-_LAST = Statement(f"SELECT COALESCE(MAX(id), 0) AS last FROM {APPROVALS}")
-_ADD = insert(APPROVALS, *_COLUMNS)
-_MOVE = Statement(
-    f"UPDATE {APPROVALS} SET state = :state, decided = :decided, decided_by = :decided_by,"
-    " note = :note, event = :event, event_hash = :event_hash, charge = :charge,"
-    " charge_hash = :charge_hash, problem = :problem, claim = :claim,"
-    " claim_decision = :claim_decision, claim_by = :claim_by, claim_note = :claim_note,"
-    " claim_at = :claim_at WHERE id = :id"
-)
-_PAGES = {
-    (by_state, by_analyst, latest): Statement(
-        f"{_APPROVAL} WHERE "
-        + ("id < :before" if latest else "id > :after")
-        + (" AND state = :state" if by_state else "")
-        + (" AND analyst = :analyst" if by_analyst else "")
-        + (" ORDER BY id DESC LIMIT :most" if latest else " ORDER BY id LIMIT :most")
-    )
-    for by_state in (False, True)
-    for by_analyst in (False, True)
-    for latest in (False, True)
-}
-
-
 class ApprovalTable(StateStore):
     """The requests of a server that wait, or waited, for an owner."""
 
@@ -188,9 +186,9 @@ class ApprovalTable(StateStore):
         for part in ("dataset", "analyst", "key", "question"):
             check_name(getattr(request, part), part)
         with self._alone() as connection:
-            found = _ASKED.one(connection, {"analyst": request.analyst, "key": request.key})
-            if found is not None:
-                known = _approval(found)
+            row = _ASKED.one(connection, {"analyst": request.analyst, "key": request.key})
+            if row is not None:
+                known = _approval(row)
                 if _asked(known.request) != _asked(request):
                     raise StateConflict(
                         f"key {request.key!r:.80} was used for another request; use a new one",
@@ -198,16 +196,16 @@ class ApprovalTable(StateStore):
                         reason="key",
                     )
                 return known
-            if _PENDING.one(connection, {"analyst": request.analyst}).many >= MOST_PENDING:
+            if _PENDING.one(connection, {"analyst": request.analyst}).many >= MAX_PENDING:
                 raise StateConflict(
-                    f"{MOST_PENDING} requests of {request.analyst!r:.80} wait already; withdraw"
+                    f"{MAX_PENDING} requests of {request.analyst!r:.80} wait already; withdraw"
                     " some, or wait for an owner",
                     field="analyst",
                     reason="many",
                 )
             number = _LAST.one(connection, {}).last + 1
-            made = Approval(number, request, "pending", self.now())
-            _ADD.run(connection, _values(made))
+            approval = Approval(number, request, "pending", self.now())
+            _ADD.run(connection, _values(approval))
             return _approval(_ONE.one(connection, {"id": number}))
 
     def approval(self, number: int) -> Approval | None:
@@ -237,7 +235,7 @@ class ApprovalTable(StateStore):
         """
         if state is not None and state not in STATES:
             raise InvalidApproval("state", given=f"is {state!r:.80}", needed=one_of(STATES, state))
-        values: dict[str, Any] = {"most": min(max(limit, 0), MOST_AT_ONCE)}
+        values: dict[str, Any] = {"most": min(max(limit, 0), MAX_PAGE)}
         values |= {"after": after} if before is None else {"before": before}
         if state is not None:
             values["state"] = state
@@ -256,9 +254,9 @@ class ApprovalTable(StateStore):
             known = _waiting(connection, number, decision)
             _refuse_person(known, decision, by)
             claim = DecisionClaim(uuid4().hex, decision, by, note, self.now())
-            made = replace(known, claim=claim)
-            _MOVE.run(connection, _values(made))
-            return made
+            claimed = replace(known, claim=claim)
+            _MOVE.run(connection, _values(claimed))
+            return claimed
 
     def drop_claim(self, number: int, claim: str) -> Approval:
         """End a claim without a decision; the request as it is then.
@@ -269,9 +267,9 @@ class ApprovalTable(StateStore):
             known = _found(connection, number)
             if known.claim is None or known.claim.id != claim:
                 return known
-            made = replace(known, claim=None)
-            _MOVE.run(connection, _values(made))
-            return made
+            unclaimed = replace(known, claim=None)
+            _MOVE.run(connection, _values(unclaimed))
+            return unclaimed
 
     def decide(
         self,
@@ -294,7 +292,7 @@ class ApprovalTable(StateStore):
         with self._store.writing() as connection:
             known = _waiting(connection, number, state, claim)
             _refuse_person(known, state, by)
-            made = replace(
+            decided = replace(
                 known,
                 state=state,
                 decided=at or self.now(),
@@ -304,8 +302,8 @@ class ApprovalTable(StateStore):
                 event_hash=None if event is None else event.hash,
                 claim=None,
             )
-            _MOVE.run(connection, _values(made))
-            return made
+            _MOVE.run(connection, _values(decided))
+            return decided
 
     def finish_approval(
         self, number: int, *, charge: Anchor | None = None, problem: Mapping[str, Any] | None = None
@@ -324,15 +322,15 @@ class ApprovalTable(StateStore):
             if charge is not None and known.state == "released" and known.paid_by(charge):
                 return known
             known = _waiting(connection, number, state)
-            made = replace(
+            finished = replace(
                 known,
                 state=state,
                 charge=None if charge is None else charge.seq,
                 charge_hash=None if charge is None else charge.hash,
                 problem=problem,
             )
-            _MOVE.run(connection, _values(made))
-            return made
+            _MOVE.run(connection, _values(finished))
+            return finished
 
 
 def _found(connection: Connection, number: int) -> Approval:
@@ -360,9 +358,9 @@ def _waiting(
     known = _found(connection, number)
     now = None if known.claim is None else known.claim.id
     if known.state == "pending" and now != claim:
-        said = "is no longer yours to decide" if now is None else "is being decided by an owner"
+        why = "is no longer yours to decide" if now is None else "is being decided by an owner"
         raise StateConflict(
-            f"request {number} {said}; nothing was changed. Look at it again",
+            f"request {number} {why}; nothing was changed. Look at it again",
             field="request",
             reason="decided",
         )
@@ -394,64 +392,38 @@ def _text(document: Mapping[str, Any], field: str) -> str:
 
 
 def _values(approval: Approval) -> dict[str, Any]:
-    request = approval.request
+    request, claim = approval.request, approval.claim
     return {
         **{name: getattr(request, name) for name in _FIELDS},
-        "id": approval.id,
+        **{name: getattr(approval, name) for name in _STORED_AS_IS},
         "asked_under": request.key,
         "options": _options(request),
         "plan": _text(request.plan, "plan"),
-        "state": approval.state,
         "asked": stamp(approval.asked),
         "decided": None if approval.decided is None else stamp(approval.decided),
-        "decided_by": approval.decided_by,
-        "note": approval.note,
-        "event": approval.event,
-        "event_hash": approval.event_hash,
-        "charge": approval.charge,
-        "charge_hash": approval.charge_hash,
         "problem": None if approval.problem is None else _text(approval.problem, "problem"),
-        **_claim_values(approval.claim),
-    }
-
-
-def _claim_values(claim: DecisionClaim | None) -> dict[str, str | None]:
-    return {
         "claim": None if claim is None else claim.id,
-        "claim_decision": None if claim is None else claim.decision,
-        "claim_by": None if claim is None else claim.by,
-        "claim_note": None if claim is None else claim.note,
+        **{f"claim_{name}": getattr(claim, name, None) for name in ("decision", "by", "note")},
         "claim_at": None if claim is None else stamp(claim.at),
     }
 
 
 def _approval(row: Any) -> Approval:
+    request = ApprovalRequest(
+        **{name: getattr(row, name) for name in _FIELDS},
+        key=row.asked_under,
+        options=json.loads(row.options),
+        plan=json.loads(row.plan),
+    )
+    claim = None
+    if row.claim is not None:
+        parts = row.claim_decision, row.claim_by, row.claim_note, moment_of(row.claim_at)
+        claim = DecisionClaim(row.claim, *parts)
     return Approval(
-        row.id,
-        ApprovalRequest(
-            row.dataset,
-            row.analyst,
-            row.asked_under,
-            row.question,
-            row.words,
-            row.epsilon,
-            row.why,
-            json.loads(row.options),
-            json.loads(row.plan),
-        ),
-        row.state,
-        moment_of(row.asked),
-        moment_if_any(row.decided),
-        row.decided_by,
-        row.note,
-        row.event,
-        row.event_hash,
-        row.charge,
-        row.charge_hash,
-        None if row.problem is None else json.loads(row.problem),
-        None
-        if row.claim is None
-        else DecisionClaim(
-            row.claim, row.claim_decision, row.claim_by, row.claim_note, moment_of(row.claim_at)
-        ),
+        **{name: getattr(row, name) for name in _STORED_AS_IS},
+        request=request,
+        asked=moment_of(row.asked),
+        decided=moment_if_any(row.decided),
+        problem=None if row.problem is None else json.loads(row.problem),
+        claim=claim,
     )

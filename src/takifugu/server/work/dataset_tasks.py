@@ -1,36 +1,56 @@
-"""Tasks about a dataset that spend nothing: its public description, its guarantee, its budgets.
+"""Tasks of those who ask: what a dataset has, plans, releases, pages, and files of results.
 
-Nothing here reads a protected value, and nothing that is returned names a file: a declaration's
-labels, bounds and public keys are public, as are the order and how many rows there are.
+Descriptions, guarantees and budgets read no protected value, and nothing that is returned names a
+file: a declaration's labels, bounds and public keys are public, as are the order and how many rows
+there are.
+
+A release is charged under a key that stands for its request, so that the same request is one
+charge however often it is sent: by a client that heard nothing, after a worker was killed, or after
+the server was. The worker answers only when the answer is recorded beside its charge.
+
+Counting and drawing take whole steps of `ServerSettings.time_step`, in the worker: the answer is
+recorded, or the failure told, and the worker free for others, at the end of a step.
 """
 
+import io
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
-from takifugu.engines import Amount, Category, Engine
+from takifugu.engines import Amount, Category, Engine, InvalidQuery
 from takifugu.engines.declarations.columns import NO_ORDER
-from takifugu.errors import NoBudget
+from takifugu.errors import InvalidMechanism, NoBudget, UnsoundRequest
 from takifugu.project.budgets import BudgetStanding, at_tick, standing_of
 from takifugu.project.opened_dataset import OpenedDataset
-from takifugu.server.api.problems import Problem
+from takifugu.project.policy_session import PolicySession
+from takifugu.reports.plot_files import as_written
+from takifugu.reports.spending_figure import BudgetEvent, spending_figure
+from takifugu.reports.standalone_svg import standalone_svg
+from takifugu.server.api.problems import Problem, find_policy, json_bytes
+from takifugu.server.approvals import AskedRelease, release_or_ask
 from takifugu.server.work.tasks import Task, task
 from takifugu.server.work.worker_host import WorkerHost
-from takifugu.session.query_options import KIND_OPTIONS
+from takifugu.session.plan_documents import plan_to_document
+from takifugu.session.plan_words import plan_words
+from takifugu.session.query_options import KIND_OPTIONS, QueryOptions
 from takifugu.session.query_planner import KINDS
+from takifugu.session.release_plan import Plan
+from takifugu.session.result_documents import result_from_document
+from takifugu.session.result_files import WRITERS, arrow_stream, csv_metadata
+from takifugu.visible import four_digits
 
-LATEST = 100  # charges in the history of a budget
+if TYPE_CHECKING:
+    from takifugu.session.release_result import Result
+
+MAX_BUDGET_HISTORY = 100  # charges in the history of a budget
 SHARED_OPTIONS = (*("column", "by", "window", "where", "epsilon", "delta", "within", "confidence"),)
 
 
 def dataset_of(host: WorkerHost, asked: Task) -> OpenedDataset:
     """The dataset of a task, open; a problem if there is none that the one who asks may see."""
-    name, actor = asked.dataset, asked.actor
-    found = None if name is None else host.project().policy.datasets.get(name)
-    listed = () if found is None else found.analysts
-    hidden = actor.role == "analyst" and listed and actor.name not in listed
-    if name is None or found is None or hidden:
-        raise Problem(404, "no-dataset", "there is no such dataset here", field="dataset")
-    return host.opened(name)
+    find_policy(host.project(), asked.actor, asked.dataset)
+    return host.opened(str(asked.dataset))
 
 
 @task("describe")
@@ -120,51 +140,207 @@ def budget(host: WorkerHost, asked: Task) -> dict[str, Any]:
     """
     opened = dataset_of(host, asked)
     name, actor = opened.name, asked.actor
-    positions = [one for one in opened.ledger.positions() if one.dataset == name]
+    positions = [position for position in opened.ledger.positions() if position.dataset == name]
     shown = [
-        one for one in positions if actor.role != "analyst" or one.analyst in (None, actor.name)
+        position
+        for position in positions
+        if actor.role != "analyst" or position.analyst in (None, actor.name)
     ]
-    if not any(one.analyst is None for one in positions):
+    if not any(position.analyst is None for position in positions):
         raise NoBudget(name)
-    whole = next(one.epsilon for one in positions if one.analyst is None)
-    found = [
+    whole = next(position.epsilon for position in positions if position.analyst is None)
+    standings = [
         standing_of(
-            *(opened.ledger, one, whole, opened.view),
-            last=LATEST if one.analyst in (None, actor.name) else 0,
+            *(opened.ledger, position, whole, opened.view),
+            last=MAX_BUDGET_HISTORY if position.analyst in (None, actor.name) else 0,
         )
-        for one in shown
+        for position in shown
     ]
     instants = opened.engine.declaration.order.kind != "number"
     return {
         "dataset": name,
-        "budgets": [_budget(one, instants) for one in sorted(found, key=lambda b: b.analyst or "")],
+        "budgets": [
+            _budget(position, instants)
+            for position in sorted(standings, key=lambda b: b.analyst or "")
+        ],
     }
 
 
-def _budget(found: BudgetStanding, instants: bool) -> dict[str, Any]:
+def _budget(standing: BudgetStanding, instants: bool) -> dict[str, Any]:
     return {
-        "analyst": found.analyst,
-        "epsilon": None if found.budget is None else str(found.budget),
-        "delta": str(found.delta),
-        "spent": found.spent,
-        "left": found.left,
-        "most": None if found.most is None else str(found.most),
-        "by_column": None if found.by_column is None else dict(found.by_column),
+        "analyst": standing.analyst,
+        "epsilon": None if standing.budget is None else str(standing.budget),
+        "delta": str(standing.delta),
+        "spent": standing.spent,
+        "left": standing.left,
+        "most": None if standing.most is None else str(standing.most),
+        "by_column": None if standing.by_column is None else dict(standing.by_column),
         "history": [
-            {"seq": one.seq, "at": one.at.isoformat(), "spent": one.epsilon}
-            for one in found.history
+            {"seq": part.seq, "at": part.at.isoformat(), "spent": part.epsilon}
+            for part in standing.history
         ],
         "stretches": [
             {
-                "start": _moment(one.start, instants),
-                "end": _moment(one.end, instants),
-                "spent": one.spent,
+                "start": _moment(part.start, instants),
+                "end": _moment(part.end, instants),
+                "spent": part.spent,
             }
-            for one in found.stretches
+            for part in standing.stretches
         ],
     }
 
 
 def _moment(tick: int | None, instants: bool) -> str | int | None:
-    found = at_tick(tick, instants=instants)
-    return found.isoformat() if isinstance(found, datetime) else found
+    moment = at_tick(tick, instants=instants)
+    return moment.isoformat() if isinstance(moment, datetime) else moment
+
+
+def _session(host: WorkerHost, asked: Task) -> PolicySession:
+    """The session of the one who asks.
+
+    An owner plans as nobody by name, or as the analyst that ``options`` names: whose budget counts
+    is then theirs to see.
+    """
+    actor = asked.actor
+    analyst = actor.name if actor.role == "analyst" else asked.options.get("analyst")
+    return dataset_of(host, asked).session(analyst, actor=actor.name)
+
+
+def _plan(host: WorkerHost, session: PolicySession, asked: Task) -> Plan:
+    """The plan of a query. Nothing protected is read, so that what is refused is the query's."""
+    options = QueryOptions.from_document(asked.options["query"])
+    try:
+        with host.planning():
+            return session.plan(session.resolved(options))
+    except InvalidMechanism as error:  # a reference of another shape, or more places than labels
+        raise InvalidQuery(
+            error.field, given=error.given, needed=error.needed, reason=error.reason
+        ) from None
+
+
+@task("plan")
+def plan(host: WorkerHost, asked: Task) -> dict[str, Any]:
+    """What a query would cost and how good its answer would be. Nothing is spent.
+
+    Options: ``query``, a document of `QueryOptions`; of an owner also ``analyst``.
+    """
+    session = _session(host, asked)
+    planned = _plan(host, session, asked)
+    return {
+        "plan": plan_to_document(planned),
+        "words": plan_words(planned),
+        "approval": session.approval_needed(planned),
+    }
+
+
+@task("release")
+def release(host: WorkerHost, asked: Task) -> dict[str, Any]:
+    """Pay for a query and answer it; for free if it was answered before.
+
+    Options: ``query``; ``key``, which names the request; ``accept_noise``; ``plan``, the digest of
+    the plan that the one who asks has seen. Where the policy wants an owner's approval, the request
+    for it is stored, and released once it is approved: see `takifugu.server.approvals`.
+    """
+    if asked.actor.role != "analyst":
+        raise Problem(403, "forbidden", "only analysts release; owners and auditors do not ask")
+    if asked.key is None:
+        raise UnsoundRequest("a release needs a key that names the request", field="key")
+    session = _session(host, asked)
+    session.release_in_steps(host.time_step)
+    wanted = AskedRelease(
+        dataset=str(asked.dataset),
+        analyst=asked.actor.name,
+        key=asked.key,
+        options=dict(asked.options),
+    )
+    return release_or_ask(
+        *(host.state(), session, wanted), lambda: _plan(host, session, asked), plan_to_document
+    )
+
+
+@task("budget-figure")
+def budget_figure(host: WorkerHost, asked: Task) -> bytes:
+    """What was spent after each event, and what was allowed, as an SVG file.
+
+    It shows what the task ``budget`` says of the dataset as a whole, and when the owner set which
+    budget.
+    """
+    opened = dataset_of(host, asked)
+    whole = next(
+        standing for standing in budget(host, asked)["budgets"] if standing["analyst"] is None
+    )
+    events = _events(whole, opened)
+    spent = four_digits(whole["spent"] or 0.0, "up")
+    return standalone_svg(
+        spending_figure(events), f"What was spent of the budget of {opened.name}: now {spent}"
+    )
+
+
+@task("result-words")
+def result_words(_: WorkerHost, asked: Task) -> dict[str, Any]:
+    """What a result is, in words: its ``title``, and the ``facts`` about it by name."""
+    result = result_from_document(asked.options["document"])
+    return {"title": result.title, "facts": result.facts()}
+
+
+def _events(whole: dict[str, Any], opened: Any) -> list[BudgetEvent]:
+    """Charges and the budgets that were set between them, in order."""
+    set_at = [
+        (event.seq, event.at, float(Fraction(event.body["epsilon"])))
+        for event in opened.ledger.events(kind="budget", dataset=opened.name)
+        if event.body.get("analyst") is None
+    ]
+    charged = [
+        (change["seq"], datetime.fromisoformat(change["at"]), change["spent"])
+        for change in whole["history"]
+    ]
+    first = charged[0][0] if charged else 0
+    before = [
+        change for change in set_at if change[0] < first
+    ]  # older ones are left out with their charges
+    budgets = [*before[-1:], *(change for change in set_at if change[0] >= first)]
+    known: float | None = None
+    spent, events = 0.0, []
+    for seq, at, amount, is_charge in sorted(
+        [(*change, True) for change in charged] + [(*change, False) for change in budgets]
+    ):
+        if is_charge:
+            spent = amount
+        else:
+            known = amount
+        events.append(BudgetEvent(seq, at, spent, known, released=is_charge))
+    return events
+
+
+def _metadata(result: "Result", name: str) -> bytes:
+    return json_bytes(csv_metadata(result, name))
+
+
+FILES: dict[str, Callable[["Result", str], bytes]] = {
+    "csv": lambda result, _: WRITERS[".csv"](result),
+    "csv-metadata": _metadata,
+    "parquet": lambda result, _: WRITERS[".parquet"](result),
+    "arrow": lambda result, _: arrow_stream(result),
+    "xlsx": lambda result, _: WRITERS[".xlsx"](result),
+}
+
+
+@task("result file")
+def result_file(_: WorkerHost, asked: Task) -> bytes:
+    """A result as a file: ``format``, ``document`` and the name of the ``file``."""
+    options = asked.options
+    result = result_from_document(options["document"])
+    return FILES[options["format"]](result, options["file"])
+
+
+@task("figure")
+def figure(_: WorkerHost, asked: Task) -> bytes:
+    """The figure of a result, as ``svg`` or ``png``."""
+    result = result_from_document(asked.options["document"])
+    drawn = result.figure()
+    if asked.options["format"] == "svg":
+        return standalone_svg(drawn, result.title)
+    written = io.BytesIO()
+    with as_written(drawn):
+        drawn.savefig(written, format=asked.options["format"], dpi=150)
+    return written.getvalue()

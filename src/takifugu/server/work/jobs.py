@@ -14,18 +14,18 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, Literal
 
-from takifugu.server.roles import Actor
+from takifugu.server.access_rules import Actor
+from takifugu.server.api.problems import WorkFailed, problem_document
 from takifugu.server.work.pool import WorkPool
-from takifugu.server.work.tasks import Task
-from takifugu.server.work.work_errors import WorkCancelled, WorkFailed, work_problem
+from takifugu.server.work.tasks import Task, WorkCancelled
 
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 ENDED: tuple[JobState, ...] = ("done", "failed", "cancelled")
-KEPT_LINES = 200  # of progress, for those who begin to watch later
-KEPT_TIME = 600.0  # seconds that a job is kept after its end
-KEPT_JOBS = 2_000  # that have ended
-KEPT_EACH = 20  # of one person: their results may be large
-MOST_WAITING = 50  # jobs of one person that have not ended
+MAX_PROGRESS_LINES = 200  # of progress, for those who begin to watch later
+ENDED_JOB_SECONDS = 600.0  # seconds that a job is kept after its end
+MAX_ENDED_JOBS = 2_000  # that have ended
+MAX_ENDED_JOBS_EACH = 20  # of one person: their results may be large
+MAX_OPEN_JOBS = 50  # jobs of one person that have not ended
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Job:
         self.result: Any = None
         self.problem: dict[str, Any] | None = None
         self.ended_at: float | None = None
-        self._lines = deque[tuple[int, str]](maxlen=KEPT_LINES)
+        self._lines = deque[tuple[int, str]](maxlen=MAX_PROGRESS_LINES)
         self._number = 0
         self._changed = asyncio.Event()
         self._ended = asyncio.Event()
@@ -122,7 +122,9 @@ class Job:
             self.state, self.problem = "failed", error.problem
         except BaseException:
             self.state = "failed"
-            self.problem = work_problem(500, "The job ended", "the job could not be run")
+            self.problem = problem_document(
+                500, "server", "the job could not be run", title="The job ended"
+            )
             raise
         finally:
             self.ended_at = monotonic()
@@ -162,24 +164,22 @@ class JobBoard:
             if known.task.dataset == task.dataset and known.task.options == task.options:
                 return known
             raise WorkFailed(
-                work_problem(
-                    409,
-                    "The key is in use",
+                problem_document(
+                    *(409, "LedgerConflict"),
                     "another request with this idempotency key is running; use a new key for"
                     " another request",
-                    kind="LedgerConflict",
+                    title="The key is in use",
                     field="Idempotency-Key",
                     reason="key",
                 )
             )
         theirs = self._open[actor.name]
-        if theirs >= MOST_WAITING:
+        if theirs >= MAX_OPEN_JOBS:
             raise WorkFailed(
-                work_problem(
-                    429,
-                    "Too many requests at once",
+                problem_document(
+                    *(429, "TooManyJobs"),
                     f"{theirs} requests of {actor.name} have not ended yet; wait for one of them",
-                    kind="TooManyJobs",
+                    title="Too many requests at once",
                     reason="jobs",
                 )
             )
@@ -199,9 +199,9 @@ class JobBoard:
         finally:
             job.forget_options()
             self._past.append(job)
-            theirs = [one for one in self._past if one.actor.name == job.actor.name]
-            for one in theirs[:-KEPT_EACH]:
-                self.drop(one)
+            theirs = [past for past in self._past if past.actor.name == job.actor.name]
+            for past in theirs[:-MAX_ENDED_JOBS_EACH]:
+                self.drop(past)
             self._open[job.actor.name] -= 1
             if not self._open[job.actor.name]:
                 del self._open[job.actor.name]
@@ -237,7 +237,10 @@ class JobBoard:
         now = monotonic()
         while self._past:
             job = self._past[0]
-            if len(self._past) <= KEPT_JOBS and now - (job.ended_at or now) <= KEPT_TIME:
+            if (
+                len(self._past) <= MAX_ENDED_JOBS
+                and now - (job.ended_at or now) <= ENDED_JOB_SECONDS
+            ):
                 return
             self.drop(job)
 
@@ -248,6 +251,6 @@ class JobBoard:
         with suppress(ValueError):  # it is just ending
             self._past.remove(job)
         if job.task.key is not None:
-            place = job.actor.name, job.task.name, job.task.key
-            if self._by_key.get(place) is job:
-                del self._by_key[place]
+            identity = job.actor.name, job.task.name, job.task.key
+            if self._by_key.get(identity) is job:
+                del self._by_key[identity]

@@ -4,13 +4,14 @@ Plain functions of a project whose `actor` is the owner: what they write in the 
 """
 
 import hashlib
+import stat
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from takifugu._exact import exactly
 from takifugu.errors import LedgerConflict
-from takifugu.ledger.events.accepted_terms import decimal_up
+from takifugu.ledger.events.decisions import decimal_up
 from takifugu.project import Project
 from takifugu.project.owner_changes import CellChange, PolicyChange
 from takifugu.project.policy import InvalidProject
@@ -20,7 +21,38 @@ from takifugu.project.policy_facts import (
     declaration_facts,
     policy_facts,
 )
-from takifugu.server.work.project_paths import inside
+from takifugu.visible import visible
+
+
+def inside(folder: Path, given: str, field: str, *, suffixes: tuple[str, ...]) -> Path:
+    """The file that ``given`` names from ``folder``; it lies in it, links resolved.
+
+    Args:
+        folder: The folder of the project.
+        given: A relative path with ``/``.
+        field: What it was given as, for the error.
+        suffixes: How its name may end.
+    """
+    refusal = InvalidProject(
+        field,
+        given=f"is {visible(given):.120}",
+        needed="be a file inside the folder of the project, by its path from there, whose name"
+        f" ends in {' or '.join(suffixes)}",
+        reason="outside",
+    )
+    path = PurePosixPath(given)
+    odd = not given or "\\" in given or any(not char.isprintable() for char in given)
+    if odd or path.is_absolute() or ".." in path.parts or path.suffix.lower() not in suffixes:
+        raise refusal
+    try:
+        home = folder.resolve(strict=True)
+        file = (home / path).resolve(strict=True)
+        regular = stat.S_ISREG(file.stat().st_mode)
+    except (OSError, RuntimeError, ValueError):  # missing, a loop of links, a name too long
+        raise refusal from None
+    if not regular or not file.is_relative_to(home) or file.suffix.lower() not in suffixes:
+        raise refusal
+    return file
 
 
 def set_budget(
@@ -44,8 +76,8 @@ def set_budget(
 def policy_document(project: Project, dataset: str) -> dict[str, Any]:
     """The policy of a dataset with the files that it names: for its owner."""
     policy = project.dataset(dataset)
-    found = declaration_facts(project.load(dataset).declaration)
-    document = found | {
+    facts = declaration_facts(project.load(dataset).declaration)
+    document = facts | {
         "dataset": dataset,
         "project": str(project.file),
         "declaration": policy.declaration,
@@ -103,14 +135,14 @@ def add_dataset(project: Project, name: str, given: Mapping[str, Any]) -> dict[s
     }
 
 
-def _place(place: object) -> Any:
-    return place if place is None or isinstance(place, str | int | float) else str(place)
+def _place(bound: object) -> Any:
+    return bound if bound is None or isinstance(bound, str | int | float) else str(bound)
 
 
 def _pairs(pairs: Any) -> Any:
     """Secret pairs, or these by column: a side is a value or several."""
     if isinstance(pairs, Mapping):
-        return {column: _pairs(kept) for column, kept in pairs.items()}
+        return {column: _pairs(changed) for column, changed in pairs.items()}
     return None if pairs is None else tuple((_side(left), _side(right)) for left, right in pairs)
 
 
@@ -186,32 +218,32 @@ def accept_change(
                 needed="go with a declaration only",
                 reason="superfluous",
             )
-        found, change = _policy_change(project, dataset)
-        _refuse_unseen(dataset, accept, found, shown)
+        document, change = _policy_change(project, dataset)
+        _refuse_unseen(dataset, accept, document, shown)
         event = project.accept_prior(dataset, change)
     else:
-        found, cells = _declaration_change(project, dataset)
-        _refuse_unseen(dataset, accept, found, shown)
+        document, cells = _declaration_change(project, dataset)
+        _refuse_unseen(dataset, accept, document, shown)
         event = project.accept(cells, unchanged=unchanged)
     return {
         "dataset": dataset,
         "accepted": accept,
         "event": event.seq,
         "actor": event.body["actor"],
-        "spent_before": found["spent_before"],
-        "spent_after": found["spent_after"],
+        "spent_before": document["spent_before"],
+        "spent_after": document["spent_after"],
     }
 
 
-def _refuse_unseen(dataset: str, accept: str, found: Mapping[str, Any], shown: str) -> None:
-    if found["shown"] != shown:
+def _refuse_unseen(dataset: str, accept: str, document: Mapping[str, Any], shown: str) -> None:
+    if document["shown"] != shown:
         raise LedgerConflict(
             f"the {accept} of dataset {dataset!r} is not what was shown: something changed"
             " meanwhile. Nothing was accepted; look again",
             reason="review",
             dataset=dataset,
         )
-    if not found["needed"]:
+    if not document["needed"]:
         raise LedgerConflict(
             f"the {accept} of dataset {dataset!r} is in force; there is nothing to accept",
             reason="nothing",

@@ -1,20 +1,231 @@
 """Tasks of owners and auditors that a worker does: what opens tables, fits, verifies or renders."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import base64
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
-from takifugu.errors import Malformed
-from takifugu.ledger.ledger_documents import verification_document
+from takifugu._atomic import write_whole
+from takifugu.engines import FitOptions
+from takifugu.errors import InvalidFile, Malformed, TakifuguError
+from takifugu.keys import state_folder
+from takifugu.ledger.event_documents import verification_document
+from takifugu.priors.ranges import exact_cuts
 from takifugu.project import Project
+from takifugu.project.policy import InvalidProject, share_of
+from takifugu.project.policy_facts import fit_facts
+from takifugu.reports.html_page import Page
+from takifugu.reports.report_signature import SUFFIX
 from takifugu.server.api.problems import Problem, problem_of
 from takifugu.server.work import owner_decisions
-from takifugu.server.work.prior_fits import fit_prior_of
-from takifugu.server.work.report_files import report_file
 from takifugu.server.work.tasks import Task, task
 from takifugu.server.work.worker_host import WorkerHost
 
+SPLITS = ("first_days", "first_steps", "share", "all_rows")
+HOW = (
+    "replace",
+    "add",
+    "goodness",
+    "advice",
+    "publish_rows",
+)  # what becomes of the fit, not what is fitted
+Progress = Callable[[str], None]
+KINDS = {"report.html": "text/html; charset=utf-8", "report.pdf": "application/pdf"}
+SIGNATURE = "text/plain; charset=utf-8"
+MAX_KEPT_PDFS = 32
+_STYLE = re.compile(r"<style[^>]*>(.*?)</style>", re.DOTALL)
 TAKEN = ("taken", "exists", "same-rows", "changed-meanwhile")  # reasons: true at another time
+
+
+def fit_options(document: Mapping[str, Any]) -> FitOptions:
+    """The options of a fit; exactly one of them says which rows it is made on."""
+    known = {option.name for option in fields(FitOptions)} | {*SPLITS, *HOW}
+    for name in document:
+        if name not in known:
+            raise InvalidProject(
+                name, given="is unknown", needed="be an option of a fit", reason="unknown"
+            )
+    given = [name for name in SPLITS if document.get(name) not in (None, False)]
+    if len(given) != 1:
+        raise InvalidProject(
+            "first_days",
+            given=f"comes with {', '.join(given[1:])}" if given else "is missing, with the others",
+            needed=f"name the rows to fit on; give one of {', '.join(SPLITS)}",
+            reason="split",
+        )
+    options = {
+        name: value
+        for name, value in document.items()
+        if value is not None and name not in (*SPLITS, *HOW)
+    }
+    if given[0] in ("first_days", "first_steps"):
+        options["first_days"] = document[given[0]]
+    elif given[0] == "share":
+        options["share"] = share_of(str(document["share"]), "share")
+    if "columns" in options:
+        options["columns"] = tuple(options["columns"])
+    if "cuts" in options:
+        options["cuts"] = exact_cuts([str(cut) for cut in options["cuts"]])
+    return FitOptions(**options)
+
+
+def refuse_other_order(project: Project, name: str, document: Mapping[str, Any]) -> None:
+    """Raise if days are counted where the order is a number, or steps where it is a time."""
+    order = project.load(name).declaration.order
+    if order.absent:
+        return  # refused by the fit, which says that there is no order
+    numbers = order.kind == "number"
+    wrong = "first_days" if numbers else "first_steps"
+    if document.get(wrong) is not None:
+        right = "first_steps" if numbers else "first_days"
+        raise InvalidProject(
+            wrong,
+            given=f"is given, and the order, `{order.column}`, is a"
+            f" {'number' if numbers else 'time'}",
+            needed=f"be {right} instead",
+            reason=f"order-is-a-{'number' if numbers else 'time'}",
+        )
+
+
+def fit_prior_of(
+    project: Project, name: str, document: Mapping[str, Any], progress: Progress | None = None
+) -> dict[str, Any]:
+    """Fit a prior to a dataset and enter it; what it rests on, whether it fits and suits.
+
+    Whether it suits is computed after it was entered: if that fails, the fit stands, and
+    ``advice_failed`` says why.
+    """
+    say = progress or (lambda _: None)
+    options = fit_options(document)
+    refuse_other_order(project, name, document)
+    say(f"counting the rows of {name}")
+    changed, file, prior, fit = project.fit(
+        name,
+        options,
+        replace=bool(document.get("replace")),
+        keep=bool(document.get("add")),
+        tested=document.get("goodness") is not False,
+        publish_rows=document.get("publish_rows"),
+    )
+    advice, failed = None, None
+    if document.get("advice") is not False:
+        say("what the prior allows")
+        try:
+            advice = changed.advice(name, fit, progress=progress).document()
+        except TakifuguError as error:
+            failed = str(error)
+    facts = {"kind": prior.kind, "fingerprint": prior.fingerprint} | prior.facts()
+    return {
+        "file": file.name,
+        **facts,
+        **{key: value for key, value in fit_facts(changed, name, fit).items() if key != "project"},
+        "advice": advice,
+        "advice_failed": failed,
+        "needs_acceptance": changed.needs_acceptance(name),
+        "has_budget": changed.budget(name) is not None,
+    }
+
+
+def report_file(
+    project: Project,
+    name: str,
+    datasets: Sequence[str],
+    *,
+    signing_key: str | None = None,
+    signer: str = "",
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """A report, or its signature.
+
+    Args:
+        project: The project that it is about.
+        name: "report.html" or "report.pdf"; with ".sig" at its end, the signature of that file.
+        datasets: What it is about; empty for everything.
+        signing_key: The file of the Ed25519 key, for a signature.
+        signer: Who asks for a signature; the key is the server's.
+        progress: Called with what is being done.
+
+    Returns:
+        ``content``; ``type``; ``policy`` for browsers, of a page; ``head`` (seq and hash) that the
+        report states; ``sound``; and ``sha256`` of the report itself.
+    """
+    from takifugu.project.project_report import project_report
+    from takifugu.reports.report_page import report_page
+
+    file = name.removesuffix(SUFFIX)
+    if file == "report.pdf":
+        from takifugu.reports.pdf_file import check_pdf
+
+        check_pdf()  # before the work
+    report = project_report(project, tuple(datasets), progress=progress)
+    page = report_page(report)
+    if file == "report.pdf":
+        if progress is not None:
+            progress("making the PDF")
+        content = _kept_pdf(page)
+    else:
+        content = page.html().encode()
+    facts = {
+        "head": {"seq": report.ledger.seq, "hash": report.ledger.hash},
+        "sound": report.ledger.sound,
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }
+    if file != name:
+        from takifugu.reports.report_signature import read_private_key, sign_report
+
+        key = read_private_key(Path(signing_key or "").read_bytes())
+        signed = sign_report(content, key, signer=f"the server, as {signer} asked")
+        return {"content": signed, "type": SIGNATURE, "policy": None} | facts
+    policy = page_policy(content) if file == "report.html" else None
+    return {"content": content, "type": KINDS[file], "policy": policy} | facts
+
+
+def _kept_pdf(page: Page) -> bytes:
+    """The PDF of a page, made once, so that what was downloaded is what is signed.
+
+    Fonts or WeasyPrint may be renewed in between, and would give other bytes. A page states the
+    head of the ledger, so that another head has another PDF. Where nothing can be kept, the PDF is
+    made again.
+    """
+    from takifugu.reports.pdf_file import pdf_of
+
+    text = page.html(paper=True) + "".join(page.marks.values())
+    path = state_folder() / "reports" / f"{hashlib.sha256(text.encode()).hexdigest()}.pdf"
+    with suppress(OSError):
+        return path.read_bytes()
+    content = pdf_of(page)
+    with suppress(OSError, InvalidFile):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(path, content, private=True, refuse_existing=True)
+        newest_last = sorted(path.parent.glob("*.pdf"), key=lambda file: file.stat().st_mtime)
+        for old in newest_last[:-MAX_KEPT_PDFS]:
+            old.unlink(missing_ok=True)
+    with suppress(OSError):  # of two that made it at once, the first was kept
+        return path.read_bytes()
+    return content
+
+
+def page_policy(content: bytes) -> str:
+    """A content security policy under which a page of ours shows as it does from a file.
+
+    Nothing is fetched, nothing runs, nothing is sent; the only style sheets are those of the page,
+    by their hashes. Attributes of elements may set widths, as figures and tables do.
+    """
+    sheets = dict.fromkeys(_STYLE.findall(content.decode()))
+    marks = " ".join(f"'sha256-{_hash(sheet)}'" for sheet in sheets) or "'none'"
+    return (
+        f"default-src 'none'; style-src 'none'; style-src-elem {marks};"
+        " style-src-attr 'unsafe-inline'; base-uri 'none'; form-action 'none';"
+        " frame-ancestors 'none'; sandbox"
+    )
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _project(host: WorkerHost, asked: Task) -> Project:
@@ -35,8 +246,8 @@ def _as_given(asked: Task) -> Iterator[None]:
         yield
     except Malformed as error:
         status = 409 if error.reason in TAKEN else 422
-        found = problem_of(error, asked.actor.role)
-        raise Problem.of_document(found | {"status": status}) from error
+        problem = problem_of(error, asked.actor.role)
+        raise Problem.from_document(problem | {"status": status}) from error
 
 
 @task("policy")
@@ -112,9 +323,9 @@ def review_request(host: WorkerHost, asked: Task) -> dict[str, Any]:
     session = host.session(_dataset(asked), asked.options["analyst"], asked.actor.name)
     options = QueryOptions.from_document(asked.options["query"])
     with host.planning():
-        made = session.plan(session.resolved(options))
+        planned = session.plan(session.resolved(options))
     return {
-        "plan": plan_to_document(made),
-        "same": made.charge.body()["question"] == asked.options["question"],
+        "plan": plan_to_document(planned),
+        "same": planned.charge.body()["question"] == asked.options["question"],
         "guarantee": session.guarantee(),
     }

@@ -14,7 +14,7 @@ import struct
 from typing import Any, BinaryIO
 
 HEAD = struct.Struct("!Q")
-MOST = 2**30  # bytes of one message: a larger one is a mistake
+MAX_MESSAGE_BYTES = 2**30  # bytes of one message: a larger one is a mistake
 
 
 class NotPlain(TypeError):
@@ -43,8 +43,8 @@ def packed(message: Any) -> bytes:
     content.write(bytes(HEAD.size))
     _Writer(content, protocol=5).dump(message)
     size = content.tell() - HEAD.size
-    if size > MOST:
-        raise NotPlain(f"a message has {size} bytes; at most {MOST} are sent")
+    if size > MAX_MESSAGE_BYTES:
+        raise NotPlain(f"a message has {size} bytes; at most {MAX_MESSAGE_BYTES} are sent")
     content.seek(0)
     content.write(HEAD.pack(size))
     return content.getvalue()
@@ -57,8 +57,8 @@ def unpacked(content: bytes) -> Any:
 
 def _size(head: bytes) -> int:
     (size,) = HEAD.unpack(head)
-    if size > MOST:
-        raise NotPlain(f"a message has {size} bytes; at most {MOST} are read")
+    if size > MAX_MESSAGE_BYTES:
+        raise NotPlain(f"a message has {size} bytes; at most {MAX_MESSAGE_BYTES} are read")
     return int(size)
 
 

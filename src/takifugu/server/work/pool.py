@@ -9,12 +9,12 @@ it has ended, and nobody else waits for it.
 
 Ends. A task ends with its result, with the problem that the worker made of an error, by being
 cancelled, after `ServerSettings.work_time`, when a plan in it has taken more processor time than
-`ServerSettings.plan_time`, or with its worker. Cancelling a task that runs gives
-it `GRACE` to end by itself, because most do and a worker that is killed must open its datasets
-again, then kills the worker; the one who waits is answered at once. A release ends at a step of
-time, in its worker (`query_tasks`): so does whatever depends on that here, for whoever waits for
-the worker, for who cancels, and for who counts what is running. A worker that is lost in the middle
-of a task is missed at a step, too. One that ended while it was idle is given no task.
+`ServerSettings.plan_time`, or with its worker. Cancelling a task that runs gives it `CANCEL_GRACE`
+to end by itself, because most do and a worker that is killed must open its datasets again, then
+kills the worker; the one who waits is answered at once. A release ends at a step of time, in its
+worker (`dataset_tasks`): so does whatever depends on that here, for whoever waits for the worker,
+for who cancels, and for who counts what is running. A worker that is lost in the middle of a task
+is missed at a step, too. One that ended while it was idle is given no task.
 """
 
 import asyncio
@@ -28,20 +28,22 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from takifugu.server.settings import ServerSettings
-from takifugu.server.work.tasks import TASK_MODULES, EncodedJson, Task
-from takifugu.server.work.work_errors import (
+from takifugu.project.server_section import ServerSettings
+from takifugu.server.api.problems import WorkFailed
+from takifugu.server.work.tasks import (
+    TASK_MODULES,
+    EncodedJson,
+    Task,
     WorkCancelled,
     WorkerLost,
-    WorkFailed,
     WorkTimedOut,
 )
 from takifugu.server.work.worker_process import Progress, WorkerGone, WorkerProcess
 from takifugu.session.time_steps import until_step
 
-GRACE = 0.5  # seconds that a cancelled task may still run
-UNABLE = 30.0  # seconds for which a server that could start no worker is not ready
-TRIES = 3  # workers that end before they are ready, one after another, until work fails
+CANCEL_GRACE = 0.5  # seconds that a cancelled task may still run
+UNABLE_SECONDS = 30.0  # seconds for which a server that could start no worker is not ready
+MAX_FAILED_STARTS = 3  # workers that end before they are ready, one after another, until work fails
 
 log = logging.getLogger("takifugu.server.work")
 
@@ -64,11 +66,7 @@ class WorkPool:
     """Runs tasks in worker processes; to be used in one event loop."""
 
     def __init__(
-        self,
-        project_file: Path,
-        settings: ServerSettings,
-        *,
-        modules: Sequence[str] = TASK_MODULES,
+        self, project_file: Path, settings: ServerSettings, *, modules: Sequence[str] = TASK_MODULES
     ) -> None:
         self.project_file, self.settings = project_file, settings
         self._modules = tuple(modules)
@@ -93,9 +91,9 @@ class WorkPool:
 
     @property
     def able(self) -> bool:
-        """Whether workers can be started, as far as is known: failures count for `UNABLE`."""
+        """Whether workers can be started, as far as is known; see `UNABLE_SECONDS`."""
         since = self._unable_since
-        return not self._closed and (since is None or monotonic() - since > UNABLE)
+        return not self._closed and (since is None or monotonic() - since > UNABLE_SECONDS)
 
     @property
     def processes(self) -> tuple[int, ...]:
@@ -210,7 +208,7 @@ class WorkPool:
         self, work: "asyncio.Future[tuple[str, Any]]", worker: WorkerProcess
     ) -> None:
         """Let a task that nobody waits for end by itself; kill its worker if it does not."""
-        await asyncio.wait({work}, timeout=GRACE)
+        await asyncio.wait({work}, timeout=CANCEL_GRACE)
         if not work.done():
             worker.kill()
             await asyncio.wait({work})
@@ -231,11 +229,15 @@ class WorkPool:
         """Give free workers what waits; start one more if that is not enough."""
         if self._closed:
             return
-        for worker in [one for one in self._workers if one.idle and one.gone]:
+        for worker in [
+            candidate for candidate in self._workers if candidate.idle and candidate.gone
+        ]:
             log.error("worker %d ended while it was idle", worker.pid)
             worker.kill()
             self._remove(worker)
-        while self._queue and (idle := [one for one in self._workers if one.idle]):
+        while self._queue and (
+            idle := [candidate for candidate in self._workers if candidate.idle]
+        ):
             assigned = self._next(idle)
             if assigned is None:
                 break
@@ -246,8 +248,8 @@ class WorkPool:
             self._served[item.who] = next(self._numbers)
             worker.task, worker.since = item.task, monotonic()
             item.started.set_result(worker)
-        starting = any(not one.ready and not one.lost for one in self._workers)
-        enough = starting or any(one.idle for one in self._workers)
+        starting = any(not worker.ready and not worker.lost for worker in self._workers)
+        enough = starting or any(worker.idle for worker in self._workers)
         if self._queue and not enough and len(self._workers) < self.settings.workers:
             self._start()
 
@@ -255,19 +257,19 @@ class WorkPool:
         """The next task that may have one of the idle workers, and which of them."""
         waiting = {item.who for item in self._queue}
         running = defaultdict[str, int](int)
-        for one in self._workers:
-            if one.task is not None:
-                running[one.task.actor.name] += 1
+        for worker in self._workers:
+            if worker.task is not None:
+                running[worker.task.actor.name] += 1
         served = self._served = {who: self._served.get(who, -1) for who in running.keys() | waiting}
 
-        def turn(one: _Waiting) -> tuple[int, int, int]:
-            return running[one.who], served[one.who], one.number
+        def turn(item: _Waiting) -> tuple[int, int, int]:
+            return running[item.who], served[item.who], item.number
 
         item = min(self._queue, key=turn)
         if running[item.who] and self.settings.workers - self.running <= 1:
             return None  # everybody who waits has something running
         dataset = item.task.dataset
-        return item, next((one for one in idle if dataset in one.datasets), idle[0])
+        return item, next((worker for worker in idle if dataset in worker.datasets), idle[0])
 
     # --- processes ---
 
@@ -288,7 +290,7 @@ class WorkPool:
             self._remove(worker)
             self._failed_starts += 1
             log.error("worker %d ended before it was ready", worker.pid)
-            if self._failed_starts >= TRIES:
+            if self._failed_starts >= MAX_FAILED_STARTS:
                 self._failed_starts = 0
                 self._fail_waiting()
         else:
@@ -328,9 +330,9 @@ class WorkPool:
         worker.printed.close()
 
     def _later(self, work: Any) -> None:
-        made = asyncio.ensure_future(work)
-        self._background.add(made)
-        made.add_done_callback(self._background.discard)
+        started = asyncio.ensure_future(work)
+        self._background.add(started)
+        started.add_done_callback(self._background.discard)
 
     async def close(self) -> None:
         """End every worker; tasks that wait or run are cancelled."""

@@ -10,17 +10,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from takifugu.server.roles import Actor
+from takifugu.server.access_rules import Actor
+from takifugu.server.api.problems import WorkFailed, problem_document
 
 if TYPE_CHECKING:
     from takifugu.server.work.worker_host import WorkerHost
 
-TASK_MODULES = (
-    "takifugu.server.work.dataset_tasks",
-    "takifugu.server.work.query_tasks",
-    "takifugu.server.work.page_tasks",
-    "takifugu.server.work.result_tasks",
-    "takifugu.server.work.owner_tasks",
+TASK_MODULES = ("takifugu.server.work.dataset_tasks", "takifugu.server.work.owner_tasks")
+SPENT = (
+    "if it was charged, what was charged stays charged; the same request with the same"
+    " idempotency key takes it up again and is not charged twice"
 )
 
 
@@ -60,8 +59,8 @@ class Task:
     @property
     def key(self) -> str | None:
         """What makes a repeated request the same one; None if it has no such key."""
-        found = self.options.get("key")
-        return found if isinstance(found, str) else None
+        key = self.options.get("key")
+        return key if isinstance(key, str) else None
 
     def message(self) -> dict[str, Any]:
         """The task as plain values."""
@@ -74,7 +73,7 @@ class Task:
         }
 
     @classmethod
-    def of(cls, message: Mapping[str, Any]) -> "Task":
+    def from_message(cls, message: Mapping[str, Any]) -> "Task":
         """The task that was sent."""
         return cls(**{**message, "actor": Actor(**message["actor"])})
 
@@ -92,3 +91,51 @@ def task(name: str) -> Callable[[Work], Work]:
         return work
 
     return register
+
+
+def beside(task: Task) -> str:
+    """What to say of a task that may have charged something; empty if it cannot have."""
+    return f"; {SPENT}" if task.key is not None else ""
+
+
+class WorkerLost(WorkFailed):
+    """The worker ended in the middle of a task: it was killed, or ran out of memory."""
+
+    def __init__(self, task: Task) -> None:
+        detail = "the process that worked on this ended before it was done; ask again"
+        if task.key is not None:
+            detail = f"{detail} with the same idempotency key: {SPENT}"
+        super().__init__(
+            problem_document(503, "WorkerLost", detail, title="Worker lost", reason="worker-lost")
+        )
+
+
+class WorkTimedOut(WorkFailed):
+    """A task ran for longer than a task may, or its plan took more processor time than one may."""
+
+    def __init__(self, task: Task, seconds: float, *, planning: bool = False) -> None:
+        detail = f"it took longer than {seconds:g} s and was ended"
+        if planning:
+            detail = (
+                f"its plan took more than {seconds:g} s of processor time and was ended; ask for"
+                " fewer groups, labels or places, or give a smaller `reference` or none; or have"
+                " the owner raise `plan_time` in [server]"
+            )
+        reason = "plan-time" if planning else "work-time"
+        detail += beside(task)
+        super().__init__(
+            problem_document(503, "WorkTimedOut", detail, title="Took too long", reason=reason)
+        )
+
+
+class WorkCancelled(WorkFailed):
+    """A task was cancelled by the one who asked for it, or because the server stops."""
+
+    def __init__(self, task: Task, why: str = "it was cancelled") -> None:
+        super().__init__(
+            problem_document(
+                *(409, "WorkCancelled", f"{why}{beside(task)}"),
+                title="Cancelled",
+                reason="cancelled",
+            )
+        )

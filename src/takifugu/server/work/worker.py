@@ -19,18 +19,18 @@ import signal
 import socket
 import sys
 import threading
-import warnings
 from pathlib import Path
 from time import monotonic
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn
 
+from takifugu.server.operation.server_log import places_of, report_errors
 from takifugu.server.work import plain_messages
 from takifugu.server.work.tasks import TASKS, Task
 from takifugu.server.work.worker_host import WorkerHost
 
 PR_SET_PDEATHSIG = 1
 FAREWELL = 1.0  # seconds to close files in when the server is gone
-STEP = 0.1  # seconds between two lines of progress
+PROGRESS_INTERVAL = 0.1  # seconds between two lines of progress
 log = logging.getLogger("takifugu.server.work")
 
 
@@ -59,20 +59,23 @@ class _ToServer(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         known = ("reference", "error")
         extra = {name: str(getattr(record, name)) for name in known if hasattr(record, name)}
+        text = record.getMessage()
+        if record.exc_info and (error := record.exc_info[1]) is not None:
+            places = places_of(error.__traceback__) or ["an unknown place"]
+            text = f"{text}: {type(error).__name__} at {places[0]}"
         with contextlib.suppress(OSError):
-            content = (record.name, record.levelno, record.getMessage(), extra)
-            self._pipe.send("log", content)
+            self._pipe.send("log", (record.name, record.levelno, text, extra))
 
 
 class _Progress:
-    """Lines of progress: of those that begin alike, at most one in every `STEP` seconds."""
+    """Lines of progress: of those that begin alike, one in every `PROGRESS_INTERVAL`."""
 
     def __init__(self, pipe: _Pipe) -> None:
         self._pipe, self._last, self._about = pipe, 0.0, ""
 
     def __call__(self, text: str) -> None:
         now, about = monotonic(), text.partition(" ")[0]
-        if now - self._last >= STEP or about != self._about:
+        if now - self._last >= PROGRESS_INTERVAL or about != self._about:
             self._last, self._about = now, about
             self._pipe.send("progress", text)
 
@@ -99,44 +102,9 @@ def _watch(end: socket.socket) -> None:
     os._exit(0)
 
 
-def _silence() -> None:
-    """Keep values out of messages: an uncaught error gives its kind and place alone, to the log."""
-    warnings.showwarning = _warned
-    sys.excepthook = lambda _, error, __: _uncaught("a worker ended", error)
-    threading.excepthook = lambda found: _uncaught("a thread of a worker ended", found.exc_value)
-    sys.unraisablehook = lambda found: _uncaught("an error was not handled", found.exc_value)
-
-
-def _uncaught(what: str, error: BaseException | None) -> None:
-    log.error("%s: %s at %s", what, type(error).__name__, _place(error))
-
-
-def _warned(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,  # noqa: ARG001 - of Python's own signature, as those below
-    lineno: int,  # noqa: ARG001
-    file: TextIO | None = None,  # noqa: ARG001
-    line: str | None = None,  # noqa: ARG001
-) -> None:
-    """Log a warning: its words if they are takifugu's own, and its kind alone otherwise."""
-    own = category.__module__.partition(".")[0] == "takifugu"
-    log.warning("%s%s", category.__name__, f": {message}" if own else "")
-
-
-def _place(error: BaseException | None) -> str:
-    trace = None if error is None else error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if trace is None:
-        return "an unknown place"
-    return f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
-
-
 def _done(host: WorkerHost, task: Task) -> bytes:
     """The message that says how a task ended."""
-    from takifugu.server.api.problems import problem_of
-    from takifugu.server.api.strict_json import json_bytes
+    from takifugu.server.api.problems import json_bytes, problem_of
 
     try:
         result = TASKS[task.name](host, task)
@@ -159,7 +127,7 @@ def serve(pipe: _Pipe, project_file: Path, time_step: float, plan_time: float) -
     with contextlib.suppress(EOFError, OSError):  # the server is gone
         while True:
             message = plain_messages.receive(pipe.incoming)
-            pipe.send_packed(_done(host, Task.of(message)))
+            pipe.send_packed(_done(host, Task.from_message(message)))
     host.close()
 
 
@@ -174,15 +142,15 @@ def main() -> NoReturn:
         end.set_inheritable(False)
         pipe = _Pipe(end)
         logging.basicConfig(level=logging.INFO, handlers=[_ToServer(pipe)])
-        _silence()
+        report_errors("a worker ended", "a thread of a worker ended")
         try:
             begin = plain_messages.receive(pipe.incoming)
             for module in begin["modules"]:
                 importlib.import_module(module)
             seconds = (float(begin[name]) for name in ("time_step", "plan_time"))
             serve(pipe, Path(begin["project"]), *seconds)
-        except Exception as error:  # noqa: BLE001 - told while there is somebody to tell
-            _uncaught("a worker ended", error)
+        except Exception as error:  # told while there is somebody to tell
+            log.error("a worker ended", exc_info=error)
             sys.exit(1)
     sys.exit(0)
 

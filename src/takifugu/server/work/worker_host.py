@@ -60,11 +60,11 @@ class WorkerHost:
                 return known
             self.drop(name)
         self.say(f"opening {name}")
-        found = open_dataset(self.project(), name, progress=self.say)
-        self._opened[name] = found
+        dataset = open_dataset(self.project(), name, progress=self.say)
+        self._opened[name] = dataset
         while len(self._opened) > OPEN:
             self.drop(next(iter(self._opened)))
-        return found
+        return dataset
 
     @staticmethod
     def _is_stale(known: OpenedDataset) -> bool:
@@ -97,10 +97,10 @@ class WorkerHost:
 
     def drop(self, name: str) -> None:
         """Close a dataset, if it is open."""
-        found = self._opened.pop(name, None)
-        if found is not None:
+        dataset = self._opened.pop(name, None)
+        if dataset is not None:
             with suppress(Exception):  # what is given up may be broken already
-                found.close()
+                dataset.close()
 
     def drop_after(self, name: str | None, error: BaseException) -> None:
         """Close a dataset after an error that an open table or ledger may be the cause of."""

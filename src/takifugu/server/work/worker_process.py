@@ -13,13 +13,69 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from takifugu.server.settings import ServerSettings
+from takifugu.project.server_section import ServerSettings
 from takifugu.server.work import plain_messages
 from takifugu.server.work.plain_messages import NotPlain
-from takifugu.server.work.printed_bytes import PrintedBytes
 from takifugu.server.work.tasks import Task
 
+REPORT_SECONDS = 1.0  # seconds in which what is printed is told together
+READ_BYTES = 65_536
+
+log = logging.getLogger("takifugu.server.work")
 Progress = Callable[[str], None]
+
+
+class PrintedBytes:
+    """Reads what one worker prints, to be used in the event loop.
+
+    Args:
+        handle: The end of a pipe that it is read from.
+        worker: The number of the worker's process.
+    """
+
+    def __init__(self, handle: int, worker: int) -> None:
+        self._handle: int | None = handle
+        self._worker, self._untold = worker, 0
+        self._telling: asyncio.TimerHandle | None = None
+        os.set_blocking(handle, False)
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(handle, self._read)
+
+    def _read(self) -> None:
+        if self._handle is None:
+            return
+        try:
+            size = len(os.read(self._handle, READ_BYTES))
+        except BlockingIOError:
+            return
+        if not size:  # the process has ended, and all that it started
+            self.close()
+            return
+        self._untold += size
+        if self._telling is None:
+            self._telling = self._loop.call_later(REPORT_SECONDS, self._tell)
+
+    def _tell(self) -> None:
+        if self._telling is not None:
+            self._telling.cancel()
+            self._telling = None
+        if self._untold:
+            size, self._untold = self._untold, 0
+            log.warning("worker %d printed %d bytes, which are withheld", self._worker, size)
+
+    def close(self) -> None:
+        """Read no more, and tell what was not told yet."""
+        if self._handle is None:
+            return
+        handle, self._handle = self._handle, None
+        self._loop.remove_reader(handle)
+        try:
+            while size := len(os.read(handle, READ_BYTES)):
+                self._untold += size
+        except BlockingIOError:
+            pass
+        os.close(handle)
+        self._tell()
 
 
 class WorkerGone(Exception):

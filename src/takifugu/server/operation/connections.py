@@ -3,29 +3,25 @@
 A client may be slow by intent: a byte of a header every ten seconds, a body that never ends, a
 response that is never read. Each costs the server a connection, of which there are finitely many.
 So a request has ``request_time`` to arrive from its first byte on, head and body; its head may have
-``header_bytes``; of a response that waits to be read, every `PART` has ``response_time``; and there
-are at most ``connections``, and ``address_connections`` of one address. All connections are looked
-at several times a second (`watch_connections`): one clock for all of them, which no client can keep
-from being read.
+``header_bytes``; of a response that waits to be read, every `RESPONSE_PART_BYTES` have
+``response_time``; and there are at most ``connections``, and ``address_connections`` of one
+address. All connections are looked at several times a second (`watch_connections`): one clock for
+all of them, which no client can keep from being read.
 """
 
 import asyncio
-import ipaddress
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from takifugu.project.server_section import network_of
+from takifugu.project.server_section import ServerSettings, is_loopback, network_of
 from takifugu.server.access.rate_limits import neighbourhood
-from takifugu.server.operation.read_settings import is_loopback
-from takifugu.server.operation.refused_requests import refusal_bytes
-from takifugu.server.settings import ServerSettings
+from takifugu.server.operation.middleware import Network, is_among, refusal_bytes
 
-PART = 16_384  # bytes of a response
-LINGER = 2.0  # seconds in which a client that is refused can read why
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+RESPONSE_PART_BYTES = 16_384  # bytes of a response
+REFUSAL_SECONDS = 2.0  # seconds in which a client that is refused can read why
 
 
 def _ignored(_: str) -> None:
@@ -50,7 +46,7 @@ class ConnectionLimits:
     refused: Callable[[str], None] = _ignored
 
     @classmethod
-    def of(
+    def from_settings(
         cls, settings: ServerSettings, refused: Callable[[str], None] = _ignored
     ) -> "ConnectionLimits":
         """The limits of a server."""
@@ -60,25 +56,17 @@ class ConnectionLimits:
 
     def admits(self, address: str | None) -> bool:
         """Whether somebody at this address may connect."""
-        if self.peers is None or _is_among(address, self.peers):
+        if self.peers is None or is_among(address, self.peers):
             return True
         return is_loopback(address or "")
 
     def has_place(self, address: str | None, others: Iterable[str | None]) -> bool:
         """Whether one more connection of this address fits beside those of ``others``."""
-        if _is_among(address, self.proxies):
+        if is_among(address, self.proxies):
             return True
-        place = neighbourhood(address)
-        count = sum(neighbourhood(other) == place for other in others)
+        network = neighbourhood(address)
+        count = sum(neighbourhood(other) == network for other in others)
         return count < self.settings.address_connections
-
-
-def _is_among(address: str | None, networks: tuple[Network, ...]) -> bool:
-    try:
-        given = ipaddress.ip_address(address or "")
-    except ValueError:
-        return False
-    return any(given in network for network in networks)
 
 
 class LimitedConnection(HttpToolsProtocol):
@@ -107,7 +95,7 @@ class LimitedConnection(HttpToolsProtocol):
         super().connection_made(transport)
         self._since = self.loop.time()
         limits, connections = self._limits, cast("set[LimitedConnection]", self.connections)
-        others = (one.address for one in connections if one is not self)
+        others = (connection.address for connection in connections if connection is not self)
         if not limits.admits(self.address):
             self.refuse(403, "not-a-proxy", "only the proxy in front of this server may connect")
         elif len(self.connections) > limits.settings.connections:
@@ -215,7 +203,7 @@ class LimitedConnection(HttpToolsProtocol):
         """End the connection if its client takes too long."""
         settings = self._limits.settings
         if self._refused_at is not None:
-            if now > self._refused_at + LINGER:
+            if now > self._refused_at + REFUSAL_SECONDS:
                 self.transport.abort()
             return
         if self.transport.is_closing() and self._unread is None:
@@ -223,7 +211,7 @@ class LimitedConnection(HttpToolsProtocol):
         if self._unread is not None:
             since, size = self._unread
             left = self.transport.get_write_buffer_size()
-            if left <= size - PART:
+            if left <= size - RESPONSE_PART_BYTES:
                 self._unread = now, left
             elif now > since + settings.response_time:
                 self._limits.refused("slow-reader")

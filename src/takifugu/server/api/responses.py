@@ -1,10 +1,17 @@
-"""What goes wrong in a request, as responses: always a problem document, never a stack trace."""
+"""Responses: JSON documents, problem documents for whatever goes wrong, and lists by the page.
 
-from collections.abc import Mapping
+A list is ``{"items": […], "next": "…"}``, with an opaque cursor. It holds the place after which the
+next page begins and the name of the list, so that one of another list is refused. It grants
+nothing: who may see what is decided again for every page.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any, Generic, TypeVar
 
-from fastapi import FastAPI, Request, Response
+from fastapi import Depends, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
@@ -12,11 +19,14 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from takifugu.errors import TakifuguError
-from takifugu.server.api.problems import MEDIA_TYPE, TYPE, Problem, problem_of
-from takifugu.server.api.strict_json import json_bytes
-from takifugu.server.roles import Role
+from takifugu.server.access_rules import Role
+from takifugu.server.api.problems import MEDIA_TYPE, TYPE, Problem, json_bytes, problem_of
 from takifugu.server.work.tasks import EncodedJson
 from takifugu.visible import visible
+
+Item = TypeVar("Item")
+MAX_PAGE_ITEMS = 200
+DEFAULT_PAGE_ITEMS = 50
 
 
 class ProblemDocument(BaseModel):
@@ -137,21 +147,112 @@ async def _http(request: Request, error: Exception) -> Response:
 
 def _methods(request: Request) -> list[str]:
     """The methods that the address of a request answers."""
-    found: set[str] = set()
+    methods: set[str] = set()
     for route in request.app.state.routes:
         if route.matches(request.scope)[0] is not Match.NONE:
-            found |= route.methods
-    return sorted(found)
+            methods |= route.methods
+    return sorted(methods)
 
 
 async def _parameters(_: Request, error: Exception) -> Response:
     """Parameters of the address and headers that have no meaning; what was sent is not echoed."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for it alone
     wrong = [
-        (visible(str(one["loc"][-1])[:80]), str(one["msg"]), str(one["type"]))
-        for one in error.errors()[:5]
+        (visible(str(fault["loc"][-1])[:80]), str(fault["msg"]), str(fault["type"]))
+        for fault in error.errors()[:5]
     ]
     name, kind = wrong[0][0], wrong[0][2]
     detail = "; ".join(f"`{where}`: {message}" for where, message, _kind in wrong)
     problem = Problem(422, "invalid-parameter", detail, field=name, reason=kind)
     return problem_response(problem.document())
+
+
+class Page(BaseModel, Generic[Item]):
+    """A part of a list."""
+
+    model_config = ConfigDict(json_schema_extra={"description": "A part of a list."})
+
+    items: list[Item] = Field(description="The items of this page, in order.")
+    next: str | None = Field(
+        default=None,
+        description="The cursor of the next page; null if this is the last one.",
+        examples=["cmVsZWFzZXM6MTI"],
+    )
+
+
+class Paging(BaseModel):
+    """Which page is asked for."""
+
+    limit: int
+    cursor: str | None
+
+    def after(self, kind: str, start: int = 0) -> int:
+        """The place that the page begins after; ``start`` if it is the first."""
+        return start if self.cursor is None else place_of(kind, self.cursor)
+
+
+def _paging(
+    limit: Annotated[
+        int,
+        Query(
+            ge=1,
+            le=MAX_PAGE_ITEMS,
+            description="The most items of a page.",
+            examples=[DEFAULT_PAGE_ITEMS],
+        ),
+    ] = DEFAULT_PAGE_ITEMS,
+    cursor: Annotated[
+        str | None,
+        Query(max_length=200, description="`next` of the page before; leave it out at first."),
+    ] = None,
+) -> Paging:
+    return Paging(limit=limit, cursor=cursor)
+
+
+PageOption = Annotated[Paging, Depends(_paging)]
+
+
+def cursor_after(kind: str, position: int) -> str:
+    """The cursor of the page that begins after ``position`` in the list ``kind``.
+
+    >>> place_of("releases", cursor_after("releases", 12))
+    12
+    """
+    return base64.urlsafe_b64encode(f"{kind}:{position}".encode()).decode().rstrip("=")
+
+
+def place_of(kind: str, cursor: str) -> int:
+    """The place in a cursor of the list ``kind``."""
+    try:
+        text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        named, _, position = text.decode("ascii").partition(":")
+        if named == kind and position.isdecimal() and len(position) < 20:
+            return int(position)
+    except (ValueError, binascii.Error):
+        pass
+    raise Problem(
+        422,
+        "invalid-parameter",
+        "`cursor` is not one of this list; it must be `next` of its page before, or left out",
+        field="cursor",
+        reason="cursor",
+    )
+
+
+def page_response(
+    kind: str,
+    items: list[dict[str, Any]],
+    paging: Paging,
+    position: Callable[[dict[str, Any]], int],
+) -> Response:
+    """The page that ``items`` begin, of which one more was looked for than the page has."""
+    page = items[: paging.limit]
+    more = len(items) > paging.limit
+    following = cursor_after(kind, position(page[-1])) if more else None
+    return json_response({"items": page, "next": following})
+
+
+def names_tag(header: str, tag: str) -> bool:
+    """Whether a list of tags in a header has this one; weak ones are compared like strong ones."""
+    tags = {name.strip().removeprefix("W/") for name in header.split(",")}
+    return "*" in tags or tag.removeprefix("W/") in tags

@@ -1,0 +1,288 @@
+"""What owners change: budgets, datasets and their policies, fits of priors."""
+
+import asyncio
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, Field
+
+from takifugu.server.access_rules import API
+from takifugu.server.api.description_routes import DatasetName, find_dataset
+from takifugu.server.api.job_routes import LATER, new_task, run_as_job
+from takifugu.server.api.requests import RequestBody, body_of
+from takifugu.server.api.responses import json_response
+from takifugu.server.services import actor_of, services_of
+
+router = APIRouter(tags=["datasets"])
+EXACT = "an exact number as text: `2`, `0.5` or `1/3`"
+Text = Annotated[str, Field(min_length=1, max_length=500)]
+Value = str | int | bool
+Side = Value | list[Value]
+Pair = Annotated[list[Side], Field(min_length=2, max_length=2)]
+Whole = Annotated[int, Field(ge=1, le=10**9)]
+KINDS = "markov, interval, higher-order, household, network or gaussian"
+
+
+class NewBudget(RequestBody):
+    """A lifetime budget. What was spent stays spent."""
+
+    epsilon: str = Field(
+        min_length=1,
+        max_length=100,
+        description=f"The Pufferfish ε of all releases together, {EXACT}.",
+        examples=["2"],
+    )
+    delta: str = Field(
+        default="0",
+        min_length=1,
+        max_length=100,
+        description=f"The Pufferfish δ beside it, {EXACT}.",
+        examples=["0"],
+    )
+    analyst: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="For releases to this analyst, within the budget of the dataset; null for the"
+        " dataset as a whole.",
+        examples=["ana"],
+    )
+
+
+class BudgetSet(BaseModel):
+    """A budget that was set, and the event of the ledger that says so."""
+
+    dataset: str = Field(description="The dataset.", examples=["visits"])
+    analyst: str | None = Field(description="Whose it is; null for the dataset as a whole.")
+    epsilon: str = Field(description="The Pufferfish ε, exactly.", examples=["2"])
+    delta: str = Field(description="The Pufferfish δ, exactly.", examples=["0"])
+    before: str | None = Field(description="The ε before; null if there was none.")
+    event: int = Field(description="The number of the event in the ledger.", examples=[12])
+    actor: str = Field(description="Who set it, as the event says.", examples=["olga"])
+
+
+@router.put(f"{API}/datasets/{{dataset}}/budget", response_model=BudgetSet)
+async def set_budget(
+    request: Request, dataset: DatasetName, body: Annotated[NewBudget, body_of(NewBudget)]
+) -> Response:
+    """Set the lifetime budget of a dataset, or of one analyst on it: an event of the ledger."""
+    services, actor = services_of(request), actor_of(request)
+    find_dataset(request, dataset)
+
+    def work() -> dict[str, object]:
+        from takifugu.server.work import owner_decisions
+
+        return owner_decisions.set_budget(
+            services.project().acting(actor.name),
+            *(dataset, body.epsilon),
+            delta=body.delta,
+            analyst=body.analyst,
+        )
+
+    return json_response(await asyncio.to_thread(work))
+
+
+class NewDataset(RequestBody):
+    """A dataset to enter. Files lie inside the folder of the project, by their paths from there."""
+
+    name: Text = Field(
+        description="What to call it: letters a-z, digits, - and _.", examples=["visits"]
+    )
+    declaration: Text = Field(
+        description="The declaration of its table, a .toml file.", examples=["visits.toml"]
+    )
+    about: Text | None = Field(
+        default=None, description="The protected column that the priors are about, if one of many."
+    )
+    priors: list[Text] = Field(
+        default_factory=list,
+        max_length=20,
+        description="Files of priors (.json, .bif); a prior can also be fitted later.",
+        examples=[["visits.prior.json"]],
+    )
+    over: Text | None = Field(
+        default=None, description="What the entries of the priors are, where it is not plain."
+    )
+    household: Text | None = Field(
+        default=None, description='With `over = "household"`: the public column that groups people.'
+    )
+    member: Text | None = Field(
+        default=None, description="With that: the public column with the members."
+    )
+    pairs: list[Pair] | dict[str, list[Pair]] | None = Field(
+        default=None,
+        description="The secret pairs, by column if there are several; left out: all pairs.",
+        examples=[[["ward", ["home", "work"]]]],
+    )
+    entries: list[Value] | None = Field(
+        default=None, description="The entries that have secrets; left out: all."
+    )
+    secrets_within: Text | None = Field(
+        default=None,
+        description="For numbers: how far apart two of them are at most that are a secret pair.",
+    )
+    uncertainty: float = Field(
+        default=0.0, ge=0, lt=1, description="How far every joint probability may be off."
+    )
+    analysts: list[Text] = Field(
+        default_factory=list,
+        max_length=1000,
+        description="Who may ask; left out: every analyst.",
+        examples=[["ana"]],
+    )
+
+
+class Acceptance(RequestBody):
+    """The acceptance of a change, as it was shown."""
+
+    accept: Literal["policy", "declaration"] = Field(
+        description="`policy` for priors, secrets and rules; `declaration` for other cells."
+    )
+    shown: str = Field(
+        pattern="^[0-9a-f]{64}$",
+        description="`shown` of what was read: anything else than that is not accepted.",
+    )
+    unchanged: bool = Field(
+        default=False,
+        description="For a declaration: the owner states that it is the one used before.",
+    )
+
+
+@router.post(f"{API}/datasets", response_model=dict[str, Any], responses=LATER)
+async def add_dataset(
+    request: Request, body: Annotated[NewDataset, body_of(NewDataset)]
+) -> Response:
+    """Enter a dataset into the project, if its data, priors and secrets fit.
+
+    Nothing that is there is replaced. A budget is set, and a prior fitted, by requests of their
+    own.
+    """
+    task = new_task(request, "add-dataset", None, given=body.model_dump())
+    return await run_as_job(request, task)
+
+
+@router.get(f"{API}/datasets/{{dataset}}/policy", response_model=dict[str, Any], responses=LATER)
+async def policy(request: Request, dataset: DatasetName) -> Response:
+    """The policy of a dataset with the files that it names."""
+    find_dataset(request, dataset)
+    return await run_as_job(request, new_task(request, "policy", dataset))
+
+
+@router.get(
+    f"{API}/datasets/{{dataset}}/policy-change", response_model=dict[str, Any], responses=LATER
+)
+async def policy_change(request: Request, dataset: DatasetName) -> Response:
+    """What waits to be accepted: another policy or declaration, and what is spent under both."""
+    find_dataset(request, dataset)
+    return await run_as_job(request, new_task(request, "policy-change", dataset))
+
+
+@router.post(
+    f"{API}/datasets/{{dataset}}/policy-change", response_model=dict[str, Any], responses=LATER
+)
+async def accept_policy_change(
+    request: Request, dataset: DatasetName, body: Annotated[Acceptance, body_of(Acceptance)]
+) -> Response:
+    """Accept a change as it was shown: an event of the ledger."""
+    find_dataset(request, dataset)
+    options = body.model_dump()
+    return await run_as_job(request, new_task(request, "accept-change", dataset, **options))
+
+
+class NewFit(RequestBody):
+    """A prior to fit. Exactly one of first_days, first_steps, share and all_rows names the rows."""
+
+    kind: Text | None = Field(
+        default=None, description=f"What to fit: {KINDS}; by default a Markov chain."
+    )
+    first_days: Whole | None = Field(
+        default=None, description="Fit on the first days; release from later ones only."
+    )
+    first_steps: Whole | None = Field(
+        default=None, description="The same where the order is a number."
+    )
+    share: Text | None = Field(
+        default=None,
+        description="Fit on a share of the entities; release from the others only.",
+        examples=["1/5"],
+    )
+    all_rows: bool = Field(
+        default=False, description="Fit on all rows, including those to be protected."
+    )
+    replace: bool = Field(default=False, description="Replace the priors that the dataset has.")
+    add: bool = Field(default=False, description="Add to the priors that the dataset has.")
+    publish_rows: Text | None = Field(
+        default=None,
+        description="Where releases were made from the rows that are fitted on: their name, which"
+        " confirms that these are given up.",
+        examples=["before 30"],
+    )
+    columns: list[Text] | None = Field(
+        default=None, max_length=1000, description="The columns that the prior is about."
+    )
+    at_least: Whole | None = Field(
+        default=None, description="How many entities a label needs that is found on fitted rows."
+    )
+    other: str | int | None = Field(
+        default=None, description="markov: the state for values that do not occur."
+    )
+    tau: float | None = Field(default=None, description="Chains: smooth zeros to this probability.")
+    length: Whole | None = Field(default=None, description="The number of entries.")
+    confidence: float | None = Field(
+        default=None, description="interval: all chains within the intervals at this confidence."
+    )
+    order: Whole | None = Field(
+        default=None, description="higher-order: how many entries before it an entry depends on."
+    )
+    cuts: list[Annotated[str, Field(max_length=100)] | int | float] | None = Field(
+        default=None,
+        max_length=10_000,
+        description="Chains over ranges of a number: where they begin, and the upper bound.",
+        examples=[["0", "0.5", "1", "2"]],
+    )
+    by_hour: bool = Field(default=False, description="markov: a matrix for each hour of the day.")
+    structure: dict[str, list[Text]] | None = Field(
+        default=None, description="network: the parents of each column; by default a tree."
+    )
+    smoothing: float | None = Field(
+        default=None, description="network: what is added to every count."
+    )
+    kernel: Text | None = Field(default=None, description="gaussian: the family of its kernel.")
+    lags: Whole | None = Field(default=None, description="gaussian: how many lags it is fitted to.")
+    margin: float | None = Field(
+        default=None, description="gaussian: raise the correlation by so many standard errors."
+    )
+    profile: Text | None = Field(
+        default=None, description="gaussian: a public column, each of whose keys has a mean."
+    )
+    own_levels: bool = Field(
+        default=False, description="gaussian: each entity has a mean of its own."
+    )
+    household: Text | None = Field(
+        default=None, description="household: the public column that groups entities."
+    )
+    member: Text | None = Field(
+        default=None, description="household: the public column that says who is which member."
+    )
+    goodness: bool = Field(
+        default=True, description="Test whether a prior of this kind describes the fitted rows."
+    )
+    advice: bool = Field(
+        default=True, description="Compute what the budget allows under it, and what would more."
+    )
+
+
+@router.post(
+    f"{API}/datasets/{{dataset}}/prior-fits", response_model=dict[str, Any], responses=LATER
+)
+async def fit_prior(
+    request: Request, dataset: DatasetName, body: Annotated[NewFit, body_of(NewFit)]
+) -> Response:
+    """Fit a prior to a dataset, in its database, and enter it into the policy.
+
+    A fitted prior is part of the published policy: fit it on other rows than those to be released
+    from. If the policy was in force already, nothing is released until the change is accepted.
+    """
+    find_dataset(request, dataset)
+    options = body.model_dump(exclude_defaults=True)
+    return await run_as_job(request, new_task(request, "fit-prior", dataset, **options))
