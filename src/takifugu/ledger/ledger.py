@@ -3,187 +3,123 @@
 `charge` is durable before it returns a receipt; noise is drawn after that; `record_answer` stores
 the answer beside its charge. A crash in between costs budget, never privacy: noise may have been
 drawn and seen, so a charge without an answer is spent, and the same query pays again; unless the
-caller shows nothing before it is recorded, and says so: see `takifugu.ledger.resumed_charges`.
+caller shows nothing before it is recorded, and says so: see
+`takifugu.ledger.events.stored_answers`.
 
-Inside its transaction a charge finds the totals, compares them with the budgets and writes. The
-budget of the whole dataset bounds everybody's charges together; an analyst's own budget bounds that
-analyst's charges. Both filters see the totals after the charge, under the ledger's lock, so that no
-two charges can pass on the same remainder.
+`Ledger` opens one transaction for each call. What happens in it is in the modules beside it: how a
+charge is judged and written (`charging`), what owners decide (`events.decisions`,
+`events.cell_naming`), what the totals are (`storage.account_tables`), how the chain is checked
+(`events.replay`).
 """
 
 import itertools
+import json
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from copy import copy
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self, Unpack
 
+from takifugu._atomic import whole_file
+from takifugu._closing import Closing
+from takifugu._exact import Number
 from takifugu.errors import (
     ApprovalRefused,
     BudgetExceeded,
     CellsChanged,
-    NoBudget,
+    InvalidCharge,
+    LedgerUnwritable,
     SameRows,
     UnsoundRequest,
 )
-from takifugu.ledger.accounts.account import WHOLE, charged
-from takifugu.ledger.accounts.frontier import Frontier
-from takifugu.ledger.accounts.limits import Limit, Limits
-from takifugu.ledger.accounts.standings import Standing, amount, payers, paying
+from takifugu.keys import Key, beside, key_at, state_folder
+from takifugu.ledger import charging
+from takifugu.ledger.account import WHOLE, Touch
 from takifugu.ledger.canonical_text import check_name
-from takifugu.ledger.charge_values import Charge, Receipt, loss_of
-from takifugu.ledger.events import (
-    accepted_terms,
-    approved_requests,
-    cell_naming,
-    replay,
-    stored_answers,
+from takifugu.ledger.charge_values import (
+    BEGINNING,
+    END,
+    Cells,
+    Charge,
+    Groups,
+    Receipt,
+    Window,
+    groups_body,
+    loss_of,
+    window_body,
 )
+from takifugu.ledger.events import cell_naming, decisions, replay, stored_answers
 from takifugu.ledger.events import event_chain as chain
-from takifugu.ledger.events.accepted_terms import Terms
-from takifugu.ledger.events.event_chain import Anchor, Event, Head
-from takifugu.ledger.events.stored_answers import Answer
-from takifugu.ledger.owner import OwnerDecisions
-from takifugu.ledger.rehearsal import Rehearsed, rehearse
-from takifugu.ledger.resumed_charges import RESUMABLE, EarlierCharge, may_resume, refuse_other
-from takifugu.ledger.snapshot import Quote, read_snapshot, refuse_unknown
+from takifugu.ledger.events.decisions import Append, Asked, Review, Terms
+from takifugu.ledger.events.event_chain import ANSWER, Anchor, Event
+from takifugu.ledger.events.replay import (
+    Admissions,
+    Problem,
+    Rehearsed,
+    Report,
+    TranslationUnder,
+    rehearse,
+)
+from takifugu.ledger.events.stored_answers import RESUMABLE, Answer, EarlierCharge
+from takifugu.ledger.frontier import Frontier
+from takifugu.ledger.limits import Limits, spent_epsilon
+from takifugu.ledger.snapshot import (
+    Payer,
+    Position,
+    Quote,
+    Snapshot,
+    Standing,
+    payers,
+    paying,
+    read_snapshot,
+    refuse_second_spelling,
+    refuse_unknown,
+)
 from takifugu.ledger.storage import account_tables as tables
-from takifugu.ledger.storage.schema import EVENTS
-from takifugu.ledger.storage.statement import Connection, Statement
-from takifugu.ledger.storage.store import Store
-from takifugu.ledger.views import LedgerViews
-from takifugu.ledger.witnesses.known_rows import KnownRows
-from takifugu.losses import Loss, Metric
+from takifugu.ledger.storage.database import Connection, Store
+from takifugu.ledger.storage.schema import EVENTS, select
+from takifugu.ledger.witnesses.backup import back_up
+from takifugu.ledger.witnesses.head_witness import holds
+from takifugu.ledger.witnesses.state_folder import KnownRows
+from takifugu.losses import Loss, Pure
 from takifugu.translation.protocol import LossTranslation
 
-ROUNDS = 6  # of translating without the lock before a charge holds it while it translates
+MAX_UNLOCKED_TRANSLATIONS = 6  # of one charge, before it holds the lock while it translates
+MAX_EVENTS = 10_000  # of one page
+EPSILON = Pure(0)  # a loss in ε, the currency that is meant by default
+_BY_KEY = select(EVENTS, "seq", where='"key" = :which')
+_STORED = chain.events_where("seq > :after", "ORDER BY seq LIMIT :limit")
 
 
 @dataclass(frozen=True)
-class Untranslated:
-    """What must be translated, without the lock, before the charge can be judged.
+class Reading:
+    """The odometer after one event: the Pufferfish ε of all released so far, rounded up."""
+
+    seq: int
+    at: datetime
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A stretch of time [start, end), in ticks of the dataset's unit, and its worst totals."""
+
+    start: int | None
+    end: int | None
+    worst: Frontier
+
+
+class Ledger(Closing):
+    """A budget ledger that cannot be overspent. Threads may share it; processes open their own.
 
     Attributes:
-        budgets: ε and δ of budgets.
-        totals: What entries would have lost, beside the limit that must judge it.
+        origin: The first event: the same for all copies of a ledger, and for no other ledger.
     """
-
-    budgets: tuple[tuple[Fraction, Fraction], ...] = ()
-    totals: tuple[tuple[Limit, Frontier], ...] = ()
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """A charge that some budget does not admit; nothing was written."""
-
-    standings: tuple[Standing, ...]
-
-    def error(self, body: Mapping[str, Any]) -> BudgetExceeded:
-        """What was needed, what is left and what to do."""
-        loss = loss_of(body["loss"])
-        currency, needs = amount(loss)
-        unit = needs if isinstance(loss, Metric) else Fraction(1)  # room for a cost is a factor
-        rooms = [(standing.room(loss) * unit, standing.analyst) for standing in self.standings]
-        left, analyst = min(rooms, key=lambda room: (room[0], room[1] is None))
-        name = body["query"].get("name") or body["query_fingerprint"][:12]
-        return BudgetExceeded(
-            str(name),
-            dataset=body["dataset"],
-            analyst=analyst,
-            currency=currency,
-            needs=needs,
-            left=left,
-        )
-
-
-def enter_charge(
-    connection: Connection,
-    last: Head,
-    kind: str,
-    body: Mapping[str, Any],
-    translation: LossTranslation,
-    limits: Limits,
-    now: datetime,
-    charge: Charge,
-    *,
-    wait: bool = False,
-) -> Event | Untranslated | Refusal:
-    """Write a charge or reuse and its totals, unless a budget or an owner's decision forbids it.
-
-    With ``wait`` costs are translated here, under the lock, if they were not before.
-    """
-    dataset = body["dataset"]
-    found = tables.find(connection, dataset, body["analyst"] or WHOLE)
-    whole = found.get(WHOLE)
-    if whole is None or whole.epsilon is None:
-        raise NoBudget(dataset)
-    snapshot = read_snapshot(connection, dataset, body["analyst"], charge.cells, found)
-    snapshot.refuse(Terms(body["prior"], body["secrets"]), charge.rules)
-    approved_requests.refuse_unfit(connection, body)
-    marks = unknown_marks(connection, charge)
-    names = charged({**body, "kind": kind})
-    books = [found.get(name) or whole.of(name) for name in names]
-    touch = whole.shape.touch(body["window"], body["groups"])
-    translated = [limits.known(translation, book) for book in books]
-    cold = tuple(
-        (book.epsilon, book.delta)
-        for book, limit in zip(books, translated, strict=True)
-        if book.epsilon is not None and limit is None
-    )
-    if cold:
-        return Untranslated(cold)
-    loss, entries = loss_of(body["loss"]), []
-    for book in books:
-        if not touch.everything:
-            tables.load(connection, book, touch)
-        known = {(segment.start, cell) for segment in book.account.segments for cell in segment.own}
-        entries.append((book, book.account.apply(touch, loss), known))
-    judged = [
-        (limit, book.account.worst)
-        for book, limit in zip(books, translated, strict=True)
-        if limit is not None
-    ]
-    verdicts = [limit.admits(totals) if wait else limit.decided(totals) for limit, totals in judged]
-    if not all(verdicts):
-        if False in verdicts:
-            stored = payers(connection, dataset, names, body["window"], body["groups"])
-            return Refusal(
-                tuple(
-                    Standing(payer, limits.limit(translation, payer.epsilon, payer.delta))
-                    for payer in stored
-                )
-            )
-        unknown = (pair for pair, known in zip(judged, verdicts, strict=True) if known is None)
-        return Untranslated(totals=tuple(unknown))
-    if marks:
-        chain.append(connection, last, "source", {**marks, "actor": body["actor"]}, now)
-        last = chain.head(connection)
-    for book, changed, known in entries:
-        if not book.id:
-            tables.open_book(connection, book)
-        elif changed:
-            tables.save_segments(connection, book, changed, touch, known)
-    tables.save(connection, dict.fromkeys((whole, *books)))  # a reuse may be what fixes its shape
-    named = {**body, "naming": charge.cells.parts} if snapshot.first else body
-    return chain.append(connection, last, kind, named, now)
-
-
-def unknown_marks(connection: Connection, charge: Charge) -> Mapping[str, Any] | None:
-    """What to file about a state of the data that is new; an error if another dataset has it."""
-    if not charge.sources or cell_naming.is_known(connection, charge.dataset, charge.data):
-        return None
-    cell_naming.refuse_twins(connection, charge.dataset, charge.sources)
-    return cell_naming.marks_body(charge.dataset, charge.data, charge.sources)
-
-
-_BY_KEY = Statement(f'SELECT seq FROM {EVENTS} WHERE "key" = :which')
-
-
-class Ledger(OwnerDecisions, LedgerViews):
-    """A budget ledger that cannot be overspent. Threads may share it; processes open their own."""
 
     def __init__(
         self,
@@ -195,10 +131,92 @@ class Ledger(OwnerDecisions, LedgerViews):
         key: Path | None = None,
         rows: KnownRows | None = None,
     ) -> None:
-        super().__init__(store, origin, clock=clock, actor=actor, key=key, rows=rows)
+        check_name(actor, "actor")
+        self.origin = origin
+        self._store, self._clock, self._actor = store, clock, actor
+        self._key_place, self._rows = key, rows
+        self._key: Key | None = None
+        self._file = Path(store.name).absolute() if store.sqlite else None
         self._limits = Limits()
         self._lost: set[str] = set()  # attempts that raised: written or not is unknown
         self._abandoned: set[int] = set()  # charges that are not resumed, even if that is unwritten
+
+    def acting(self, actor: str) -> Self:
+        """The same open ledger, for another actor: events then name that one.
+
+        Both share their storage, so closing one closes the other.
+        """
+        check_name(actor, "actor")
+        other = copy(self)
+        other._actor = actor
+        return other
+
+    @property
+    def actor(self) -> str:
+        """Who acts here: every event that is written names them."""
+        return self._actor
+
+    @property
+    def name(self) -> str:
+        """Where the ledger is kept, without any password."""
+        return self._store.name
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder that the ledger lies in; None for one on a server."""
+        return None if self._file is None else self._file.parent
+
+    @property
+    def witness(self) -> str | None:
+        """Where the last event is recorded a second time; None if the owner chose nowhere."""
+        guard = self._store.guard
+        return None if guard is None or guard.witness is None else guard.witness.name
+
+    def check_writable(self) -> None:
+        """Raise unless a charge could be written now; nothing is.
+
+        The chain is locked as for a charge and compared with its witness. A disk that is full is
+        noticed only when something is written.
+        """
+        with self._store.writing() as connection:
+            chain.head(connection, lock=True)
+
+    def close(self) -> None:
+        """Release the storage."""
+        self._store.close()
+
+    def mark(self, *what: Any) -> str:
+        """A keyed hash of ``what``: equal for equal contents, and of no use to guess them by."""
+        if self._key is None:
+            try:
+                self._key = key_at(self._key_file())
+            except OSError as error:
+                reason = (error.strerror or "cannot be used").lower()
+                raise LedgerUnwritable(
+                    f"the key of ledger {self.name!r} cannot be used ({reason}:"
+                    f" {error.filename}); nothing was released. Give this user the right, or name"
+                    " another file with `key`",
+                    reason="key",
+                ) from None
+        return self._key.mark(*what)
+
+    def marks_elsewhere(self, identities: Iterable[tuple[str, Any]]) -> tuple[str, ...]:
+        """Marks of rows by which this user's other ledgers know them; none without that record."""
+        return () if self._rows is None else self._rows.marks(identities)
+
+    def _key_file(self) -> Path:
+        if self._key_place is not None:
+            return self._key_place
+        if self._file is not None:
+            return beside(self._file)
+        folder = state_folder() / "keys"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder / f"{self._store.identity}.key"
+
+    def _time(self) -> datetime:
+        return self._clock().astimezone(UTC)
+
+    # --- charges and answers ---
 
     def quote(self, charge: Charge, translation: LossTranslation) -> Quote:
         """What ``charge`` would meet now, in one read. Nothing is written.
@@ -210,23 +228,24 @@ class Ledger(OwnerDecisions, LedgerViews):
             SameRows: Another dataset, or another ledger of this user, has the same rows.
             NoBudget: The dataset has no budget.
         """
-        _same(charge, translation)
+        charging.refuse_other_translation(charge, translation)
         body, dataset, analyst = charge.body(), charge.dataset, charge.analyst
         with self._store.reading() as connection:
             books = tables.find(connection, dataset, analyst or WHOLE)
             snapshot = read_snapshot(connection, dataset, analyst, charge.cells, books)
             snapshot.refuse(Terms(charge.prior, charge.secrets), charge.rules)
-            unknown_marks(connection, charge)
+            charging.unknown_marks(connection, charge)
             self._refuse_elsewhere(connection, charge)
             answer = stored_answers.find(connection, body["question"], analyst)
             shared = answer
             if analyst is not None:
                 shared = stored_answers.find(connection, body["question"], None)
-            last = accepted_terms.last_event(connection, "charge", dataset)
+            last = chain.last_of(connection, "charge", dataset)
             cells = body["window"], body["groups"]
-            found = payers(connection, dataset, paying(analyst), *cells, books)
-        standings = self._translated(found, translation)
-        return Quote(snapshot, answer, shared is not None, last, standings)
+            accounts = payers(connection, dataset, paying(analyst), *cells, books)
+        return Quote(
+            snapshot, answer, shared is not None, last, self._translated(accounts, translation)
+        )
 
     def data_state(self, dataset: str, mark: str) -> str:
         """The state of the data that has this ``mark``, for `Charge.data`.
@@ -236,17 +255,15 @@ class Ledger(OwnerDecisions, LedgerViews):
         """
         check_name(dataset, "dataset")
         with self._store.reading() as connection:
-            found = cell_naming.state_of(connection, dataset, mark)
-        if found.is_current or self._store.read_only:
-            return found.data
-        with self._store.writing() as connection:
-            last = chain.head(connection, lock=True)
-            found = cell_naming.state_of(connection, dataset, mark)
-            if not found.is_current:
-                body: dict[str, Any] = {"dataset": dataset, "analyst": None, "actor": self._actor}
-                body |= {"number": found.number, "data": found.data}
-                chain.append(connection, last, "state", body, self._time())
-        return found.data
+            state = cell_naming.state_of(connection, dataset, mark)
+        if state.is_current or self._store.read_only:
+            return state.data
+        with self._deciding() as (connection, append):
+            state = cell_naming.state_of(connection, dataset, mark)
+            if not state.is_current:
+                numbered = {"number": state.number, "data": state.data}
+                append("state", {"dataset": dataset, "analyst": None, **numbered})
+        return state.data
 
     def knows_data(self, dataset: str, data: str) -> bool:
         """Whether a charge was made on this state of the data, so that its sources are known."""
@@ -263,10 +280,10 @@ class Ledger(OwnerDecisions, LedgerViews):
 
         With ``resume`` the caller shows nothing but what `record_answer` returns. The same charge
         may then be made again, by whatever process, until an answer is recorded: it is paid once
-        (`takifugu.ledger.resumed_charges` proves why that is enough).
+        (`takifugu.ledger.events.stored_answers` proves why that is enough).
         """
         body = charge.body()
-        _same(charge, translation)
+        charging.refuse_other_translation(charge, translation)
         attempt = uuid.uuid4().hex
         entered = body | {"attempt": attempt} | ({RESUMABLE: True} if resume else {})
         try:
@@ -280,29 +297,10 @@ class Ledger(OwnerDecisions, LedgerViews):
         if repeated and resume:
             with self._store.reading() as connection:
                 may_release = self._may_resume(connection, event)
-        return _receipt(event, may_release=may_release, resume=resume)
+        return charging.receipt_of(event, may_release=may_release, resume=resume)
 
     def _may_resume(self, connection: Connection, event: Event) -> bool:
-        return event.seq not in self._abandoned and may_resume(connection, event)
-
-    def earlier(self, charge: Charge) -> EarlierCharge | None:
-        """What an earlier call with the key of ``charge`` has left; None if there was none.
-
-        Raises:
-            LedgerConflict: The key was used for another charge.
-        """
-        body = charge.body()
-        with self._store.reading() as connection:
-            known = _BY_KEY.one(connection, {"which": charge.key})
-            if known is None:
-                return None
-            event = chain.one(connection, known.seq)
-            refuse_other(event, None, body)
-            chain.show(connection, event.seq)  # a receipt acknowledges it
-            paid = event.body["charge"] if event.kind == "reuse" else event.seq
-            answer = stored_answers.answer_of(connection, paid)
-            again = self._may_resume(connection, event)
-        return EarlierCharge(_receipt(event, may_release=again, resume=True), answer)
+        return event.seq not in self._abandoned and stored_answers.may_resume(connection, event)
 
     def _claim(self, attempt: str) -> bool:
         """Whether a charge was written by a call of ours that gave no receipt; true only once."""
@@ -312,6 +310,35 @@ class Ledger(OwnerDecisions, LedgerViews):
             return False
         return True
 
+    def earlier(self, charge: Charge) -> EarlierCharge | None:
+        """What an earlier call with the key of ``charge`` has left; None if there was none.
+
+        Raises:
+            LedgerConflict: The key was used for another charge.
+        """
+        body = charge.body()
+        with self._store.reading() as connection:
+            event = self._with_key(connection, None, body)
+            if event is None:
+                return None
+            chain.show(connection, event.seq)  # a receipt acknowledges it
+            paid = event.body["charge"] if event.kind == "reuse" else event.seq
+            answer = stored_answers.answer_of(connection, paid)
+            may_release = self._may_resume(connection, event)
+        receipt = charging.receipt_of(event, may_release=may_release, resume=True)
+        return EarlierCharge(receipt, answer)
+
+    def _with_key(
+        self, connection: Connection, kind: str | None, body: Mapping[str, Any]
+    ) -> Event | None:
+        """The event with the key of a charge; an error if it is another charge."""
+        row = _BY_KEY.one(connection, {"which": body["key"]})
+        if row is None:
+            return None
+        event = chain.one(connection, row.seq)
+        stored_answers.refuse_other(event, kind, body)
+        return event
+
     def record_answer(self, receipt: Receipt, answer: Any) -> Answer:
         """Store what was released under ``receipt``, as JSON: the same query is then free.
 
@@ -319,15 +346,15 @@ class Ledger(OwnerDecisions, LedgerViews):
         Show that one, and no other.
         """
         with self._store.writing() as connection:
-            last = chain.head(connection, lock=True)
-            return stored_answers.store(connection, last, receipt, answer, self._actor)
+            chain.head(connection, lock=True)
+            return stored_answers.store(connection, receipt, answer, self._actor)
 
     def abandon(self, receipt: Receipt) -> None:
         """Never resume this charge: its answer was drawn and lost, by what may depend on it."""
         self._abandoned.add(receipt.anchor.seq)
         with self._store.writing() as connection:
-            last = chain.head(connection, lock=True)
-            stored_answers.abandon(connection, last, receipt, self._actor)
+            chain.head(connection, lock=True)
+            stored_answers.abandon(connection, receipt, self._actor)
 
     def lookup(self, charge: Charge) -> Answer | None:
         """The stored answer to the same query on the same data, if its analyst has paid for it.
@@ -342,8 +369,8 @@ class Ledger(OwnerDecisions, LedgerViews):
     def released(self, charge: Charge) -> tuple[tuple[Mapping[str, Any], Loss], ...]:
         """The mechanisms and losses by which the query of ``charge`` was answered on these data."""
         with self._store.reading() as connection:
-            found = stored_answers.charges_for(connection, charge.body())
-        return tuple((event.body["mechanism"], loss_of(event.body["loss"])) for event in found)
+            events = stored_answers.charges_for(connection, charge.body())
+        return tuple((event.body["mechanism"], loss_of(event.body["loss"])) for event in events)
 
     def reuse(self, charge: Charge, translation: LossTranslation) -> Answer | None:
         """Another analyst's answer to the same query, charged to this analyst's budget alone.
@@ -351,7 +378,7 @@ class Ledger(OwnerDecisions, LedgerViews):
         Nothing new is released, so the whole dataset loses nothing; but this analyst learns it.
         """
         body = charge.body()
-        _same(charge, translation)
+        charging.refuse_other_translation(charge, translation)
         with self._store.reading() as connection:
             refuse_unknown(connection, charge.dataset, charge.analyst)
             answer = stored_answers.find(connection, body["question"], charge.analyst)
@@ -366,35 +393,31 @@ class Ledger(OwnerDecisions, LedgerViews):
     ) -> tuple[Event, bool]:
         """Write a charge or reuse; the event, and whether it had been written before.
 
-        Costs are translated for the totals that were found, without the lock. Totals that others
+        Costs are translated for the totals that were read, without the lock. Totals that others
         have changed meanwhile are translated anew, so that no two charges pass on the same
-        remainder; one that others overtook `ROUNDS` times is translated under the lock.
+        remainder; one that others overtook `MAX_UNLOCKED_TRANSLATIONS` times is translated under
+        the lock.
         """
         body = body | {"actor": self._actor}
         for turn in itertools.count():
             with self._store.writing() as connection:
-                last = chain.head(connection, lock=True)
-                known = _BY_KEY.one(connection, {"which": body["key"]})
-                if known is not None:
-                    event = chain.one(connection, known.seq)
-                    refuse_other(event, kind, body)
+                chain.head(connection, lock=True)
+                event = self._with_key(connection, kind, body)
+                if event is not None:
                     return event, True
                 now = self._time()
                 with self._entering_rows(connection, charge) as enter_rows:
-                    done = enter_charge(
-                        *(connection, last, kind, body, translation, self._limits, now, charge),
-                        wait=turn > ROUNDS,
+                    entered = charging.enter_charge(
+                        *(connection, kind, body, translation, self._limits, now, charge),
+                        wait=turn > MAX_UNLOCKED_TRANSLATIONS,
                     )
-                    if isinstance(done, Event):
+                    if isinstance(entered, Event):
                         enter_rows()
-            if isinstance(done, Event):
-                return done, False
-            if isinstance(done, Refusal):
-                raise done.error(body)
-            for epsilon, delta in done.budgets:  # without the lock: a translation may be slow
-                self._limits.limit(translation, epsilon, delta)
-            for limit, totals in done.totals:
-                limit.translate(totals)
+            if isinstance(entered, Event):
+                return entered, False
+            if isinstance(entered, charging.Refusal):
+                raise entered.error(body)
+            entered.translate(translation, self._limits)  # without the lock: it may be slow
         raise AssertionError("unreachable")
 
     @contextmanager
@@ -408,23 +431,21 @@ class Ledger(OwnerDecisions, LedgerViews):
             return
         with rows.locked():
             self._refuse_elsewhere(connection, charge)
-            mine = self._store.identity, self._place, charge.dataset
+            where = self.name if self._file is None else str(self._file)
+            mine = self._store.identity, where, charge.dataset
             yield lambda: rows.enter(charge.elsewhere, *mine)
 
     def _refuse_elsewhere(self, connection: Connection, charge: Charge) -> None:
         if self._rows is None or not charge.elsewhere:
             return
         apart = cell_naming.separated(connection, charge.dataset)
-        for found in self._rows.charged(charge.elsewhere):
-            other = f"ledger {found.ledger}"
-            if found.ledger != self._store.identity and other not in apart:
-                same = cell_naming.SAME[found.mark.partition(" ")[0]]
-                place = (found.place, found.dataset, not _is_gone(found.place))
-                raise SameRows(charge.dataset, other, same, place)
-
-    @property
-    def _place(self) -> str:
-        return self.name if self._file is None else str(self._file)
+        for charged in self._rows.charged(charge.elsewhere):
+            other = f"ledger {charged.ledger}"
+            if charged.ledger != self._store.identity and other not in apart:
+                same = cell_naming.SAME[charged.mark.partition(" ")[0]]
+                is_there = "://" in charged.place or Path(charged.place).exists()
+                where = (charged.place, charged.dataset, is_there)
+                raise SameRows(charge.dataset, other, same, where)
 
     def rehearse(self, charges: Sequence[tuple[Charge, LossTranslation]]) -> tuple[Rehearsed, ...]:
         """What several charges would meet, one after another, by what is spent now.
@@ -439,36 +460,501 @@ class Ledger(OwnerDecisions, LedgerViews):
         )
         return rehearse(events, charges, self._limits)
 
+    # --- what owners decide: every decision is an event that names its actor ---
+
+    @contextmanager
+    def _deciding(self) -> Iterator[tuple[Connection, Append]]:
+        """A transaction that holds the lock, and what appends an event to its chain."""
+        with self._store.writing() as connection:
+            chain.head(connection, lock=True)
+            now = self._time()
+
+            def append(kind: str, content: Mapping[str, Any]) -> Event:
+                return chain.append(connection, kind, {**content, "actor": self._actor}, now)
+
+            yield connection, append
+
+    def set_budget(
+        self, dataset: str, epsilon: Number, *, analyst: str | None = None, delta: Number = 0
+    ) -> Event:
+        """From now on the Pufferfish loss of ``dataset`` is at most (``epsilon``, ``delta``).
+
+        With ``analyst``, that of the analyst's own charges, beside the budget of the whole.
+        """
+        if analyst is not None:
+            check_name(analyst, "analyst")
+        budget, content = decisions.budget_content(dataset, analyst, epsilon, delta)
+        with self._deciding() as (connection, append):
+            if analyst is not None:
+                refuse_second_spelling(connection, dataset, analyst)
+            tables.set_budget(connection, dataset, analyst or WHOLE, budget)
+            return append("budget", content)
+
+    def begin_budget(
+        self, dataset: str, epsilon: Number, *, delta: Number = 0
+    ) -> tuple[Fraction, Fraction]:
+        """Set the budget of a dataset that has none; the budget that it has then."""
+        budget, content = decisions.budget_content(dataset, None, epsilon, delta)
+        with self._deciding() as (connection, append):
+            whole = tables.find(connection, dataset).get(WHOLE)
+            if whole is not None and whole.epsilon is not None:
+                return whole.epsilon, whole.delta
+            tables.set_budget(connection, dataset, WHOLE, budget)
+            append("budget", content)
+        return budget
+
+    def set_partition(self, dataset: str, columns: tuple[str, ...]) -> Event:
+        """Count the groups of ``dataset`` by these public columns, from the first release on.
+
+        Without this the first charge with groups decides. A charge whose groups lack one of the
+        columns counts on every group.
+        """
+        check_name(dataset, "dataset")
+        partition = tuple(sorted(Groups(columns, [("",) * len(columns)]).columns))
+        with self._deciding() as (connection, append):
+            tables.set_partition(connection, dataset, partition)
+            content = {"dataset": dataset, "analyst": None, "columns": list(partition)}
+            return append("partition", content)
+
+    def accept_cells(self, dataset: str, found: Cells, *, unchanged: bool = False) -> Event:
+        """Name the cells of ``dataset`` as in ``found`` from now on.
+
+        All that was released so far then counts on every row, and groups and windows may be chosen
+        again. Where values are named otherwise than before, costs by value count as their scalar.
+        With ``unchanged`` the owner confirms instead that the declaration is the one that
+        was used before: for charges that do not record it, or where only the source has moved.
+        """
+        check_name(dataset, "dataset")
+        how = cell_naming.UNCHANGED if unchanged else cell_naming.EVERYWHERE
+        with self._deciding() as (connection, append):
+            return append("cells", cell_naming.accept_cells(connection, dataset, found, how))
+
+    def count_separately(self, dataset: str, other: str) -> Event:
+        """Let two datasets have a budget each although they have the same rows."""
+        for name in (dataset, other):
+            check_name(name, "dataset")
+        if dataset == other:
+            raise InvalidCharge("dataset", given="is named twice", needed="be two datasets")
+        with self._deciding() as (_, append):
+            return append("separate", {"dataset": dataset, "analyst": None, "other": other})
+
+    def counted_separately(self, dataset: str) -> frozenset[str]:
+        """The datasets that the owner allowed to have the same rows as ``dataset``."""
+        with self._store.reading() as connection:
+            return frozenset(cell_naming.separated(connection, dataset))
+
+    def review(
+        self,
+        dataset: str,
+        new: LossTranslation,
+        old: LossTranslation | None = None,
+        *,
+        cells: Cells | None = None,
+    ) -> Review:
+        """What is spent from ``dataset`` under the terms in force and under ``new`` ones.
+
+        Args:
+            dataset: Whose terms.
+            new: Translates under the new prior and secrets.
+            old: Translates under those in force; None if they are not at hand any more.
+            cells: What names protected values along with the new terms: see `Ledger.spent`.
+        """
+        check_name(dataset, "dataset")
+        with self._store.reading() as connection:
+            return decisions.review(
+                connection,
+                dataset,
+                new,
+                old,
+                lambda totals: cell_naming.as_read(connection, dataset, totals, cells),
+            )
+
+    def accept(self, terms: Terms, seen: Review, **details: Any) -> Event:
+        """Put other terms in force: from now on charges are made under these, and no others.
+
+        Args:
+            terms: The prior and the secrets.
+            seen: What the owner saw. Raises if the dataset was charged or changed since.
+            details: What else is to be written down, as JSON.
+        """
+        with self._deciding() as (connection, append):
+            return decisions.accept(connection, terms, seen, details, append)
+
+    def enter_policy(self, dataset: str, terms: Terms, details: Mapping[str, Any]) -> Event:
+        """Write down a prior, a fit or secrets that were entered into a policy.
+
+        Nothing is put in force by it, unless nothing was ever charged on ``dataset``.
+        """
+        check_name(dataset, "dataset")
+        with self._deciding() as (connection, append):
+            return decisions.enter_policy(connection, dataset, terms, details, append)
+
+    def record_access(
+        self,
+        change: Literal["made", "revoked"],
+        *,
+        name: str,
+        role: str,
+        token: str,
+        expires: datetime | None = None,
+    ) -> Event:
+        """Write down that a token was made for ``name``, or revoked.
+
+        Args:
+            change: What happened.
+            name: Whose it is.
+            role: What it allows.
+            token: Its public id; never the secret, nor a hash of it.
+            expires: When it ends by itself; None for never.
+        """
+        if change not in ("made", "revoked"):
+            raise InvalidCharge("change", given=f"is {change!r:.40}", needed="be made or revoked")
+        named = {"name": name, "role": role, "token": token}
+        for field, value in named.items():
+            check_name(value, field)
+        ends = None if expires is None else expires.isoformat()
+        with self._deciding() as (_, append):
+            return append(
+                "access",
+                {"dataset": None, "analyst": None, "how": change, **named, "expires": ends},
+            )
+
+    def approve(self, **asked: Unpack[Asked]) -> Event:
+        """Allow one query of one analyst; its charge then names this event, once.
+
+        Args:
+            asked: What is decided about; see `Asked`.
+
+        Raises:
+            ApprovalRefused: The actor is the analyst: that is one person, not two.
+        """
+        return self._decide(decisions.APPROVED, asked)
+
+    def refuse_request(self, **asked: Unpack[Asked]) -> Event:
+        """Refuse one query of one analyst; an approval of it that is not used yet is withdrawn.
+
+        With ``request``, only approvals of that request are. For the arguments see `Asked`.
+        """
+        return self._decide(decisions.REFUSED, asked)
+
+    @contextmanager
+    def decision_on(self, question: str, request: str) -> Iterator[Event | None]:
+        """The last decision on a request, or None; nobody decides until the block is left."""
+        with self._deciding() as (connection, _):
+            yield decisions.decision_on(connection, question, request)
+
+    def _decide(self, decision: str, asked: Asked) -> Event:
+        content = decisions.approval_content(decision, asked, self._actor)
+        check, request = asked.get("check"), asked.get("request")
+        with self._deciding() as (connection, append):
+            if check is not None:
+                last = None
+                if request is not None:
+                    last = decisions.decision_on(connection, asked["question"], request)
+                check(last)
+            under = decisions.under(connection, asked["dataset"])
+            return append("approval", content | {"under": under})
+
+    # --- what was spent, and what is left ---
+
+    def snapshot(
+        self, dataset: str, *, analyst: str | None = None, cells: Cells | None = None
+    ) -> Snapshot:
+        """What decides whether queries of ``analyst`` to ``dataset`` are admitted, in one read."""
+        with self._store.reading() as connection:
+            return read_snapshot(connection, dataset, analyst, cells)
+
+    def standings(
+        self,
+        dataset: str,
+        translation: LossTranslation,
+        *,
+        analyst: str | None = None,
+        window: Window | None = None,
+        groups: Groups | None = None,
+    ) -> tuple[Standing, ...]:
+        """How the accounts stand that would pay for a charge on these entries."""
+        names, entries = paying(analyst), (window_body(window), groups_body(groups))
+        with self._store.reading() as connection:
+            accounts = payers(connection, dataset, names, *entries)
+        return self._translated(accounts, translation)
+
+    def _translated(
+        self, accounts: tuple[Payer, ...], translation: LossTranslation
+    ) -> tuple[Standing, ...]:
+        return tuple(
+            Standing(payer, self._limits.limit(translation, payer.epsilon, payer.delta))
+            for payer in accounts
+        )
+
+    def remaining(
+        self,
+        dataset: str,
+        translation: LossTranslation,
+        *,
+        analyst: str | None = None,
+        window: Window | None = None,
+        groups: Groups | None = None,
+        like: Loss = EPSILON,
+    ) -> Fraction:
+        """The largest per-entry ε that would be accepted on these entries now, rounded down.
+
+        If ``like`` is in another currency, the largest ρ, or the largest ε beside the same δ; if
+        it is a cost, the largest factor of it.
+        """
+        accounts = self.standings(
+            dataset, translation, analyst=analyst, window=window, groups=groups
+        )
+        return min(standing.room(like) for standing in accounts)
+
+    def spent(
+        self,
+        dataset: str,
+        translation: LossTranslation,
+        *,
+        analyst: str | None = None,
+        cells: Cells | None = None,
+    ) -> float:
+        """The Pufferfish ε of all that was released, at the δ of the budget, rounded up.
+
+        Any translation will do: a new prior re-evaluates everything that was ever released. With
+        ``cells``, if these name protected values otherwise than before, costs by value count as
+        they will once that is accepted.
+        """
+        with self._store.reading() as connection:
+            book, _ = tables.find_book(connection, dataset, analyst)
+            worst = cell_naming.as_read(connection, dataset, book.account.worst, cells)
+        return spent_epsilon(translation, worst, book.epsilon, book.delta, self._limits)
+
+    def renames_values(self, dataset: str, cells: Cells) -> bool:
+        """Whether ``cells`` name protected values otherwise than what was charged by value."""
+        with self._store.reading() as connection:
+            return cell_naming.renames_values(connection, dataset, cells)
+
+    def lost(
+        self,
+        dataset: str,
+        *,
+        analyst: str | None = None,
+        window: Window | None = None,
+        groups: Groups | None = None,
+    ) -> Frontier:
+        """What the most exposed of these entries have lost so far, exactly, before any translation.
+
+        Several totals if none of them is the worst in every currency.
+        """
+        with self._store.reading() as connection:
+            book, shape = tables.find_book(connection, dataset, analyst)
+            touch = shape.touch(window_body(window), groups_body(groups))
+            if not touch.everything:
+                tables.load(connection, book, touch)
+            return book.account.on(touch)
+
+    def odometer(
+        self,
+        dataset: str,
+        translation: LossTranslation,
+        *,
+        analyst: str | None = None,
+        last: int | None = None,
+    ) -> Iterator[Reading]:
+        """The Pufferfish ε after every charge so far, in order; after the ``last`` few only.
+
+        History that was lost and accepted as spent counts as one charge. Each reading is a
+        translation, which may be slow.
+        """
+        tables.refuse_unaskable(dataset=dataset, analyst=analyst or WHOLE)
+        counted = self._counted(dataset, analyst or WHOLE)
+        for event, totals, budget in counted if last is None else deque(counted, maxlen=last):
+            spent = spent_epsilon(translation, totals, *budget, self._limits)
+            yield Reading(event.seq, event.at, spent)
+
+    def _counted(self, dataset: str, analyst: str) -> Iterator[replay.Counted]:
+        with self._store.reading() as connection:
+            yield from replay.counted(connection, dataset, analyst)
+
+    def over_time(self, dataset: str, *, analyst: str | None = None) -> tuple[Stretch, ...]:
+        """What the entries of each stretch of time have lost at worst, exactly."""
+        with self._store.reading() as connection:
+            book, _ = tables.find_book(connection, dataset, analyst)
+            tables.load(connection, book, Touch())
+        return tuple(
+            Stretch(
+                None if segment.start == BEGINNING else segment.start,
+                None if segment.end == END else segment.end,
+                book.account.totals(segment, segment.peak),
+            )
+            for segment in book.account.segments
+        )
+
+    def positions(self) -> tuple[Position, ...]:
+        """Every account, by name: its budget and the worst per-entry totals."""
+        with self._store.reading() as connection:
+            return tuple(map(Position.from_book, tables.every(connection)))
+
+    # --- the events ---
+
+    def history(
+        self,
+        dataset: str | None = None,
+        *,
+        analyst: str | None = None,
+        kind: str | None = None,
+        last: int | None = None,
+    ) -> Iterator[Event]:
+        """Events in order; those of a dataset, analyst or kind; only the ``last`` few."""
+        kinds = None if kind is None else (kind,)
+        condition, values = chain.matching(kinds, dataset=dataset, analyst=analyst)
+        shows_answers = kind in (None, ANSWER)
+        with self._showing(answers=shows_answers) as connection:
+            if last is not None:
+                latest = chain.events_where(condition, "ORDER BY seq DESC LIMIT :limit")
+                rows = latest.all(connection, values | {"limit": last})
+                events = tuple(map(chain.read, reversed(rows)))
+                chain.show_answers(connection, events)
+                self._store.note(connection)  # before the first is out
+                yield from events
+                return
+            if shows_answers:
+                self._note_answers(connection, condition, values)
+            with closing(chain.events_where(condition).stream(connection, values)) as stream:
+                yield from map(chain.read, stream)
+
+    def events(
+        self,
+        after: int = 0,
+        limit: int = 100,
+        kind: str | Sequence[str] | None = None,
+        dataset: str | None = None,
+        analyst: str | None = None,
+        *,
+        before: int | None = None,
+    ) -> tuple[Event, ...]:
+        """At most ``limit`` events after event ``after``, in order: one page of a list.
+
+        With ``before``, those nearest before that event, the latest first. The number of the last
+        event of a page asks for the next one.
+
+        Args:
+            after: Only events with a higher number.
+            limit: How many at most.
+            kind: Only events of this kind, or of one of these.
+            dataset: Only events of this dataset.
+            analyst: Only events of this analyst.
+            before: Only events with a lower number, in descending order.
+        """
+        if not (0 <= after < 2**63 and 0 < limit <= MAX_EVENTS and 0 < (before or 1) < 2**63):
+            raise UnsoundRequest(
+                f"a page has 1 to {MAX_EVENTS} events, after or before the number of one",
+                field="limit",
+                given=limit,
+                needed=MAX_EVENTS,
+            )
+        kinds = (kind,) if isinstance(kind, str) else kind
+        condition, values = chain.matching(kinds, after, dataset=dataset, analyst=analyst)
+        values |= {"limit": limit}
+        order = "ORDER BY seq LIMIT :limit"
+        if before is not None:
+            values |= {"before": before}
+            condition, order = f"{condition} AND seq < :before", "ORDER BY seq DESC LIMIT :limit"
+        page = chain.events_where(condition, order)
+        with self._showing(answers=kinds is None or ANSWER in kinds) as connection:
+            events = tuple(map(chain.read, page.all(connection, values)))
+            chain.show_answers(connection, events)
+            return events
+
+    def event(self, seq: int) -> Event | None:
+        """One event, checked against the hash of the one before it; None if there is none."""
+        for answers in (False, True):  # of most events the witness need not be asked
+            with self._showing(answers=answers) as connection:
+                if not 0 < seq <= chain.head(connection).seq:
+                    return None
+                event = chain.one(connection, seq)
+                if answers or event.kind != ANSWER:
+                    chain.show_answers(connection, [event])
+                    return event
+        raise AssertionError("unreachable")
+
+    def _showing(self, *, answers: bool) -> AbstractContextManager[Connection]:
+        """A transaction to show events in; those without answers are no matter of the witness."""
+        return self._store.reading() if answers else self._store.unguarded()
+
+    def _note_answers(
+        self, connection: Connection, condition: str, values: Mapping[str, Any]
+    ) -> None:
+        """Have the witness know every answer among events that are shown one after another."""
+        latest = chain.events_where(
+            f"{condition} AND kind = '{ANSWER}'", "ORDER BY seq DESC LIMIT 1"
+        )
+        chain.show_answers(connection, latest.all(connection, values))
+        self._store.note(connection)
+
+    def answered(self, charges: Sequence[int]) -> frozenset[int]:
+        """Of these charges, by number, those whose answer was recorded."""
+        with self._store.unguarded() as connection:
+            return frozenset(seq for seq in charges if stored_answers.is_answered(connection, seq))
+
+    def stored(self, after: int, most: int) -> tuple[tuple[int, str, str], ...]:
+        """The first events after a number, as they are stored: number, hash, text of the body."""
+        with self._showing(answers=True) as connection:
+            rows = _STORED.all(connection, {"after": after, "limit": most})
+            chain.show_answers(connection, rows)
+        return tuple((row.seq, row.hash, row.body) for row in rows)
+
+    def head(self) -> Anchor:
+        """The last event, to be recorded elsewhere."""
+        with self._store.unguarded() as connection:
+            return chain.head(connection).anchor
+
+    def verify(
+        self, anchor: Anchor | None = None, *, translation_under: TranslationUnder | None = None
+    ) -> Report:
+        """Check the chain from its beginning, every total against the events, and the witness.
+
+        Args:
+            anchor: A head noted earlier, which must still be there.
+            translation_under: Finds the translation of a dataset under some terms, or None. Each
+                charge is then judged again by it; without it, only by what holds for any.
+        """
+        guard, admissions = self._store.guard, Admissions(translation_under)
+        recorded = None if guard is None else guard.noted()
+        with self._store.unguarded() as connection:
+            report = replay.verify(
+                connection, anchor, sqlite=self._store.sqlite, admissions=admissions
+            )
+            if guard is not None and recorded is not None and not holds(connection, recorded):
+                error = guard.refusal(connection, recorded)
+                problem = Problem(error.reason, str(error), error.event)
+                report = replace(report, problems=(problem, *report.problems))
+        unproven = None if translation_under is None else tuple(sorted(admissions.unproven))
+        return replace(report, witness=recorded, unproven=unproven)
+
     def rebuild(self) -> None:
         """Compute every total again from the events: they must match the last event."""
         with self._store.writing() as connection:
             replay.rebuild(connection)
 
+    def backup(self, path: str | Path) -> Report:
+        """Write a complete, checked copy to a new file; of a ledger in a file."""
+        return back_up(self._store, Path(path))
 
-def _is_gone(place: str) -> bool:
-    """Whether the file of a ledger is not there any more; of one on a server nobody knows."""
-    return "://" not in place and not Path(place).exists()
+    def export(self, path: str | Path) -> int:
+        """Write every event as a line of JSON, hash first; how many there are.
+
+        A line is ``{"hash": …, "body": …}``, with the body exactly as it was hashed.
+        """
+        with self._showing(answers=True) as connection:
+            self._note_answers(connection, "seq > 0", {})
+            count = 0
+            with whole_file(Path(path), field="export", fsync=True, refuse_existing=True) as part:
+                part.chmod(0o600)  # as private as the ledger
+                with part.open("w", encoding="ascii") as file:
+                    for row in chain.rows(connection):
+                        file.write(export_line(row.hash, row.body))
+                        count += 1
+            return count
 
 
-def _receipt(event: Event, *, may_release: bool, resume: bool) -> Receipt:
-    return Receipt(
-        anchor=Anchor(event.seq, event.hash),
-        key=event.body["key"],
-        dataset=event.body["dataset"],
-        analyst=event.body["analyst"],
-        at=event.at,
-        may_release=may_release,
-        resumable=resume and event.body.get(RESUMABLE) is True,
-    )
-
-
-def _same(charge: Charge, translation: LossTranslation) -> None:
-    """A translation that knows its fingerprint must be the one that the charge names."""
-    mark = translation.fingerprint
-    if mark is not None and mark != charge.translation:
-        raise UnsoundRequest(
-            f"the charge names translation {charge.translation[:12]} but {mark[:12]} was given",
-            field="translation",
-            given=mark,
-            needed=charge.translation,
-        )
+def export_line(hash_: str, body: str) -> str:
+    """An event as a line of an export."""
+    return f'{{"hash":{json.dumps(hash_)},"body":{body}}}\n'

@@ -1,7 +1,8 @@
 """Opening a ledger, putting back a copy, accepting that history is lost."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,16 +12,14 @@ from takifugu.ledger.canonical_text import check_name
 from takifugu.ledger.events.event_chain import Event
 from takifugu.ledger.events.replay import Report
 from takifugu.ledger.ledger import Ledger
+from takifugu.ledger.storage.database import WAIT, Store
 from takifugu.ledger.storage.migrations import begin_witness as record_witness
 from takifugu.ledger.storage.migrations import prepare
-from takifugu.ledger.storage.store import WAIT, Store
 from takifugu.ledger.witnesses import lost_history
 from takifugu.ledger.witnesses.backup import put_back
-from takifugu.ledger.witnesses.database_witness import DatabaseWitness
-from takifugu.ledger.witnesses.file_witness import FileWitness, heads_folder
-from takifugu.ledger.witnesses.head_witness import Guard, HeadWitness
-from takifugu.ledger.witnesses.known_rows import KnownRows
+from takifugu.ledger.witnesses.head_witness import DatabaseWitness, Guard, HeadWitness
 from takifugu.ledger.witnesses.lost_history import Budgets, LossTerms
+from takifugu.ledger.witnesses.state_folder import FileWitness, KnownRows, heads_folder
 from takifugu.translation.protocol import LossTranslation
 
 
@@ -34,8 +33,33 @@ def current_actor() -> str:
         return f"uid {os.geteuid()}"
 
 
+def _checked_actor(actor: str | None) -> str:
+    who = current_actor() if actor is None else actor
+    check_name(who, "actor")
+    return who
+
+
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+@contextmanager
+def _opened_by_owner(
+    where: str | Path,
+    witness: str | Path | bool,
+    wait: float,
+    clock: Callable[[], datetime],
+    actor: str,
+) -> Iterator[tuple[Store, Guard, datetime]]:
+    """A ledger that may lack what its witness has seen, opened for the owner to decide on that."""
+    store = Store(where, read_only=False, wait=wait)
+    try:
+        guard = Guard(open_witness(witness, wait), store.name, writes=True, lenient=True)
+        now = clock().astimezone(UTC)
+        prepare(store, now, create=False, guard=guard, actor=actor, follow=False)
+        yield store, guard, now
+    finally:
+        store.close()
 
 
 def open_ledger(
@@ -126,19 +150,13 @@ def accept_loss(
             translation that knows values then admitted more per entry than its ε, and ε of the
             budget itself is counted. False if the owner knows that none was.
     """
-    who = current_actor() if actor is None else actor
-    check_name(who, "actor")
-    store = Store(where, read_only=False, wait=wait)
-    try:
-        noting = open_witness(witness, wait)
-        guard = Guard(noting, store.name, writes=True, lenient=True)
-        now = clock().astimezone(UTC)
-        prepare(store, now, create=False, guard=guard, actor=who, follow=False)
-        terms = LossTerms(translations or {}, budgets or {}, columns or {}, costs)
-        with store.writing() as connection:
-            return lost_history.accept(connection, guard.noted(), terms, who, now)
-    finally:
-        store.close()
+    terms = LossTerms(translations or {}, budgets or {}, columns or {}, costs)
+    who = _checked_actor(actor)
+    with (
+        _opened_by_owner(where, witness, wait, clock, who) as (store, guard, now),
+        store.writing() as connection,
+    ):
+        return lost_history.accept(connection, guard.noted(), terms, who, now)
 
 
 def begin_witness(
@@ -157,13 +175,8 @@ def begin_witness(
     Raises:
         LedgerConflict: There is a record.
     """
-    who = current_actor() if actor is None else actor
-    check_name(who, "actor")
-    store = Store(where, read_only=False, wait=wait)
-    try:
-        guard = Guard(open_witness(witness, wait), store.name, writes=True, lenient=True)
-        now = clock().astimezone(UTC)
-        prepare(store, now, create=False, guard=guard, actor=who, follow=False)
+    who = _checked_actor(actor)
+    with _opened_by_owner(where, witness, wait, clock, who) as (store, guard, now):
         if guard.witness is None:
             raise LedgerConflict("no witness is named; name one", reason="witness")
         if guard.noted() is not None:
@@ -172,8 +185,6 @@ def begin_witness(
                 reason="witness",
             )
         return record_witness(store, now, who)
-    finally:
-        store.close()
 
 
 def restore_ledger(
@@ -194,8 +205,7 @@ def restore_ledger(
     largest of the budgets and totals is counted that the backup and the ledger in its place show.
     The report is that of the backup, with the event that accepts the loss.
     """
-    who = current_actor() if actor is None else actor
-    check_name(who, "actor")
+    who = _checked_actor(actor)
     noting = open_witness(witness, wait)
     try:
         accepts = (terms or LossTerms(), who, clock().astimezone(UTC)) if lossy else None

@@ -11,23 +11,24 @@ from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any
 
-from takifugu.errors import CellsChanged, InvalidCharge, NotAccepted, UnknownAnalyst
-from takifugu.ledger.accounts.account import BY_VALUE, WHOLE, Book
-from takifugu.ledger.accounts.frontier import Frontier
-from takifugu.ledger.accounts.standings import Standing
+from takifugu.errors import CellsChanged, InvalidCharge, NoBudget, NotAccepted, UnknownAnalyst
+from takifugu.ledger.account import BY_VALUE, WHOLE, Book, Touch
 from takifugu.ledger.canonical_text import folded
 from takifugu.ledger.charge_values import Cells
-from takifugu.ledger.events import accepted_terms, cell_naming
-from takifugu.ledger.events.accepted_terms import Terms
+from takifugu.ledger.events import cell_naming, decisions
+from takifugu.ledger.events.decisions import Terms
 from takifugu.ledger.events.event_chain import Event
 from takifugu.ledger.events.stored_answers import Answer
+from takifugu.ledger.frontier import Frontier
+from takifugu.ledger.limits import Limit, after
 from takifugu.ledger.storage import account_tables as tables
-from takifugu.ledger.storage.schema import ACCOUNTS
-from takifugu.ledger.storage.statement import Connection, Statement
+from takifugu.ledger.storage.database import Connection
+from takifugu.ledger.storage.schema import ACCOUNTS, select
+from takifugu.losses import Concentrated, Loss
 
-_ANALYSTS = f"SELECT analyst FROM {ACCOUNTS} WHERE dataset = :named AND analyst <> '{WHOLE}'"
-_WITH_ACCOUNTS = Statement(_ANALYSTS)
-_WITH_BUDGETS = Statement(f"{_ANALYSTS} AND epsilon IS NOT NULL")
+_OF_ANALYSTS = f"dataset = :named AND analyst <> '{WHOLE}'"
+_WITH_ACCOUNTS = select(ACCOUNTS, "analyst", where=_OF_ANALYSTS)
+_WITH_BUDGETS = select(ACCOUNTS, "analyst", where=f"{_OF_ANALYSTS} AND epsilon IS NOT NULL")
 
 
 def with_budgets(connection: Connection, dataset: str) -> tuple[str, ...]:
@@ -88,7 +89,7 @@ class Position:
     worst: Frontier
 
     @classmethod
-    def of(cls, book: Book) -> "Position":
+    def from_book(cls, book: Book) -> "Position":
         """The position of a stored account."""
         analyst = book.analyst or None
         return cls(book.dataset, analyst, book.epsilon, book.delta, book.account.worst)
@@ -202,8 +203,8 @@ def read_snapshot(
     if books is None:
         books = tables.find(connection, dataset, analyst or WHOLE)
     whole, own = books.get(WHOLE), None if analyst is None else books.get(analyst)
-    mine = None if own is None or own.epsilon is None else Position.of(own)
-    terms, rules = accepted_terms.in_force(connection, dataset)
+    mine = None if own is None or own.epsilon is None else Position.from_book(own)
+    terms, rules = decisions.in_force(connection, dataset)
     first, changes, costs = True, None, BY_VALUE
     if cells is not None:
         first, changes = cell_naming.compare(connection, dataset, cells)
@@ -214,13 +215,119 @@ def read_snapshot(
         analyst=analyst,
         terms=terms,
         rules=rules,
-        whole=None if whole is None or whole.epsilon is None else Position.of(whole),
+        whole=None if whole is None or whole.epsilon is None else Position.from_book(whole),
         own=mine,
         analysts=() if mine is not None else with_budgets(connection, dataset),
         first=first,
         changes=changes,
         costs=costs,
     )
+
+
+def amount(loss: Loss) -> tuple[str, Fraction]:
+    """The currency of a loss and its amount: ε, or ρ."""
+    if isinstance(loss, Concentrated):
+        return "rho", loss.rho
+    return "epsilon", loss.epsilon
+
+
+@dataclass(frozen=True)
+class Payer:
+    """An account with a budget, as stored, before its budget is translated.
+
+    Attributes:
+        analyst: Whose own account it is; None for that of the whole dataset.
+        epsilon: The budget.
+        delta: The δ beside it.
+        overall: The worst totals of all its cells.
+        touched: The worst totals of the cells that the charge would read.
+    """
+
+    analyst: str | None
+    epsilon: Fraction
+    delta: Fraction
+    overall: Frontier
+    touched: Frontier
+
+
+@dataclass(frozen=True)
+class Standing:
+    """An account with a translated budget, as a charge finds it."""
+
+    payer: Payer
+    limit: Limit
+
+    @property
+    def analyst(self) -> str | None:
+        """Whose own account it is; None for that of the whole dataset."""
+        return self.payer.analyst
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The budget."""
+        return self.payer.epsilon
+
+    @property
+    def delta(self) -> Fraction:
+        """The δ of the budget."""
+        return self.payer.delta
+
+    def admits(self, loss: Loss) -> bool:
+        """Whether one more ``loss`` on the cells that are touched is within the budget."""
+        return self.limit.admits(self._after(loss))
+
+    def room(self, loss: Loss) -> Fraction:
+        """How much of the currency of ``loss`` would be accepted, rounded down.
+
+        Of a cost, the largest factor: 1 is the cost itself.
+        """
+        if not self.limit.admits(self.payer.overall):
+            return Fraction(0)
+        return self.limit.room(self.payer.touched, loss, self.payer.overall)
+
+    @property
+    def spent(self) -> float:
+        """The Pufferfish ε of all that was released, at the δ of the budget, rounded up."""
+        return self.limit.spent(self.payer.overall)
+
+    def spent_after(self, loss: Loss) -> float:
+        """The same after one more ``loss`` on the cells that are touched."""
+        return self.limit.spent(self._after(loss))
+
+    def _after(self, loss: Loss) -> Frontier:
+        return after(self.payer.touched, loss, self.payer.overall)
+
+
+def payers(
+    connection: Connection,
+    dataset: str,
+    names: tuple[str, ...],
+    window: dict[str, Any] | None,
+    groups: dict[str, Any] | None,
+    books: Mapping[str, Book] | None = None,
+) -> tuple[Payer, ...]:
+    """The accounts among ``names`` that have a budget, on the cells of window and groups.
+
+    ``books`` are the accounts as they are stored, if they were read already.
+    """
+    stored = tables.find(connection, dataset, names[-1]) if books is None else books
+    whole = stored.get(WHOLE)
+    if whole is None or whole.epsilon is None:
+        raise NoBudget(dataset)
+    touch: Touch = whole.shape.touch(window, groups)
+    found = []
+    for book in (stored[name] for name in names if name in stored):
+        if book.epsilon is not None:
+            if not touch.everything:
+                tables.load(connection, book, touch)
+            account, analyst = book.account, book.analyst or None
+            found.append(Payer(analyst, book.epsilon, book.delta, account.worst, account.on(touch)))
+    return tuple(found)
+
+
+def paying(analyst: str | None) -> tuple[str, ...]:
+    """The names of the accounts that pay for a charge of ``analyst``."""
+    return (WHOLE,) if analyst is None else (WHOLE, analyst)
 
 
 @dataclass(frozen=True)

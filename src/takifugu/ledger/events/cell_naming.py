@@ -24,7 +24,7 @@ Costs by value are about names of values as well: which raw cells are called ``o
 as 2. The list and the map of labels are parts of what names cells; bounds, steps, and whether the
 priors know values by name are recorded beside them (`Cells.values`), and matter once something was
 charged by value. If the owner accepts a change of either, all earlier costs count as their scalar
-(`accounts.frontier.regardless_of_values` proves why that is enough). Parts that say where a row is,
+(`frontier.regardless_of_values` proves why that is enough). Parts that say where a row is,
 and nothing of what its protected cells hold, leave costs by value as they are. Until the owner
 decides, nothing is charged: all charges by value since the last such decision have one reading,
 that of the last event.
@@ -37,7 +37,7 @@ each state of the data stores marks of where its rows are and what they hold (se
 dataset that shares a mark with another one is refused until its owner decides to count them
 separately. So is one whose marks cannot be compared, because they were made with two keys. Edited
 copies and parts of a table are not recognised. Other ledgers of the same user are, by the state
-folder: `takifugu.ledger.witnesses.known_rows`.
+folder: `takifugu.ledger.witnesses.state_folder`.
 """
 
 import json
@@ -46,17 +46,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from takifugu.errors import NoBudget, SameRows, UnsoundRequest
-from takifugu.ledger.accounts.account import AS_SCALARS, AS_SUMS, BY_VALUE, WHOLE, on_every_entry
-from takifugu.ledger.accounts.frontier import Frontier
+from takifugu.ledger.account import AS_SCALARS, AS_SUMS, BY_VALUE, WHOLE, on_every_entry
 from takifugu.ledger.canonical_text import encode_json, sha256
 from takifugu.ledger.charge_values import Cells
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.event_chain import Event
 from takifugu.ledger.events.replay import replayed
+from takifugu.ledger.frontier import Frontier
 from takifugu.ledger.storage import account_tables as tables
+from takifugu.ledger.storage.database import Connection, Statement
 from takifugu.ledger.storage.digest_tree import edited
-from takifugu.ledger.storage.schema import EVENTS
-from takifugu.ledger.storage.statement import Connection, Statement
+from takifugu.ledger.storage.schema import EVENTS, OPTIONAL_NUMBER, last_event
 
 MOST_SHOWN = 5  # keys of a list that differ, in a message
 WIDEST = 80  # letters of one side of a difference
@@ -66,12 +66,13 @@ PROTECTED = "protected"
 KEEP_VALUES = ("entity", "order", "public")  # parts that say nothing of what a cell holds
 
 _NAMING = "dataset = :named AND (kind = 'charge' OR kind = 'reuse' OR kind = 'cells')"
-_LATEST = Statement(f"SELECT max(seq) AS seq FROM {EVENTS} WHERE {_NAMING}")
+_LATEST = last_event(_NAMING)
 _WRITTEN_DOWN = chain.events_where(f"{_NAMING} AND body LIKE :naming", "ORDER BY seq DESC")
 _DECISIONS = chain.events_where("dataset = :named AND kind = 'cells'", "ORDER BY seq DESC")
 _BY_VALUE = Statement(
     f"SELECT min(seq) AS first, max(seq) AS last FROM {EVENTS} WHERE dataset = :named"
-    " AND (kind = 'charge' OR kind = 'reuse') AND body LIKE :metric"
+    " AND (kind = 'charge' OR kind = 'reuse') AND body LIKE :metric",
+    types={"first": OPTIONAL_NUMBER, "last": OPTIONAL_NUMBER},
 )
 METRIC = '%"currency":"metric"%'  # in the loss of a charge by value
 
@@ -309,20 +310,10 @@ def _count_everywhere(connection: Connection, dataset: str, costs: str) -> None:
 SAME = {"path": "the same file", "bytes": "a file with the same bytes", "table": "the same table"}
 SAME |= {"content": "rows of the same entities at the same places in the order"}
 
-_BY_STATE = Statement(
-    f"SELECT max(seq) AS seq FROM {EVENTS} WHERE question = :state AND kind = 'source'"
-)
-_LAST_OF = {
-    kind: Statement(
-        f"SELECT max(seq) AS seq FROM {EVENTS} WHERE dataset = :named AND kind = '{kind}'"
-    )
-    for kind in ("charge", "reuse", "state")
-}
+_BY_STATE = last_event("question = :state AND kind = 'source'")
 _STATES = Statement(
-    f"SELECT count(*) AS many FROM {EVENTS} WHERE dataset = :named AND kind = 'state'"
-)
-_RENAMED = Statement(
-    f"SELECT max(seq) AS seq FROM {EVENTS} WHERE dataset = :named AND kind = 'cells'"
+    f"SELECT count(*) AS many FROM {EVENTS} WHERE dataset = :named AND kind = 'state'",
+    types={"many": (int,)},
 )
 _OTHERS = chain.events_where("kind = 'source'")
 _SEPARATED = chain.events_where("kind = 'separate'")
@@ -354,9 +345,8 @@ class DataState:
 
 def state_of(connection: Connection, dataset: str, mark: str) -> DataState:
     """The state of data with this mark: the last one seen, or the next."""
-    places = (last.one(connection, {"named": dataset}).seq for last in _LAST_OF.values())
-    events = (chain.one(connection, seq) for seq in places if seq is not None)
-    last = max(events, key=lambda event: event.seq, default=None)
+    events = [chain.last_of(connection, kind, dataset) for kind in ("charge", "reuse", "state")]
+    last = max(filter(None, events), key=lambda event: event.seq, default=None)
     if last is not None and str(last.body["data"]).partition("#")[0] == mark:
         return DataState(str(last.body["data"]))
     number = _STATES.one(connection, {"named": dataset}).many + 1
@@ -370,8 +360,8 @@ def is_known(connection: Connection, dataset: str, data: str) -> bool:
     be others, and it is compared again.
     """
     filed = _BY_STATE.one(connection, {"state": filed_under(dataset, data)}).seq
-    renamed = _RENAMED.one(connection, {"named": dataset}).seq
-    return filed is not None and (renamed is None or renamed < filed)
+    renamed = chain.last_of(connection, "cells", dataset)
+    return filed is not None and (renamed is None or renamed.seq < filed)
 
 
 def refuse_twins(connection: Connection, dataset: str, marks: Iterable[str]) -> None:

@@ -7,24 +7,26 @@ elsewhere shows that (a witness, see `witnesses`; an `Anchor`; every receipt is 
 """
 
 import json
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from takifugu.errors import LedgerDamaged
 from takifugu.ledger.canonical_text import encode_json, sha256
-from takifugu.ledger.storage.digest_tree import EMPTY, Tree, edited
-from takifugu.ledger.storage.schema import EVENTS, HEAD
-from takifugu.ledger.storage.statement import (
+from takifugu.ledger.storage.database import (
     Connection,
     Statement,
+    askable,
     insert,
-    transaction_state,
     update,
 )
+from takifugu.ledger.storage.digest_tree import EMPTY, Tree, edited
+from takifugu.ledger.storage.schema import EVENTS, HEAD, last_event, select
 
 VERSION = 1  # of the form of events
+ANSWER = "answer"  # the kind of event whose loss would let a charge be answered twice
 BEGUN = "begun"  # of the record of the head in a second place
 ROOT = "0" * 64  # what the first event follows
 KINDS = (
@@ -55,6 +57,11 @@ class Event:
     hash: str
     body: Mapping[str, Any]
 
+    @property
+    def anchor(self) -> Anchor:
+        """What proves that it was written."""
+        return Anchor(self.seq, self.hash)
+
 
 @dataclass(frozen=True)
 class Head:
@@ -64,50 +71,74 @@ class Head:
     hash: str
     at: str
 
+    @property
+    def anchor(self) -> Anchor:
+        """The last event."""
+        return Anchor(self.seq, self.hash)
+
 
 def link(previous: str, text: str) -> str:
     """The hash of an event whose canonical JSON is ``text`` and that follows ``previous``."""
     return sha256(f"{previous}\n{text}")
 
 
-_HEAD = f"SELECT seq, hash, at FROM {HEAD} WHERE id = 1"
-_LAST, _LOCKED = Statement(_HEAD), Statement(_HEAD, lock=True)
+_LAST, _LOCKED = (
+    select(HEAD, "seq", "hash", "at", where="id = 1", lock=lock) for lock in (False, True)
+)
 _BEGIN = insert(HEAD, "id", "seq", "hash", "at")
 _MOVE = update(HEAD, "seq", "hash", "at", where="id = 1")
-_ADD = insert(EVENTS, "seq", "hash", "body", *COPIED)
-_EVENT = f'SELECT seq, hash, body, kind, dataset, analyst, "key", question, charge FROM {EVENTS}'
-_AND_BEFORE = Statement(f"{_EVENT} WHERE seq IN (:which, :before)")
-_EVERYTHING = Statement(f"{_EVENT} ORDER BY seq")
-_WITNESSED = Statement(
-    f"SELECT max(seq) AS seq FROM {EVENTS} WHERE dataset IS NULL AND kind = 'witness'"
-)
-_LAST_LOSS = Statement(f"SELECT max(seq) AS seq FROM {EVENTS} WHERE kind = 'loss'")
+_EVENT = ("seq", "hash", "body", *COPIED)
+_ADD = insert(EVENTS, *_EVENT)
+_AND_BEFORE = select(EVENTS, *_EVENT, where="seq IN (:which, :before)")
+_WITNESSED = last_event("dataset IS NULL AND kind = 'witness'")
+_LAST_LOSS = last_event("kind = 'loss'")
+_LAST_OF_KIND = {
+    kind: last_event(f"dataset = :named AND kind = '{kind}'")
+    for kind in ("accepted", "cells", "charge", "reuse", "state")
+}
 
 
 def events_where(condition: str, order: str = "ORDER BY seq") -> Statement:
     """A statement that reads the rows of events for which a condition holds."""
-    return Statement(f"{_EVENT} WHERE {condition} {order}")
+    return select(EVENTS, *_EVENT, where=f"{condition} {order}")
+
+
+_EVERYTHING = events_where("TRUE")
+
+
+def matching(
+    kinds: Sequence[str] | None, after: int = 0, **columns: str | None
+) -> tuple[str, dict[str, Any]]:
+    """The condition of events after a number, of these kinds and columns; and its values."""
+    values = {name: value for name, value in columns.items() if value is not None}
+    conditions = ["seq > :after", *(f"{name} = :{name}" for name in values)]
+    if kinds is not None:
+        named = {f"kind_{number}": kind for number, kind in enumerate(kinds)}
+        conditions.append(f"kind IN ({', '.join(f':{name}' for name in named) or 'NULL'})")
+        values |= named
+    if not all(map(askable, values.values())):
+        return "seq > :after AND FALSE", {"after": after}  # no event has such a name
+    return " AND ".join(conditions), {"after": after, **values}
 
 
 def head(connection: Connection, *, lock: bool = False) -> Head:
     """The end of the chain; with ``lock`` nobody else can add to it until the transaction ends."""
-    work = transaction_state(connection)
-    if work.head is None or (lock and not work.locked):
+    state = connection.state
+    if state.head is None or (lock and not state.locked):
         row = (_LOCKED if lock else _LAST).one(connection, {})
         if row is None:
             raise LedgerDamaged("the ledger has lost its head; restore a copy", reason="head")
-        work.head, work.locked = Head(row.seq, row.hash, row.at), lock
-    found: Head = work.head
-    return found
+        state.head, state.locked = Head(row.seq, row.hash, row.at), lock
+    return state.head
 
 
 def totals(connection: Connection) -> Tree:
     """The digests of all totals, checked against the last event."""
-    work = transaction_state(connection)
-    if work.tree is None:
+    state = connection.state
+    if state.tree is None:
         last = head(connection)
-        work.tree = Tree(root=_root(connection, last) if last.seq else EMPTY)
-    return work.tree
+        state.tree = Tree(root=_root(connection, last) if last.seq else EMPTY)
+    return state.tree
 
 
 _ROOTS: dict[str, str] = {}  # by the hash of an event, which no other event has
@@ -130,14 +161,13 @@ def _root(connection: Connection, last: Head) -> str:
 
 def append(
     connection: Connection,
-    last: Head,
     kind: str,
     content: Mapping[str, Any],
     now: datetime,
     *,
     dated_back: bool = False,
 ) -> Event:
-    """Write one event after ``last`` and move the head. The caller holds the lock.
+    """Write one event after the last one and move the head, under its lock.
 
     ``content`` is known to be JSON. Totals that the event changes are changed before.
 
@@ -145,7 +175,8 @@ def append(
     the event records by how much; unless it is ``dated_back``, which has the time of an earlier
     event on purpose.
     """
-    seq, work = last.seq + 1, transaction_state(connection)
+    last, state = head(connection, lock=True), connection.state
+    seq = last.seq + 1
     body: dict[str, Any] = {
         "v": VERSION,
         "seq": seq,
@@ -154,7 +185,7 @@ def append(
         **content,
         "totals": totals(connection).save(connection),
     }
-    if work.unwitnessed:
+    if state.unwitnessed:
         body["witness"] = "off"
     latest = datetime.fromisoformat(last.at) if last.at else now
     if latest > now and not dated_back:
@@ -170,21 +201,20 @@ def append(
     _ADD.run(connection, {"seq": seq, "hash": hash_, "body": text, **row})
     at = max(latest, now).isoformat()
     _MOVE.run(connection, {"seq": seq, "hash": hash_, "at": at})
-    work.head = Head(seq, hash_, at)
+    state.head = Head(seq, hash_, at)
     return Event(seq, kind, now, hash_, body)
 
 
-def start(connection: Connection) -> Head:
-    """The head of a chain without events."""
+def start(connection: Connection) -> None:
+    """Begin a chain without events."""
     _BEGIN.run(connection, {"id": 1, "seq": 0, "hash": ROOT, "at": ""})
-    return Head(0, ROOT, "")
 
 
 def one(connection: Connection, seq: int) -> Event:
     """One event, checked against the hash of the one before it; read once in a transaction."""
-    work = transaction_state(connection)
-    if seq in work.events:
-        return work.events[seq]  # type: ignore[no-any-return]
+    state = connection.state
+    if seq in state.events:
+        return state.events[seq]
     rows = {row.seq: row for row in _AND_BEFORE.all(connection, {"which": seq, "before": seq - 1})}
     row, before = rows.get(seq), rows.get(seq - 1)
     if row is None or (before is None and seq > 1):
@@ -199,14 +229,21 @@ def one(connection: Connection, seq: int) -> Event:
             reason="edited",
             event=seq,
         )
-    event = work.events[seq] = read(row)
+    event = state.events[seq] = read(row)
     return event
 
 
 def show(connection: Connection, seq: int) -> None:
     """Somebody is told of an event once the transaction ends: its witness must know it by then."""
-    work = transaction_state(connection)
-    work.shown = max(work.shown, seq)
+    state = connection.state
+    state.shown = max(state.shown, seq)
+
+
+def show_answers(connection: Connection, events: Iterable[Any]) -> None:
+    """`show` the answers among events, or rows of them."""
+    for event in events:
+        if event.kind == ANSWER:
+            show(connection, event.seq)
 
 
 def read(row: Any) -> Event:
@@ -225,6 +262,12 @@ def unreadable(seq: int) -> LedgerDamaged:
     )
 
 
+def last_of(connection: Connection, kind: str, dataset: str) -> Event | None:
+    """The last event of a kind on ``dataset``, checked; None if there is none."""
+    seq = _LAST_OF_KIND[kind].one(connection, {"named": dataset}).seq
+    return None if seq is None else one(connection, seq)
+
+
 def last_loss(connection: Connection) -> int:
     """The last event by which an owner accepted that history was lost; 0 if there is none."""
     return _LAST_LOSS.one(connection, {}).seq or 0
@@ -240,3 +283,9 @@ def is_witnessed(connection: Connection) -> bool:
 def rows(connection: Connection) -> Generator[Any]:
     """Every row, in the order of the chain, a few at a time."""
     yield from _EVERYTHING.stream(connection, {})
+
+
+def events(connection: Connection) -> Iterator[Event]:
+    """Every event, in order."""
+    with closing(rows(connection)) as found:
+        yield from map(read, found)

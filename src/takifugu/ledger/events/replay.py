@@ -1,24 +1,30 @@
 """The whole chain read from its beginning: checked link by link, and its totals recomputed."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 from takifugu.errors import ApprovalRefused, LedgerDamaged, TakifuguError
-from takifugu.ledger.accounts.account import Books, contents
+from takifugu.ledger.account import WHOLE, Books, charged, contents
 from takifugu.ledger.canonical_text import canonical_json
+from takifugu.ledger.charge_values import Charge
 from takifugu.ledger.events import event_chain as chain
-from takifugu.ledger.events.accepted_terms import AcceptedTerms
-from takifugu.ledger.events.admissions import Admissions
-from takifugu.ledger.events.approved_requests import ApprovedRequests
+from takifugu.ledger.events.decisions import AcceptedTerms, ApprovedRequests, Terms
 from takifugu.ledger.events.event_chain import COPIED, KINDS, ROOT, Anchor, Event
 from takifugu.ledger.events.stored_answers import AnsweredCharges
+from takifugu.ledger.frontier import Frontier
+from takifugu.ledger.limits import Limits, spent_epsilon
 from takifugu.ledger.storage import account_tables as tables
+from takifugu.ledger.storage.database import Connection, Statement
 from takifugu.ledger.storage.schema import foreign_objects
-from takifugu.ledger.storage.statement import Connection, Statement
+from takifugu.translation.protocol import LossTranslation
+from takifugu.visible import four_digits
 
-MOST_PROBLEMS = 20  # a report names no more
+MAX_PROBLEMS = 20  # a report names no more
+_COUNTED = chain.events_where("dataset = :named OR kind = 'loss'")
 _INTEGRITY = Statement("PRAGMA integrity_check(1)")
 
 
@@ -74,12 +80,95 @@ class Report:
         return not self.problems
 
 
+TranslationUnder = Callable[[str, Terms], LossTranslation | None]
+
+
+class _Admitted(NamedTuple):
+    """The totals of an account after a charge, and the terms and budget that admitted them."""
+
+    terms: Terms
+    budget: tuple[Fraction, Fraction]
+    totals: Frontier
+    event: int
+
+
+class Admissions:
+    """Whether the charges of a chain were within their budgets, judged again from its events.
+
+    A program without the filter can write a chain whose hashes and totals agree although a budget
+    is overspent. Without a prior a part of that can be told: no sound translation is below the
+    per-entry loss (`witnesses.lost_history`), so that no total may have an ε above that of the
+    budget, nor a δ above its δ, nor a ρ beside a δ of 0. With the translation in use the rest can:
+    totals only grow, so that a budget which admits the totals after the last of several charges
+    admits those before it.
+
+    Attributes:
+        unproven: Datasets with charges under a prior that is not at hand.
+    """
+
+    def __init__(self, translation_under: TranslationUnder | None = None) -> None:
+        """``translation_under``: the translation of a dataset under some terms, if it is known."""
+        self._translation_under, self._limits = translation_under, Limits()
+        self._last: dict[tuple[str, str], _Admitted] = {}
+        self.unproven: set[str] = set()
+
+    def misfits(self, books: Books, body: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
+        """Events that overspend a budget, once ``books`` have one more event, and why."""
+        if body["kind"] not in ("charge", "reuse"):
+            return
+        dataset, event = body["dataset"], body["seq"]
+        if books.book(dataset, WHOLE).epsilon is None:
+            yield event, f"event {event} was charged to {dataset!r}, which had no budget"
+        for analyst in charged(body):
+            book = books.book(dataset, analyst)
+            if book.epsilon is None:
+                continue
+            totals, budget = book.account.worst, (book.epsilon, book.delta)
+            if any(
+                total.epsilon > book.epsilon
+                or total.delta > book.delta
+                or (total.rho and not book.delta)
+                for total in totals
+            ):
+                lost = four_digits(max(total.epsilon for total in totals), "up")
+                whose = f"{dataset!r}" + (f", analyst {analyst!r}" if analyst else "")
+                yield (
+                    event,
+                    f"event {event} overspends the budget of {whose}: an entry has lost epsilon ="
+                    f" {lost} under a budget of {four_digits(book.epsilon)}",
+                )
+                continue
+            last = self._last.get((dataset, analyst))
+            terms = Terms(body["prior"], body["secrets"])
+            if last is not None and (last.terms, last.budget) != (terms, budget):
+                yield from self._judged(dataset, analyst, last)
+            self._last[dataset, analyst] = _Admitted(terms, budget, totals, event)
+
+    def remaining(self) -> Iterator[tuple[int, str]]:
+        """The same at the end of the chain."""
+        for (dataset, analyst), last in self._last.items():
+            yield from self._judged(dataset, analyst, last)
+
+    def _judged(self, dataset: str, analyst: str, last: _Admitted) -> Iterator[tuple[int, str]]:
+        if self._translation_under is None:
+            return
+        translation = self._translation_under(dataset, last.terms)
+        if translation is None:
+            self.unproven.add(dataset)
+        elif not self._limits.limit(translation, *last.budget).admits(last.totals):
+            whose = f"{dataset!r}" + (f", analyst {analyst!r}" if analyst else "")
+            yield (
+                last.event,
+                f"event {last.event}: what was charged to {whose} up to it is not within the budget"
+                f" of {four_digits(last.budget[0])} under its prior",
+            )
+
+
 def replayed(connection: Connection) -> Books:
     """The accounts that the events give."""
     books = Books()
-    with closing(chain.rows(connection)) as rows:
-        for row in rows:
-            take(books, chain.read(row))
+    for event in chain.events(connection):
+        take(books, event)
     return books
 
 
@@ -150,9 +239,9 @@ def verify(
             problems.append(Problem("unreadable", f"event {row.seq} cannot be read", row.seq))
         previous, last = row.hash, row.seq
         anchored = anchored or anchor == Anchor(row.seq, row.hash)
-        if len(problems) > MOST_PROBLEMS:
+        if len(problems) > MAX_PROBLEMS:
             more = Problem("more", "and more")
-            return Report(count, Anchor(last, previous), (*problems[:MOST_PROBLEMS], more))
+            return Report(count, Anchor(last, previous), (*problems[:MAX_PROBLEMS], more))
     head = chain.head(connection)
     if (head.seq, head.hash) != (last, previous):
         message = (
@@ -167,7 +256,7 @@ def verify(
         problems += _overspent(admissions.remaining())
     problems += _total_problems(connection, books)
     problems += _digest_problems(connection, books)
-    return Report(count, Anchor(last, previous), tuple(problems[:MOST_PROBLEMS]))
+    return Report(count, Anchor(last, previous), tuple(problems[:MAX_PROBLEMS]))
 
 
 def _overspent(misfits: Iterator[tuple[int, str]]) -> list[Problem]:
@@ -229,6 +318,71 @@ def _digest_problems(connection: Connection, books: Books) -> Iterator[Problem]:
         yield Problem("totals", str(error))
 
 
-def events(connection: Connection) -> Iterator[Event]:
-    """Every event, in order."""
-    yield from map(chain.read, chain.rows(connection))
+Counted = tuple[Event, Frontier, tuple[Fraction | None, Fraction]]
+
+
+def counted(connection: Connection, dataset: str, analyst: str) -> Iterator[Counted]:
+    """Every charge to an account, the totals after it, and the budget at that time."""
+    books = Books()
+    with closing(_COUNTED.stream(connection, {"named": dataset})) as rows:
+        for event in map(chain.read, rows):
+            take(books, event)
+            if event.kind == "loss":
+                counts = (dataset, analyst) in books.books
+            else:
+                counts = event.kind in ("charge", "reuse") and analyst in charged(event.body)
+            if counts:
+                book = books.book(dataset, analyst)
+                yield event, book.account.worst, (book.epsilon, book.delta)
+
+
+@dataclass(frozen=True)
+class Rehearsed:
+    """What a charge would meet after those before it.
+
+    Attributes:
+        charge: The charge.
+        admitted: Whether every budget that pays admits it; then it counts for those after it.
+        spent: The Pufferfish ε of the dataset with it, rounded up; without it, if not admitted.
+    """
+
+    charge: Charge
+    admitted: bool
+    spent: float
+
+
+def rehearse(
+    events: Iterable[Event],
+    charges: Sequence[tuple[Charge, LossTranslation]],
+    limits: Limits,
+) -> tuple[Rehearsed, ...]:
+    """Each charge after ``events`` and the admitted charges before it, by the ledger's own sums.
+
+    A single charge is judged against what is spent now. A batch, or the periods of a schedule to
+    come, must be judged together: each is added to the accounts as the ledger adds them, on its own
+    entries, and each budget that pays is asked again. Nothing is written.
+    """
+    books = Books()
+    for event in events:
+        take(books, event)
+    rehearsed = []
+    for charge, translation in charges:
+        body = {**charge.body(), "kind": "charge"}
+        shape = books.book(charge.dataset, WHOLE).shape
+        touch, loss = shape.touch(body["window"], body["groups"]), charge.loss
+        payers = [books.book(charge.dataset, analyst) for analyst in charged(body)]
+        before = [deepcopy(book.account) for book in payers]
+        for book in payers:
+            book.account.apply(touch, loss)
+        admitted = payers[0].epsilon is not None and all(
+            limits.limit(translation, book.epsilon, book.delta).admits(book.account.worst)
+            for book in payers
+            if book.epsilon is not None
+        )
+        if not admitted:
+            for book, account in zip(payers, before, strict=True):
+                book.account = account
+        whole = payers[0]
+        spent = spent_epsilon(translation, whole.account.worst, whole.epsilon, whole.delta, limits)
+        rehearsed.append(Rehearsed(charge, admitted, spent))
+    return tuple(rehearsed)

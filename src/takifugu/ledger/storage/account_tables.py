@@ -9,49 +9,55 @@ deleted or added behind the ledger's back is refused before anything is added to
 import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
-from takifugu.errors import LedgerDamaged
-from takifugu.ledger.accounts import frontier
-from takifugu.ledger.accounts.account import WHOLE, Account, Book, Books, Segment, Shape, Touch
+from takifugu.errors import LedgerConflict, LedgerDamaged, NoBudget
+from takifugu.ledger import frontier
+from takifugu.ledger.account import WHOLE, Account, Book, Books, Segment, Shape, Touch
 from takifugu.ledger.canonical_text import check_name, read_fraction
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.storage import digest_tree as digests
-from takifugu.ledger.storage.digest_tree import Tree, mark_of, place_of
-from takifugu.ledger.storage.schema import ACCOUNTS, CELLS, SEGMENTS
-from takifugu.ledger.storage.statement import (
+from takifugu.ledger.storage.database import (
     Connection,
     Statement,
     askable,
     insert,
-    transaction_state,
     update,
 )
+from takifugu.ledger.storage.digest_tree import Tree, mark_of, place_of
+from takifugu.ledger.storage.schema import ACCOUNTS, CELLS, SEGMENTS, select
 
-_ACCOUNT = (
-    'SELECT id, dataset, analyst, epsilon, delta, unit, "partition", always, worst, lost'
-    f" FROM {ACCOUNTS}"
+_BUDGET_AND_TOTALS = (
+    *("epsilon", "delta", "unit", "partition"),
+    *("always", "worst", "lost"),
 )
-_NAMED = Statement(f"{_ACCOUNT} WHERE dataset = :named AND analyst IN (:first, :second)")
-_EVERY = Statement(_ACCOUNT)
+_ACCOUNT = ("id", "dataset", "analyst", *_BUDGET_AND_TOTALS)
+_NAMED = select(ACCOUNTS, *_ACCOUNT, where="dataset = :named AND analyst IN (:first, :second)")
+_EVERY = select(ACCOUNTS, *_ACCOUNT)
 _NAMES = ("id", "dataset", "analyst")  # what is hashed with a row's place, or only leads to it
-_NEXT_ID = Statement(f"SELECT coalesce(max(id), 0) + 1 AS id FROM {ACCOUNTS}")
-_OF_BUDGET = ("epsilon", "delta", "unit", "partition")
-_OF_TOTALS = ("always", "worst", "lost")
-_ADD = insert(ACCOUNTS, "id", "dataset", "analyst", *_OF_BUDGET, *_OF_TOTALS)
-_SAVE = update(ACCOUNTS, *_OF_BUDGET, *_OF_TOTALS, where="id = :which")
-_COVER = Statement(
-    f'SELECT account, start, "end", base, peak, cells FROM {SEGMENTS}'
-    " WHERE account = :which AND start < :until AND start >="
+_NEXT_ID = Statement(f"SELECT coalesce(max(id), 0) + 1 AS id FROM {ACCOUNTS}", types={"id": (int,)})
+_ADD = insert(ACCOUNTS, *_ACCOUNT)
+_SAVE = update(ACCOUNTS, *_BUDGET_AND_TOTALS, where="id = :which")
+_SEGMENT_VALUES = ("end", "base", "peak", "cells")
+_COVER = select(
+    SEGMENTS,
+    *("account", "start", *_SEGMENT_VALUES),
+    where="account = :which AND start < :until AND start >="
     f" (SELECT max(start) FROM {SEGMENTS} WHERE account = :which AND start <= :since)"
-    " ORDER BY start"
+    " ORDER BY start",
 )
-_CELL = f"SELECT account, start, cell, own FROM {CELLS} WHERE account = :which"
-_CELLS = f"{_CELL} AND start >= :since AND start < :until"
-_OF_ACCOUNT, _OF_SEGMENT = Statement(_CELL), Statement(f"{_CELL} AND start = :at")
-_ALL_CELLS = Statement(_CELLS)
+
+
+def _select_cells(where: str = "") -> Statement:
+    return select(CELLS, "account", "start", "cell", "own", where=f"account = :which{where}")
+
+
+_WITHIN = " AND start >= :since AND start < :until"
+_OF_ACCOUNT, _OF_SEGMENT = _select_cells(), _select_cells(" AND start = :at")
+_ALL_CELLS = _select_cells(_WITHIN)
 _THESE_CELLS = {
-    size: Statement(f"{_CELLS} AND cell IN ({', '.join(f':cell{i}' for i in range(size))})")
+    size: _select_cells(f"{_WITHIN} AND cell IN ({', '.join(f':cell{i}' for i in range(size))})")
     for size in (1, 20, 500)
 }  # for so many cells at most; for more, the segments are read in full
 _COPY = Statement(
@@ -59,7 +65,6 @@ _COPY = Statement(
     f" SELECT account, CAST(:new AS BIGINT), cell, own FROM {CELLS}"
     " WHERE account = :which AND start = :origin"
 )
-_SEGMENT_VALUES = ("end", "base", "peak", "cells")
 _ADD_SEGMENT = insert(SEGMENTS, "account", "start", *_SEGMENT_VALUES)
 _SAVE_SEGMENT = update(SEGMENTS, *_SEGMENT_VALUES, where="account = :which AND start = :at")
 _NOWHERE: Any = None  # the connection of a tree that is never stored: nothing is read for it
@@ -80,6 +85,45 @@ def find(connection: Connection, dataset: str, analyst: str = WHOLE) -> dict[str
     if chain.totals(connection).differing(connection, marks):
         raise digests.edited(f" of dataset {dataset!r}")
     return found
+
+
+def find_book(connection: Connection, dataset: str, analyst: str | None) -> tuple[Book, Shape]:
+    """The account of an analyst, or of the whole dataset if None, and the shape of its entries."""
+    books = find(connection, dataset, analyst or WHOLE)
+    whole, own = books.get(WHOLE), books.get(analyst or WHOLE)
+    if own is None and whole is None:
+        raise NoBudget(dataset)
+    book = own or whole.for_analyst(analyst or WHOLE)  # type: ignore[union-attr]
+    return book, (whole or book).shape
+
+
+def set_budget(
+    connection: Connection, dataset: str, analyst: str, budget: tuple[Fraction, Fraction]
+) -> None:
+    """Write the budget of an account, which is opened if there is none."""
+    books = find(connection, dataset, analyst)
+    book = books.get(analyst)
+    if book is None:
+        whole = books.get(WHOLE) or Book(dataset, WHOLE)
+        book = open_book(connection, whole.for_analyst(analyst))
+    book.epsilon, book.delta = budget
+    save(connection, [book])
+
+
+def set_partition(connection: Connection, dataset: str, partition: tuple[str, ...]) -> None:
+    """Fix the columns that the groups of a dataset are counted by."""
+    book = find(connection, dataset).get(WHOLE)
+    if book is None:
+        book = open_book(connection, Book(dataset, WHOLE))
+    if book.shape.partition not in (None, partition):
+        raise LedgerConflict(
+            f"the groups of dataset {dataset!r} are counted by"
+            f" {', '.join(book.shape.partition or ())}; that cannot change",
+            reason="partition",
+            dataset=dataset,
+        )
+    book.shape.partition = partition
+    save(connection, [book])
 
 
 def refuse_unaskable(**names: str) -> None:
@@ -302,7 +346,7 @@ def rebuild(connection: Connection, books: Books) -> str:
     for table in (CELLS, SEGMENTS, ACCOUNTS):
         Statement(f"DELETE FROM {table}").run(connection, {})
     digests.forget(connection)
-    tree = transaction_state(connection).tree = Tree()
+    tree = connection.state.tree = Tree()
     for book in books.books.values():
         open_book(connection, book)
     return tree.root

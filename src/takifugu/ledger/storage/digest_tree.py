@@ -17,14 +17,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from takifugu.errors import LedgerDamaged
-from takifugu.ledger.storage.schema import DIGESTS
-from takifugu.ledger.storage.statement import Connection, Statement, insert, update
+from takifugu.ledger.storage.database import Connection, Statement, insert, update
+from takifugu.ledger.storage.schema import DIGESTS, select
 
-BRANCHES, MOST_ROWS = 16, 16
+BRANCHES, MAX_LEAF_ROWS = 16, 16
 PLACE, MARK = 16, 32  # bytes of the hash of a name, and of the digest of a row
 LEAF, INNER = b"L", b"I"
 NOTHING = bytes(MARK)  # the digest of a branch without rows
-MANY = 200  # rows beyond which the nodes of a tree are read all at once
+MANY_ROWS = 200  # rows beyond which the nodes of a tree are read all at once
 
 Rows = Mapping[bytes, bytes]  # place to mark
 
@@ -47,8 +47,8 @@ EMPTY = _digest(LEAF).hex()  # the root of a tree without rows
 
 _TREE = "account = :of AND start = :since"
 _NODE = f"{_TREE} AND path = :where"
-_READ = Statement(f"SELECT content FROM {DIGESTS} WHERE {_NODE}")
-_READ_ALL = Statement(f"SELECT path, content FROM {DIGESTS} WHERE {_TREE}")
+_READ = select(DIGESTS, "content", where=_NODE)
+_READ_ALL = select(DIGESTS, "path", "content", where=_TREE)
 _ADD = insert(DIGESTS, "account", "start", "path", "content")
 _SAVE = update(DIGESTS, "content", where=_NODE)
 _COPY = Statement(
@@ -79,14 +79,14 @@ class Tree:
 
     def differing(self, connection: Connection, rows: Mapping[bytes, bytes | None]) -> bool:
         """Whether any row is not as it was left; None stands for a row that must not be there."""
-        if len(rows) > MANY:
+        if len(rows) > MANY_ROWS:
             self._read_all(connection)
         return any(self._find(connection, place) != mark for place, mark in rows.items())
 
     def put(self, connection: Connection, rows: Rows) -> str:
         """Add or change rows; the new root. `save` writes it."""
         if rows:
-            if len(rows) > MANY:
+            if len(rows) > MANY_ROWS:
                 self._read_all(connection)
             self.root = self._put(
                 connection, "", bytes.fromhex(self.root), list(rows.items())
@@ -175,7 +175,7 @@ class Tree:
         return self._write(path, INNER + b"".join(children))
 
     def _build(self, path: str, rows: list[tuple[bytes, bytes]]) -> bytes:
-        if len(rows) <= MOST_ROWS:
+        if len(rows) <= MAX_LEAF_ROWS:
             return self._write(path, LEAF + b"".join(p + m for p, m in sorted(rows)))
         children = [NOTHING] * BRANCHES
         for branch, below in _branches(path, rows).items():

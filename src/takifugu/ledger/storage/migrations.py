@@ -1,14 +1,15 @@
 """Bringing a ledger up to date, step by named step; refusing one from a later version."""
 
 import uuid
+from collections.abc import Sequence
 from datetime import datetime
 
-from takifugu.errors import LedgerDamaged, LedgerUnwritable, NotALedger
+from takifugu.errors import LedgerDamaged, LedgerUnwritable, NewerLedger, NotALedger
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.event_chain import Anchor, Event
 from takifugu.ledger.events.replay import replayed
 from takifugu.ledger.storage import account_tables as tables
-from takifugu.ledger.storage.applied_steps import applied_steps
+from takifugu.ledger.storage.database import Connection, Statement, Store, insert
 from takifugu.ledger.storage.schema import (
     BY_DATASET,
     LATER_INDEXES,
@@ -21,9 +22,8 @@ from takifugu.ledger.storage.schema import (
     create_table,
     foreign_objects,
     recreate,
+    table_names,
 )
-from takifugu.ledger.storage.statement import Connection, insert, transaction_state
-from takifugu.ledger.storage.store import Store
 from takifugu.ledger.witnesses.head_witness import Guard, identity_in
 
 
@@ -106,7 +106,7 @@ def prepare(
                 witnessed = chain.is_witnessed(connection)
             if not witnessed:
                 begin_witness(store, now, actor)
-    return Anchor(first.seq, first.hash)
+    return first.anchor
 
 
 def _up_to_date(store: Store, *, create: bool) -> Event | None:
@@ -143,7 +143,7 @@ def _brought_up_to_date(store: Store, now: datetime, guard: Guard, actor: str | 
             _compare(store, guard)
     with store.writing() as connection:
         store.only_one(connection)
-        transaction_state(connection).unwitnessed = guard.witness is None
+        connection.state.unwitnessed = guard.witness is None
         migrate(connection, store, now, actor)
         return chain.one(connection, 1)
 
@@ -152,8 +152,7 @@ def begin_witness(store: Store, now: datetime, actor: str | None) -> Event:
     """Record in the ledger that from now on it has a witness."""
     content = {"dataset": None, "analyst": None, "how": chain.BEGUN}
     with store.writing() as connection:
-        last = chain.head(connection, lock=True)
-        return chain.append(connection, last, "witness", content | _signed(actor), now)
+        return chain.append(connection, "witness", content | _signed(actor), now)
 
 
 def _signed(actor: str | None) -> dict[str, str]:
@@ -167,8 +166,7 @@ def _compare(store: Store, guard: Guard) -> tuple[Anchor, Anchor | None]:
         if not guard.lenient:
             _refuse_foreign(connection, store)
         guard.compare(connection, noted)
-        last = chain.head(connection)
-    return Anchor(last.seq, last.hash), noted
+        return chain.head(connection).anchor, noted
 
 
 def _refuse_foreign(connection: Connection, store: Store) -> None:
@@ -192,15 +190,15 @@ def migrate(connection: Connection, store: Store, now: datetime, actor: str | No
         migration.apply(connection)
         _DONE.run(connection, {"place": place, "name": migration.name})
         if migration is TRUTH:
-            last = chain.start(connection)
+            chain.start(connection)
             content = {"ledger": uuid.uuid4().hex, "witness": chain.BEGUN, **signed}
-            chain.append(connection, last, "created", content, now)
+            chain.append(connection, "created", content, now)
         if migration is DIGESTED:
             last = chain.head(connection, lock=True)
             known = chain.one(connection, last.seq).body.get("totals")
             if known is None:  # written before there were any
                 content = {"migration": migration.name, **signed}
-                chain.append(connection, last, "totals", content, now)
+                chain.append(connection, "totals", content, now)
             elif known != chain.totals(connection).root:
                 raise LedgerDamaged(
                     f"the events of {store.name!r} do not add up; restore a copy", reason="totals"
@@ -210,3 +208,36 @@ def migrate(connection: Connection, store: Store, now: datetime, actor: str | No
 def _applied(connection: Connection, store: Store) -> int:
     """How many of the known migrations the ledger has; 0 if it is no ledger yet."""
     return applied_steps(connection, store, MIGRATIONS, [migration.name for migration in KNOWN])
+
+
+def applied_steps(connection: Connection, store: Store, table: str, known: Sequence[str]) -> int:
+    """How many of the ``known`` steps were applied, as ``table`` has them; 0 without that table.
+
+    Raises:
+        NotALedger: The file holds something else, or the steps were made in another order.
+        NewerLedger: A step is not known: a later version has made it.
+    """
+    names = table_names(connection)
+    if table not in names:
+        if store.sqlite and names:
+            raise NotALedger(
+                f"{store.name!r} is a database of something else; nothing was written",
+                reason="foreign",
+            )
+        return 0
+    named = Statement(f"SELECT name FROM {table} ORDER BY place", types={"name": (str,)})
+    rows = named.all(connection, {})
+    applied = [row.name for row in rows]
+    later = [name for name in applied if name not in known]
+    if later:
+        raise NewerLedger(
+            f"{store.name!r} was written by a later version of takifugu (it has {later[0]!r});"
+            " update takifugu",
+            field=later[0],
+        )
+    if applied != list(known[: len(applied)]):
+        raise NotALedger(
+            f"the migrations of {store.name!r} were made in another order; restore a copy",
+            reason="order",
+        )
+    return len(applied)

@@ -4,13 +4,12 @@ Events and their head are the truth. Accounts, segments and cells, and the diges
 derived from them, kept up to date in the same transaction, and can be rebuilt at any time.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from types import NoneType
 
 from takifugu._postgresql import foreign_code
-from takifugu.ledger.storage.statement import Connection, Statement
+from takifugu.ledger.storage.database import Connection, Statement, quoted
 
 MIGRATIONS = "takifugu_migrations"
 HEAD = "takifugu_head"
@@ -22,76 +21,82 @@ DIGESTS = "takifugu_digests"
 WITNESSES = "takifugu_witnesses"  # in another database than the ledger's
 
 COLUMNS = {
-    MIGRATIONS: """
-        place INTEGER NOT NULL,
-        name VARCHAR(100) NOT NULL,
-        PRIMARY KEY (place),
-        UNIQUE (name)""",
+    MIGRATIONS: {"place": "INTEGER NOT NULL", "name": "VARCHAR(100) NOT NULL"},
     # the row with id 1 is the one that is locked; `at` is the latest time any event has seen
-    HEAD: """
-        id INTEGER NOT NULL,
-        seq BIGINT NOT NULL,
-        hash VARCHAR(64) NOT NULL,
-        at VARCHAR(40) NOT NULL,
-        PRIMARY KEY (id)""",
+    HEAD: {
+        "id": "INTEGER NOT NULL",
+        "seq": "BIGINT NOT NULL",
+        "hash": "VARCHAR(64) NOT NULL",
+        "at": "VARCHAR(40) NOT NULL",
+    },
     # from `kind` on: copies of fields of the body, to find it by; `verify` compares them. `charge`
     # is, of an answer or a reuse, the event that was paid for.
-    EVENTS: """
-        seq {number} NOT NULL,
-        hash VARCHAR(64) NOT NULL,
-        body TEXT NOT NULL,
-        kind VARCHAR(20) NOT NULL,
-        dataset TEXT,
-        analyst TEXT,
-        "key" TEXT,
-        question VARCHAR(64),
-        charge BIGINT,
-        PRIMARY KEY (seq)""",
+    EVENTS: {
+        "seq": "{number} NOT NULL",
+        "hash": "VARCHAR(64) NOT NULL",
+        "body": "TEXT NOT NULL",
+        "kind": "VARCHAR(20) NOT NULL",
+        "dataset": "TEXT",
+        "analyst": "TEXT",
+        "key": "TEXT",
+        "question": "VARCHAR(64)",
+        "charge": "BIGINT",
+    },
     # analyst "" is the whole dataset; epsilon: the budget, none yet if null; lost, of the whole:
     # what any analyst may have learnt in a lost part
-    ACCOUNTS: """
-        id INTEGER NOT NULL,
-        dataset TEXT NOT NULL,
-        analyst TEXT NOT NULL,
-        epsilon TEXT,
-        delta TEXT,
-        unit TEXT,
-        "partition" TEXT,
-        always TEXT NOT NULL,
-        worst TEXT NOT NULL,
-        lost TEXT,
-        PRIMARY KEY (id)""",
+    ACCOUNTS: {
+        "id": "INTEGER NOT NULL",
+        "dataset": "TEXT NOT NULL",
+        "analyst": "TEXT NOT NULL",
+        "epsilon": "TEXT",
+        "delta": "TEXT",
+        "unit": "TEXT",
+        "partition": "TEXT",
+        "always": "TEXT NOT NULL",
+        "worst": "TEXT NOT NULL",
+        "lost": "TEXT",
+    },
     # cells: the root of the digests of its cells
-    SEGMENTS: """
-        account INTEGER NOT NULL,
-        start BIGINT NOT NULL,
-        "end" BIGINT NOT NULL,
-        base TEXT NOT NULL,
-        peak TEXT NOT NULL,
-        cells VARCHAR(64) NOT NULL,
-        PRIMARY KEY (account, start)""",
-    CELLS: """
-        account INTEGER NOT NULL,
-        start BIGINT NOT NULL,
-        cell TEXT NOT NULL,
-        own TEXT NOT NULL,
-        PRIMARY KEY (account, start, cell)""",
+    SEGMENTS: {
+        "account": "INTEGER NOT NULL",
+        "start": "BIGINT NOT NULL",
+        "end": "BIGINT NOT NULL",
+        "base": "TEXT NOT NULL",
+        "peak": "TEXT NOT NULL",
+        "cells": "VARCHAR(64) NOT NULL",
+    },
+    CELLS: {
+        "account": "INTEGER NOT NULL",
+        "start": "BIGINT NOT NULL",
+        "cell": "TEXT NOT NULL",
+        "own": "TEXT NOT NULL",
+    },
     # account 0: of all accounts
-    DIGESTS: """
-        account INTEGER NOT NULL,
-        start BIGINT NOT NULL,
-        path VARCHAR(32) NOT NULL,
-        content {bytes} NOT NULL,
-        PRIMARY KEY (account, start, path)""",
-    WITNESSES: """
-        ledger VARCHAR(32) NOT NULL,
-        seq BIGINT NOT NULL,
-        hash VARCHAR(64) NOT NULL,
-        PRIMARY KEY (ledger)""",
+    DIGESTS: {
+        "account": "INTEGER NOT NULL",
+        "start": "BIGINT NOT NULL",
+        "path": "VARCHAR(32) NOT NULL",
+        "content": "{bytes} NOT NULL",
+    },
+    WITNESSES: {
+        "ledger": "VARCHAR(32) NOT NULL",
+        "seq": "BIGINT NOT NULL",
+        "hash": "VARCHAR(64) NOT NULL",
+    },
+}
+KEYS = {
+    MIGRATIONS: "PRIMARY KEY (place),\n        UNIQUE (name)",
+    HEAD: "PRIMARY KEY (id)",
+    EVENTS: "PRIMARY KEY (seq)",
+    ACCOUNTS: "PRIMARY KEY (id)",
+    SEGMENTS: "PRIMARY KEY (account, start)",
+    CELLS: "PRIMARY KEY (account, start, cell)",
+    DIGESTS: "PRIMARY KEY (account, start, path)",
+    WITNESSES: "PRIMARY KEY (ledger)",
 }
 BY_KEY_ALONE = (SEGMENTS, CELLS, DIGESTS)  # in SQLite: kept in the order of their keys
-TYPES = {
-    True: {"number": "INTEGER", "bytes": "BLOB"},  # an integer key of SQLite is the row's own
+TYPES = {  # by whether it is SQLite, where an integer key is the row's own
+    True: {"number": "INTEGER", "bytes": "BLOB"},
     False: {"number": "BIGINT", "bytes": "BYTEA"},
 }
 
@@ -117,19 +122,32 @@ UNIQUE = (
 PEOPLE_INDEXES = (BY_ANALYST, "takifugu_abandoned_once")
 LATER_INDEXES = ("takifugu_of_dataset", "takifugu_sources")  # that the first ledgers did not have
 
-_COLUMN = re.compile(
-    r'^ *"?(\w+)"? (INTEGER|BIGINT|VARCHAR|TEXT|{\w+})[^,]*?( NOT NULL)?,?$', re.MULTILINE
-)
-_HELD: dict[str, type] = dict.fromkeys(("INTEGER", "BIGINT", "{number}"), int) | {"{bytes}": bytes}
+_PYTHON_TYPES = {"INTEGER": int, "BIGINT": int, "{number}": int, "{bytes}": bytes}
 
 
-@cache
-def held(table: str) -> dict[str, tuple[type, ...]]:
+def column_types(table: str) -> dict[str, tuple[type, ...]]:
     """The types of the values that each column of a table can have, as Python reads them."""
     return {
-        name: (_HELD.get(kind, str), *(() if needed else (type(None),)))
-        for name, kind, needed in _COLUMN.findall(COLUMNS[table])
+        name: (_PYTHON_TYPES.get(kind.partition(" ")[0], str),)
+        + (() if kind.endswith(" NOT NULL") else (NoneType,))
+        for name, kind in COLUMNS[table].items()
     }
+
+
+_COLUMN_TYPES = {table: column_types(table) for table in COLUMNS}
+OPTIONAL_NUMBER = (int, NoneType)  # of a column that is computed: of no rows it is nothing
+
+
+def select(table: str, *columns: str, where: str = "", lock: bool = False) -> Statement:
+    """A statement that reads these columns; ``where`` has the condition, and the order if any."""
+    names, then = ", ".join(map(quoted, columns)), f" WHERE {where}" if where else ""
+    return Statement(f"SELECT {names} FROM {table}{then}", lock=lock, types=_COLUMN_TYPES[table])
+
+
+def last_event(where: str) -> Statement:
+    """A statement that reads the number of the last event for which a condition holds, or null."""
+    text = f"SELECT max(seq) AS seq FROM {EVENTS} WHERE {where}"
+    return Statement(text, types={"seq": OPTIONAL_NUMBER})
 
 
 @dataclass(frozen=True)
@@ -142,13 +160,19 @@ class Migration:
 
 def create_table(connection: Connection, table: str, *, if_needed: bool = False) -> None:
     """Make a table, with all of its indexes."""
-    columns = COLUMNS[table].format(**TYPES[connection.sqlite])
+    lines = [f"{_name(name)} {kind}" for name, kind in COLUMNS[table].items()]
+    columns = ",".join(f"\n        {line}" for line in (*lines, KEYS[table]))
+    columns = columns.format(**TYPES[connection.sqlite])
     keyed = " WITHOUT ROWID" if connection.sqlite and table in BY_KEY_ALONE else ""
     word = "IF NOT EXISTS " if if_needed else ""
     Statement(f"CREATE TABLE {word}{table} ({columns}\n){keyed}").run(connection, {})
     for name, what in INDEXES.items():
         if what.startswith(f"{table} "):
             create_index(connection, name)
+
+
+def _name(column: str) -> str:
+    return quoted(column) if column in ("key", "partition", "end") else column
 
 
 def create_index(connection: Connection, name: str) -> None:

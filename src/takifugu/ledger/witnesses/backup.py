@@ -30,12 +30,11 @@ from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events import replay
 from takifugu.ledger.events.event_chain import Anchor, Event
 from takifugu.ledger.events.replay import Report
+from takifugu.ledger.storage.database import Connection, Store, line_of, sqlite_address
 from takifugu.ledger.storage.migrations import prepare
-from takifugu.ledger.storage.statement import Connection
-from takifugu.ledger.storage.store import Store, line_of
-from takifugu.ledger.witnesses.file_witness import sync_folder
 from takifugu.ledger.witnesses.head_witness import Guard, HeadWitness, holds, identity
 from takifugu.ledger.witnesses.lost_history import LossTerms, ShownLosses, accept, counted
+from takifugu.ledger.witnesses.state_folder import sync_folder
 
 Accepts = tuple[LossTerms, str, datetime]  # under which terms, who accepts a loss, and when
 
@@ -181,7 +180,7 @@ def _failed(error: Exception, path: Path) -> Exception:
 def _connected(
     path: Path, mode: str, wait: float = 0.0
 ) -> "contextlib.closing[sqlite3.Connection]":
-    address = f"{path.absolute().as_uri()}?mode={mode}"
+    address = sqlite_address(path, mode)
     return contextlib.closing(
         sqlite3.connect(address, uri=True, timeout=wait, isolation_level=None)
     )

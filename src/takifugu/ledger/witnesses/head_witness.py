@@ -31,8 +31,13 @@ from typing import Protocol
 from takifugu.errors import LedgerDamaged, LedgerSetBack
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.event_chain import Anchor, Event
-from takifugu.ledger.storage.schema import EVENTS
-from takifugu.ledger.storage.statement import Connection, Statement, transaction_state
+from takifugu.ledger.storage.database import (
+    Connection,
+    Store,
+    insert,
+    update,
+)
+from takifugu.ledger.storage.schema import EVENTS, WITNESSES, create_table, select
 
 IDENTITY = re.compile(r"[0-9a-f]{32}")
 
@@ -60,8 +65,8 @@ class HeadWitness(Protocol):
         """Release the connections, if there are any."""
 
 
-_HASH_AT = Statement(f"SELECT hash FROM {EVENTS} WHERE seq = :which")
-_LOSSES = Statement(f"SELECT seq FROM {EVENTS} WHERE kind = 'loss'")
+_HASH_AT = select(EVENTS, "hash", where="seq = :which")
+_LOSSES = select(EVENTS, "seq", where="kind = 'loss'")
 
 
 class Guard:
@@ -88,13 +93,12 @@ class Guard:
 
     def begin(self, connection: Connection) -> None:
         """Before anything is written: lock the chain and compare."""
-        work = transaction_state(connection)
-        work.unwitnessed = self.witness is None
+        connection.state.unwitnessed = self.witness is None
         if self.ledger and self.witness is not None:
             chain.head(connection, lock=True)
             noted = self.noted()
             self.compare(connection, noted)
-            work.seen = noted
+            connection.state.witnessed = noted
 
     def compare(self, connection: Connection, noted: Anchor | None) -> None:
         """Refuse a ledger that lacks the event that was ``noted``."""
@@ -107,15 +111,14 @@ class Guard:
 
     def unknown(self, connection: Connection, noted: Anchor | None) -> Anchor | None:
         """The head, if an event is to be shown that could be lost unnoticed; None otherwise."""
-        shown = transaction_state(connection).shown
+        shown = connection.state.shown
         if not shown or self.witness is None:
             return None
         if self.lenient and not _follows(connection, noted):
             return None
         if noted is not None and noted.seq >= shown and _has(connection, noted):
             return None
-        last = chain.head(connection)
-        return Anchor(last.seq, last.hash)
+        return chain.head(connection).anchor
 
     def refusal(self, connection: Connection, noted: Anchor) -> LedgerSetBack:
         """The error for a ledger that lacks the event that was ``noted``."""
@@ -204,7 +207,7 @@ def _follows(connection: Connection, noted: Anchor | None) -> bool:
 def _has(connection: Connection, noted: Anchor) -> bool:
     """Whether the chain has the event that was ``noted``."""
     last = chain.head(connection)
-    if (last.seq, last.hash) == (noted.seq, noted.hash):
+    if last.anchor == noted:
         return True
     if last.seq > noted.seq:
         row = _HASH_AT.one(connection, {"which": noted.seq})
@@ -234,3 +237,49 @@ def identity_in(first: Event) -> str:
             "the first event does not name the ledger; restore a copy", reason="unreadable", event=1
         )
     return found
+
+
+_READ, _LOCKED = (
+    select(WITNESSES, "seq", "hash", where="ledger = :whose", lock=lock) for lock in (False, True)
+)
+_BEGIN = insert(WITNESSES, "ledger", "seq", "hash")
+_MOVE = update(WITNESSES, "seq", "hash", where="ledger = :whose")
+
+
+class DatabaseWitness:
+    """A row for each ledger in a database of its own."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self.name, self._ready = store, store.name, False
+
+    def read(self, ledger: str) -> Anchor | None:
+        """The event that was recorded last."""
+        self._make()
+        with self._store.reading() as connection:
+            row = _READ.one(connection, {"whose": ledger})
+        return None if row is None else Anchor(row.seq, row.hash)
+
+    def record(self, ledger: str, event: Anchor, seen: Anchor | None) -> Anchor | None:
+        """Record ``event`` unless others have recorded something since."""
+        self._make()
+        with self._store.writing() as connection:
+            row = _LOCKED.one(connection, {"whose": ledger})
+            now = None if row is None else Anchor(row.seq, row.hash)
+            if now == event or now != seen:
+                return now
+            if now is None:
+                _BEGIN.run(connection, {"ledger": ledger, "seq": event.seq, "hash": event.hash})
+            else:
+                _MOVE.run(connection, {"whose": ledger, "seq": event.seq, "hash": event.hash})
+        return event
+
+    def close(self) -> None:
+        """Release the connections."""
+        self._store.close()
+
+    def _make(self) -> None:
+        if not self._ready:
+            with self._store.writing() as connection:
+                self._store.only_one(connection)
+                create_table(connection, WITNESSES, if_needed=True)
+            self._ready = True

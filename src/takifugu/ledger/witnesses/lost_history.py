@@ -58,22 +58,22 @@ from takifugu._rounding import float_up
 from takifugu.costs import ANY, Column, Cost
 from takifugu.errors import LedgerConflict, LedgerDamaged, UnsoundRequest
 from takifugu.fingerprint import fingerprint
-from takifugu.ledger.accounts.account import WHOLE, Book, Books
-from takifugu.ledger.accounts.frontier import Frontier, covering, dominates
-from takifugu.ledger.accounts.limits import Limit
+from takifugu.ledger.account import WHOLE, Book, Books
 from takifugu.ledger.canonical_text import write_fraction
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events import replay
 from takifugu.ledger.events.event_chain import Anchor, Event
+from takifugu.ledger.frontier import Frontier, covering, dominates, total_document
+from takifugu.ledger.limits import Limit
 from takifugu.ledger.storage import account_tables as tables
-from takifugu.ledger.storage.statement import Connection
+from takifugu.ledger.storage.database import Connection
 from takifugu.ledger.witnesses.head_witness import holds
 from takifugu.losses import Concentrated, Metric, Total
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.protocol import LossTranslation
 
-ROUNDS = 60  # of halving: the most is found up to 2^-60 of itself, from above
-LARGEST = 2**20
+HALVINGS = 60  # of halving: the most is found up to 2^-60 of itself, from above
+MAX_LOSS = 2**20
 
 Budgets = Mapping[str, Number | tuple[Number, Number]]
 
@@ -114,10 +114,10 @@ def accept(
     overwritten: "ShownLosses | None" = None,
 ) -> Event:
     """Count what may have been lost, and write the event."""
-    last = chain.head(connection, lock=True)
+    chain.head(connection, lock=True)
     content, books = counted(connection, lost, terms, overwritten)
     tables.rebuild(connection, books)
-    return chain.append(connection, last, "loss", {**content, "actor": actor}, now)
+    return chain.append(connection, "loss", {**content, "actor": actor}, now)
 
 
 @dataclass(frozen=True)
@@ -188,21 +188,11 @@ def _accounts(
         books.book(*name)
     accounts = []
     for book in list(books.books.values()):
-        used = known.get(book.dataset, Used())
-        about = tuple(terms.columns.get(book.dataset, ()))
-        given = terms.translations.get(book.dataset)
         worst = (*book.account.worst, *overwritten.totals.get((book.dataset, book.analyst), ()))
-        how: dict[str, Any] = {"columns": about, "costs": terms.costs}
-        total = _reached(book, books, named, given, used, worst, **how)
+        total = _reached(book, books, named, known.get(book.dataset, Used()), worst, terms)
         if total is not None:
-            account = {
-                "dataset": book.dataset,
-                "analyst": book.analyst or None,
-                "epsilon": str(total.epsilon),
-                "delta": str(total.delta),
-                "rho": str(total.rho),
-            }
-            accounts.append(account | ({"costs": total.costs.document()} if total.costs else {}))
+            whose = {"dataset": book.dataset, "analyst": book.analyst or None}
+            accounts.append(whose | total_document(total))
     return accounts, books
 
 
@@ -230,7 +220,7 @@ class Used:
 def used_in(connection: Connection) -> dict[str, Used]:
     """What the events of each dataset name."""
     found: dict[str, Used] = {}
-    for event in replay.events(connection):
+    for event in chain.events(connection):
         _take_use(found, event)
     return found
 
@@ -259,12 +249,9 @@ def _reached(
     book: Book,
     books: Books,
     named: Mapping[str, list[tuple[Fraction, Fraction]]],
-    translation: LossTranslation | None,
     used: Used,
     worst: Frontier,
-    *,
-    columns: tuple[str, ...],
-    costs: bool,
+    terms: LossTerms,
 ) -> Total | None:
     """What every entry of an account may have lost; None if nothing can have been charged to it.
 
@@ -278,8 +265,7 @@ def _reached(
         return None
     if book.analyst and book.epsilon is not None and book.dataset not in named:
         given = [(book.epsilon, book.delta)]
-    how: dict[str, Any] = {"columns": columns, "costs": costs}
-    most = [_most(translation, *budget, used, book.dataset, **how) for budget in given]
+    most = [_most(*budget, used, book.dataset, terms) for budget in given]
     beyond = [
         total
         for total in worst
@@ -288,18 +274,11 @@ def _reached(
     return covering((*most, *beyond))
 
 
-def _most(
-    translation: LossTranslation | None,
-    epsilon: Fraction,
-    delta: Fraction,
-    used: Used,
-    dataset: str,
-    *,
-    columns: tuple[str, ...],
-    costs: bool,
-) -> Total:
+def _most(epsilon: Fraction, delta: Fraction, used: Used, dataset: str, terms: LossTerms) -> Total:
     """The most that a budget admits for an entry in each currency, rounded up."""
-    costs = costs or (len(columns) > 1 if translation is None else translation.names_columns)
+    translation = terms.translations.get(dataset)
+    columns = tuple(terms.columns.get(dataset, ()))
+    costs = terms.costs or (len(columns) > 1 if translation is None else translation.names_columns)
     mark = None if translation is None else translation.fingerprint
     same = translation is not None and (mark is None or used.translations <= {mark})
     if costs and same and translation is not None:
@@ -360,13 +339,13 @@ def _above(admits: Callable[[Fraction], bool]) -> Fraction:
         return Fraction(1, 2**200)
     while admits(high):
         low, high = high, 2 * high
-        if high > LARGEST:
+        if high > MAX_LOSS:
             raise UnsoundRequest(
-                f"the budget admits a loss of more than {LARGEST} per entry, or the translation"
+                f"the budget admits a loss of more than {MAX_LOSS} per entry, or the translation"
                 f" does not grow; what was lost cannot be counted ({float_up(high):g})",
                 reason="broken translation",
             )
-    for _ in range(ROUNDS):
+    for _ in range(HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if admits(middle) else (low, middle)
     return high

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache, reduce
 from math import ceil, fsum
+from typing import Any
 
 from takifugu.costs import ANY, Cost, Shape, shape_of
 from takifugu.ledger.canonical_text import read_fraction
@@ -195,6 +196,12 @@ def _text(total: Total) -> str:
 
 def _costs_text(costs: Cost) -> str:
     return costs.text.replace(" ", "\\u0020").replace(";", "\\u003b")
+
+
+def total_document(total: Total) -> dict[str, Any]:
+    """A total as JSON: exact rationals as text, and costs where there are some."""
+    scalars = {"epsilon": str(total.epsilon), "delta": str(total.delta), "rho": str(total.rho)}
+    return scalars | ({"costs": total.costs.document()} if total.costs else {})
 
 
 def read(text: str) -> Frontier:

@@ -1,15 +1,124 @@
-"""Events as text, for the ledger's listing, for results and for reports."""
+"""Events and accounts for people and for auditors: as words, as JSON, as an export to check.
 
-from collections.abc import Mapping
+Nothing here changes a ledger.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path, PurePath
 from typing import Any
 
+from takifugu._atomic import read_whole
 from takifugu.cost_words import cost_words
 from takifugu.costs import Cost
-from takifugu.ledger.entries_read import EPOCH
+from takifugu.errors import InvalidFile, LedgerDamaged
+from takifugu.ledger.charge_values import EPOCH
+from takifugu.ledger.events.event_chain import ROOT, Anchor, Event, link
+from takifugu.ledger.frontier import total_document
+from takifugu.ledger.ledger import Ledger, export_line
+from takifugu.ledger.snapshot import Position
 from takifugu.visible import four_digits
+
+HIDDEN = frozenset({"data", "question", "marks"})  # marks of the data; early ones had no key
+
+
+def public_body(event: Event) -> dict[str, Any]:
+    """The body of an event without hashes of protected data."""
+    return {name: value for name, value in event.body.items() if name not in HIDDEN}
+
+
+def event_document(event: Event, *, places: bool = True) -> dict[str, Any]:
+    """An event: its number, time, kind, actor, what it says in words, and all of it but marks.
+
+    Without ``places`` its files are named without their folders.
+    """
+    body = public_body(event)
+    details = body.get("details")
+    if not places and isinstance(details, Mapping) and "files" in details:
+        files = [PurePath(str(file)).name for file in details["files"]]
+        body["details"] = {**details, "files": files}
+    return {
+        "seq": event.seq,
+        "at": event.at.isoformat(),
+        "kind": event.kind,
+        "hash": event.hash,
+        "actor": body.get("actor"),
+        "dataset": body.get("dataset"),
+        "analyst": body.get("analyst"),
+        "words": event_words(body),
+        "body": body,
+    }
+
+
+def account_document(position: Position) -> dict[str, Any]:
+    """An account: its budget, and the worst per-entry totals, exactly."""
+    budget = None
+    if position.epsilon is not None:
+        budget = {"epsilon": str(position.epsilon), "delta": str(position.delta)}
+    return {
+        "dataset": position.dataset,
+        "analyst": position.analyst,
+        "budget": budget,
+        "worst": [total_document(total) for total in position.worst],
+    }
+
+
+def ledger_document(ledger: Ledger, *, places: bool) -> dict[str, Any]:
+    """The head, the first event and the accounts; with ``places`` also where it is kept."""
+    head = ledger.head()
+    found = {
+        "origin": ledger.origin.hash,
+        "head": {"seq": head.seq, "hash": head.hash},
+        "accounts": [account_document(position) for position in ledger.positions()],
+    }
+    return found | ({"place": ledger.name, "witness": ledger.witness} if places else {})
+
+
+def verification_document(ledger: Ledger, *, places: bool) -> dict[str, Any]:
+    """What a verification finds: the chain, every total, the witness; each problem by name."""
+    report = ledger.verify()
+    noted = report.witness
+
+    def words(message: str) -> str:
+        for place in () if places else (ledger.name, ledger.witness):
+            message = message.replace(place, "…") if place else message
+        return message
+
+    found = {
+        "sound": report.sound,
+        "events": report.events,
+        "head": {"seq": report.head.seq, "hash": report.head.hash},
+        "witness": {
+            "kept": ledger.witness is not None,
+            "noted": None if noted is None else {"seq": noted.seq, "hash": noted.hash},
+        },
+        "problems": [
+            {"reason": one.reason, "message": words(str(one)), "event": one.event}
+            for one in report.problems
+        ],
+    }
+    return found | ({"place": ledger.name} if places else {})
+
+
+def export_part(ledger: Ledger, after: int, last: int, most: int) -> tuple[bytes, int]:
+    """The events after a number, as ``takifugu ledger export`` writes them; the last one's number.
+
+    At most ``most``, and none after ``last``. Each part is a transaction of its own, so that a
+    reader who is slow holds nothing open. Events are never changed, so that the parts fit; a ledger
+    that was replaced by a shorter one meanwhile is an error.
+    """
+    rows = ledger.stored(after, min(most, last - after))
+    if not rows:
+        raise LedgerDamaged(
+            f"event {after + 1} is missing; restore a copy", reason="missing", event=after + 1
+        )
+    lines = (export_line(hash_, body) for _, hash_, body in rows)
+    return "".join(lines).encode("ascii"), rows[-1][0]
+
 
 FITTED = {
     "first-days": "on the first days",
@@ -217,3 +326,98 @@ def _cost(document: Any) -> str:
     except (ValueError, TypeError):
         return f"a cost that cannot be read: {few(document)}"
     return f"{cost_words(cost)}; at most epsilon = {four_digits(cost.scalar, 'up')} per entry"
+
+
+_BEFORE, _BETWEEN, _AFTER = '{"hash":"', '","body":', "}"
+_DIGITS = 64
+
+
+@dataclass(frozen=True)
+class ExportedChain:
+    """What an export holds, if every event follows from the one before it.
+
+    Attributes:
+        events: How many there are.
+        origin: The first of them, which no other ledger has.
+        head: The last.
+        ledger: The name that the ledger was given when it was made: its witness knows it by that;
+            None if the first event does not say.
+    """
+
+    events: int
+    origin: Anchor
+    head: Anchor
+    ledger: str | None = None
+
+
+def check_export(path: Path, anchors: Sequence[Anchor] = ()) -> ExportedChain:
+    """The chain of an export, all of it checked; `LedgerDamaged` if it breaks anywhere.
+
+    An export has one event a line: its hash, and the text that was hashed (`Ledger.export`). So
+    each hash can be computed again from the one before it, without the ledger and without its
+    software.
+
+    Args:
+        path: What `takifugu ledger export` wrote.
+        anchors: Events that must be in it with these hashes.
+    """
+    wanted = {anchor.seq: anchor.hash for anchor in anchors}
+    previous, origin, ledger = ROOT, "", None
+    needed = "be as `takifugu ledger export` wrote it"
+    *lines, last = read_whole(path, field="export", needed=needed).split("\n")
+    if last or not lines:
+        raise _unreadable(len(lines) + 1)
+    for seq, line in enumerate(lines, 1):
+        hash_, text = _parts(line, seq)
+        if hash_ != link(previous, text):
+            raise LedgerDamaged(
+                f"event {seq} of the export does not follow from the one before it: the file was"
+                " changed. Ask for the original",
+                reason="edited",
+                event=seq,
+            )
+        if wanted.pop(seq, hash_) != hash_:
+            raise LedgerDamaged(
+                f"event {seq} of the export is another one than the recorded one: it is another"
+                " history",
+                reason="anchor",
+                event=seq,
+            )
+        if seq == 1:
+            origin, ledger = hash_, _ledger_in(text)
+        previous = hash_
+    if wanted:
+        missing = min(wanted)
+        raise LedgerDamaged(
+            f"the export ends with event {seq} and lacks event {missing}, which was recorded: it"
+            " is older, or was cut. Ask for a newer one",
+            reason="missing",
+            event=missing,
+        )
+    return ExportedChain(seq, Anchor(1, origin), Anchor(seq, previous), ledger)
+
+
+def _ledger_in(text: str) -> str | None:
+    """The name of a ledger in its first event; None if that does not say."""
+    try:
+        return str(json.loads(text)["ledger"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _parts(line: str, seq: int) -> tuple[str, str]:
+    """The hash of an event, and the text that was hashed."""
+    end = len(_BEFORE) + _DIGITS
+    body = end + len(_BETWEEN)
+    if not (line.startswith(_BEFORE) and line[end:body] == _BETWEEN and line.endswith(_AFTER)):
+        raise _unreadable(seq)
+    return line[len(_BEFORE) : end], line[body : -len(_AFTER)]
+
+
+def _unreadable(seq: int) -> InvalidFile:
+    return InvalidFile(
+        "export",
+        given=f"has no event in line {seq}",
+        needed="be as `takifugu ledger export` wrote it",
+        reason="not-an-export",
+    )

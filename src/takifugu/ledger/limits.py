@@ -1,7 +1,7 @@
 r"""Which totals a Pufferfish budget admits, by one translation.
 
 A translation bounds the Pufferfish loss of what *every* entry has lost. It grows with that, and
-no entry has lost more than some total of the frontier (`accounts.frontier`). Another prior is
+no entry has lost more than some total of the frontier (`frontier`). Another prior is
 another translation of the same totals. Losses are rounded up, allowances down.
 
 **Theorem.** Let a budget be (E, δ), and let each query and what it costs depend on earlier
@@ -10,7 +10,7 @@ results. Suppose that the totals of all entries, after everything that was relea
 1. no total has a δ or ρ, and the translation of all costs of the frontier *together* is at most E;
    or
 2. each total, its cost counted as an ε that covers it, is admitted by the filter of (E, δ)
-   (`takifugu.translation.accounting.totals`).
+   (`takifugu.translation.certify.closed`).
 
 Then all results together are (E, δ)-Pufferfish private. *Proof.* Let S be a set of transcripts,
 S₁ those that end in case 1 and S₂ the others. The likelihood :math:`g_ω` of a transcript is the
@@ -37,8 +37,8 @@ from fractions import Fraction
 from takifugu._rounding import float_down, float_up
 from takifugu.costs import Cost
 from takifugu.errors import UnsoundRequest
-from takifugu.ledger.accounts.account import Book
-from takifugu.ledger.accounts.frontier import Frontier, add, dominates, worst
+from takifugu.ledger.account import Book
+from takifugu.ledger.frontier import Frontier, add, dominates, worst
 from takifugu.losses import Loss, Metric, Pure, Total
 from takifugu.translation.accounting.totals import joint_to_pufferfish
 from takifugu.translation.protocol import LossTranslation

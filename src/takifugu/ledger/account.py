@@ -20,7 +20,8 @@ from fractions import Fraction
 from typing import Any
 
 from takifugu.errors import InvalidCharge, LedgerDamaged
-from takifugu.ledger.accounts.frontier import (
+from takifugu.ledger.charge_values import BEGINNING, END, cell_names, cost_of, loss_of
+from takifugu.ledger.frontier import (
     ZERO,
     Frontier,
     add,
@@ -29,8 +30,6 @@ from takifugu.ledger.accounts.frontier import (
     regardless_of_values,
     worst,
 )
-from takifugu.ledger.charge_values import cost_of, loss_of
-from takifugu.ledger.entries_read import BEGINNING, END, cell_names
 from takifugu.ledger.storage.digest_tree import EMPTY, Tree
 from takifugu.losses import Loss, Total
 
@@ -207,7 +206,7 @@ class Book:
     id: int = 0
     lost: Total | None = None
 
-    def of(self, analyst: str) -> "Book":
+    def for_analyst(self, analyst: str) -> "Book":
         """A new account of ``analyst`` on this dataset."""
         if self.lost is None:
             return Book(self.dataset, analyst)
@@ -230,7 +229,7 @@ class Books:
         found = self.books.get((dataset, analyst))
         if found is None:
             whole = self.books.get((dataset, WHOLE)) or Book(dataset, WHOLE)
-            found = self.books[dataset, analyst] = whole.of(analyst)
+            found = self.books[dataset, analyst] = whole.for_analyst(analyst)
         return found
 
     def apply(self, body: Mapping[str, Any]) -> None:

@@ -1,21 +1,25 @@
-"""A witness in a file: two records, written in turn, of which a crash can spoil the older one."""
+"""What this user's state folder remembers: the heads of ledgers, and the rows they have charged."""
 
 import fcntl
 import hashlib
+import json
 import os
 import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from errno import EINVAL, ENOSPC
 from pathlib import Path
 from time import monotonic, sleep
+from typing import Any, NamedTuple
 
 from takifugu._atomic import refuse_special
 from takifugu.errors import LedgerSetBack, LedgerUnavailable, LedgerUnwritable
-from takifugu.keys import state_folder
+from takifugu.keys import key_at, state_folder
 from takifugu.ledger.events.event_chain import Anchor
 
-AGAIN = 0.001  # seconds until a lock that others hold is tried again
-SLOT = 4096  # bytes: a block of a disk is written in full or left alone
+RETRY_SECONDS = 0.001  # seconds until a lock that others hold is tried again
+SLOT_BYTES = 4096  # bytes: a block of a disk is written in full or left alone
 
 
 def heads_folder() -> Path:
@@ -39,7 +43,10 @@ class _Slot:
 
 
 class FileWitness:
-    """One file for a ledger, or a folder with a file for each."""
+    """A witness in one file for a ledger, or in a folder with a file for each.
+
+    A file has two records, written in turn, of which a crash can spoil the older one.
+    """
 
     def __init__(self, place: Path, *, folder: bool, wait: float = 10.0) -> None:
         """``wait``: seconds for others who record, and may be stopped while they do."""
@@ -91,7 +98,7 @@ class FileWitness:
                         " whether a process of theirs is stopped, then try again",
                         reason="locked",
                     ) from None
-                sleep(AGAIN)
+                sleep(RETRY_SECONDS)
 
     def _open(self, ledger: str) -> int:
         path, flags = self.path(ledger), os.O_RDWR | os.O_CLOEXEC
@@ -113,14 +120,14 @@ class FileWitness:
             return now
         turn = slots[-1].turn + 1 if slots else 0
         text = f"{turn} {ledger} {event.seq} {event.hash}"
-        line = f"{text} {_check(text)}\n".encode("ascii").ljust(SLOT, b"\0")
-        if slots and os.fstat(handle).st_size == 2 * SLOT:
-            _write(handle, line, SLOT * (turn % 2))
+        line = f"{text} {_check(text)}\n".encode("ascii").ljust(SLOT_BYTES, b"\0")
+        if slots and os.fstat(handle).st_size == 2 * SLOT_BYTES:
+            _write(handle, line, SLOT_BYTES * (turn % 2))
             os.fdatasync(handle)
             return event
         os.fchmod(handle, 0o600)
-        os.ftruncate(handle, 2 * SLOT)
-        _write(handle, line, SLOT * (turn % 2))
+        os.ftruncate(handle, 2 * SLOT_BYTES)
+        _write(handle, line, SLOT_BYTES * (turn % 2))
         os.fsync(handle)
         sync_folder(Path(self.path(ledger)).parent)
         return event
@@ -131,9 +138,9 @@ class FileWitness:
     def _slots(self, handle: int, ledger: str) -> list[_Slot]:
         """The records that were written in full. One of another ledger is an error."""
         found = []
-        content = os.pread(handle, 2 * SLOT, 0)
-        for place in (0, SLOT):
-            line = content[place : place + SLOT].partition(b"\n")[0]
+        content = os.pread(handle, 2 * SLOT_BYTES, 0)
+        for place in (0, SLOT_BYTES):
+            line = content[place : place + SLOT_BYTES].partition(b"\n")[0]
             text, _, check = line.decode("ascii", "replace").rpartition(" ")
             if not text or check != _check(text):
                 continue
@@ -180,3 +187,87 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+class ChargedRows(NamedTuple):
+    """A ledger that has charged some rows: its name, where it was, its dataset; and the mark."""
+
+    ledger: str
+    place: str
+    dataset: str
+    mark: str
+
+
+class KnownRows:
+    """Which of this user's ledgers has charged which rows: a second one would have a new budget.
+
+    Two datasets of one ledger that have the same rows are told apart by the ledger itself
+    (`takifugu.ledger.events.cell_naming`). For two ledgers the state folder knows, which also
+    records the heads of this user's ledgers: for each keyed mark of rows (where they are, their
+    bytes, what they are about) a small file that names the ledgers which have charged them. The key
+    lies in the same folder, so that the names of the files say nothing to whoever has only these.
+    Edited copies, parts of a table and ledgers of other users are not recognised.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def marks(self, identities: Iterable[tuple[str, Any]]) -> tuple[str, ...]:
+        """Keyed marks of rows, after the kind of each."""
+        with self._named():
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            key = key_at(self._folder / "rows.key")
+        return tuple(f"{kind} {key.mark(kind, what)}" for kind, what in identities)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Nobody else looks rows up and enters them until the block is left."""
+        with self._named():
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle = os.open(self._folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+    def charged(self, marks: Iterable[str]) -> Iterator[ChargedRows]:
+        """The ledgers that have charged rows with one of these marks."""
+        for mark in marks:
+            try:
+                text = self._file(mark).read_text(encoding="utf-8")
+            except FileNotFoundError:
+                continue
+            for line in text.splitlines():
+                with suppress(ValueError):  # cut off by a crash: its charge was not written then
+                    ledger, place, dataset = json.loads(line)
+                    yield ChargedRows(ledger, place, dataset, mark)
+
+    def enter(self, marks: Iterable[str], ledger: str, place: str, dataset: str) -> None:
+        """Record that a ledger charges rows with these marks."""
+        line = json.dumps([ledger, place, dataset]) + "\n"
+        with self._named():
+            for mark in marks:
+                if not any(known.ledger == ledger for known in self.charged([mark])):
+                    flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+                    handle = os.open(self._file(mark), flags, 0o600)
+                    try:
+                        os.write(handle, line.encode())
+                        os.fsync(handle)
+                    finally:
+                        os.close(handle)
+
+    def _file(self, mark: str) -> Path:
+        return self._folder / hashlib.sha256(mark.encode()).hexdigest()[:32]
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise LedgerUnwritable(
+                f"{str(self._folder)!r}, where this user's ledgers record the rows that they have"
+                f" charged, cannot be used ({(error.strerror or 'failed').lower()}); nothing was"
+                " released. Make it writable, or set XDG_STATE_HOME to a folder that is",
+                reason="rows",
+            ) from error

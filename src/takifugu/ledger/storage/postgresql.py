@@ -15,9 +15,9 @@ from psycopg.conninfo import conninfo_to_dict
 
 from takifugu._postgresql import configured_schemas, connect_pinned, schemas_with
 from takifugu.errors import InvalidFile
-from takifugu.ledger.storage.connections import Connections
+from takifugu.ledger.storage.database import Connections, not_an_address
 
-LEAST = 5.0  # seconds of silence that are always allowed
+MIN_SILENCE = 5.0  # seconds of silence that are always allowed
 PREFIX = "takifugu_"  # of every table of a ledger, a witness and a server
 
 
@@ -26,10 +26,8 @@ def open_postgresql(address: str, *, read_only: bool, wait: float) -> Connection
     try:
         query = conninfo_to_dict(address)
     except psycopg.ProgrammingError:
-        raise InvalidFile(
-            "ledger", given="is not an address", needed="be a path or a URL", reason="address"
-        ) from None  # its message may hold the password
-    most = max(LEAST, 3 * wait)
+        raise not_an_address() from None  # its message may hold the password
+    most = max(MIN_SILENCE, 3 * wait)
     limits = {"lock_timeout": wait, "statement_timeout": most}
     settings = "-c synchronous_commit=on" + "".join(
         f" -c {name}={max(1, round(seconds * 1000))}" for name, seconds in limits.items()

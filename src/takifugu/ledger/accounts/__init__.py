@@ -1,1 +1,0 @@
-"""What every entry has lost, by dataset and analyst, and what a budget admits."""
