@@ -18,15 +18,19 @@ def lazy_names(package: str, homes: Mapping[str, Sequence[str]]) -> Names:
 
     Args:
         package: Its ``__name__``.
-        homes: Module, relative to the package, to the names that it has. No name may be that of a
-            module in the package: importing the module would replace it.
+        homes: Module, relative to the package or in full, to the names that it has. No name may be
+            that of a module in the package: importing the module would replace it.
     """
-    home = {name: module for module, names in homes.items() for name in names}
+    home = {
+        name: module if module.startswith("takifugu.") else f"{package}.{module}"
+        for module, names in homes.items()
+        for name in names
+    }
 
     def find(name: str) -> Any:
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{package}.{home[name]}"), name)
+        value = getattr(import_module(home[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from takifugu.advice.prior_advice import FitEvidence, PriorAdvice, advise
 from takifugu.engines.fit_kinds import Fitted
 from takifugu.priors import MarkovChain
 from takifugu.priors.chain_changes import ChainSteps
 from takifugu.priors.prior import state_text
-from takifugu.translation.prior_advice import FitEvidence, PriorAdvice, advise
 from takifugu.translation.protocol import LossTranslation
 
 

@@ -27,8 +27,8 @@ from takifugu.priors import FittedRows, Name, Prior
 from takifugu.priors.adversaries import given_earlier_rows
 
 if TYPE_CHECKING:
+    from takifugu.advice.prior_advice import FitEvidence, PriorAdvice
     from takifugu.engines.goodness import GoodnessOfFit
-    from takifugu.translation.prior_advice import FitEvidence, PriorAdvice
     from takifugu.translation.protocol import LossTranslation
 
 

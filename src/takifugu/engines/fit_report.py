@@ -63,7 +63,7 @@ def steps_estimate(
 
 def with_few(estimate: Estimate, people: Integers) -> Estimate:
     """The same, with the states that few people have left: ``people`` counts them for each."""
-    from takifugu.translation.prior_advice import FEW_PEOPLE as FEW
+    from takifugu.advice.prior_advice import FEW_PEOPLE as FEW
 
     states = getattr(estimate.prior, "states", ())
     low = [int(k) for k in np.argsort(people, kind="stable") if 0 < people[k] < FEW]

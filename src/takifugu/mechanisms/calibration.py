@@ -33,7 +33,7 @@ def no_allowance(
     target: float, allowed: Fraction | float, translation: LossTranslation
 ) -> UnsoundRequest:
     """The error for a Pufferfish loss that leaves nothing for a release: why, and what would."""
-    from takifugu.translation.nothing_allowed import why_nothing
+    from takifugu.advice.prior_advice import why_nothing
 
     words, needed = why_nothing(translation, target)
     return UnsoundRequest(

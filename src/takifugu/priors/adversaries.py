@@ -56,7 +56,7 @@ def given_earlier_rows(prior: Prior) -> Prior:
     derivative of at most −1/(1−ρ²), tilted by ρxz/(1−ρ²). Two such laws, with x and x′, are coupled
     with |X_t − X′_t| ≤ |ρ||x − x′|, by Langevin diffusions with one noise. Backwards from the
     secret entry, every entry moves by no more than it does without K, and those after it as they
-    did: the coupling of `takifugu.translation.gaussian.gaussian_transport` has the same costs. ∎
+    did: the coupling of `takifugu.translation.certify.gaussian` has the same costs. ∎
     Smoother kernels do not have this: given X_0, the regression of X_2 on X_1 is ρ₁(1−ρ₂)/(1−ρ₁²),
     up to 3 ρ₁ and more. They are refused, and so is every prior for which nothing is proven.
     """

@@ -5,7 +5,7 @@ alone is above a number (``above = "0.5"``), the first release on the dataset (`
 both. Answers that are stored cost nothing and need none. Every session of the project keeps the
 rule: those of a server, of commands, batches and schedules, and of Python. What allows a release is
 an event of the ledger by another person, which the charge names and the ledger checks
-(`takifugu.ledger.events.approved_requests`).
+(`takifugu.ledger.events.decisions`).
 
 Whoever can edit the project file can remove the rule, as they can change the budget: it binds those
 who ask, not those who have the files.

@@ -17,7 +17,7 @@ from takifugu._closing import Closing
 from takifugu._toml import TomlSection, parse_toml
 from takifugu.engines.opening import BackendName
 from takifugu.errors import InvalidFile, Malformed, TakifuguError
-from takifugu.ledger.rehearsal import Rehearsed
+from takifugu.ledger.events.replay import Rehearsed
 from takifugu.project.policy_session import PolicySession
 from takifugu.project.project import Project
 from takifugu.project.query_sections import query_from

@@ -10,8 +10,8 @@ from takifugu._rounding import float_down
 from takifugu.costs import ANY, Column, Cost
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Cells, Ledger, Position, Reading
-from takifugu.ledger.accounts.limits import spent_epsilon
-from takifugu.ledger.entries_read import EPOCH
+from takifugu.ledger.charge_values import EPOCH
+from takifugu.ledger.limits import spent_epsilon
 from takifugu.losses import Metric, Pure
 from takifugu.session.release_cost import Prices, beside_what_is_left
 from takifugu.translation.protocol import LossTranslation

@@ -25,8 +25,8 @@ from takifugu.session.held_out import fitted_rows_of
 from takifugu.session.published_rows import PUBLISHED, refuse_publishing
 
 if TYPE_CHECKING:
+    from takifugu.advice.prior_advice import PriorAdvice
     from takifugu.engines import FitOptions, Fitted
-    from takifugu.translation.prior_advice import PriorAdvice
     from takifugu.translation.protocol import LossTranslation
 
 NamedPrior = TypeVar("NamedPrior", bound=Prior)

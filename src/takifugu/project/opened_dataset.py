@@ -31,8 +31,7 @@ from takifugu.project.owner_changes import refuse_same_files
 from takifugu.project.policy import read_policy
 from takifugu.project.project_cache import MANY, Progress, keep_terms
 from takifugu.session.prior_checks import terms_of
-from takifugu.translation.accounting.tabled_translation import TabledTranslation
-from takifugu.translation.accounting.translation_table import TranslationTable
+from takifugu.translation.accounting.tables import TabledTranslation, TranslationTable
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation
 

@@ -17,9 +17,9 @@ from takifugu.engines import Declaration
 from takifugu.engines.backends.opened_files import source_files
 from takifugu.errors import SameRows, TakifuguError
 from takifugu.ledger import Cells, Ledger, Position, Review, Terms
-from takifugu.ledger.accounts.account import on_every_entry
-from takifugu.ledger.accounts.frontier import ZERO
-from takifugu.ledger.accounts.limits import spent_epsilon
+from takifugu.ledger.account import on_every_entry
+from takifugu.ledger.frontier import ZERO
+from takifugu.ledger.limits import spent_epsilon
 from takifugu.translation.protocol import LossTranslation
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from takifugu.ledger.event_words import four_up
-from takifugu.ledger.events.accepted_terms import decimal_up
+from takifugu.ledger.event_documents import four_up
+from takifugu.ledger.events.decisions import decimal_up
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:

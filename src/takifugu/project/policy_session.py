@@ -16,7 +16,7 @@ from takifugu._rounding import float_up
 from takifugu.costs import Cost
 from takifugu.errors import InvalidFile, UnsoundRequest
 from takifugu.ledger import Ledger, Quote
-from takifugu.ledger.ledger import Refusal
+from takifugu.ledger.charging import Refusal
 from takifugu.losses import Total
 from takifugu.priors import Name
 from takifugu.priors.documents import read_json

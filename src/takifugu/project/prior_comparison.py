@@ -19,10 +19,10 @@ from takifugu.engines import open_engine
 from takifugu.engines.opening import BackendName
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Event, Ledger
-from takifugu.ledger.accounts.account import WHOLE, charged
-from takifugu.ledger.accounts.frontier import Frontier
-from takifugu.ledger.accounts.limits import to_pufferfish
+from takifugu.ledger.account import WHOLE, charged
 from takifugu.ledger.charge_values import loss_of
+from takifugu.ledger.frontier import Frontier
+from takifugu.ledger.limits import to_pufferfish
 from takifugu.losses import Total
 from takifugu.priors import read_prior
 from takifugu.project.loaded_dataset import LoadedDataset

@@ -56,7 +56,7 @@ from takifugu.session.activity import Activity, in_notebook, screen
 from takifugu.session.entries import Entries
 from takifugu.session.prior_checks import terms_of
 from takifugu.session.prior_reading import PriorTranslation, protected_column
-from takifugu.translation.accounting.translation_table import TranslationTable
+from takifugu.translation.accounting.tables import TranslationTable
 from takifugu.translation.rows.row_translation import RowTranslation
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ not trusted: the translation itself confirms every allowance that a budget rests
 of each release (`PolicySession`). One that it does not confirm is computed anew. That takes about
 a second longer, most of it to load what was compiled.
 
-The ledger holds the fingerprints of the accepted terms (`ledger.events.accepted_terms`). To compute
+The ledger holds the fingerprints of the accepted terms (`ledger.events.decisions`). To compute
 what is spent under them after the policy has changed, the priors and secrets themselves are cached,
 under those fingerprints; what is read back is used only if it has them.
 """
@@ -34,7 +34,7 @@ from takifugu.priors.documents import read_json, write_json
 from takifugu.priors.factors import NetworkPrior
 from takifugu.session.prior_checks import terms_of
 from takifugu.session.prior_reading import PriorTranslation, row_translation
-from takifugu.translation.accounting.translation_table import TranslationTable, tabulate
+from takifugu.translation.accounting.tables import TranslationTable, tabulate
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
 

@@ -20,9 +20,9 @@ from takifugu._rounding import float_up
 from takifugu.errors import LedgerDamaged, TakifuguError, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.ledger import Event, Ledger, Report
-from takifugu.ledger.accounts.limits import spent_epsilon
 from takifugu.ledger.charge_values import loss_of
-from takifugu.ledger.event_words import event_words
+from takifugu.ledger.event_documents import event_words
+from takifugu.ledger.limits import spent_epsilon
 from takifugu.losses import Total
 from takifugu.project.budgets import standing_of
 from takifugu.project.loaded_dataset import LoadedDataset
@@ -46,7 +46,7 @@ from takifugu.session.odds import odds_words
 from takifugu.session.prior_checks import terms_of
 from takifugu.session.published_rows import published_statement, published_windows
 from takifugu.session.release_plan import error_words
-from takifugu.translation.accounting.tabled_translation import TabledTranslation
+from takifugu.translation.accounting.tables import TabledTranslation
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation
 

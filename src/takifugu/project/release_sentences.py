@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from takifugu.ledger.event_words import asked_words, few, window_words
+from takifugu.ledger.event_documents import asked_words, few, window_words
 from takifugu.visible import four_digits
 
 KNOWN = frozenset({"name", "column", "by", "k", "values", "level", "every", "query", "weighted_by"})

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -34,7 +35,10 @@ class PdfUnavailable(TakifuguError):
 def check_pdf() -> Any:
     """WeasyPrint; `PdfUnavailable` if a PDF cannot be made here."""
     try:
-        import weasyprint
+        with warnings.catch_warnings():
+            # WeasyPrint warns of its own future where HarfBuzz's subsetting library is missing
+            warnings.simplefilter("ignore", DeprecationWarning)
+            import weasyprint
     except ModuleNotFoundError:
         raise PdfUnavailable("WeasyPrint", "reports") from None
     except OSError:  # a library of the system

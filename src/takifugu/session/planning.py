@@ -48,6 +48,7 @@ from takifugu.visible import visible
 
 NAMED = ("entities", "household", "entities × sequence")  # readings that rows must match by name
 LESS_THEN = Fraction(5, 4)  # times a loss per entry that an earlier version may have allowed less
+MORE_THEN = 1 + Fraction(1, 10**6)  # and more: a search for an allowance ends this close to it
 
 
 class PlannedBefore(Protocol):
@@ -178,7 +179,7 @@ class QueryPlanning:
         """The plan of a release of the same query by a version that charged it as ``whole``.
 
         Its answer is stored and free. Bounds have become less since, so that the same ε may have
-        allowed a little less then: up to `LESS_THEN` times.
+        allowed a little less then, up to `LESS_THEN` times, or the same up to `MORE_THEN`.
         """
         quote = self._quote(whole, whole.charge)
         if quote.stored or quote.reuse:
@@ -188,7 +189,7 @@ class QueryPlanning:
         for mechanism, loss in reversed(self._ledger.released(whole.charge)):
             if not isinstance(loss, Pure) or mechanism.get("scale") is None:
                 continue
-            if not loss.epsilon <= _epsilon(whole) <= loss.epsilon * LESS_THEN:
+            if not loss.epsilon / MORE_THEN <= _epsilon(whole) <= loss.epsilon * LESS_THEN:
                 continue
             chosen = whole.query.chosen_before(float(mechanism["scale"]), self._engine)
             if chosen.mechanism.loss != loss:

@@ -328,7 +328,7 @@ class Prices:
     def _by_column(self, loss: Charged, delta: Fraction, most: float) -> dict[str, float] | None:
         """What each protected column pays of a price; None if there is but one.
 
-        A ρ is what any change of a row loses: the theorem of `translation.accounting.totals` holds
+        A ρ is what any change of a row loses: the theorem of `translation.certify.closed` holds
         for the secrets of each column by itself.
         """
         rows = self._translation

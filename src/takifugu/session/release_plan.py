@@ -10,7 +10,7 @@ from takifugu._rounding import float_down
 from takifugu.costs import Cost
 from takifugu.keys import same_key
 from takifugu.ledger import Charge, Event
-from takifugu.ledger.entries_read import groups_body, window_body
+from takifugu.ledger.charge_values import groups_body, window_body
 from takifugu.mechanisms import Mechanism
 from takifugu.session.protected_values import telling
 from takifugu.session.query.query import CONFIDENCE, Query

@@ -2,7 +2,7 @@
 
 A charge is durable before a protected value is read. What is shown is what the ledger has stored:
 so a release with a key of its own may be tried again after a crash, and is paid once
-(`takifugu.ledger.resumed_charges`).
+(`takifugu.ledger.events.stored_answers`).
 """
 
 import uuid
@@ -19,8 +19,8 @@ from takifugu.errors import (
     UnsoundRequest,
 )
 from takifugu.ledger import Answer, EarlierCharge, Quote, Receipt
-from takifugu.ledger.event_words import asked_words
-from takifugu.ledger.resumed_charges import request_key
+from takifugu.ledger.event_documents import asked_words
+from takifugu.ledger.events.stored_answers import request_key
 from takifugu.session.activity import Activity, screen
 from takifugu.session.answer_record import answer_record
 from takifugu.session.guarantee import guarantee

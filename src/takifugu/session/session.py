@@ -19,8 +19,8 @@ from takifugu._exact import Number, exactly
 from takifugu.engines import Declaration, Engine, Table
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Anchor, Cells, Charge, Ledger, Snapshot, open_ledger
-from takifugu.ledger.entries_read import groups_body, window_body
-from takifugu.ledger.rehearsal import Rehearsed
+from takifugu.ledger.charge_values import groups_body, window_body
+from takifugu.ledger.events.replay import Rehearsed
 from takifugu.priors import Secrets
 from takifugu.priors.prior import Prior
 from takifugu.session.cells import cells_of, declared
@@ -58,8 +58,7 @@ from takifugu.session.release_errors import (
 )
 from takifugu.session.release_plan import Plan
 from takifugu.session.releasing import Releasing
-from takifugu.translation.accounting.tabled_translation import TabledTranslation
-from takifugu.translation.accounting.translation_table import TranslationTable
+from takifugu.translation.accounting.tables import TabledTranslation, TranslationTable
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation

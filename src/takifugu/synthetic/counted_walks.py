@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from takifugu._compiled import compiled
 from takifugu.numeric import Floats, Integers
-from takifugu.translation.chain.tree_simplex import compiled
 
 SLOTS = 128  # of a guide: where in a row of cumulative probabilities a search begins
 

@@ -88,7 +88,7 @@ def run_show(
     """
     from takifugu.cli.shared_options import show_warnings
     from takifugu.project.budgets import budget_standings
-    from takifugu.translation.accounting.tabled_translation import TabledTranslation
+    from takifugu.translation.accounting.tables import TabledTranslation
     from takifugu.translation.protocol import LossTranslation
     from takifugu.translation.translation import Translation
 

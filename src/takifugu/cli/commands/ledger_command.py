@@ -54,7 +54,7 @@ def run_show(
     no other exceeds; a cost is a list of coefficients and shapes), events
     (hash, body without the hashes of the data). Exact numbers are strings like "1/10".
     """
-    from takifugu.ledger.ledger_documents import account_document, public_body
+    from takifugu.ledger.event_documents import account_document, public_body
 
     if not 0 <= last <= 10_000:
         raise Malformed("--last", given=f"is {last}", needed="be from 0 to 10000")
@@ -190,7 +190,7 @@ def _account_line(position: "Position") -> str:
 
 
 def _event_line(body: Any) -> str:
-    from takifugu.ledger.event_words import event_words
+    from takifugu.ledger.event_documents import event_words
 
     when = body["at"][:19].replace("T", " ")
     return f"{body['seq']:>4}  {when}  {event_words(body)}"

@@ -73,7 +73,7 @@ def run_compare(
 
 
 def _print(found: "PriorComparison") -> None:
-    from takifugu.ledger.event_words import query_words
+    from takifugu.ledger.event_documents import query_words
 
     whose = found.dataset if found.analyst is None else f"{found.dataset}, {found.analyst}"
     at = f", at delta = {four_digits(found.delta)}" if found.delta else ""

@@ -21,11 +21,11 @@ from takifugu.cli.shared_options import (
 from takifugu.cli.shell_completion import complete_dataset
 
 if TYPE_CHECKING:
+    from takifugu.advice.prior_advice import PriorAdvice
     from takifugu.engines import Fitted
     from takifugu.engines.goodness import GoodnessOfFit
     from takifugu.priors import Prior
     from takifugu.project import Project
-    from takifugu.translation.prior_advice import PriorAdvice
 
 KINDS = "markov, interval, higher-order, household, network or gaussian"
 

@@ -201,8 +201,8 @@ def _seen(place: str, chain: Any) -> int:
 def _chain(export: Path, head: Any) -> Any:
     """The chain of an export that holds the event of a report."""
     from takifugu.errors import LedgerDamaged
+    from takifugu.ledger.event_documents import check_export
     from takifugu.ledger.events.event_chain import Anchor
-    from takifugu.ledger.exported_events import check_export
     from takifugu.reports.report_signature import SignatureRefused
 
     anchors = [Anchor(1, head.origin), Anchor(head.seq, head.hash)]

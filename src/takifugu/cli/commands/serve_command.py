@@ -68,7 +68,7 @@ def run_serve(
         return
     project = the_project(folder)
 
-    from takifugu.server.operation.read_settings import server_settings
+    from takifugu.server.settings import server_settings
 
     settings = server_settings(project, options)
 
@@ -85,7 +85,7 @@ def run_serve(
 
 def _check(folder: Path | None, options: dict[str, Any], *, as_json: bool) -> None:
     """Print what is misconfigured; an exit status of 1 if something is wrong."""
-    from takifugu.server.operation.server_check import check_server
+    from takifugu.server.operation.preflight import check_server
 
     found = folder or nearest_project(Path())
     if found is None:

@@ -64,8 +64,7 @@ def run_create(
     from datetime import UTC, datetime
 
     from takifugu.ledger.lifecycle import current_actor
-    from takifugu.server.access.token_changes import make_token
-    from takifugu.server.access.token_expiry import expiry_of
+    from takifugu.server.access.tokens import expiry_of, make_token
     from takifugu.server.state.access_tokens import check_token_name
     from takifugu.server.state.server_state import open_state
 
@@ -140,7 +139,7 @@ def run_revoke(
     Keys of the JSON object: revoked, a list of objects with the keys of `token list`.
     """
     from takifugu.ledger.lifecycle import current_actor
-    from takifugu.server.access.token_changes import end_token, identity_of, tokens_named
+    from takifugu.server.access.tokens import end_token, identity_of, tokens_named
     from takifugu.server.state.server_state import open_state
 
     if (token is None) == (name is None):

@@ -283,7 +283,7 @@ def _forwards(
         found = {name: other.bound(epsilon, method).value for name, other in others.items()}
         result |= {"by_adversary": found, "against": answer.witness.against}
     if delta:
-        from takifugu.translation.accounting.approximate import approximate
+        from takifugu.translation.accounting.composition import approximate
 
         loss = approximate(translation, epsilon, delta, method=method)
         result["pufferfish_epsilon"], result["pufferfish_delta"] = loss.epsilon, loss.delta
@@ -372,7 +372,7 @@ def _from_table(
     pufferfish: str | None,
     spinner: Spinner,
 ) -> dict[str, Any]:
-    from takifugu.translation.accounting.translation_table import (
+    from takifugu.translation.accounting.tables import (
         TranslationTable,
         table_beside,
         tabulate,

@@ -22,8 +22,7 @@ from takifugu.project.project_cache import reach, table_path
 from takifugu.reports.html_page import FactList, PageTable, Paragraphs, Verbatim
 from takifugu.session import OverBudget, Plan, Result
 from takifugu.synthetic import write_check_ins
-from takifugu.translation.accounting.tabled_translation import TabledTranslation
-from takifugu.translation.accounting.translation_table import tabulate_at
+from takifugu.translation.accounting.tables import TabledTranslation, tabulate_at
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation
 from takifugu.visible import four_digits

@@ -26,7 +26,7 @@ from takifugu.errors import TakifuguError
 
 if TYPE_CHECKING:
     from takifugu.project.project import Project
-    from takifugu.server.roles import Role
+    from takifugu.server.access_rules import Role
 
 FOLDER = Path("out") / "serve-demo"
 PEOPLE: "dict[Role, str]" = {"owner": "olga", "analyst": "ana", "auditor": "udo"}
@@ -60,8 +60,8 @@ def main(arguments: list[str] | None = None) -> None:
 def serve_demo(folder: Path, *, rows: int, port: int | None, browser: bool) -> None:
     """Serve the project in ``folder``, which is made first if it is not there."""
     from takifugu.project.project import open_project
-    from takifugu.server.operation.read_settings import server_settings
     from takifugu.server.operation.server_process import run_server
+    from takifugu.server.settings import server_settings
 
     known = (folder / "takifugu.toml").exists()
     if not known:
@@ -130,7 +130,7 @@ def _finer_table(project: "Project") -> None:
 
     from takifugu.cli.demo.demo_steps import DATASET, PROBE, table_step
     from takifugu.project.project_cache import keep_table, reach, table_path
-    from takifugu.translation.accounting.translation_table import tabulate_at
+    from takifugu.translation.accounting.tables import tabulate_at
     from takifugu.translation.translation import Translation
 
     translation = project.load(DATASET).entry_translation
@@ -148,7 +148,7 @@ def _finer_table(project: "Project") -> None:
 def revoke_tokens(project: "Project") -> int:
     """End the tokens that an earlier run has printed; how many there were."""
     from takifugu.ledger.lifecycle import current_actor
-    from takifugu.server.access.token_changes import end_token
+    from takifugu.server.access.tokens import end_token
     from takifugu.server.state.server_state import open_state
 
     with open_state(project) as state:
@@ -166,7 +166,7 @@ def revoke_tokens(project: "Project") -> int:
 def new_tokens(project: "Project") -> "dict[Role, str]":
     """A token for everybody, for a day."""
     from takifugu.ledger.lifecycle import current_actor
-    from takifugu.server.access.token_changes import make_token
+    from takifugu.server.access.tokens import make_token
     from takifugu.server.state.server_state import open_state
 
     with open_state(project) as state:
@@ -180,8 +180,8 @@ def new_tokens(project: "Project") -> "dict[Role, str]":
 def free_port() -> int:
     """The default port of a server; 0, which takes any, if somebody has it."""
     from takifugu.errors import Malformed
+    from takifugu.project.server_section import ServerSettings
     from takifugu.server.operation.listening import listening_socket
-    from takifugu.server.settings import ServerSettings
 
     try:
         listening_socket(ServerSettings()).close()

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from takifugu._rounding import down
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.influence.chain.powers import LogProduct, products
+from takifugu.influence.rounded_ratios import LogProduct, products
 from takifugu.numeric import Floats, distribution, frozen
-from takifugu.translation.chain.entry_laws import recurrent_law
+from takifugu.translation.certify.laws import recurrent_law
 
 
 def group_to_dp(length: int, epsilon: float) -> float:

@@ -58,7 +58,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu._rounding import UNIT, down, gamma, up
-from takifugu.influence.chain.powers import LogProduct, largest_ratios, products, turned
+from takifugu.influence.rounded_ratios import LogProduct, largest_ratios, products, turned
 from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.papers.composition.baselines.chain_laws import (
     check_request,

@@ -14,7 +14,7 @@ from math import inf
 import numpy as np
 
 from takifugu._rounding import UNIT
-from takifugu.influence.chain.powers import (
+from takifugu.influence.rounded_ratios import (
     IMPOSSIBLE,
     LogProduct,
     largest_ratios,

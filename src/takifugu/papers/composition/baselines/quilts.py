@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from takifugu._rounding import UNIT, down, gamma, up
 from takifugu.errors import InvalidPrior
-from takifugu.influence.chain.powers import LogProduct, largest_ratios, products, turned
+from takifugu.influence.rounded_ratios import LogProduct, largest_ratios, products, turned
 from takifugu.numeric import Floats, frozen
 from takifugu.papers.composition.baselines.chain_laws import (
     check_request,

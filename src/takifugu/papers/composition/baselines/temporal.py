@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from takifugu._rounding import UNIT, up
 from takifugu.errors import UnsoundRequest
-from takifugu.influence.chain.powers import LogProduct
+from takifugu.influence.rounded_ratios import LogProduct
 from takifugu.numeric import Floats, frozen
 from takifugu.papers.composition.baselines.chain_laws import (
     check_request,

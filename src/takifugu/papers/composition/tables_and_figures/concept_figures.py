@@ -22,7 +22,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.finite import FiniteMechanism, World, leakage
 from takifugu.finite.joint_runs import joint_leakage
 from takifugu.finite.nfc import Condition, necessary_condition, prove_with_certificates
-from takifugu.influence.chain.powers import LogProduct, largest_ratios, products, turned
+from takifugu.influence.rounded_ratios import LogProduct, largest_ratios, products, turned
 from takifugu.numeric import Floats
 from takifugu.papers.composition.baselines.chain_laws import stationary
 from takifugu.papers.composition.baselines.quilts import QuiltNoise, mqm_exact
