@@ -16,7 +16,7 @@ from takifugu.priors import MarkovRandomField, Secrets
 from takifugu.priors.contacts import Contacts, contagion, read_contact_slices, read_contacts
 from takifugu.priors.fields_over_time import contagion_over_time
 from takifugu.synthetic import school
-from takifugu.translation.network.network_transport import NetworkTransport
+from takifugu.translation.models.networks import NetworkTransport
 
 DECLARATION = """\
 [source]

@@ -19,13 +19,12 @@ from time import perf_counter, process_time
 
 from takifugu.costs import Cost, Membership
 from takifugu.ledger import Groups, Ledger, Window, open_ledger
-from takifugu.ledger.accounts.account import Books
+from takifugu.ledger.account import Books
 from takifugu.ledger.canonical_text import encode_json, sha256
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.storage import account_tables as tables
+from takifugu.ledger.storage.database import Store, insert, update
 from takifugu.ledger.storage.schema import EVENTS, HEAD
-from takifugu.ledger.storage.statement import insert, transaction_state, update
-from takifugu.ledger.storage.store import Store
 from takifugu.losses import Metric, Pure
 from tests.ledger import postgres
 from tests.ledger.charges import DOUBLING, charge
@@ -188,8 +187,8 @@ def _filled(path: Path, size: int) -> Ledger:
         moved = {"seq": last.seq + size, "hash": hash_}
         update(HEAD, *moved, where="id = 1").run(connection, moved)
         tables.rebuild(connection, books)
-        last = transaction_state(connection).head = chain.Head(last.seq + size, hash_, last.at)
-        chain.append(connection, last, "totals", {}, datetime.now(UTC))
+        connection.state.head = chain.Head(last.seq + size, hash_, last.at)
+        chain.append(connection, "totals", {}, datetime.now(UTC))
     store.close()
     return ledger
 

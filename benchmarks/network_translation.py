@@ -7,12 +7,12 @@ from unittest.mock import patch
 
 import numpy as np
 
-from takifugu.numeric import Floats, Integers
+from takifugu.numeric import Floats
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.bif import read_bif
-from takifugu.translation.network import coupling_kernel
-from takifugu.translation.network.junction_losses import network_losses
-from takifugu.translation.network.network_witness import best_witness
+from takifugu.translation.certify.messages import Flows, Transports
+from takifugu.translation.models.networks import network_losses
+from takifugu.translation.search.products import best_witness
 
 NETWORKS = (  # mildew last: it takes longest
     *("asia", "child", "alarm", "win95pts", "hepar2", "hailfinder", "insurance", "water"),
@@ -82,36 +82,22 @@ def beside_linear_programs(network: BayesianNetwork, seconds: float) -> None:
 
 def _problems(network: BayesianNetwork) -> list[Problem]:
     """Every transport problem of one recursion, written down as it is solved."""
-    found: list[Problem] = []
-    solve = coupling_kernel.cross
+    written: list[Problem] = []
+    prove = Flows.prove
 
-    def record(
-        starts: Integers,
-        states: Integers,
-        most: Floats,
-        probabilities: Floats,
-        index: Integers,
-        flat: Floats,
-        offset: Integers,
-        width: Integers,
-        caps: Floats,
-        lefts: Integers,
-        rights: Integers,
-        values: Floats,
-    ) -> None:
-        solve(
-            *(starts, states, most, probabilities, index, flat, offset, width, caps),
-            *(lefts, rights, values),
-        )
-        for x, y, value in zip(lefts, rights, values, strict=True):
+    def record(flows: Flows, problems: Transports) -> Floats:
+        values = prove(flows, problems)
+        starts, states, _, chances, (index, flat, offset, width, caps) = problems.shared
+        for x, y, value in zip(problems.lefts, problems.rights, values, strict=True):
             a, b = slice(starts[x], starts[x + 1]), slice(starts[y], starts[y + 1])
             i, j = index[:, states[a], None], index[:, None, states[b]]
             tables = flat[offset[:, None, None] + i * width[:, None, None] + j]
             ends = np.flatnonzero(caps >= 0)  # tables up to here have a common cap
             groups = np.add.reduceat(tables, np.append(0, ends[:-1] + 1))
             cost = np.minimum(groups, caps[ends, None, None]).sum(axis=0)
-            found.append((probabilities[a], probabilities[b], cost, float(value)))
+            written.append((chances[a], chances[b], cost, float(value)))
+        return values
 
-    with patch.object(coupling_kernel, "cross", record):
+    with patch.object(Flows, "prove", record):
         network_losses(network, 0.1)
-    return found
+    return written

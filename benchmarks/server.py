@@ -150,7 +150,7 @@ def together(found: Sequence[Measured]) -> Measured:
 
 def _tokens(project: Path) -> list[str]:
     from takifugu.project.project import open_project
-    from takifugu.server.access.token_changes import make_token
+    from takifugu.server.access.tokens import make_token
     from takifugu.server.state.server_state import open_state
 
     opened = open_project(project)

@@ -63,7 +63,7 @@ def _believe(folder: Path, stay: float, epsilon: int) -> None:
 
     from takifugu.priors import MarkovChain
     from takifugu.priors.documents import write_prior
-    from takifugu.translation.accounting.translation_table import tabulate
+    from takifugu.translation.accounting.tables import tabulate
     from takifugu.translation.translation import Translation
 
     began = perf_counter()
@@ -112,7 +112,7 @@ def _told(query: str, path: str, beliefs: str, ledger: str | Path, epsilon: int,
     from takifugu.ledger import open_ledger
     from takifugu.priors.documents import read_prior
     from takifugu.session import Session
-    from takifugu.translation.accounting.translation_table import TranslationTable
+    from takifugu.translation.accounting.tables import TranslationTable
     from takifugu.translation.translation import Translation
 
     belief = Translation(read_prior(Path(beliefs) / f"{epsilon}.prior.json"))

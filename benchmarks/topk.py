@@ -25,7 +25,7 @@ from takifugu.priors.fitting import TAU, Transitions
 from takifugu.priors.labels import foursquare_labels
 from takifugu.priors.markov import MarkovChain
 from takifugu.translation import TranslationTable
-from takifugu.translation.chain.unbounded_losses import unbounded_allowance
+from takifugu.translation.search.unbounded_losses import unbounded_allowance
 
 OTHER = "other"  # what the paper calls a place that is none of its common ones
 EPSILONS = (0.5, 1.0, 2.0, 5.0)

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks._data import CHECKINS
 from takifugu.priors import MarkovChain, Transitions
 from takifugu.priors.labels import foursquare_labels
-from takifugu.translation.accounting.translation_table import tabulate
+from takifugu.translation.accounting.tables import tabulate
 from takifugu.translation.translation import Translation
 
 TAU = 1e-5

@@ -14,9 +14,10 @@ from takifugu.costs import Cost, Membership
 from takifugu.numeric import Floats
 from takifugu.priors import MarkovChain
 from takifugu.translation import Translation
-from takifugu.translation.accounting.translation_table import tabulate
-from takifugu.translation.chain.transport_steps import bound, closed, improve, off_diagonal
-from takifugu.translation.chain.unbounded_losses import unbounded_losses
+from takifugu.translation.accounting.tables import tabulate
+from takifugu.translation.certify.flow import bound, closed, off_diagonal
+from takifugu.translation.search.couplings import improve
+from takifugu.translation.search.unbounded_losses import unbounded_losses
 from tests.oracles import transport as oracle
 
 Answer = TypeVar("Answer")

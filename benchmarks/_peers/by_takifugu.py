@@ -21,7 +21,7 @@ def start(path: str, epsilon: float, beliefs: str, ledger: str) -> Callable[[], 
     import takifugu.engines.backends.duckdb_backend
     from takifugu.mechanisms import IntegerLaplace
     from takifugu.priors.documents import read_prior
-    from takifugu.translation.accounting.translation_table import TranslationTable
+    from takifugu.translation.accounting.tables import TranslationTable
     from takifugu.translation.translation import Translation
 
     IntegerLaplace(1.0).release([0])  # loads the library
@@ -56,7 +56,7 @@ def believe(epsilon: float, beliefs: Path) -> None:
 
     from takifugu.priors import MarkovChain
     from takifugu.priors.documents import write_prior
-    from takifugu.translation.accounting.translation_table import tabulate_at
+    from takifugu.translation.accounting.tables import tabulate_at
     from takifugu.translation.translation import Translation
 
     steps = np.full((LABELS, LABELS), (1 - STAY) / LABELS) + STAY * np.eye(LABELS)

@@ -37,7 +37,6 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "jinja2": ("tests/server/pages/test_page_templates.py",),
     "markupsafe": ("tests/server/pages/test_page_templates.py",),
     "prometheus-client": ("tests/server/test_metrics.py",),
-    "python-multipart": ("tests/server/api/test_results.py",),
     "pydantic": ("tests/server/api/test_app.py", "tests/server/api/test_strict_json.py"),
     "starlette": ("tests/server/api/test_app.py", "tests/server/access/test_headers.py"),
     "uvicorn": (_SERVES, "tests/client/test_real_process.py::test_the_same_script_here_and_there"),

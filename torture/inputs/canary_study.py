@@ -23,7 +23,7 @@ from takifugu.papers.composition.data import write_prepared
 from takifugu.papers.composition.results import write_results
 from takifugu.priors import MarkovChain, MarkovRandomField, write_prior
 from takifugu.translation import Translation
-from takifugu.translation.accounting.translation_table import tabulate
+from takifugu.translation.accounting.tables import tabulate
 from tests.papers.composition import synthetic_cells
 from tests.papers.composition.small_datasets import prepared
 from tests.priors.families import PRIORS

@@ -20,7 +20,7 @@ def _prepared(folder: Path) -> Any:
 def _table(folder: Path) -> Any:
     from takifugu.priors import read_prior
     from takifugu.translation import Translation
-    from takifugu.translation.accounting.translation_table import TranslationTable
+    from takifugu.translation.accounting.tables import TranslationTable
 
     return TranslationTable.load(folder / "table.json", Translation(read_prior(folder / "a.json")))
 

@@ -69,7 +69,7 @@ class Place:
 def warm() -> None:
     """Do once what every process would do again; what is opened here is closed before any fork."""
     with suppress(ModuleNotFoundError):  # without it there are no ledgers on a server
-        import takifugu.ledger.storage.postgresql_connections  # noqa: F401
+        import takifugu.ledger.storage.postgresql  # noqa: F401
     rng = np.random.default_rng(0)
     INDEPENDENT.to_pufferfish(INDEPENDENT.to_dp(1.0))
     with in_memory() as folder:

@@ -10,9 +10,8 @@ import numpy as np
 from torture.mutants.finding import PACKAGES, SOURCE, all_mutants, mutant, mutants_of
 from torture.mutants.line_map import MAP, LineMap, files_of_tests
 from torture.mutants.mutation import Mutant
-from torture.mutants.score import Score
+from torture.mutants.part import summed
 from torture.mutants.selection import THEN, Selection
-from torture.mutants.survivors import listed
 from torture.mutants.trial import Trial, Verdict, sampled
 from torture.mutants.zygote import prepared
 from torture.part_report import ROOT
@@ -40,10 +39,8 @@ def main() -> int:
     if changed:
         print(f"finding out what {len(changed)} new or changed files of tests run …", flush=True)
         lines.renew(changed, processes=given.workers)
-    reasons = listed()
-    skipped = {} if given.id else reasons
     selection = Selection(lines, SOURCE)
-    trial = Trial(selection, SOURCE, ROOT, known_to_live=skipped, rounds=given.rounds)
+    trial = Trial(selection, SOURCE, ROOT, rounds=given.rounds)
     prepared(ROOT)
     if given.id:
         wanted = [mutant(name) for name in given.id]
@@ -62,13 +59,13 @@ def main() -> int:
         known.append(verdict)
         if given.id:
             print(difference(verdict.mutant))
-        if given.id or (not verdict.killed and verdict.mutant.id not in reasons):
+        if given.id or not verdict.killed:
             for stream in filter(None, (sys.stdout, out)):
                 print(line(verdict), file=stream, flush=True)
         if len(known) % 20 == 0:
-            print(f"   … {Score.of(known, reasons).line()}", file=sys.stderr, flush=True)
+            print(f"   … {summed(known)}", file=sys.stderr, flush=True)
     for stream in filter(None, (sys.stdout, out)):
-        print(Score.of(known, reasons).line(), file=stream, flush=True)
+        print(summed(known), file=stream, flush=True)
     if trial.selection.bad:
         print(f"tests that fail on the code as it is, not used: {sorted(trial.selection.bad)}")
     return 0

@@ -1,7 +1,7 @@
 """Trying mutants: the quick tests first, more for those that live, and what killed is checked."""
 
 import json
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,8 +50,7 @@ class Verdict:
 class Trial:
     """Tries mutants of one source tree with its tests.
 
-    Those in ``known_to_live`` are tried with the quick tests only, and ``rounds`` are as many
-    rounds of further tests as others get.
+    Those that live get ``rounds`` rounds of further tests.
     """
 
     def __init__(
@@ -60,11 +59,10 @@ class Trial:
         source: Path,
         root: Path,
         *,
-        known_to_live: Container[str] = (),
         rounds: int = len(THEN),
     ) -> None:
         self.selection, self.source, self.root = selection, source, root
-        self._known_to_live, self._rounds = known_to_live, rounds
+        self._rounds = rounds
         self.fine: set[str] = set()  # tests that pass on the code as it is
         self._plain: dict[str, Mapping[str, float]] = {}
 
@@ -135,8 +133,7 @@ class Trial:
             return (found if found.kind in KILLED else Outcome("no tests")), tests
         outcome = self._run(mutant, chosen.first, chosen.expected(chosen.first))
         tests = chosen.first
-        rounds = 0 if mutant.id in self._known_to_live else self._rounds
-        for more in chosen.then[:rounds]:
+        for more in chosen.then[: self._rounds]:
             if outcome.kind != "passed":
                 break
             found = self._run(mutant, more, chosen.expected(more))
