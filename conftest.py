@@ -1,6 +1,7 @@
 """Test profiles: few examples by default, EXAMPLES=usual or EXAMPLES=many for more."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from hypothesis import settings
 pytest.register_assert_rewrite("tests.contracts")
 
 FEW_EXAMPLES = 15  # of each property in `make test`; `make nightly` tries as many as it asks for
+COSTLY_EXAMPLES = 3  # of those that are marked as costly
+TESTS = Path(__file__).with_name("tests")
 settings.register_profile("few", max_examples=FEW_EXAMPLES, deadline=None, derandomize=True)
 settings.register_profile("usual", deadline=None, derandomize=True)
 settings.register_profile("many", max_examples=3000, deadline=None)
@@ -18,9 +21,19 @@ PROFILE = "many" if os.environ.get("DEEP") else os.environ.get("EXAMPLES", "few"
 settings.load_profile(PROFILE)
 
 
+def pytest_configure() -> None:
+    """SIGINT interrupts, also where a shell that runs the tests in the background ignores it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not even import modules of which `make test` runs no test."""
-    if "not nightly" not in config.option.markexpr or collection_path.suffix != ".py":
+    """Do not even import modules of which no test, or in `make test` no test, is run."""
+    if collection_path.suffix != ".py":
+        return None
+    if TESTS in collection_path.parents and not collection_path.name.startswith("test_"):
+        return True  # what tests share: it has no doctests
+    if "not nightly" not in config.option.markexpr:
         return None
     whole = "\npytestmark = pytest.mark.nightly\n"
     return whole in collection_path.read_text(encoding="utf-8") or None
@@ -33,9 +46,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("hypothesis"):
             test = getattr(item.obj, "__func__", item.obj)  # type: ignore[attr-defined]
+            few = COSTLY_EXAMPLES if item.get_closest_marker("costly") else FEW_EXAMPLES
             usual = test._hypothesis_internal_use_settings
-            if usual.max_examples > FEW_EXAMPLES:
-                test._hypothesis_internal_use_settings = settings(usual, max_examples=FEW_EXAMPLES)
+            if usual.max_examples > few:
+                test._hypothesis_internal_use_settings = settings(usual, max_examples=few)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 
 def kernel_settings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,6 +16,8 @@ def kernel_settings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def execute(path: Path, folder: Path) -> Any:
     """A notebook after it was run in ``folder``; an error if a cell failed."""
+    from nbclient import NotebookClient
+
     book = read_notebook(path)
     client = NotebookClient(
         book, kernel_name="python3", timeout=600, resources={"metadata": {"path": str(folder)}}
@@ -28,6 +28,7 @@ def execute(path: Path, folder: Path) -> Any:
 
 def read_notebook(path: Path) -> Any:
     """A notebook, found to be valid."""
+    nbformat = pytest.importorskip("nbformat", reason="a package of the developers")
     book = nbformat.read(path, as_version=4)
     nbformat.validate(book)
     return book

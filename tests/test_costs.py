@@ -183,6 +183,7 @@ def test_a_matrix_is_the_exact_cost_rounded_up(case: Case) -> None:
             assert (found[i, j] == 0) == (exact == 0)
 
 
+@pytest.mark.costly
 @given(case=CASES)
 def test_no_path_through_other_values_is_cheaper_than_the_exact_cost(case: Case) -> None:
     cost, values, columns = case
@@ -194,6 +195,7 @@ def test_no_path_through_other_values_is_cheaper_than_the_exact_cost(case: Case)
             assert Fraction(short[i, j]) >= total(cost, u, v, columns)
 
 
+@pytest.mark.costly
 @given(case=CASES)
 def test_costs_obey_the_triangle_inequality(case: Case) -> None:
     cost, values, columns = case
@@ -250,6 +252,7 @@ def test_seventy_eight_counts_as_one_matrix() -> None:
     assert cost.matrix(labels) is found  # the same cost on the same values is cached
 
 
+@pytest.mark.costly
 @given(one=COSTS, other=COSTS, third=COSTS, factor=EXACT)
 def test_costs_add_exactly_in_any_order(
     one: Cost, other: Cost, third: Cost, factor: Fraction
@@ -265,6 +268,7 @@ def test_costs_add_exactly_in_any_order(
         assert (one + other).between(u, v) == total(one, u, v) + total(other, u, v)
 
 
+@pytest.mark.costly
 @given(one=COSTS, other=COSTS)
 def test_joined_covers_both_and_is_covered_by_the_sum(one: Cost, other: Cost) -> None:
     joined = one.joined(other)

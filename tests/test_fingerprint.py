@@ -95,6 +95,7 @@ def _world() -> World:
     return World(bits, (Explicit.uniform(bits),), entry_pairs(bits))
 
 
+@pytest.mark.nightly
 def test_fingerprints_are_the_same_in_another_process_with_another_hash_seed() -> None:
     code = (
         "from takifugu.priors import *; from takifugu.finite import World; bits = Tables.bits(2);"

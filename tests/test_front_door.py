@@ -124,6 +124,7 @@ def test_what_was_opened_is_closed_if_the_session_is_refused(tmp_path: Path) -> 
         assert ledger.positions() == ()  # no budget is set for a session that is refused
 
 
+@pytest.mark.nightly
 def test_a_budget_is_set_once_and_another_one_is_refused(tmp_path: Path) -> None:
     visits, path = declared(tmp_path), tmp_path / "visits.ledger"
     with Session(visits, CHAIN, ledger=path, budget="0.1") as session:

@@ -18,7 +18,7 @@ from takifugu.priors.fitting import smooth
 from takifugu.priors.provenance import FittedRows
 from takifugu.session import QueryOptions
 from takifugu.session.release_cost import checked_delta
-from takifugu.translation.accounting.approximate import approximate
+from takifugu.translation.accounting.composition import approximate
 from takifugu.translation.translation import Translation
 
 HUGE = 10**400

@@ -168,6 +168,7 @@ time.sleep(0.9)
     assert found["peak"] >= 150
 
 
+@pytest.mark.nightly
 @linux
 def test_who_takes_too_much_memory_or_time_is_ended(tmp_path: Path) -> None:
     found = run(

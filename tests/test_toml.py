@@ -60,6 +60,7 @@ READERS: dict[str, Callable[[str], Any]] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize(
     ("text", "told"),

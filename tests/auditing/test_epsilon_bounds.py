@@ -19,6 +19,7 @@ def binomial(n: int, p: Fraction) -> list[Fraction]:
     return [comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)]
 
 
+@pytest.mark.costly
 @given(n=st.integers(1, 40), data=st.data(), exponent=st.integers(1, 11))
 def test_a_probability_at_its_bound_would_hardly_give_the_count(
     n: int, data: st.DataObject, exponent: int
@@ -55,6 +56,7 @@ def test_the_bound_exceeds_the_truth_as_rarely_as_it_says(
     assert float(wrong) <= 1 - confidence
 
 
+@pytest.mark.costly
 @settings(max_examples=25)
 @given(
     tests=st.integers(5, 60),

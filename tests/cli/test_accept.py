@@ -32,6 +32,7 @@ def released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.nightly
 def test_an_edit_is_refused_told_and_accepted(
     released: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,6 +83,7 @@ CHAIN = {
 }
 
 
+@pytest.mark.nightly
 def test_a_raw_value_that_moves_to_another_label_makes_earlier_counts_cost_their_scalar(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,6 +127,7 @@ def test_a_raw_value_that_moves_to_another_label_makes_earlier_counts_cost_their
     assert refused.status == 3
 
 
+@pytest.mark.nightly
 def test_edited_data_is_told_before_it_is_charged(
     released: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,6 +139,7 @@ def test_edited_data_is_told_before_it_is_charged(
     assert ran.status == 0 and ran.err.startswith("takifugu: the data changed since")
 
 
+@pytest.mark.nightly
 def test_a_copy_is_refused_until_it_is_counted_separately(
     released: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

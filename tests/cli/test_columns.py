@@ -128,6 +128,7 @@ def test_cross_tabulations_and_marginals(ask: Ask) -> None:
     assert missing.status == 2 and "place, health" in missing.err
 
 
+@pytest.mark.nightly
 def test_a_declared_linear_query(ask: Ask) -> None:
     plan = ask("plan", "meters", "linear", "--query", "evening", "--epsilon", "1", "--json").json()
     assert plan["query"]["weights"] == [[6, "0"], [12, "1/10"], [18, "-1/2"]]

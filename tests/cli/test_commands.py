@@ -121,6 +121,7 @@ JSON = [
 ]
 
 
+@pytest.mark.nightly
 def test_the_json_of_every_command_is_one_object_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

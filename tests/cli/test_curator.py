@@ -51,6 +51,7 @@ def charges(folder: Path) -> int:
         return len(list(ledger.history(kind="charge")))
 
 
+@pytest.mark.nightly
 def test_the_whole_story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_data(tmp_path)
 

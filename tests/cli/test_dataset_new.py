@@ -158,6 +158,7 @@ def test_a_broken_dataset_does_not_stop_another(study: Path, do: Call) -> None:
     assert do("dataset add more more.toml").status == 0
 
 
+@pytest.mark.nightly
 def test_a_survey_is_released_from_without_an_order(study: Path, do: Call) -> None:
     answers = [("yes", "no")[k % 3 > 0] for k in range(60)]
     rows = "".join(f"p{k},{said},{answers[k // 2]}\n" for k, said in enumerate(answers))

@@ -5,8 +5,7 @@ import re
 import shutil
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -20,11 +19,9 @@ from takifugu.errors import InvalidFile, Malformed
 from takifugu.ledger import open_ledger
 from takifugu.project import open_project
 from takifugu.project.project_report import project_report
-from takifugu.reports.html_page import Paragraphs
 from takifugu.reports.html_page import shown as nearest
 from takifugu.reports.report_page import report_page
-from takifugu.session import Plan
-from takifugu.translation.accounting.translation_table import TranslationTable
+from takifugu.translation.accounting.tables import TranslationTable
 from takifugu.visible import four_digits
 from tests.reports.reading import Reader
 
@@ -263,23 +260,6 @@ def test_it_is_printed_step_by_step(run: tuple[str, DemoRecord], folder: Path) -
     leak = four_digits(record.facts["translation"]["leak"], "down")
     assert re.search(rf"some mechanism leaks +{re.escape(leak)}\n", text)
     assert text.rstrip().splitlines()[-1] == str(folder / "page.html")
-
-
-def test_anything_but_a_refusal_is_not_what_was_expected(run: tuple[str, DemoRecord]) -> None:
-    _, record = run
-    assert record.as_expected
-    for wrong in ({"refused": None}, {"sound": False}, {"again_free": False}):
-        assert not DemoRecord(silent=True, facts=record.facts | wrong).as_expected
-    answered = DemoRecord(silent=True, facts=dict(record.facts))
-    session: Any = SimpleNamespace(  # answers everything, and charges the same query again
-        plan=SimpleNamespace(histogram=lambda **_: None),
-        release=lambda _, **__: SimpleNamespace(free=False),
-    )
-    demo_steps._ask_too_much(session, cast("Plan", None), answered)
-    assert not answered.as_expected
-    (section,) = answered.sections
-    assert section.title == "Third query: answered"
-    assert any(isinstance(p, Paragraphs) and "charged again" in p.text for p in section.parts)
 
 
 def test_without_a_name_each_run_gets_a_folder_of_its_own(

@@ -27,6 +27,7 @@ def test_commands_read_every_family(
     assert 0 < found["pufferfish_epsilon"] <= 0.1 * (prior.size or 0) + 1e-9
 
 
+@pytest.mark.nightly
 def test_a_project_releases_under_a_higher_order_chain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

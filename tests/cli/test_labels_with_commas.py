@@ -27,6 +27,7 @@ outside = "refuse"
 """
 
 
+@pytest.mark.nightly
 def test_a_count_of_such_a_label_is_planned_under_a_prior_that_was_made_with_it(
     tmp_path: Path,
 ) -> None:

@@ -34,6 +34,7 @@ def charges(do: Call) -> int:
     return sum(event["body"]["kind"] == "charge" for event in shown)
 
 
+@pytest.mark.nightly
 def test_noise_is_refused_and_nothing_is_charged(do: Call) -> None:
     before = charges(do)
     plan = do(f"plan {ASKED} --json").json()
@@ -63,6 +64,7 @@ def test_yes_confirms_it_and_a_repeat_is_free(do: Call) -> None:
     assert 0.5 < odds["alone"]["to_at_most"] < 0.52 and odds["budget"]["to_at_most"] > 0.999
 
 
+@pytest.mark.nightly
 def test_a_plan_file_is_confirmed_too(do: Call) -> None:
     assert do(f"plan {ASKED} --out plan.json").status == 0
     before = charges(do)

@@ -43,6 +43,7 @@ def events(folder: Path, *kinds: str) -> list[dict[str, Any]]:
         return [dict(event.body) for event in ledger.history() if event.kind in kinds]
 
 
+@pytest.mark.nightly
 def test_a_prior_file_that_was_replaced_is_noticed_and_shown_under_both(
     study: Path, do: Call
 ) -> None:
@@ -74,6 +75,7 @@ def test_a_prior_file_that_was_replaced_is_noticed_and_shown_under_both(
     assert do("ledger verify --json").json()["sound"]
 
 
+@pytest.mark.nightly
 def test_the_same_is_not_accepted_twice_and_a_change_back_is_a_change(
     study: Path, do: Call
 ) -> None:
@@ -170,6 +172,7 @@ def test_rows_that_a_prior_was_fitted_on_are_not_let_in_by_an_edit(
     assert do("plan stays histogram --epsilon 0.5").status == 0
 
 
+@pytest.mark.nightly
 def test_a_terminal_is_asked(study: Path) -> None:
     write_prior(LOOSE, study / "mine.json")
     pty = pytest.importorskip("pty")
@@ -197,6 +200,7 @@ def test_two_datasets_are_accepted_one_by_one(study: Path, do: Call) -> None:
     assert do("plan stays count --values ward --epsilon 0.1").status == 3
 
 
+@pytest.mark.nightly
 def test_an_accuracy_that_costs_too_much_is_told_what_fits(study: Path, do: Call) -> None:
     file = study / "takifugu.toml"
     head = "[dataset.stays]\n"

@@ -35,6 +35,7 @@ def test_shares_that_sum_to_one_are_the_same_answer(ask: Ask) -> None:
     assert refused.status == 2 and "sum_to_one" in refused.err and "proportions" in refused.err
 
 
+@pytest.mark.nightly
 def test_a_label_is_left_out_of_a_ranking(ask: Ask) -> None:
     every = ("stays", "top_k", "--k", "2", "--epsilon", "0.5")
     found = ask("release", *every, "--leave-out", "clinic", "--json", "--yes").json()

@@ -75,6 +75,7 @@ def test_a_file_says_people_pairs_hours_and_what_it_means(
     assert "by 1.5 for every hour they met, but by no more than 3" in said.out
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_a_dataset_gets_it_bound_by_name_and_plans_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str

@@ -142,6 +142,7 @@ def test_what_makes_no_sense_is_refused_and_writes_nothing(
     assert not list(folder.glob("*.prior.json"))
 
 
+@pytest.mark.nightly
 def test_a_network_is_planned_and_released_with(
     tmp_path: Path, fitted: Fitting, monkeypatch: pytest.MonkeyPatch
 ) -> None:

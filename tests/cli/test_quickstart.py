@@ -91,6 +91,7 @@ def test_labels_of_rows_that_are_released_are_in_no_file(
     assert RARE not in ran.out
 
 
+@pytest.mark.nightly
 def test_every_decision_and_the_command_that_would_release_are_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,6 +113,7 @@ def test_every_decision_and_the_command_that_would_release_are_printed(
     assert project.dataset("visits").priors[0].fitted == "share"
 
 
+@pytest.mark.nightly
 def test_open_points_are_all_said_with_the_command_to_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +142,7 @@ def test_open_points_are_all_said_with_the_command_to_go_on(
     assert (column.missing, float(column.step)) == ("refuse", 0.001)
 
 
+@pytest.mark.nightly
 def test_a_survey_needs_no_order_and_gets_a_network(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

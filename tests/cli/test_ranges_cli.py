@@ -27,6 +27,7 @@ missing = "refuse"
 NAMES = ("[0, 0.5)", "[0.5, 1.5)", "[1.5, 2]")
 
 
+@pytest.mark.nightly
 def test_a_sum_under_a_fitted_chain_over_ranges(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,7 @@ def test_json_has_what_budget_show_has(study: Path, do: Call) -> None:
     assert facts["out"] == "new.html" and (study / "new.html").exists()
 
 
+@pytest.mark.nightly
 def test_a_file_that_is_there_is_left_alone_unless_it_may_be_replaced(
     study: Path, do: Call
 ) -> None:

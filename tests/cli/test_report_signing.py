@@ -38,6 +38,7 @@ def test_a_signed_report_is_verified_with_the_key_and_the_export(do: Call) -> No
     assert facts["events"] == head["seq"]
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("signed")
 def test_it_stays_valid_while_the_ledger_goes_on(do: Call) -> None:
     assert do("budget set stays 100").status == 0
@@ -85,6 +86,7 @@ def test_a_changed_report_and_another_ledger_are_refused(
     assert isinstance(ran.error, SignatureRefused) and ran.error.reason == "report"
 
 
+@pytest.mark.nightly
 def test_a_signature_that_is_there_is_left_alone(signed: Path, do: Call) -> None:
     before = (signed / "report.html.sig").read_bytes()
     ran = do("report sign report.html --key own.key")

@@ -192,6 +192,7 @@ def test_a_prior_of_all_columns_is_fitted_and_released_under(
     went_well(do("release survey histogram --column health --epsilon 1"))
 
 
+@pytest.mark.nightly
 def test_a_lost_history_counts_on_each_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

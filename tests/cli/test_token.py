@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from takifugu.project.project import open_project
-from takifugu.server.access.token_expiry import expiry_of
+from takifugu.server.access.tokens import expiry_of
 from takifugu.server.state.server_state import open_state
-from takifugu.server.state.state_errors import InvalidToken
+from takifugu.server.state.state_store import InvalidToken
 from tests.cli.running import Call, call, run
 from tests.raising import raises
 

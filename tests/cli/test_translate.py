@@ -204,6 +204,7 @@ EXTREMES: dict[str, Any] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", EXTREMES)
 @pytest.mark.parametrize("asked", [("--dp", "0.1,1e3,1e300"), ("--pufferfish", "1e-300,1")])
 def test_extreme_priors_are_answered_or_refused_without_a_warning(
@@ -286,6 +287,7 @@ def test_a_pufferfish_loss_allows_a_count_more(places: Path) -> None:
     assert "times the noise" in command(places, "--pufferfish", 1, "--values", "home").stdout
 
 
+@pytest.mark.nightly
 def test_a_cost_and_a_profile_of_costs_are_read_from_a_file(places: Path, tmp_path: Path) -> None:
     path = tmp_path / "cost.json"
     path.write_text(json.dumps(SUM))

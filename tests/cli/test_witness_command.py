@@ -7,7 +7,7 @@ import pytest
 from takifugu.ledger import Anchor
 from takifugu.project import init_project, open_project
 from takifugu.server.state.server_state import open_state
-from takifugu.server.state.state_errors import StateConflict
+from takifugu.server.state.state_store import StateConflict
 from tests.cli.running import Call
 
 LEDGER = "ab" * 16

@@ -95,6 +95,7 @@ def test_a_token_of_another_form_is_not_sent(token: Any, reason: str) -> None:
         tf.connect("http://127.0.0.1:1", token)
 
 
+@pytest.mark.nightly
 def test_a_token_comes_from_the_environment(
     server: Listening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +120,7 @@ def test_options_of_another_kind_are_refused(options: dict[str, Any]) -> None:
         tf.connect("http://127.0.0.1:1", "x", **options)
 
 
+@pytest.mark.nightly
 def test_a_token_that_is_unknown_or_may_not_is_refused(server: Listening) -> None:
     with raises(ServerRefused, status=401, code="signed-out"):
         tf.connect(server.url, "nobody")
@@ -268,6 +270,7 @@ def problem(status: int, kind: str, *headers: str, **fields: Any) -> bytes:
     )
 
 
+@pytest.mark.nightly
 def test_a_lost_connection_and_a_server_that_is_away_are_asked_again() -> None:
     seen: list[bytes] = []
     away = [CUT, problem(503, "server"), answer(502, {}), problem(503, "WorkerLost")]
@@ -290,6 +293,7 @@ def test_half_an_answer_is_none() -> None:
         assert len(seen) == 2
 
 
+@pytest.mark.nightly
 def test_what_stays_away_is_an_error_in_the_end() -> None:
     with (
         scripted([CUT] * 50) as port,
@@ -320,6 +324,7 @@ def test_what_stays_away_is_an_error_in_the_end() -> None:
     assert len(seen) == 1  # patience mends nothing here
 
 
+@pytest.mark.nightly
 def test_too_often_is_waited_for_as_long_as_patience_lasts() -> None:
     soon, late = (problem(429, "too-often", f"Retry-After: {n}") for n in (1, 3600))
     with scripted([soon, answer(200, {"ok": 1})]) as port, exchange(port) as asking:

@@ -45,6 +45,7 @@ class Shown:
         self.texts.append("")
 
 
+@pytest.mark.nightly
 def test_answers_that_come_as_jobs_are_the_same(slow: Listening) -> None:
     with tf.connect(slow.url, slow.tokens["ana"]) as connection:
         dataset = connection.dataset("stays")
@@ -83,6 +84,7 @@ def nothing() -> Activity:
     return Activity("", None)
 
 
+@pytest.mark.nightly
 def test_a_job_without_a_stream_is_looked_at_from_time_to_time() -> None:
     running = answer(200, {"id": "j1", "state": "running"})
     done = answer(200, {"id": "j1", "state": "done", "result": 7})
@@ -92,6 +94,7 @@ def test_a_job_without_a_stream_is_looked_at_from_time_to_time() -> None:
             assert answered(asking, "POST", "/x", nothing(), document={}) == 7
 
 
+@pytest.mark.nightly
 def test_a_job_that_the_server_forgot_or_lost_is_asked_for_again() -> None:
     seen: list[bytes] = []
     accepted = answer(202, {"id": "j1"}, f"Location: {JOB}")

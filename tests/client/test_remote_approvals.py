@@ -51,6 +51,7 @@ def decide(server: Listening, request: int, decision: str, note: str = "") -> An
     return told
 
 
+@pytest.mark.nightly
 def test_a_release_waits_and_is_given_when_it_is_approved(
     server: Listening, stays: RemoteDataset
 ) -> None:

@@ -93,6 +93,7 @@ def script(asking: Asking, epsilon: str) -> tuple[Plan, Result, Result]:
     return plan, result, again
 
 
+@pytest.mark.nightly
 def test_the_same_script_runs_here_and_there(server: Listening, remote: RemoteDataset) -> None:
     _, there, there_again = script(remote, "0.71")
     with local(server) as session:
@@ -119,6 +120,7 @@ def test_the_same_script_runs_here_and_there(server: Listening, remote: RemoteDa
     assert [len(r.rows) for r in (there, here)] == [9, 9]
 
 
+@pytest.mark.nightly
 def test_a_result_is_that_of_the_ledger_with_every_digit(
     server: Listening, remote: RemoteDataset
 ) -> None:
@@ -134,6 +136,7 @@ def test_a_result_is_that_of_the_ledger_with_every_digit(
     assert result.to_pandas().shape == (3, 4)
 
 
+@pytest.mark.nightly
 def test_a_plan_is_charged_once_however_often_it_is_released(remote: RemoteDataset) -> None:
     plan = remote.plan.histogram(epsilon="0.4")
     before = len(remote.history())
@@ -199,6 +202,7 @@ def test_what_is_refused_here_is_refused_there_alike(
     assert got in (exact, own)
 
 
+@pytest.mark.nightly
 def test_what_is_over_budget_says_what_would_fit(server: Listening, remote: RemoteDataset) -> None:
     options = QueryOptions("histogram", epsilon=500)
     with local(server) as session:
@@ -210,6 +214,7 @@ def test_what_is_over_budget_says_what_would_fit(server: Listening, remote: Remo
     assert str(there) == str(here) and there.whose == here.whose
 
 
+@pytest.mark.nightly
 def test_what_is_mostly_noise_is_confirmed_first(server: Listening, remote: RemoteDataset) -> None:
     plan = remote.plan.transitions(epsilon="0.002")
     assert plan.needs_confirmation
@@ -235,6 +240,7 @@ def test_a_plan_of_rows_that_changed_is_stale(tmp_path: Path) -> None:
         assert dataset.release(dataset.plan.histogram(epsilon="0.5")).rows_read == len(rows) + 1
 
 
+@pytest.mark.nightly
 def test_a_plan_that_is_stale_is_refused_and_not_charged(
     server: Listening, remote: RemoteDataset
 ) -> None:

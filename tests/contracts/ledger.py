@@ -28,7 +28,7 @@ from takifugu.errors import (
     UnsoundRequest,
 )
 from takifugu.ledger import Groups, Ledger, Window
-from takifugu.ledger.storage.store import Store
+from takifugu.ledger.storage.database import Store
 from takifugu.losses import Approximate, Concentrated, Total
 from takifugu.translation.protocol import LossTranslation
 from tests.ledger.charges import DOUBLING, IDENTITY, RICH, Identity, charge

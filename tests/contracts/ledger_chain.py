@@ -14,7 +14,7 @@ from takifugu.errors import (
     LedgerSetBack,
 )
 from takifugu.ledger import Anchor, Groups, Ledger, Window
-from takifugu.ledger.accounts.account import Books
+from takifugu.ledger.account import Books
 from tests.contracts.ledger import Opener, tamper
 from tests.ledger.charges import DOUBLING, charge
 from tests.oracles.digests import root as oracle_root

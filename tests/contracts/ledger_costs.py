@@ -14,9 +14,9 @@ from takifugu.costs import Cost, Distance, Matrix, Membership
 from takifugu.errors import BudgetExceeded, CellsChanged, InvalidCharge, LedgerDamaged
 from takifugu.ledger import Cells, Charge, Groups, Ledger, Window
 from takifugu.ledger import ledger as ledger_module
-from takifugu.ledger.accounts.account import Books
-from takifugu.ledger.accounts.limits import Limit
+from takifugu.ledger.account import Books
 from takifugu.ledger.events.event_chain import link
+from takifugu.ledger.limits import Limit
 from takifugu.losses import Approximate, Concentrated, Loss, Metric, Pure, Total
 from tests.contracts.ledger import Opener, paid, tamper, worker
 from tests.ledger.charges import CELLS, DOUBLING, KNOWN, Places, charge, count
@@ -266,7 +266,7 @@ def test_totals_that_others_change_meanwhile_are_judged_anew(
 
     monkeypatch.setattr(Limit, "translate", slow)
     ledger.charge(known(count("0.4", "home")), KNOWN)
-    assert len(turns) == (2 if overtaken == 1 else ledger_module.ROUNDS + 1)
+    assert len(turns) == (2 if overtaken == 1 else ledger_module.MAX_UNLOCKED_TRANSLATIONS + 1)
     assert len(set(turns)) == len(turns) and len(held) == (overtaken > 1)
     with pytest.raises(BudgetExceeded):
         ledger.charge(known(count("0.2", "home")), KNOWN)

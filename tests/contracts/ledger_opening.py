@@ -18,10 +18,9 @@ from takifugu.errors import (
     UnknownAnalyst,
 )
 from takifugu.ledger import Ledger, Terms
-from takifugu.ledger.accounts.account import Book
-from takifugu.ledger.accounts.limits import Limit, Limits
-from takifugu.ledger.storage.statement import Connection, Statement
-from takifugu.ledger.storage.store import Store
+from takifugu.ledger.account import Book
+from takifugu.ledger.limits import Limit, Limits
+from takifugu.ledger.storage.database import Connection, Statement, Store
 from takifugu.translation.protocol import LossTranslation
 from tests.contracts.ledger import Opener, paid, tamper
 from tests.ledger.charges import DOUBLING, charge

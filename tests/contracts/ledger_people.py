@@ -13,10 +13,9 @@ import pytest
 
 from takifugu.errors import ApprovalRefused, InvalidCharge, LedgerConflict, UnsoundRequest
 from takifugu.ledger import Charge, Event, Ledger, Terms
-from takifugu.ledger.event_words import event_words
+from takifugu.ledger.event_documents import event_words
 from takifugu.ledger.events import event_chain as chain
-from takifugu.ledger.storage.statement import update
-from takifugu.ledger.storage.store import Store
+from takifugu.ledger.storage.database import Store, update
 from tests.contracts.ledger import Opener, paid
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises

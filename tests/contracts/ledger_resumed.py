@@ -12,8 +12,8 @@ import pytest
 
 from takifugu.errors import BudgetExceeded, LedgerConflict, LedgerError, LedgerUnavailable
 from takifugu.ledger import Ledger, Receipt
-from takifugu.ledger.event_words import event_words
-from takifugu.ledger.resumed_charges import request_key
+from takifugu.ledger.event_documents import event_words
+from takifugu.ledger.events.stored_answers import request_key
 from tests.contracts.ledger import Opener, paid, tamper, worker
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises

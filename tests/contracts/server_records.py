@@ -6,12 +6,11 @@ For the fixtures see `tests.contracts.server_state`.
 from concurrent.futures import ThreadPoolExecutor
 
 from takifugu.ledger.events.event_chain import Anchor
-from takifugu.server.state.server_state import ServerState
-from takifugu.server.state.state_errors import (
+from takifugu.server.state.server_state import ServerState, WitnessedHead
+from takifugu.server.state.state_store import (
     InvalidResult,
     StateConflict,
 )
-from takifugu.server.state.witness_table import WitnessedHead
 from tests.contracts.server_state import Clock, Opener
 from tests.raising import raises
 

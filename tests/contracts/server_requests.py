@@ -12,12 +12,11 @@ import pytest
 
 from takifugu.errors import InvalidCharge
 from takifugu.ledger.events.event_chain import Anchor
-from takifugu.ledger.storage.statement import insert
-from takifugu.ledger.storage.store import Store
-from takifugu.server.state import state_tables
-from takifugu.server.state.approval_requests import MOST_PENDING, Approval, ApprovalRequest
+from takifugu.ledger.storage.database import Store, insert
+from takifugu.server.state import state_store
+from takifugu.server.state.approval_requests import MAX_PENDING, Approval, ApprovalRequest
 from takifugu.server.state.server_state import ServerState, state_at
-from takifugu.server.state.state_errors import (
+from takifugu.server.state.state_store import (
     InvalidApproval,
     StateConflict,
 )
@@ -158,7 +157,7 @@ def test_the_same_request_under_the_same_key_is_one(state: ServerState) -> None:
 
 
 def test_an_analyst_has_so_many_requests_that_wait(state: ServerState) -> None:
-    for number in range(MOST_PENDING):
+    for number in range(MAX_PENDING):
         state.ask_approval(asked(f"k{number}"))
     with raises(StateConflict, field="analyst", reason="many"):
         state.ask_approval(asked("one more"))
@@ -211,7 +210,7 @@ def test_a_request_that_cannot_be_stored_is_refused(state: ServerState) -> None:
 
 def test_requests_of_an_earlier_version_stay(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as earlier:
-        earlier.setattr(state_tables, "KNOWN", state_tables.KNOWN[:2])  # before hashes were kept
+        earlier.setattr(state_store, "KNOWN", state_store.KNOWN[:2])  # before hashes were kept
         state_at(place).close()
     values = {
         "id": 1,
@@ -231,7 +230,7 @@ def test_requests_of_an_earlier_version_stay(place: str, monkeypatch: pytest.Mon
     }
     store = Store(place, read_only=False, wait=5)
     with store.writing() as connection:
-        insert(state_tables.APPROVALS, *values).run(connection, values)
+        insert(state_store.APPROVALS, *values).run(connection, values)
     store.close()
     with state_at(place) as state:
         (known,) = state.approvals("approved")

@@ -18,17 +18,15 @@ import pytest
 
 import takifugu
 from takifugu.errors import InvalidCharge, InvalidFile, NewerLedger
-from takifugu.ledger.storage.statement import insert
-from takifugu.ledger.storage.store import Store
-from takifugu.server.roles import ROLES, Role
-from takifugu.server.state.access_tokens import TokenRecord
-from takifugu.server.state.browser_sessions import LONGEST, MOST
+from takifugu.ledger.storage.database import Store, insert
+from takifugu.server.access_rules import ROLES, Role
+from takifugu.server.state.access_tokens import MAX_SESSIONS, SESSION_LENGTH, TokenRecord
 from takifugu.server.state.server_state import ServerState, state_at
-from takifugu.server.state.state_errors import (
+from takifugu.server.state.state_store import (
+    STEPS,
     InvalidToken,
     StateConflict,
 )
-from takifugu.server.state.state_tables import STEPS
 from tests.raising import raises
 
 ROOT = Path(takifugu.__file__).parents[2]
@@ -260,7 +258,7 @@ def test_a_session_is_new_at_every_sign_in(state: ServerState) -> None:
 def test_a_session_ends_after_twelve_hours_or_with_its_token(
     state: ServerState, clock: Clock
 ) -> None:
-    assert timedelta(hours=12) == LONGEST
+    assert timedelta(hours=12) == SESSION_LENGTH
     long = state.create_token("ana", "analyst", None, "root")
     short = state.create_token("bo", "analyst", clock.time + timedelta(hours=1), "root")
     sessions = [state.begin_session(made.record) for made in (long, short)]
@@ -283,11 +281,11 @@ def test_a_token_has_so_many_sessions_and_the_first_ends_for_the_next(
 ) -> None:
     record = state.create_token("ana", "analyst", None, "root").record
     sessions = []
-    for _ in range(MOST + 2):
+    for _ in range(MAX_SESSIONS + 2):
         clock.move(timedelta(seconds=1))
         sessions.append(state.begin_session(record))
     alive = [state.session_of(one.secret) is not None for one in sessions]
-    assert alive == [False] * 2 + [True] * MOST
+    assert alive == [False] * 2 + [True] * MAX_SESSIONS
 
 
 # --- the storage ---

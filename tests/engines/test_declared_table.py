@@ -279,6 +279,7 @@ def test_a_table_without_arguments_says_all_that_is_missing_and_a_call_to_paste(
         assert check(engine).entities == 24
 
 
+@pytest.mark.nightly
 def test_a_frame_without_arguments_asks_for_a_name_too() -> None:
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"user": ["a"], "at": [1], "place": ["secret"]})

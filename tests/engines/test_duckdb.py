@@ -1,9 +1,8 @@
 """The contract on files, in the DuckDB of this process."""
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from takifugu.engines import label_lookup as fitness
 from tests.contracts.engine_facts import *  # noqa: F403
 from tests.contracts.engine_sequences import *  # noqa: F403
 from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
-from tests.contracts.engines import Store, Stored, opened, rows, statements, two_columns
+from tests.contracts.engines import Store, Stored, opened, rows
 from tests.contracts.fits import *  # noqa: F403
 from tests.contracts.household_facts import *  # noqa: F403
 from tests.contracts.lag_moments import *  # noqa: F403
@@ -43,7 +42,10 @@ def file(name: str, table: Table, folder: Path) -> Stored:
     return Source("duckdb", path=str(path), table="main.kept"), {"memory": "500MB"}
 
 
-@pytest.fixture(scope="module", params=[parquet, csv, file], ids=lambda way: str(way.__name__))
+OTHER_FILES = [pytest.param(way, marks=pytest.mark.nightly) for way in (csv, file)]
+
+
+@pytest.fixture(scope="module", params=[parquet, *OTHER_FILES], ids=lambda way: str(way.__name__))
 def store(request: pytest.FixtureRequest) -> Store:
     way: Store = request.param
     return way
@@ -52,30 +54,10 @@ def store(request: pytest.FixtureRequest) -> Store:
 @pytest.fixture(autouse=True)
 def _compared(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """All queries of the contract on one kind of file are also those that Ibis writes."""
+    if find_spec("ibis") is None:  # `make nightly` installs it
+        return
     if "store" in request.fixturenames and request.getfixturevalue("store") is parquet:
         compare_with_ibis(monkeypatch)
-
-
-def test_several_tables_read_the_rows_once(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
-    with opened(stored, protected=two_columns("drop", "other")) as engine:
-        asked = statements(engine, monkeypatch)
-        engine.cross_tabulations([["home land", "label"], ["home land", "code"]])
-        engine.histogram(["home land", "label"])
-        engine.histogram(["home land", "code"])
-        both = f"SELECT count(*) FROM ({asked[1]}) UNION ALL SELECT count(*) FROM ({asked[2]})"  # noqa: S608
-        for text, scans in ((asked[0], 1), (both, 2)):
-            ((_, plan),) = engine._backend.rows(f"EXPLAIN (FORMAT json) {text}")
-            assert (
-                sum(SCANS.match(name) is not None for name in operators(json.loads(plan))) == scans
-            )
-
-
-SCANS = re.compile("READ_PARQUET|READ_CSV|SEQ_SCAN|TABLE_SCAN")
-
-
-def operators(plan: Any) -> list[str]:
-    """The names of the operators of a plan."""
-    return [name for node in plan for name in (node["name"], *operators(node["children"]))]
 
 
 def test_a_file_that_changes_under_the_engine_is_refused(tmp_path: Path) -> None:

@@ -118,6 +118,7 @@ def test_standard_errors_cover_the_truth(word: str) -> None:
     assert 0.85 < float(np.std(scores)) < 1.15  # and they are not simply large
 
 
+@pytest.mark.nightly
 def test_a_daily_profile_is_no_dependence() -> None:
     rng = np.random.default_rng(3)
     noise = drawn(Gaussian(AR1(0.7)), 60, HOURS, rng)

@@ -27,8 +27,6 @@ from tests.contracts.engines import (
     Stored,
     opened,
     rows,
-    statements,
-    two_columns,
 )
 from tests.contracts.fits import *  # noqa: F403
 from tests.contracts.household_facts import *  # noqa: F403
@@ -85,19 +83,6 @@ def test_a_label_that_no_text_of_the_server_can_be_is_refused(stored: Stored) ->
     odd = (Category("label", ("home", "a\0b"), "other"),)
     with opened(stored, protected=odd) as engine, raises(InvalidQuery, reason="NUL"):
         engine.histogram(["label"])
-
-
-def test_several_tables_read_the_rows_once(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
-    with opened(stored, protected=two_columns("drop", "other")) as engine:
-        backend, asked = engine._backend, statements(engine, monkeypatch)
-        assert isinstance(backend, PostgresBackend)
-        engine.cross_tabulations([["home land", "label"], ["home land", "code"]])
-        table = str(stored[0].table).removeprefix("public.")
-        once = f"SELECT * FROM ({asked[0]}) AS answer"  # noqa: S608 - the engine wrote it
-        for text, scans in ((once, 1), (f"{once} UNION ALL {once}", 2)):
-            whole = f"EXPLAIN WITH data AS NOT MATERIALIZED ({backend._data}) {text}"
-            plan = "\n".join(line for (line,) in backend._connection.execute(whole.encode()))
-            assert plan.count(f'Scan on "{table}"') == scans
 
 
 def test_the_connection_cannot_write(stored: Stored) -> None:

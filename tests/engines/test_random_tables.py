@@ -56,6 +56,7 @@ def tables(draw: st.DrawFn) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.costly
 @settings(max_examples=25)
 @given(
     table=tables(),

@@ -3,7 +3,6 @@
 In one process, unless ``SPARK_MASTER`` names another place: see `torture.distributed`.
 """
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -41,8 +40,6 @@ from tests.contracts.engines import (
     Stored,
     opened,
     rows,
-    statements,
-    two_columns,
 )
 from tests.contracts.fits import *  # noqa: F403
 from tests.contracts.household_facts import *  # noqa: F403
@@ -107,15 +104,6 @@ def test_queries_are_answered_as_the_sql_of_ibis_is(
     assert equal.total() == 12 and not equal["not in Ibis"]
 
 
-def test_several_tables_read_the_rows_once(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
-    with opened(stored, protected=two_columns("drop", "other")) as engine:
-        asked = statements(engine, monkeypatch)
-        engine.cross_tabulations([["home land", "label"], ["home land", "code"]])
-        for text, scans in ((asked[0], 1), (f"({asked[0]}) UNION ALL ({asked[0]})", 2)):
-            ((plan,),) = engine._backend.rows(f"EXPLAIN {text}")
-            assert plan.count("FileScan parquet") == scans
-
-
 def test_parquet_files_are_read_by_spark_where_asked(
     stored: Stored, session: Any, tmp_path: Path
 ) -> None:
@@ -165,21 +153,6 @@ def test_an_error_of_spark_is_logged_without_the_value(
         engine._backend.rows("SELECT CAST('secret' || count(*) AS INT) AS found FROM data")
     written = capfd.readouterr()
     assert "secret" not in written.out + written.err + str(refused.value)
-
-
-def test_a_warning_of_pyspark_about_what_is_not_used_stays_unsaid(
-    stored: Stored, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with opened(stored) as engine:
-        session = engine._backend._session  # type: ignore[attr-defined]
-        asked = session.sql
-
-        def sql(text: str) -> Any:
-            warnings.warn("not yet with pandas 3", FutureWarning, stacklevel=1)
-            return asked(text)
-
-        monkeypatch.setattr(session, "sql", sql)
-        assert engine.count() == 96
 
 
 def test_spark_reads_no_csv(stored: Stored, session: Any) -> None:

@@ -236,6 +236,7 @@ def _place(steps: Histogram, step: tuple[Any, Any]) -> tuple[int, int]:
     return before.index(step[0]), after.index(step[1])
 
 
+@pytest.mark.nightly
 def test_a_release_reads_the_protected_column_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

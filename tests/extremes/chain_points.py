@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from takifugu.influence import InfluenceCurve
-from takifugu.influence.chain.chain_curves import chain_curve
+from takifugu.influence import InfluenceCurve, chain_curve
 from takifugu.priors import MarkovChain, Secrets
 from tests.oracles import extremes as oracle
 

@@ -1,271 +1,288 @@
 """``python -m tests.extremes.kept_bounds``: renew what `test_kept_bounds` compares with.
 
-A bound that becomes looser is sound, and no oracle objects. So `kept_bounds.json` has, for
-instances of the families of `torture.oracles` (finite mechanisms apart: they are not translated),
-what takifugu answered, and what oracles say of the truth where they say it.
+A bound that becomes looser is sound, and no oracle objects. So `kept_bounds.json.gz` has, for
+priors of every family, what takifugu answered to questions about them, and where an oracle says it,
+the truth. A line is a prior: its document, the secrets, and questions with answers. Only what is
+public is asked, so that whatever proves a bound may be replaced.
 
-After a change that makes a bound tighter (or, for a reason, looser) run the command: it asks the
-same questions again, compares with the oracles again, refuses to write what they contradict, and
-says what changed. ``--draw`` draws other instances: for each family many, of which those are kept
-that are quick and run lines of `takifugu.translation` and `takifugu.influence` that others do not.
+An answer holds numbers by name. ``lower`` is what something attains, ``exact`` whether that is the
+upper bound, ``allowed`` what may be lost; every other one is an upper bound. None may become worse.
+
+After a change that makes bounds tighter run the command: it asks all questions again, refuses to
+write what is worse or contradicts a truth (``--worse`` writes what is worse all the same), and says
+how much changed. ``--draw`` draws other priors (`kept_draws`).
 """
 
 import argparse
+import gzip
 import json
-import signal
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import mpmath
 import numpy as np
 
-from takifugu._atomic import write_whole
-from takifugu.translation import LooserTranslation
-from takifugu.translation.bounds import EXACT
-from tests.extremes.kept_answers import DIRECT, TRANSLATED, Answer
-from tests.extremes.kept_questions import OWN, answers
-from tests.oracles.all_vertices import TooManyMechanisms
-from torture.oracles.comparison import Instance
-from torture.oracles.families import BY_NAME
-from torture.oracles.runner import Refused, compared
+from takifugu.costs import Cost
+from takifugu.influence import influence_curve
+from takifugu.losses import Total
+from takifugu.priors import Secrets, from_document
+from takifugu.translation import (
+    LinearQuery,
+    LinearReleases,
+    LooserTranslation,
+    Release,
+    RowTranslation,
+    TranslatedLoss,
+    Translation,
+    advise,
+    allocate,
+    approximate,
+    compose,
+    concentrated,
+    tabulate,
+)
 
-KEPT = Path(__file__).with_name("kept_bounds.json")
-NAMES = [name for name in BY_NAME if name in DIRECT or name in TRANSLATED]
-SEED = 19
-DIGITS = 25  # of a truth
-LEAST_DIGITS = Fraction(1, 10**20)  # relative: what they leave out
-SAME = 1e-9  # relative: the same number, computed on another machine
-TINY = 1e-13  # of the scale of an answer
+KEPT = Path(__file__).with_name("kept_bounds.json.gz")
+EVERY = 30  # of the priors of a family, one in so many is checked each time
+LOOSER = 1e-12  # relative: a bound that rose by less is as tight
+FALLEN = 1e-6  # relative: a lower bound that fell by less is as good
 SEARCHED = 2e-6  # relative: what a search for an allowance may leave
-FIELDS = ("upper", "lower", "exact", "allowed", "method")
-Truth = tuple[str, str]
+NOTHING = 1e-14  # nats: rounding, where nothing is lost
+FOREVER = 1e9  # seconds: nothing ends by the clock
+DIGITS = {"lower": 11, "allowed": 12}  # significant ones that are kept; 15 of an upper bound
+READINGS = {  # what a row is, by `over`
+    "row": ("columns_of_row", "ColumnsOfRow"),
+    "sequence": ("joint_columns", "JointColumns"),
+    "household": ("household", "Household"),
+}
+Ask = list[Any]
+Answer = dict[str, Any]
 
 
 @dataclass
 class Kept:
-    """One question about one instance.
+    """One prior, with secrets, and what is asked about it.
 
     Attributes:
-        family: The family in `torture.oracles`.
-        instance: The instance.
-        question: What is asked.
-        answers: By claim: what was answered.
-        truths: By claim: between which numbers the truth is, if an oracle says it.
+        family: What kind of prior it is.
+        prior: Its document; of several priors a list of them.
+        secrets: As `secrets_document` writes them; of rows, by column.
+        off: The uncertainty.
+        over: What a row is, if rows have lost something; else None.
+        asked: Questions with answers.
     """
 
     family: str
-    instance: Instance
-    question: str
-    answers: dict[str, dict[str, Any]] = field(default_factory=dict)
-    truths: dict[str, Truth] = field(default_factory=dict)
+    prior: Any
+    secrets: dict[str, Any] = field(default_factory=dict)
+    off: float = 0.0
+    over: str | None = None
+    asked: list[tuple[Ask, Answer]] = field(default_factory=list)
 
-    @property
-    def name(self) -> str:
-        """For people."""
-        return f"{self.family}: {self.question}"
+    def translation(self) -> Translation | RowTranslation:
+        """The translation that is asked."""
+        if self.over is not None:
+            module, name = READINGS[self.over]
+            made = getattr(import_module(f"takifugu.translation.rows.{module}"), name)
+            kept = {column: secrets_of(of) for column, of in self.secrets.items()}
+            found = made({"prior": from_document(self.prior)}, kept, self.off)
+            assert isinstance(found, RowTranslation)
+            return found
+        several = isinstance(self.prior, list)
+        prior = [from_document(one) for one in (self.prior if several else [self.prior])]
+        return Translation(prior if several else prior[0], secrets_of(self.secrets), self.off)
 
-    def now(self) -> list[Answer]:
-        """What takifugu answers now."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", LooserTranslation)
-            found = answers(self.family, self.instance, self.question)
-        return list({one.claim: one for one in found}.values())
-
-    def faults(self, found: Sequence[Answer]) -> Iterator[str]:
-        """What the truth contradicts, and what is not as good as it was."""
-        claims = {one.claim for one in found}
-        for claim in self.answers.keys() - claims:
-            yield f"{claim}: nothing is answered any more"
-        for one in found:
-            truth = self.truths.get(one.claim)
-            if truth is not None:
-                yield from unsound(one, truth)
-            if one.claim in self.answers:
-                yield from worse(one, self.answers[one.claim], certain=truth is not None)
+    def faults(self) -> Iterator[str]:
+        """What is worse than it was, or contradicts a truth."""
+        translation = self.translation()
+        for ask, answer in self.asked:
+            for fault in worse(answer, answered(translation, ask)):
+                yield f"{self.family}: {str(ask)[:200]}: {fault}"
 
 
-def unsound(one: Answer, truth: Truth) -> Iterator[str]:
-    """What the truth contradicts."""
-    least, most = _fraction(truth[0]), _fraction(truth[1])
-    if one.upper is not None and least is None and one.upper < np.inf:
-        yield f"{one.claim}: {one.upper!r} is finite, and the truth is not"
-    if one.upper is not None and least is not None and _less(one.upper, least):
-        yield f"{one.claim}: the upper bound {one.upper!r} is below the truth {truth[0]}"
-    if most is None:
-        return
-    if one.lower is not None and _more(one.lower, most):
-        yield f"{one.claim}: the lower bound {one.lower!r} is above the truth {truth[1]}"
-    if one.exact and one.upper is not None and _more(one.upper, most / (1 - Fraction(EXACT))):
-        yield f"{one.claim}: {one.upper!r} is called exact, and the truth is {truth[1]}"
+def secrets_document(secrets: Secrets) -> dict[str, Any]:
+    """Secrets as JSON has them."""
+    found = {"entries": secrets.entries, "pairs": secrets.pairs}
+    document = {name: value for name, value in found.items() if value is not None}
+    return document if secrets.within is None else {**document, "within": str(secrets.within)}
 
 
-def _less(value: float, truth: Fraction) -> bool:
-    return value < np.inf and Fraction(value) < truth * (1 - LEAST_DIGITS)
-
-
-def _more(value: float, truth: Fraction) -> bool:
-    return value == np.inf or Fraction(value) > truth * (1 + LEAST_DIGITS)
-
-
-def worse(one: Answer, kept: dict[str, Any], *, certain: bool) -> Iterator[str]:
-    """What is looser than it was; without a truth (not ``certain``) also what is tighter."""
-    tiny = TINY * one.scale
-    renew = "if that is meant, renew the file (see kept_bounds.py)"
-    missing = [name for name in FIELDS if name in kept and getattr(one, name) is None]
-    if missing:
-        yield f"{one.claim}: no {', '.join(missing)} any more; {renew}"
-        return
-    if "upper" in kept:
-        was, now = kept["upper"], one.upper or 0.0
-        if now > was * (1 + SAME) + tiny:
-            yield f"{one.claim}: the upper bound rose from {was!r} to {now!r}; {renew}"
-        if not certain and now < was * (1 - SAME) - tiny:
-            yield f"{one.claim}: the upper bound fell from {was!r} to {now!r}; {renew}"
-    if "lower" in kept:
-        was, now = kept["lower"], one.lower or 0.0
-        if now < was * (1 - SAME) - tiny:
-            yield f"{one.claim}: the lower bound fell from {was!r} to {now!r}; {renew}"
-        if not certain and now > was * (1 + SAME) + tiny:
-            yield f"{one.claim}: the lower bound rose from {was!r} to {now!r}; {renew}"
-    if "allowed" in kept:
-        was, now = kept["allowed"], one.allowed or 0.0
-        if now < was * (1 - SEARCHED):
-            yield f"{one.claim}: {now!r} is allowed, and {was!r} was; {renew}"
-        if now > was * (1 + SAME):
-            yield f"{one.claim}: {now!r} is allowed, and nothing above {was!r} was checked; {renew}"
-    if kept.get("exact") and not one.exact:
-        yield f"{one.claim}: it was exact; {renew}"
-    if "method" in kept and one.method != kept["method"]:
-        yield f"{one.claim}: it was proved by {kept['method']}, and is by {one.method}; {renew}"
-    if "binding" in kept:
-        part, was_bound = kept["binding"]
-        if one.bound_to(part) != was_bound:
-            yield f"{one.claim}: {was_bound} was binding, and {one.bound_to(part)} is; {renew}"
-
-
-def record(one: Answer) -> dict[str, Any]:
-    """An answer as it is kept."""
-    found = {name: getattr(one, name) for name in FIELDS if getattr(one, name) is not None}
-    part = one.unique()
-    return {**found, "binding": [part, one.bound_to(part)]} if part else found
-
-
-def truths(kept: Kept) -> dict[str, Truth]:
-    """What the family's oracle says; empty if it does not say.
-
-    Raises:
-        AssertionError: takifugu contradicts it.
-    """
-    if kept.question != OWN:
-        return {}
-    family = BY_NAME[kept.family]
-    found = {}
-    for one in compared(family, kept.instance):
-        wrong = list(one.faults(family.off))
-        assert not wrong, (kept.name, kept.instance, wrong)
-        off = mpmath.mpf(family.off)
-        found[one.claim] = _text(one.least * (1 - off)), _text(one.most * (1 + off))
-    return found
-
-
-def same_truth(one: Truth, other: Truth) -> bool:
-    """Whether some number is within both."""
-    return all(
-        high is None or (low is not None and low <= high * (1 + LEAST_DIGITS))
-        for low, high in (
-            (_fraction(one[0]), _fraction(other[1])),
-            (_fraction(other[0]), _fraction(one[1])),
-        )
+def secrets_of(document: Mapping[str, Any]) -> Secrets:
+    """What `secrets_document` wrote."""
+    within = document.get("within")
+    return Secrets(
+        document.get("entries"),
+        document.get("pairs"),
+        within=None if within is None else Fraction(within),
     )
 
 
-def _text(value: Any) -> str:
-    with mpmath.workdps(2 * DIGITS):
-        return str(mpmath.nstr(mpmath.mpf(value), DIGITS, strip_zeros=True))
+def answered(translation: Translation | RowTranslation, ask: Ask) -> Answer:
+    """What takifugu answers now."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LooserTranslation)
+        found = _on_rows(translation, ask) if isinstance(translation, RowTranslation) else None
+        return _short(found or _answered(translation, ask))  # type: ignore[arg-type]
 
 
-def _fraction(text: str) -> Fraction | None:
-    """None if infinite."""
-    return None if text in ("inf", "+inf") else Fraction(text)
+def _on_rows(translation: RowTranslation, ask: Ask) -> Answer | None:
+    if ask[0] != "cost":
+        return None
+    found = translation.losses(*map(Cost.of_document, ask[1:]))
+    return {"upper": max(found.values()), **{f"of {name}": v for name, v in found.items()}}
 
 
-def read() -> list[Kept]:
+def _answered(asked: Translation, ask: Ask) -> Answer:
+    match ask:
+        case ["loss", dp]:
+            return _told(asked.explain(dp))
+        case ["loss", dp, method]:
+            return {"upper": asked.bound(dp if np.ndim(dp) == 0 else np.array(dp), method).value}
+        case ["cost", one]:
+            return _told(asked.explain_cost(Cost.of_document(one)))
+        case ["cost", *several]:
+            return {"upper": asked.cost_to_pufferfish(*map(Cost.of_document, several))}
+        case ["costs", listed, places]:
+            costs = [Cost.of_document(one) for one in listed]
+            return _told(asked.explain_cost([costs[k] for k in places]))
+        case ["allowed", target]:
+            return {"allowed": asked.to_dp(target)}
+        case ["allowed", target, method]:
+            return {"allowed": asked.to_dp(target, method)}
+        case ["factor", unit, target, *spent]:
+            before = {"spent": [Cost.of_document(one) for one in spent]} if spent else {}
+            return {"allowed": asked.to_cost(Cost.of_document(unit), target, **before)}
+        case ["total", epsilon, delta, rho, at]:
+            total = Total(Fraction(epsilon), Fraction(delta), Fraction(rho))
+            return {"upper": asked.total_to_pufferfish(total, Fraction(at))}
+        case ["curve", most]:
+            return _curve(asked, most)
+        case ["composed", texts, delta]:
+            both = compose(asked, [Release.read(text) for text in texts], delta=delta)
+            return {"upper": both.epsilon, "lower": both.lower, "delta": both.delta}
+        case ["approximate", epsilon, delta]:
+            found = approximate(asked, epsilon, delta)
+            return {"upper": found.epsilon, "delta": found.delta}
+        case ["concentrated", rho, delta]:
+            return {"upper": concentrated(asked, rho, delta).epsilon}
+        case ["levelled", target]:
+            return {"allowed": allocate(asked, target).constant}
+        case ["advised", target]:
+            return {"allowed": advise(asked, target, seconds=FOREVER).allowed}
+        case ["table", first, last]:
+            table = tabulate(asked, losses=(first, last), share=0.3)
+            return {"allowed": float(table.epsilon[-1])}
+        case ["linear", queries, scales]:
+            return _linear(asked, queries, scales)
+    raise ValueError(ask)
+
+
+def _told(found: TranslatedLoss) -> Answer:
+    answer = {"upper": found.pufferfish, "lower": found.lower, "exact": found.exact}
+    answer |= {
+        method: value
+        for method, value in found.by_method.items()
+        if value is not None and value != found.pufferfish
+    }
+    if found.by_entry is not None:
+        answer["entry"] = np.max(found.by_entry, initial=0.0)
+    return answer
+
+
+def _curve(asked: Translation, most: int) -> Answer:
+    answer = {}
+    for k, prior in enumerate(asked.priors.values()):
+        curve = influence_curve(prior, asked.secrets, max_exposed=most)
+        for b, leak in zip(curve.exposed.tolist()[:6], curve.leak.max(axis=0), strict=False):
+            answer[f"{k}, {b} exposed"] = leak
+        answer[f"{k}, at 0.5"] = curve.to_pufferfish(0.5)
+    return answer
+
+
+def _linear(asked: Translation, queries: list[list[float]], scales: list[str]) -> Answer:
+    (prior,) = asked.priors.values()
+    releases = LinearReleases(prior, asked.secrets)  # type: ignore[arg-type]
+    listed = [(LinearQuery(q), Fraction(s)) for q, s in zip(queries, scales, strict=True)]
+    laplace, normal = releases.laplace(listed), releases.gaussian(listed)
+    return {
+        "upper": laplace.pufferfish,
+        "lower": laplace.lower,
+        "exact": laplace.exact,
+        "mu": normal.mu,
+        "epsilon": normal.epsilon(1e-6),
+        "mixed": releases.mixed(listed[:1], listed[1:], delta=1e-6),
+    }
+
+
+def _short(answer: Answer) -> Answer:
+    return {
+        name: value
+        if isinstance(value, bool) or value is None
+        else float(f"{float(value):.{DIGITS.get(name, 15)}g}")
+        for name, value in answer.items()
+    }
+
+
+def worse(kept: Answer, now: Answer) -> Iterator[str]:
+    """What is worse than it was, and what the truth contradicts."""
+    for name, was in kept.items():
+        if name == "truth":
+            yield from _unsound(now, *was)
+        elif name == "exact":
+            if was and not now.get("exact"):
+                yield "it was exact"
+        elif was is None:
+            continue
+        elif (found := now.get(name)) is None:
+            yield f"{name}: nothing is answered any more"
+        elif name == "lower":
+            if found < was * (1 - FALLEN) - NOTHING:
+                yield f"lower: it fell from {was!r} to {found!r}"
+        elif name == "allowed":
+            if found < was * (1 - SEARCHED):
+                yield f"allowed: it fell from {was!r} to {found!r}"
+        elif found > was * (1 + LOOSER) + NOTHING * min(kept.get("upper", 1.0), 1.0):
+            if name in ("transport", "curve", "group") and found <= kept["upper"]:
+                continue
+            yield f"{name}: it rose from {was!r} to {found!r}"
+
+
+def _unsound(now: Answer, least: float, most: float | None) -> Iterator[str]:
+    """The truth is between ``least`` and ``most``, or anything above ``least``."""
+    if now["upper"] < least:
+        yield f"the upper bound {now['upper']!r} is below the truth {least!r}"
+    if most is not None and now.get("lower", 0.0) > most * (1 + 1e-10):
+        yield f"the lower bound {now['lower']!r} is above the truth {most!r}"
+    if most is not None and now.get("exact") and now["upper"] > most * (1 + 2e-6):
+        yield f"{now['upper']!r} is called exact, and the truth is {most!r}"
+
+
+def read(path: Path = KEPT) -> list[Kept]:
     """The file."""
-    listed = json.loads(KEPT.read_text(encoding="utf-8"))
-    return [
-        Kept(family, instance, question, asked["answers"], asked.get("truths", {}))
-        for family, instances in listed.items()
-        for instance, asked_of in ((one["instance"], one["asked"]) for one in instances)
-        for question, asked in asked_of.items()
-    ]
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return [Kept(**json.loads(line)) for line in lines]
 
 
-def write(listed: Sequence[Kept]) -> None:
-    """The file: a line for each instance."""
-    lines: dict[str, dict[str, dict[str, Any]]] = {}
+def write(listed: Sequence[Kept], path: Path = KEPT) -> None:
+    """The file: a line for each prior, and the same bytes for the same answers."""
+    lines = []
+    for one in sorted(listed, key=lambda one: one.family):
+        given = {name: value for name, value in vars(one).items() if value}
+        lines.append(json.dumps(given, ensure_ascii=False, separators=(",", ":")) + "\n")
+    path.write_bytes(gzip.compress("".join(lines).encode(), 9, mtime=0))
+
+
+def by_family(listed: Sequence[Kept]) -> dict[str, list[Kept]]:
+    """The priors of each family, in their order."""
+    found: dict[str, list[Kept]] = {}
     for one in listed:
-        key = json.dumps(one.instance)
-        asked = {"answers": one.answers, **({"truths": one.truths} if one.truths else {})}
-        lines.setdefault(one.family, {}).setdefault(key, {})[one.question] = asked
-    parts = [
-        json.dumps(family, ensure_ascii=False)
-        + ": [\n"
-        + ",\n".join(
-            json.dumps({"instance": json.loads(key), "asked": asked}, ensure_ascii=False)
-            for key, asked in instances.items()
-        )
-        + "\n]"
-        for family, instances in lines.items()
-    ]
-    write_whole(KEPT, "{\n" + ",\n".join(parts) + "\n}\n")
-
-
-def renewed(kept: Kept) -> Kept:
-    """The same question, answered now and compared with its oracle."""
-    found = kept.now()
-    truth = truths(kept)
-    claims = {one.claim for one in found}
-    after = replace(
-        kept,
-        answers={one.claim: record(one) for one in found},
-        truths={claim: ends for claim, ends in truth.items() if claim in claims},
-    )
-    wrong = list(after.faults(found))
-    assert not wrong, (kept.name, kept.instance, wrong)
-    return after
-
-
-class TooSlow(Exception):
-    """Something took longer than it may."""
-
-
-@contextmanager
-def at_most(seconds: float) -> Iterator[None]:
-    """Give up after so much work; compiled code is waited for."""
-    fired = False
-
-    def late(*_: object) -> None:
-        nonlocal fired
-        fired = True
-        raise TooSlow
-
-    before = signal.signal(signal.SIGPROF, late)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    except Exception as error:
-        if fired:  # a compiler may have made another error of it
-            raise TooSlow from error
-        raise
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
+        found.setdefault(one.family, []).append(one)
+    return found
 
 
 def say(text: str) -> None:
@@ -277,39 +294,36 @@ def say(text: str) -> None:
 def main() -> int:
     """Renew the file, or draw another."""
     options = argparse.ArgumentParser(prog="python -m tests.extremes.kept_bounds")
-    options.add_argument("--draw", action="store_true", help="draw other instances")
-    options.add_argument("--seed", type=int, default=SEED)
-    options.add_argument("--seconds", type=float, default=6.0, help="of work to draw a family")
+    options.add_argument("--draw", action="store_true", help="draw other priors")
+    options.add_argument("--worse", action="store_true", help="also write what is worse")
     options.add_argument("--only", default="", help="families whose name has this in it")
     given = options.parse_args()
-    names = [name for name in NAMES if given.only in name]
-    there = read() if KEPT.exists() else []
     if given.draw:
         from tests.extremes.kept_draws import drawn
 
-        before = drawn(names, given.seed, given.seconds)
-    else:
-        before = [one for one in there if one.family in names]
-    after = [one for one in there if one.family not in names]
-    for k, one in enumerate(before):
-        try:
-            with at_most(20.0):
-                after.append(renewed(one))
-        except (TooSlow, TooManyMechanisms, Refused) as error:
-            say(f"left out: {one.name}: {type(error).__name__}: {error}")
-            if not given.draw:
-                say(f"nothing is written: it was answered before, for {one.instance}")
-                return 1
+        there = [one for one in read() if given.only not in one.family] if KEPT.exists() else []
+        for new in drawn(given.only):
+            write(there := [*there, *new])
+        return 0
+    listed = read()
+    changed, wrong = 0, []
+    for one in listed:
+        if given.only not in one.family:
             continue
-        if one.answers and one.answers != after[-1].answers:
-            say(f"changed: {one.name}")
-            for what in one.faults(one.now()):
-                say(f"    {what}")
-        if k % 200 == 0:
-            say(f"{k} of {len(before)}")
-    after.sort(key=lambda one: NAMES.index(one.family))
-    write(after)
-    say(f"{len(after)} questions, {sum(len(one.answers) for one in after)} answers")
+        translation = one.translation()
+        for k, (ask, was) in enumerate(one.asked):
+            now = answered(translation, ask)
+            wrong += [f"{one.family}: {str(ask)[:200]}: {fault}" for fault in worse(was, now)]
+            if "truth" in was:
+                now["truth"] = was["truth"]
+            changed += now != was
+            one.asked[k] = ask, now
+    for fault in wrong:
+        say(fault)
+    say(f"{changed} answers changed, {len(wrong)} faults")
+    if wrong and not given.worse:
+        return 1
+    write(listed)
     return 0
 
 

@@ -15,14 +15,12 @@ import pytest
 from takifugu.errors import Malformed, TooLarge, UnsoundRequest
 from takifugu.finite import FiniteMechanism, World, leakage
 from takifugu.finite.joint_runs import joint_leakage
-from takifugu.influence.chain.interval_curves import interval_chain_curve
-from takifugu.influence.network.attractive_curves import attractive_curve
-from takifugu.influence.network.network_curves import network_curve
+from takifugu.influence import attractive_curve, interval_chain_curve, network_curve
 from takifugu.priors import Explicit, MarkovChain, Secrets
 from takifugu.priors.secrets import EntryIs, SecretPair, entry_pairs
 from takifugu.priors.universe import Tables
-from takifugu.translation.network.attractive_losses import attractive_losses
-from takifugu.translation.network.junction_losses import network_losses
+from takifugu.translation import network_losses
+from takifugu.translation.search.fields import attractive_losses
 from tests.extremes import instances
 from tests.extremes.chain_points import chain_points
 from tests.oracles import extremes as oracle

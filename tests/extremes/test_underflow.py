@@ -9,10 +9,8 @@ import pytest
 
 from takifugu.errors import InvalidPrior, Malformed, TooLarge, UnsoundRequest
 from takifugu.finite import FiniteMechanism, World, leakage
-from takifugu.influence import InfluenceCurve
-from takifugu.influence.chain.interval_curves import interval_chain_curve
+from takifugu.influence import InfluenceCurve, interval_chain_curve, network_curve
 from takifugu.influence.gaussian_curves import split_leak
-from takifugu.influence.network.network_curves import network_curve
 from takifugu.numeric import distribution, multiplied
 from takifugu.papers.composition.baselines.temporal import (
     tpl_total,
@@ -31,10 +29,8 @@ from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import SecretPair, both_ways
-from takifugu.translation.accounting.approximate import approximate, zcdp_epsilon
-from takifugu.translation.network.attractive_losses import attractive_losses
-from takifugu.translation.network.junction_losses import network_losses
-from takifugu.translation.translation import Translation
+from takifugu.translation import Translation, approximate, network_losses, zcdp_epsilon
+from takifugu.translation.search.fields import attractive_losses
 from tests.extremes import test_soundness as checks
 from tests.oracles import extremes as oracle
 from tests.raising import raises

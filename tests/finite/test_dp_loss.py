@@ -51,6 +51,7 @@ def _within(cells: set[int]) -> Callable[[Any, Any], bool]:
     return lambda a, b: bool(oracle.differ(a, b)) and set(oracle.differ(a, b)) <= cells
 
 
+@pytest.mark.costly
 @settings(max_examples=60)
 @given(st.data())
 def test_per_entry_and_group_losses_are_those_of_all_pairs(data: st.DataObject) -> None:
@@ -61,6 +62,7 @@ def test_per_entry_and_group_losses_are_those_of_all_pairs(data: st.DataObject) 
     _check(mechanism, group(mechanism, size), lambda a, b: 1 <= len(oracle.differ(a, b)) <= size)
 
 
+@pytest.mark.costly
 @settings(max_examples=40)
 @given(st.data())
 def test_losses_of_one_entry_and_one_record_are_those_of_its_cells(data: st.DataObject) -> None:

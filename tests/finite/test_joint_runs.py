@@ -76,6 +76,7 @@ def test_the_loss_of_a_composition_is_that_of_the_k_fold_product(data: st.DataOb
     assert max(oracle.log(ratio), 0) == pytest.approx(result.attained, abs=1e-11)
 
 
+@pytest.mark.costly
 @settings(max_examples=40)
 @given(st.data())
 def test_the_mechanism_written_out_has_the_loss_of_the_composition(data: st.DataObject) -> None:
@@ -219,6 +220,7 @@ def test_a_search_cut_short_says_so_and_stays_between_its_bounds() -> None:
     assert short.epsilon < math.inf
 
 
+@pytest.mark.nightly
 def test_fifty_runs_of_a_generic_mechanism_are_settled() -> None:
     universe = Tables.bits(6)
     rng = np.random.default_rng(7)
@@ -281,6 +283,7 @@ def test_multisets_are_all_there_once() -> None:
         assert sorted(rows) == sorted(oracle.multisets(outputs, runs))
 
 
+@pytest.mark.costly
 @settings(max_examples=40)
 @given(st.data())
 def test_post_processing_never_loses_more(data: st.DataObject) -> None:

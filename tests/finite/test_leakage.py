@@ -24,6 +24,7 @@ def _masks(world: World) -> list[tuple[list[bool], list[bool]]]:
     return [(world.mask(p.left).tolist(), world.mask(p.right).tolist()) for p in world.pairs]
 
 
+@pytest.mark.costly
 @settings(max_examples=60)
 @given(st.data())
 def test_every_entry_of_the_table_is_the_exact_loss_rounded_up(data: st.DataObject) -> None:
@@ -43,6 +44,7 @@ def test_every_entry_of_the_table_is_the_exact_loss_rounded_up(data: st.DataObje
                     assert 0 <= mpmath.mpf(float(table[p, t, w])) - exact < 1e-12
 
 
+@pytest.mark.costly
 @settings(max_examples=60)
 @given(st.data())
 def test_epsilon_is_the_largest_loss_within_its_slack(data: st.DataObject) -> None:
@@ -84,6 +86,7 @@ def test_the_rounding_of_the_difference_itself_is_covered(numerator: str, denomi
         assert mpmath.mpf(guaranteed) >= mpmath.log(mpmath.mpf(n) / mpmath.mpf(d))
 
 
+@pytest.mark.costly
 @settings(max_examples=200)
 @given(
     st.lists(

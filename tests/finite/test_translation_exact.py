@@ -80,6 +80,7 @@ def shape_of(world: World) -> tuple[int, ...]:
     return world.universe.shape
 
 
+@pytest.mark.costly
 @given(world=worlds(list(ALLOWANCES)), data=st.data())
 @settings(max_examples=40)
 def test_the_bounds_enclose_the_best_vertex(world: World, data: st.DataObject) -> None:
@@ -181,6 +182,7 @@ def randomised_response(universe: Tables, epsilon: tuple[float, ...]) -> FiniteM
     return FiniteMechanism(universe, table, tuple(outputs))
 
 
+@pytest.mark.costly
 @given(world=worlds([(2, 2, 2), (3, 2), (5, 2)]), data=st.data())
 @settings(max_examples=30)
 def test_the_coupling_is_one_and_proves_the_upper_bound(world: World, data: st.DataObject) -> None:

@@ -86,6 +86,7 @@ def brute(file: WorldFile, runs: int) -> float:
     return max(0.0, max(losses(file.world, file.mechanisms[0], runs)))
 
 
+@pytest.mark.costly
 @settings(max_examples=40)
 @example(file=SWAP)
 @given(file=files())
@@ -98,6 +99,7 @@ def test_the_loss_of_every_number_of_runs_is_what_brute_force_finds(file: WorldF
         assert step.epsilon == pytest.approx(true, abs=1e-9)
 
 
+@pytest.mark.costly
 @settings(max_examples=40)
 @example(file=SWAP)
 @given(file=files())
@@ -119,6 +121,7 @@ def test_the_answer_on_composition_is_never_contradicted(file: WorldFile) -> Non
         assert whole.fails_below <= found.once.epsilon + 1e-9
 
 
+@pytest.mark.costly
 @settings(max_examples=40)
 @example(file=SWAP)
 @given(file=files())
@@ -186,6 +189,7 @@ def seen_together(file: WorldFile, runs: int) -> Iterator[tuple[float, float]]:
                     yield loss, sum(own[m] for m, _ in seen)
 
 
+@pytest.mark.costly
 @settings(max_examples=40)
 @example(file=PARITIES)
 @given(file=files(mechanisms=2))

@@ -575,6 +575,7 @@ def test_a_damaged_file_is_a_world_or_a_clear_error(data: st.DataObject, documen
         assert found and "\n" not in found
 
 
+@pytest.mark.costly
 @settings(max_examples=200)
 @given(
     data=st.data(),

@@ -5,12 +5,8 @@ import pytest
 from hypothesis import given, settings
 
 from takifugu.errors import UnsoundRequest
-from takifugu.influence.network.attractive_curves import (
-    AttractiveField,
-    attractive_curve,
-    check_attractive,
-)
-from takifugu.influence.network.network_curves import network_curve
+from takifugu.influence import attractive_curve, network_curve
+from takifugu.influence.network.attractive_curves import AttractiveField
 from takifugu.priors import Secrets
 from takifugu.priors.contacts import contagion, read_contacts
 from takifugu.priors.factors import written_out
@@ -68,11 +64,11 @@ def test_fields_that_are_not_attractive_are_refused() -> None:
     field = {0: 0.0, 1: 0.0}
     with raises(UnsoundRequest, reason="repelling"):
         attractive_curve(MarkovRandomField.ising(field, {(0, 1): -0.1}))
-    check_attractive(MarkovRandomField.ising(field, {(0, 1): 0.0}))
+    attractive_curve(MarkovRandomField.ising(field, {(0, 1): 0.0}))
     with raises(UnsoundRequest, reason="values"):
-        check_attractive(network(("a",), ((0, 1, 2),), ((),), [0.2, 0.3, 0.5]))
+        attractive_curve(network(("a",), ((0, 1, 2),), ((),), [0.2, 0.3, 0.5]))
     with raises(UnsoundRequest, reason="zero"):
-        check_attractive(network(("a",), ((0, 1),), ((),), [1.0, 0.0]))
+        attractive_curve(network(("a",), ((0, 1),), ((),), [1.0, 0.0]))
     with raises(UnsoundRequest, field="largest"):
         attractive_curve(MarkovRandomField.ising(field, {}), largest=99)
 
@@ -100,3 +96,50 @@ def test_the_ward_has_a_curve() -> None:
     field = AttractiveField(model)
     one, zero = field.evaluate(1, 0)
     assert one + zero >= curve.leak[0, 0] - 1e-9
+
+
+def field(table: np.ndarray) -> MarkovRandomField:
+    return MarkovRandomField((0, 1), ((0, 1),) * 2, (np.ones(2),) * 2, ((0, 1),), (table,))
+
+
+@pytest.mark.parametrize("rising", [[0.1, 0.5, 0.6, 0.55], [0.1, 0.3, 0.3, 0.9]])
+def test_a_table_of_three_that_favours_different_values_somewhere(rising: list[float]) -> None:
+    """Every two of three entries are looked at, with each value of the third."""
+    table = [[[1 - p, p] for p in rising[:2]], [[1 - p, p] for p in rising[2:]]]
+    model = network(
+        ("a", "b", "c"), ((0, 1),) * 3, ((), (), ("a", "b")), [0.5, 0.5], [0.5, 0.5], table
+    )
+    with raises(UnsoundRequest, reason="repelling"):
+        attractive_curve(model)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    "table", [[[3.0, 3.0], [3.0, 2.0]], [[1.0, 1.0], [1.0, 0.1]], [[3.0, 2.0], [5.0, 3.0]]]
+)
+def test_a_table_that_clearly_favours_different_values(table: list[list[float]]) -> None:
+    with raises(UnsoundRequest, reason="repelling"):
+        attractive_curve(field(np.array(table)))
+    (w, x), (y, z) = table
+    attractive_curve(field(np.array([[x, w], [z, y]])))
+
+
+@pytest.mark.nightly
+def test_points_beyond_the_sets_that_grew_keep_the_last() -> None:
+    """Seven in a row, three exposed at the most: what holds for three holds for all seven less."""
+    model = MarkovRandomField.ising(
+        {k: 0.1 * k for k in range(9)},
+        {**{(k, k + 1): 0.4 + 0.1 * k for k in range(5)}, (6, 7): 1.0},
+    )
+    curve = attractive_curve(model, largest=1)
+    assert curve.exposed.tolist() == [1, 2, 6, 9]
+    alone = attractive_curve(model, largest=2)
+    for row, pair in enumerate(curve.pairs):
+        entry = int(pair[0])
+        if entry < 6:
+            assert curve.leak[row, 1] == curve.leak[row, 0] == alone.leak[row, 0]
+            assert curve.exact[row].tolist() == [True, False, True, True]
+            assert curve.splits is not None
+            assert curve.splits.describe(row, 1) == {"exposed": [entry]}
+            assert alone.exact[row].tolist() == [True] * 4
+        assert curve.leak[row, 2] == 0.0 == curve.leak[row, 3]

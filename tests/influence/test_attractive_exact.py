@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from takifugu.errors import TooLarge
-from takifugu.influence.network.attractive_curves import attractive_curve
-from takifugu.influence.network.network_curves import network_curve
+from takifugu.influence import attractive_curve, network_curve
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import Secrets
 from tests.extremes import instances

@@ -12,8 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidWorld, TooLarge, UnsoundRequest
-from takifugu.influence.chain.chain_curves import chain_curve, chains_curve
-from takifugu.influence.curve import InfluenceCurve
+from takifugu.influence import InfluenceCurve, chain_curve, chains_curve
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from tests.oracles import chains as oracle
@@ -113,6 +112,7 @@ def some_pair_happens(chain: MarkovChain) -> bool:
     return bool(((chain.marginals() > 0).sum(axis=1) > 1).any())
 
 
+@pytest.mark.costly
 @settings(max_examples=60)
 @given(chain=small_chains(zeros=False), symmetric=st.booleans())
 def test_a_curve_is_what_enumeration_of_all_splits_finds(
@@ -122,6 +122,7 @@ def test_a_curve_is_what_enumeration_of_all_splits_finds(
         check_against_enumeration(chain, every_pair(chain), symmetric=symmetric)
 
 
+@pytest.mark.costly
 @settings(max_examples=80)
 @given(chain=small_chains(zeros=True), symmetric=st.booleans())
 def test_zeros_are_values_too(chain: MarkovChain, symmetric: bool) -> None:
@@ -170,6 +171,7 @@ def test_a_group_of_copies_leaks_like_the_state_they_copy() -> None:
         np.testing.assert_allclose(grouped.leak, single.leak, atol=NEAR)
 
 
+@pytest.mark.nightly
 def test_values_that_die_out_are_still_told_apart_no_better() -> None:
     table = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.0, 0.0, 1.0]]
     start = [0.5, 0.4, 0.1]
@@ -364,3 +366,31 @@ def test_options_without_a_curve_are_refused() -> None:
         chain_curve(many, max_exposed=300, by_entry=True)
     with raises(TooLarge, field="max_exposed", size=1_560_000_000):
         chain_curve(markov(many.transition), max_exposed=10**6)
+
+
+STEPS = np.random.default_rng(11).dirichlet(np.ones(3), (5, 3))
+
+
+START = np.array([0.2, 0.3, 0.5])
+
+
+PAIRS = (((0,), (1,)), ((1,), (0,)), ((2,), (1,)), ((1,), (2,)))
+
+
+@pytest.mark.nightly
+def test_a_set_of_chains_has_one_row_for_each_pair_of_all_entries() -> None:
+    chains = [MarkovChain(table, start=START, length=4) for table in STEPS[:3]]
+    secrets = Secrets(entries=(0, 2), pairs=PAIRS)
+    found = chains_curve(chains, secrets, max_exposed=2)
+    alone = [chain_curve(one, secrets, max_exposed=2, by_entry=False) for one in chains]
+    assert found.pairs == alone[0].pairs == ("0 / 1", "1 / 0", "2 / 1", "1 / 2")
+    assert found.exposed.tolist() == [1, 2, 4] and found.entries == 4
+    assert found.leak.tolist() == np.max([one.leak for one in alone], axis=0).tolist()
+    assert found.exact.all() and found.splits is None
+    one = chains_curve(chains[:1], secrets, max_exposed=2)
+    assert one.leak.tolist() == alone[0].leak.tolist()
+    other = MarkovChain(STEPS[0], start=START, length=5)
+    named = MarkovChain(STEPS[0], ("a", "b", "c"), start=START, length=4)
+    for bad in ([], [chains[0], other], [chains[0], named]):
+        with raises(InvalidWorld, field="chains"):
+            chains_curve(bad)

@@ -1,5 +1,7 @@
 """Brute force over all splits, against brute force that shares no code."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 from takifugu.errors import InvalidWorld, TooLarge
 from takifugu.finite import World
-from takifugu.influence.explicit_curves import Uncertainty, explicit_curve
+from takifugu.influence import Uncertainty, explicit_curve
 from takifugu.priors import EntryIs, Explicit, SecretPair, Tables, Universe, entry_pairs
 from tests.oracles import influence as oracle
 from tests.raising import raises
@@ -28,6 +30,7 @@ def world_of(prior: Explicit) -> World:
     return World(prior.universe, (prior,), entry_pairs(prior.universe), unsupported="skip")
 
 
+@pytest.mark.costly
 @settings(max_examples=60)
 @given(prior=priors())
 def test_every_point_is_what_enumeration_finds(prior: Explicit) -> None:
@@ -107,3 +110,30 @@ def test_the_first_of_equally_good_sets_is_named() -> None:
     assert curve.splits is not None
     shown = [curve.splits.describe(0, point)["exposed"] for point in range(3)]
     assert shown == [[1], [0, 1], [0, 1, 2]]  # to expose 1 and 2 is as good
+
+
+@pytest.mark.nightly
+def test_the_best_split_of_a_written_out_prior_in_full() -> None:
+    tables = Tables.bits(3)
+    weight = np.array([0.3, 0.05, 0.1, 0.05, 0.02, 0.08, 0.1, 0.3])
+    pair = SecretPair(EntryIs(0, (0,)), EntryIs(0, (1,)))
+    world = World(tables, (Explicit(tables, weight),), (pair,))
+    law = weight.reshape(2, 2, 2)
+    p, q = law[0] / law[0].sum(), law[1] / law[1].sum()
+    leaks = {
+        (0,): math.log((p / q).max()),
+        (0, 1): math.log((p.sum(axis=0) / q.sum(axis=0)).max()),
+        (0, 2): math.log((p.sum(axis=1) / q.sum(axis=1)).max()),
+    }
+    second = min(((0, 1), (0, 2)), key=lambda exposed: leaks[exposed])
+    found = explicit_curve(world)
+    assert found.exposed.tolist() == [1, 2, 3] and found.entries == 3
+    assert found.leak[0] == pytest.approx([leaks[(0,)], leaks[second], 0.0], abs=1e-12)
+    assert found.leak[0, 2] == 0.0 and found.exact.all() and found.pairs == (str(pair),)
+    shown = [point.split["exposed"] for point in found.points()]
+    assert [sorted(one) for one in shown] == [[0], sorted(second), [0, 1, 2]]
+    unsure = explicit_curve(world, uncertainty=Uncertainty.relative(0.5))
+    assert not unsure.exact.any()
+    assert unsure.leak[0, 0] == pytest.approx(leaks[(0,)] + math.log(3))
+    both = explicit_curve(world, symmetric=True)
+    assert both.leak[0, 0] == pytest.approx(math.log(max((p / q).max(), (q / p).max())))

@@ -3,13 +3,23 @@
 import numpy as np
 import pytest
 
-from takifugu.errors import TakifuguError
-from takifugu.influence.chain.chain_curves import chain_curve
-from takifugu.influence.families import influence_curve
-from takifugu.priors import IndependentEntries, MarkovChain, Product, Secrets, TruncatedGaussian
+from takifugu.errors import TakifuguError, UnsoundRequest
+from takifugu.influence import chain_curve, families, influence_curve
+from takifugu.influence.families import has_curve
+from takifugu.priors import (
+    Explicit,
+    IndependentEntries,
+    MarkovChain,
+    Product,
+    Secrets,
+    Tables,
+    TruncatedGaussian,
+)
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.time_of_day import TimeOfDayChain
+from tests.raising import raises
 
 CHAIN = MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), ("home", "ward"), length=5)
 LOOP = BayesianNetwork(
@@ -73,3 +83,50 @@ def test_independent_people_do_not_add_up() -> None:
 def test_what_has_no_curve_is_refused(prior: object, options: dict[str, object]) -> None:
     with pytest.raises(TakifuguError):
         influence_curve(prior, **options)  # type: ignore[arg-type]
+
+
+STEP = np.array([[0.8, 0.2], [0.3, 0.7]])
+
+
+@pytest.mark.nightly
+def test_which_priors_have_a_curve() -> None:
+    chain = MarkovChain(STEP, length=4)
+    unknown = MarkovChain(STEP, start="unknown", length=4)
+    assert families.has_curve(chain) and not families.has_curve(unknown)
+    assert families.has_curve(Product({"a": chain, "b": chain}))
+    assert not families.has_curve(Product({"a": chain, "b": unknown}))
+
+
+SHORT = MarkovChain(STEP, length=4)
+
+
+DAY = TimeOfDayChain(np.stack([STEP, STEP[::-1]]), length=4)
+
+
+PAIR = MarkovRandomField.ising({"a": 0.1, "b": -0.2}, {("a", "b"): 0.5})
+
+
+SOME = Secrets(entries=(0,))
+
+
+@pytest.mark.nightly
+def test_independent_and_written_out_priors() -> None:
+    coins = IndependentEntries({"a": {"x": 0.5, "y": 0.5}, "b": {"x": 0.25, "y": 0.75}})
+    curve = influence_curve(coins, max_exposed=1)
+    assert curve.entries == 2 and curve.exposed.tolist() == [1] and not curve.leak.any()
+    tables = Tables.bits(3)
+    weight = np.array([0.3, 0.05, 0.1, 0.05, 0.02, 0.08, 0.1, 0.3])
+    prior = Explicit(tables, weight)
+    whole, some = influence_curve(prior), influence_curve(prior, SOME, max_exposed=1)
+    assert whole.exposed.tolist() == [1, 2, 3] and len(whole.pairs) == 6
+    assert some.exposed.tolist() == [1, 3] and some.pairs == ("0=0 / 0=1", "0=1 / 0=0")
+    rows = [whole.pairs.index(pair) for pair in some.pairs]
+    assert some.leak.tolist() == whole.leak[rows][:, [0, 2]].tolist()
+
+
+@pytest.mark.nightly
+def test_which_chains_stand_for_more_than_one_law() -> None:
+    assert not has_curve(DAY) and has_curve(PAIR)
+    assert not has_curve(Product({"a": SHORT, "b": DAY}))
+    with raises(UnsoundRequest, field="prior"):
+        influence_curve("chain")  # type: ignore[arg-type]

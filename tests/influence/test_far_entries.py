@@ -6,18 +6,13 @@ import mpmath
 import numpy as np
 import pytest
 
-from takifugu.influence.chain import chain_walk
-from takifugu.influence.chain.chain_curves import chain_curve
-from takifugu.influence.chain.chain_walk import Walk
-from takifugu.influence.chain.curve_request import curve_request
-from takifugu.influence.curve import InfluenceCurve
+from takifugu.influence import InfluenceCurve, chain_curve
 from takifugu.priors import MarkovChain, Secrets
 from tests.oracles import extremes as oracle
 
 pytestmark = pytest.mark.nightly
 
 MOST = 3
-PAIRS = (((0,), (1,)), ((1,), (0,)))
 LEAST = 5e-4  # a smaller leak is not called exact
 
 
@@ -116,55 +111,3 @@ def test_values_that_never_come_again_are_no_secrets_of_later_entries() -> None:
         found = chain_curve(chain, secrets, max_exposed=MOST)
         assert np.isfinite(found.leak).all()
         assert not [name for name in found.pairs if name.startswith(("0 ", "4+=0"))]
-
-
-def later(
-    transition: Any, start: Any, first: int, far: tuple[int, ...] = (), length: int | None = None
-) -> tuple[Any, Any]:
-    chain = MarkovChain(np.array(transition), start=np.array(start), length=length)
-    request = curve_request(
-        chain.states, length, Secrets(), max_exposed=1, symmetric=False, by_entry=None
-    )
-    _, offset, exact, _ = Walk(chain, request)._later_offset(first, 0, PAIRS, far)
-    return offset, exact
-
-
-def odds(transition: Any, start: Any, entry: int) -> list[float]:
-    law = np.array(start) @ np.linalg.matrix_power(np.array(transition), entry)
-    return [float(np.log(law[1] / law[0])), float(np.log(law[0] / law[1]))]
-
-
-def test_the_first_of_later_entries_counts_and_none_before_it() -> None:
-    steps, start = [[0.75, 0.25], [0.125, 0.875]], [0.9, 0.1]
-    for first in (1, 2, 3):
-        offset, exact = later(steps, start, first)
-        assert offset[1] == pytest.approx(odds(steps, start, first)[1], abs=1e-12)
-        assert offset[0] == pytest.approx(np.log(2), abs=1e-8)  # at rest: 1/3 and 2/3
-        assert exact.all()
-
-
-@pytest.mark.parametrize("more", [0, 1, 3])
-def test_an_entry_just_far_enough_is_bounded(more: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chain_walk, "STEPS", 5)
-    start = [1 - 1e-9, 1e-9]
-    offset, exact = later(SLOW, start, 2, (7 + more, 12))
-    for truth in (odds(SLOW, start, 7 + more), odds(SLOW, start, 12)):
-        assert (offset >= truth).all()
-    assert not exact.any()  # the law has not settled
-    # the bound is that of the seventh step: the start is one of two values
-    assert offset[1] == pytest.approx(odds(SLOW, [1.0, 0.0], 7)[1], abs=1e-9)
-    assert offset[0] == pytest.approx(odds(SLOW, [0.0, 1.0], 7)[0], abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("far", "length", "known"),
-    [((98,), 100, True), ((99,), 100, False), ((98, 99), 100, True), ((99,), None, True)],
-)
-def test_far_entries_are_exact_with_enough_others_to_their_right(
-    far: tuple[int, ...], length: int | None, known: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(chain_walk, "STEPS", 80)
-    steps = [[0.75, 0.25], [0.125, 0.875]]
-    offset, exact = later(steps, [0.9, 0.1], 2, far, length)
-    assert offset == pytest.approx([np.log(2), -np.log(2)], abs=1e-8)
-    assert exact.all() == exact.any() == known

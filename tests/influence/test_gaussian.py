@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidPrior
-from takifugu.influence.gaussian_curves import gaussian_curve, split_leak
+from takifugu.influence import gaussian_curve
+from takifugu.influence.gaussian_curves import split_leak
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from tests.oracles import influence as oracle
 from tests.raising import raises
@@ -100,3 +101,21 @@ def test_documents_keep_the_prior() -> None:
         TruncatedGaussian.from_document({**short, "bound": 5, "width": 0.1, "colour": 1})
     with raises(InvalidPrior, field="bound"):
         TruncatedGaussian.from_document(short)
+
+
+@pytest.mark.nightly
+def test_a_gaussian_curve_is_the_least_leak_of_its_sets() -> None:
+    prior = TruncatedGaussian.process(4, length=1, bound=3, width=0.2)
+    for law in ("truncated", "printed"):
+        found = gaussian_curve(prior, law=law)
+        assert found.exposed.tolist() == [1, 2, 3, 4] and found.entries == 4
+        assert found.pairs == tuple(f"x{i}: any two regions" for i in range(4))
+        assert found.exact.tolist() == (found.leak == 0).tolist() and not found.leak[:, 3].any()
+        assert found.splits is not None
+        for i in range(4):
+            assert (np.diff(found.leak[i]) <= 0).all()
+            for point in range(4):
+                exposed = found.splits.describe(i, point)["exposed"]
+                leak = split_leak(prior, i, exposed, law=law)
+                assert i in exposed and len(exposed) <= point + 1
+                assert found.leak[i, point] == leak

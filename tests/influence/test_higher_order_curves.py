@@ -6,17 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidWorld
-from takifugu.influence.chain.chain_curves import chain_curve
-from takifugu.influence.chain.higher_order_curves import higher_order_curve
-from takifugu.influence.families import influence_curve
+from takifugu.influence import chain_curve, influence_curve
 from takifugu.priors import HigherOrderChain, MarkovChain, Secrets
 from tests.priors.strategies import higher_order_chains
 
 
+@pytest.mark.costly
 @settings(deadline=None, max_examples=30)
 @given(chain=higher_order_chains(length=5, zeros=True))
 def test_the_curve_is_never_below_the_exact_one(chain: HigherOrderChain) -> None:
-    own, exact = higher_order_curve(chain), influence_curve(chain.explicit())
+    own, exact = influence_curve(chain), influence_curve(chain.explicit())
     assert own.exposed.tolist() == exact.exposed.tolist() == [1, 2, 3, 4, 5]
     assert (own.pooled() >= exact.pooled() - 1e-9).all()
     assert set(exact.pairs) <= set(own.pairs)

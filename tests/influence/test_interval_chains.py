@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.errors import TooLarge
-from takifugu.influence.chain.chain_curves import chain_curve
-from takifugu.influence.chain.interval_curves import _terms, interval_chain_curve
-from takifugu.influence.curve import InfluenceCurve
+from takifugu.errors import InvalidWorld, TooLarge
+from takifugu.influence import InfluenceCurve, chain_curve, interval_chain_curve
 from takifugu.priors.fitting import Transitions
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
@@ -185,14 +183,20 @@ def test_a_point_does_not_depend_on_how_far_the_curve_goes(
         assert short.leak == pytest.approx(long.leak[:, :most], rel=0, abs=1e-3)
 
 
-def test_values_of_one_row_are_not_set_against_each_other() -> None:
-    """Only the second row is in doubt: after one step it is not told apart from itself."""
-    lower = [[0.5, 0.5], [0.25, 0.25]]
-    upper = [[0.5, 0.5], [0.75, 0.75]]
-    chain = interval(lower, upper)
-    _, after = _terms(chain, 2)
-    assert after[0] == pytest.approx(np.array([[0, np.log(2)], [np.log(1.5), 0]]), abs=1e-12)
-    # then values differ by a factor of 2 at most: the least rows give 2 / 1.5, the largest 2.5 / 2
-    assert after[1] == pytest.approx(
-        np.array([[0, np.log(2 / 1.5)], [np.log(2.5 / 2), 0]]), abs=1e-12
+@pytest.mark.nightly
+def test_sets_of_chains_refuse_what_they_have_no_rows_for() -> None:
+    chain = IntervalMarkovChain(
+        np.array([[0.75, 0.15], [0.15, 0.75]]), np.array([[0.85, 0.25], [0.25, 0.85]]), length=8
     )
+    with pytest.raises(InvalidWorld):
+        interval_chain_curve(chain, Secrets(entries=(8,)), max_exposed=2)
+    for entries, names in (((2,), None), ((1,), "1"), ((5,), None), ((6,), "6"), ((1, 6), "1 6")):
+        found = interval_chain_curve(chain, Secrets(entries=entries), max_exposed=2)
+        assert found.splits is not None
+        said = [found.splits.describe(k, 0)["entry"] for k in range(len(found.pairs))]
+        assert sorted(set(said)) == (["2+"] if names is None else names.split())
+    for most, said_of_all in ((4, {str(i) for i in range(8)}), (3, {"3+"})):
+        found = interval_chain_curve(chain, max_exposed=most)
+        assert found.splits is not None
+        names_of = {found.splits.describe(k, 0)["entry"] for k in range(len(found.pairs))}
+        assert names_of == said_of_all

@@ -8,15 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.influence import InfluenceCurve
-from takifugu.influence.network import network_curves, ratios
-from takifugu.influence.network.elimination import Elimination
-from takifugu.influence.network.network_curves import (
-    Progress,
-    nearest_curve,
-    network_curve,
-    sampled_curve,
-)
+from takifugu.influence import InfluenceCurve, nearest_curve, network_curve, sampled_curve
+from takifugu.influence.network.network_curves import Progress
 from takifugu.priors import Secrets
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.bif import read_bif
@@ -79,6 +72,7 @@ def test_network_curve_is_what_all_splits_give(model: BayesianNetwork) -> None:
     check_exact(model, curve)
 
 
+@pytest.mark.costly
 @settings(max_examples=20)
 @given(model=fields())
 def test_field_curve_is_what_all_splits_give(model: MarkovRandomField) -> None:
@@ -135,9 +129,7 @@ def dense(seed: int) -> BayesianNetwork:
     return BayesianNetwork(names, ((0, 1, 2),) * 6, parents, tables)
 
 
-@pytest.mark.parametrize("flat", [0, 1024])
-def test_a_dense_network_is_exact(flat: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("takifugu.influence.network.elimination.FLAT", flat)
+def test_a_dense_network_is_exact() -> None:
     model = dense(7)
     curve = network_curve(model, Secrets(entries=("v1", "v4")), largest=3)
     law = written_out(model)
@@ -146,21 +138,6 @@ def test_a_dense_network_is_exact(flat: int, monkeypatch: pytest.MonkeyPatch) ->
         for point, b in enumerate(curve.exposed[:2]):
             truth = oracle.best_leak(law, int(b), entry, left, right)
             assert truth - 1e-12 <= curve.leak[k, point] <= truth + ROUNDING
-
-
-def test_a_proof_that_takes_too_long_is_given_up_and_says_so() -> None:
-    model = dense(7)
-    full = Elimination(model)
-    around = full.surroundings(0b000110)
-    sides = np.zeros((1, 2, 3), dtype=np.bool_)
-    sides[0, 0, 0] = sides[0, 1, 1] = True
-    infinite = np.array([np.inf])
-    value, verdict = full.evaluate(around, 1, sides, infinite)
-    assert verdict.tolist() == [ratios.PROVED]
-    least, gave_up = full.evaluate(around, 1, sides, infinite, work=-1.0)
-    assert gave_up.tolist() == [ratios.UNKNOWN] and least[0] <= value[0] + ROUNDING
-    _, beaten = full.evaluate(around, 1, sides, value - 0.1)
-    assert beaten.tolist() == [ratios.BEATEN]
 
 
 @pytest.mark.parametrize("limit", ["STATES", "CASES"])
@@ -177,6 +154,7 @@ def test_sets_out_of_reach_leave_upper_bounds_that_are_not_exact(
     assert np.all((np.abs(short.leak - whole.leak) <= ROUNDING) | ~short.exact)
 
 
+@pytest.mark.costly
 @settings(max_examples=30)
 @given(model=networks(zeros=False))
 def test_nearest_entries_are_never_better_than_the_exact_curve(model: BayesianNetwork) -> None:
@@ -285,6 +263,7 @@ def test_bad_options_are_refused() -> None:
         network_curve(sure)
 
 
+@pytest.mark.nightly
 def test_asia_is_exact_and_falls_to_nothing() -> None:
     model = read_bif(example("asia"))
     curve = network_curve(model, largest=4)
@@ -312,19 +291,3 @@ def test_alarm_leaks_everything_at_one_entry_because_of_its_zeros() -> None:
         if a == np.inf
     }
     assert infinite == {"FIO2", "VENTALV", "PVSAT"}
-
-
-def test_too_many_sets_of_one_size_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(3)
-    names = tuple("abcde")
-    pairs = tuple(zip(names, (*names[1:], "a"), strict=True))
-    weights = tuple(np.exp(rng.normal(size=(2, 2))) for _ in pairs)
-    ring = MarkovRandomField(names, (("0", "1"),) * 5, (np.ones(2),) * 5, pairs, weights)
-    whole = network_curve(ring, largest=4)
-    monkeypatch.setattr(network_curves, "LAYER", 5)  # as many as single entries, and as pairs
-    assert network_curve(ring, largest=4).fingerprint == whole.fingerprint
-    monkeypatch.setattr(network_curves, "LAYER", 4)
-    ended = network_curve(ring, largest=4)
-    assert whole.exact.all()
-    assert not ended.exact[:, ended.exposed < 5].any()
-    assert (ended.leak >= whole.leak[:, : ended.leak.shape[1]]).all()

@@ -7,8 +7,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from takifugu.ledger import Ledger, open_ledger
-from takifugu.ledger.accounts.account import WHOLE, Account, Books, Shape, Touch
-from takifugu.ledger.entries_read import END
+from takifugu.ledger.account import WHOLE, Account, Books, Shape, Touch
+from takifugu.ledger.charge_values import END
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.losses import Approximate, Concentrated, Pure, Total
@@ -46,9 +46,8 @@ def ledger_of_books(folder: Path) -> Iterator[Ledger]:
 def store_books(ledger: Ledger, made: Books) -> None:
     """Put accounts in the place of all that are there."""
     with ledger._store.writing() as connection:
-        last = chain.head(connection, lock=True)
         tables.rebuild(connection, made)
-        chain.append(connection, last, "totals", {"migration": "none"}, ledger._time())
+        chain.append(connection, "totals", {"migration": "none"}, ledger._time())
 
 
 def edit(ledger: Ledger, statement: str) -> None:

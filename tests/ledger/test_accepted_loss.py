@@ -23,7 +23,7 @@ from takifugu.ledger import (
     accept_loss,
     open_ledger,
 )
-from takifugu.ledger.witnesses.file_witness import FileWitness
+from takifugu.ledger.witnesses.state_folder import FileWitness
 from takifugu.losses import Concentrated, Total
 from takifugu.translation.protocol import LossTranslation
 from tests.contracts.ledger import paid

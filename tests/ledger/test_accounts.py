@@ -12,11 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import BudgetExceeded
-from takifugu.ledger import Groups, Ledger, Window, open_ledger
-from takifugu.ledger.accounts import frontier
-from takifugu.ledger.accounts.account import Account, Shape
-from takifugu.ledger.charge_values import loss_of
-from takifugu.ledger.entries_read import groups_body, window_body
+from takifugu.ledger import Groups, Ledger, Window, frontier, open_ledger
+from takifugu.ledger.account import Account, Shape
+from takifugu.ledger.charge_values import groups_body, loss_of, window_body
 from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
 from tests.ledger.charges import DOUBLING, charge
 from tests.oracles import ledger as oracle
@@ -90,6 +88,8 @@ def scratch() -> Iterator[Ledger]:
         yield ledger
 
 
+@pytest.mark.nightly
+@pytest.mark.costly
 @settings(max_examples=25)
 @given(
     paid=st.lists(charges(pure=True), min_size=1, max_size=10),

@@ -34,8 +34,8 @@ from takifugu.ledger import (
     open_ledger,
     restore_ledger,
 )
-from takifugu.ledger.witnesses.file_witness import FileWitness, heads_folder
 from takifugu.ledger.witnesses.lost_history import LossTerms
+from takifugu.ledger.witnesses.state_folder import FileWitness, heads_folder
 from tests.contracts.ledger import paid, worker
 from tests.ledger import postgres
 from tests.ledger.charges import CELLS, DOUBLING, RICH, charge, count

@@ -9,30 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from takifugu._rounding import float_up
 from takifugu.costs import NOTHING, Cost
 from takifugu.errors import (
     InvalidCharge,
     InvalidFile,
     LedgerDamaged,
-    LedgerError,
     LedgerUnavailable,
     NotAccepted,
-    UnsoundRequest,
 )
 from takifugu.ledger import Ledger, open_ledger, restore_ledger
-from takifugu.ledger.accounts.frontier import ZERO
-from takifugu.ledger.accounts.limits import MOST_COSTS, MOST_LIMITS, Limit, Limits
 from takifugu.ledger.canonical_text import check_name
-from takifugu.ledger.events.accepted_terms import Review, Terms
-from takifugu.ledger.storage.addresses import address_of
-from takifugu.ledger.storage.connections import MOST, Connections
-from takifugu.ledger.storage.schema import INDEXES, UNIQUE
-from takifugu.ledger.storage.statement import Statement, askable
-from takifugu.ledger.storage.store import Store
-from takifugu.ledger.witnesses.lost_history import _above
+from takifugu.ledger.events.decisions import Review, Terms
+from takifugu.ledger.frontier import ZERO
+from takifugu.ledger.limits import Limit
+from takifugu.ledger.storage.database import address_of
 from takifugu.losses import Metric, Total
-from tests.contracts.ledger import tamper
 from tests.ledger.charges import DOUBLING, Places, charge, count
 from tests.raising import raises
 
@@ -74,17 +65,6 @@ def test_a_name_that_is_no_text_is_no_address() -> None:
     with raises(InvalidFile, field="ledger", reason="text"):
         address_of(Path(os.fsdecode(b"ward\xff.ledger")))
     assert address_of(Path("wärd.ledger")).sqlite
-
-
-def test_a_new_ledger_has_every_index(folder: Path) -> None:
-    with open_ledger(folder / "ward.ledger"):
-        pass
-    with sqlite3.connect(folder / "ward.ledger") as database:
-        rows = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'index'")
-        found = {name: sql or "" for name, sql in rows}
-    database.close()
-    assert INDEXES.keys() <= found.keys()
-    assert {name for name in INDEXES if "UNIQUE" in found[name]} == set(UNIQUE)
 
 
 def test_rules_that_changed_are_named(ledger: Ledger) -> None:
@@ -144,73 +124,6 @@ def test_nothing_is_written_of_an_abandoned_charge_that_nobody_resumes(ledger: L
     assert ledger.verify().sound
 
 
-@pytest.mark.parametrize("most", ["1e-70", "1e-9", "0.3", "1", "7", "1048575"])
-def test_an_amount_that_is_not_admitted_lies_hardly_above_what_is(most: str) -> None:
-    largest = Fraction(most)
-    found = _above(lambda amount: amount <= largest)
-    if largest < Fraction(1, 2**200):
-        assert found == Fraction(1, 2**200)
-    else:
-        assert largest < found <= largest + max(largest, Fraction(1)) / 2**40
-
-
-def test_a_budget_without_end_cannot_be_counted_as_lost() -> None:
-    with raises(UnsoundRequest, reason="broken translation"):
-        _above(lambda amount: amount <= 2**21)
-
-
-@pytest.mark.parametrize(
-    ("text", "fine"), [("ward", True), ("", True), ("wa\0rd", False), ("\ud800", False)]
-)
-def test_a_database_is_asked_for_text_only(text: str, fine: bool) -> None:
-    assert askable(text) is fine
-
-
-def test_a_report_names_twenty_problems_and_that_there_are_more(folder: Path) -> None:
-    path = folder / "ward.ledger"
-    with open_ledger(path) as ledger:
-        ledger.set_budget("ward", 9)
-        for _ in range(24):
-            ledger.charge(charge("1/256"), DOUBLING)
-    tamper(str(path), "UPDATE takifugu_events SET dataset = 'other' WHERE seq > 2")
-    with open_ledger(path, read_only=True) as ledger:
-        report = ledger.verify()
-    assert not report.sound
-    assert [one.reason for one in report.problems] == ["filed"] * 20 + ["more"]
-    assert [one.event for one in report.problems] == [*range(3, 23), None]
-    assert report.events == 23
-
-
-def test_limits_are_remembered_and_the_oldest_forgotten() -> None:
-    limits = Limits()
-    first = limits.limit(DOUBLING, Fraction(1), Fraction(0))
-    assert limits.limit(DOUBLING, Fraction(1), Fraction(0)) is first
-    for size in range(2, 2 + MOST_LIMITS):
-        limits.limit(DOUBLING, Fraction(size), Fraction(0))
-    again = limits.limit(DOUBLING, Fraction(1), Fraction(0))
-    assert again is not first and again.allowed == first.allowed
-
-
-def test_costs_are_translated_once_and_many_are_forgotten() -> None:
-    class Counted(Places):
-        times = 0
-
-        def cost_to_pufferfish(self, *costs: Cost) -> float:
-            Counted.times += 1
-            return super().cost_to_pufferfish(*costs)
-
-    limit = Limit(Counted(), Fraction(10), Fraction(0))
-    Counted.times = 0
-    totals = [
-        (Total().plus(count(Fraction(1, size), "home")),) for size in range(1, MOST_COSTS + 3)
-    ]
-    losses = [limit.spent(one) for one in totals]
-    assert Counted.times == len(totals)
-    assert limit.spent(totals[-1]) == losses[-1] and Counted.times == len(totals)
-    assert limit.spent(totals[0]) == losses[0] and Counted.times == len(totals) + 1
-    assert losses == [float_up(4 * Fraction(1, size)) for size in range(1, MOST_COSTS + 3)]
-
-
 class Boastful(Places):
     """Says that twice as much fits as does."""
 
@@ -234,48 +147,6 @@ def test_a_factor_that_does_not_fit_is_cut_down_to_one_that_does() -> None:
     found = boastful.room((Total(),), unit)
     assert Fraction(1) <= found <= most
     assert honest.room((Total(),), Metric(NOTHING)) == 1  # nothing fits as it is
-
-
-def test_one_row_is_read_by_itself(folder: Path) -> None:
-    with open_ledger(folder / "ward.ledger") as ledger:
-        ledger.set_budget("ward", 2)
-    store = Store(folder / "ward.ledger", read_only=True, wait=5)
-    statement = Statement("SELECT kind FROM takifugu_events WHERE seq = :which")
-    for _ in range(2 * MOST):  # each gives its connection back
-        found = store.one(statement, {"which": 1})
-        assert found is not None and found.kind == "created"
-    assert store.one(statement, {"which": 9}) is None
-    with raises(LedgerError):
-        store.one(Statement("SELECT nothing FROM nowhere"), {})
-    assert store.one(statement, {"which": 2}) is not None
-    store.close()
-
-
-def test_a_connection_that_failed_is_not_used_again() -> None:
-    made: list[sqlite3.Connection] = []
-
-    def connect() -> sqlite3.Connection:
-        made.append(sqlite3.connect(":memory:", isolation_level=None))
-        return made[-1]
-
-    begin = ("BEGIN", "BEGIN IMMEDIATE")
-    kept = Connections(connect, sqlite=True, errors=(sqlite3.Error,), begin=begin, wait=1)
-    good, bad = Statement("SELECT 1 AS one"), Statement("SELECT none FROM nowhere")
-    for _ in range(3):
-        assert kept.one(good, {}).one == 1
-    assert len(made) == 1
-    with pytest.raises(sqlite3.Error):
-        kept.one(bad, {})
-    with pytest.raises(sqlite3.ProgrammingError):
-        made[0].execute("SELECT 1")  # it was closed
-    assert kept.one(good, {}).one == 1 and len(made) == 2
-    with pytest.raises(KeyError), kept.transaction(reading=False):
-        raise KeyError
-    with kept.transaction(reading=True) as connection:
-        assert connection.raw is made[1]  # what was undone in it left it sound
-    kept.close()
-    with pytest.raises(sqlite3.ProgrammingError):
-        made[1].execute("SELECT 1")
 
 
 def test_a_copy_whose_pages_do_not_fit_is_not_put_back(folder: Path) -> None:

@@ -8,12 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.costs import Column, Cost, Distance, Matrix, Membership, Shape
-from takifugu.ledger import Groups, Window
-from takifugu.ledger.accounts import frontier
-from takifugu.ledger.accounts.account import Account
-from takifugu.ledger.accounts.account import Shape as Named
-from takifugu.ledger.accounts.limits import Limit, costs_of, to_pufferfish
-from takifugu.ledger.entries_read import groups_body, window_body
+from takifugu.ledger import Groups, Window, frontier
+from takifugu.ledger.account import Account
+from takifugu.ledger.account import Shape as Named
+from takifugu.ledger.charge_values import groups_body, window_body
+from takifugu.ledger.limits import Limit, costs_of, to_pufferfish
 from takifugu.losses import Concentrated, Loss, Metric, Pure, Total
 from tests.ledger.charges import KNOWN, PLACES, count
 
@@ -139,6 +138,7 @@ def test_text_without_costs_is_as_it_always_was() -> None:
             frontier.read(wrong)
 
 
+@pytest.mark.costly
 @given(
     spent=st.lists(costs, min_size=1, max_size=3),
     unit=costs | parts.map(Cost.any),

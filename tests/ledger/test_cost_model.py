@@ -310,6 +310,7 @@ histories = st.lists(
 
 
 # Two labels in two windows; a count, then a δ; a copy, a count and a loss, then a higher budget.
+@pytest.mark.costly
 @example([("charge", 1 + 48), ("charge", 2 + 2 * 48), ("charge", 1 + 336 + 48)])
 @example([("charge", 672 + 48), ("delta", 2), ("rho", 1), ("charge", 96)])
 @example([("copy", 0), ("charge", 672 + 48), ("lose", 0), ("budget", 4), ("charge", 48 + 1)])

@@ -8,17 +8,16 @@ from typing import Any
 import pytest
 
 from takifugu.costs import ANY, Column, Cost
-from takifugu.errors import InvalidCharge, LedgerConflict, UnsoundRequest
+from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import fingerprint
 from takifugu.ledger import Anchor, Ledger, Terms, open_ledger
-from takifugu.ledger.accounts.account import WHOLE, Books, flat
-from takifugu.ledger.accounts.limits import Limit
+from takifugu.ledger.account import WHOLE, Books, flat
+from takifugu.ledger.limits import Limit
 from takifugu.ledger.witnesses.lost_history import (
+    MAX_LOSS,
     LossTerms,
-    ShownLosses,
     Used,
-    _accounts,
-    _budget,
+    _above,
     _most,
     _reached,
     counted,
@@ -74,7 +73,9 @@ def most(
     columns: tuple[str, ...] = (),
     costs: bool = True,
 ) -> Total:
-    return _most(translation, THREE, delta, used, "ward", columns=columns, costs=costs)
+    given = {} if translation is None else {"ward": translation}
+    terms = LossTerms(given, {}, {"ward": columns}, costs)
+    return _most(THREE, delta, used, "ward", terms)
 
 
 # --- the most that a budget admits ---
@@ -166,18 +167,6 @@ def test_with_a_delta_the_translation_must_be_known() -> None:
 # --- which budgets an account may have had ---
 
 
-def reached(
-    books: Books,
-    analyst: str = WHOLE,
-    named: dict[str, tuple[Fraction, Fraction]] | None = None,
-    *,
-    costs: bool = False,
-) -> Total | None:
-    book, known = books.book("ward", analyst), {k: [v] for k, v in (named or {}).items()}
-    worst = book.account.worst
-    return _reached(book, books, known, DOUBLING, MINE, worst, columns=(), costs=costs)
-
-
 def accounts(**budgets: int | None) -> Books:
     """Accounts on "ward" by analyst, with these budgets; "whole" is that of the dataset."""
     books = Books()
@@ -185,52 +174,6 @@ def accounts(**budgets: int | None) -> Books:
         book = books.book("ward", WHOLE if name == "whole" else name)
         book.epsilon = None if budget is None else Fraction(budget)
     return books
-
-
-def test_an_account_may_have_reached_its_budget_or_the_one_that_is_named() -> None:
-    books = accounts(whole=8, ana=6, bob=None)
-    named = {"ward": (Fraction(20), NONE)}
-    assert reached(books) == Total(Fraction(4))
-    assert reached(books, named=named) == Total(Fraction(10))
-    assert reached(books, named={"ward": (Fraction(2), NONE)}) == Total(Fraction(4))
-    assert reached(books, named={"town": (Fraction(20), NONE)}) == Total(Fraction(4))
-    assert reached(books, "ana") == Total(Fraction(3))  # a budget of her own
-    assert reached(books, "ana", {"town": (Fraction(20), NONE)}) == Total(Fraction(3))
-    assert reached(books, "ana", named) == Total(Fraction(10))  # hers may have been raised, too
-    assert reached(books, "bob") == Total(Fraction(4))
-    assert reached(books, "bob", named) == Total(Fraction(10))
-
-
-def test_nothing_was_charged_where_there_was_no_budget() -> None:
-    books = accounts(whole=None, ana=6)
-    assert reached(books) is None and reached(books, "ana") is None
-    assert reached(books, named={"ward": (Fraction(20), NONE)}) == Total(Fraction(10))
-    zero = accounts(whole=0)
-    assert reached(zero) == Total()
-
-
-def test_a_budget_keeps_its_delta() -> None:
-    books = accounts(whole=8, ana=6)
-    books.book("ward", WHOLE).delta = MICRO
-    books.book("ward", "ana").delta = 2 * MICRO
-    how: dict[str, Any] = {"columns": (), "costs": False}
-    for analyst, delta in ((WHOLE, MICRO), ("ana", 2 * MICRO)):
-        book = books.book("ward", analyst)
-        found = _reached(book, books, {}, RICH, MINE, book.account.worst, **how)
-        assert found is not None and found.delta == delta
-
-
-def test_what_the_copy_has_beyond_every_budget_is_counted_as_well() -> None:
-    books = accounts(whole=8)
-    account = books.book("ward", WHOLE)
-    account.account = flat(Total(Fraction(5)))
-    assert reached(books) == Total(Fraction(5))
-    account.account = flat(Total(Fraction(3)))
-    assert reached(books) == Total(Fraction(4))
-    loose = Total(costs=counted_loss("7", "home").cost)
-    account.account = flat(loose)
-    assert reached(books) == Total(Fraction(4), costs=loose.costs)
-    assert reached(books, named={"ward": (Fraction(20), NONE)}) == Total(Fraction(10))
 
 
 # --- all accounts ---
@@ -275,7 +218,7 @@ def test_every_account_is_counted_also_of_a_dataset_that_the_copy_does_not_know(
             columns={"new": ("a", "b"), "ward": ("a",)},
             costs=False,
         )
-        found, books = _accounts(connection, terms, ShownLosses())
+        content, _ = counted(connection, Anchor(99, "c" * 64), terms)
     each = [["9", ["column", "a", ["any"]]], ["9", ["column", "b", ["any"]]]]
     plain = {"delta": "0", "rho": "0"}
     expected: list[dict[str, Any]] = [
@@ -285,37 +228,10 @@ def test_every_account_is_counted_also_of_a_dataset_that_the_copy_does_not_know(
         {"dataset": "ward", "analyst": "ana", "epsilon": "2", **plain},
         {"dataset": "new", "analyst": None, "epsilon": "0", **plain, "costs": each},
     ]
-    found = sorted(found, key=str)
+    found = sorted(content["accounts"], key=str)
     for one in (*found, *expected):
         one.get("costs", []).sort()
     assert found == sorted(expected, key=str)
-    assert set(books.books) == {
-        ("ward", ""),
-        ("town", ""),
-        ("ward", "bob"),
-        ("ward", "ana"),
-        ("new", ""),
-        ("yard", ""),
-    }
-    assert books.book("ward", "").account.worst == (Total(Fraction(3, 8)),)  # as it was
-
-
-def test_what_is_counted_is_what_is_written_and_what_the_accounts_hold(kept: Ledger) -> None:
-    lost = Anchor(99, "c" * 64)
-    terms = LossTerms({"ward": DOUBLING}, {"town": 7}, costs=False)
-    with kept._store.reading() as connection:
-        content, books = counted(connection, lost, terms)
-        accounts, before = _accounts(connection, terms, ShownLosses())
-        head = kept.head()
-        for nothing in (None, head):
-            with raises(LedgerConflict, reason="nothing lost"):
-                counted(connection, nothing, terms)
-    assert content == {"lost": {"seq": 99, "hash": "c" * 64}, "accounts": accounts}
-    before.apply({"kind": "loss", **content})
-    worst = {name: book.account.worst for name, book in books.books.items()}
-    assert worst == {name: book.account.worst for name, book in before.books.items()}
-    assert worst["town", ""] == (Total(Fraction(7)),)
-    assert worst["ward", "ana"] == (Total(Fraction(2)),)
 
 
 def test_a_loss_is_counted_on_every_backend(ledger: Ledger) -> None:
@@ -347,30 +263,89 @@ def test_terms_are_checked_with_all_that_they_state(kept: Ledger) -> None:
     assert LossTerms() == LossTerms({}, {}, {}, True)
 
 
-# --- a budget that the owner names ---
+@pytest.mark.parametrize("most", [Fraction(1, 3), Fraction(2, 7), Fraction(5, 3), Fraction(100, 7)])
+@pytest.mark.parametrize("strict", [False, True])
+def test_an_amount_is_found_from_above_to_a_part_of_two_to_the_sixty(
+    most: Fraction, strict: bool
+) -> None:
+    found = _above(lambda amount: amount < most if strict else amount <= most)
+    low, high = Fraction(0), Fraction(1)
+    while high <= most:
+        low, high = high, 2 * high
+    step = (high - low) / 2**60
+    assert most < found <= most + step
+    assert ((found - low) / step).denominator == 1
 
 
-@pytest.mark.parametrize(
-    ("given", "budget"),
-    [
-        (3, (THREE, NONE)),
-        ("0", (NONE, NONE)),
-        (("1/3", "0.25"), (Fraction(1, 3), Fraction(1, 4))),
-        ((0, 0), (NONE, NONE)),
-        ((2, Fraction(999, 1000)), (Fraction(2), Fraction(999, 1000))),
-    ],
-)
-def test_a_budget_is_an_epsilon_or_both(given: Any, budget: tuple[Fraction, Fraction]) -> None:
-    assert _budget(given) == budget
+def test_more_than_the_largest_is_no_budget() -> None:
+    tried: list[Fraction] = []
+
+    def admits(amount: Fraction) -> bool:
+        tried.append(amount)
+        return True
+
+    with raises(UnsoundRequest, reason="broken translation"):
+        _above(admits)
+    assert max(tried) == MAX_LOSS == 2**20
+    assert _above(lambda amount: amount < MAX_LOSS) == MAX_LOSS
+    with raises(UnsoundRequest, reason="broken translation"):
+        _above(lambda amount: amount <= MAX_LOSS)
 
 
-@pytest.mark.parametrize("given", [-1, (-1, 0), ("-1/9", "0.5"), (1, 1), (1, 2), (1, "-1/9")])
-def test_a_budget_that_no_ledger_has_is_refused(given: Any) -> None:
-    with raises(UnsoundRequest, field="budget"):
-        _budget(given)
+def test_all_pairs_may_be_named_at_once_or_by_column_or_both() -> None:
+    at_once = fingerprint(Secrets())
+    by_column = fingerprint(("by column", {"place": Secrets(), "zone": Secrets()}))
+    some = fingerprint(Secrets(pairs=((("ill",), ("well",)),)))
+    columns = ("zone", "place")
+    for named in (set(), {at_once}, {by_column}, {at_once, by_column}):
+        assert Used(secrets=named).every_pair(columns)
+        assert not Used(secrets={*named, some}).every_pair(columns)
+    assert not Used(secrets={by_column}).every_pair(("zone",))
 
 
-@pytest.mark.parametrize("given", [2**65, (1, Fraction(1, 3**900)), (Fraction(1, 3**900), 0)])
-def test_a_budget_that_cannot_be_stored_is_refused(given: Any) -> None:
-    with raises(InvalidCharge, field="budget", reason="digits"):
-        _budget(given)
+def reached(
+    books: Books,
+    analyst: str = WHOLE,
+    named: dict[str, tuple[Fraction, Fraction]] | None = None,
+    *,
+    costs: bool = False,
+) -> Total | None:
+    book, known = books.book("ward", analyst), {k: [v] for k, v in (named or {}).items()}
+    worst = book.account.worst
+    terms = LossTerms({"ward": DOUBLING}, costs=costs)
+    return _reached(book, books, known, MINE, worst, terms)
+
+
+def test_an_account_may_have_reached_its_budget_or_the_one_that_is_named() -> None:
+    books = accounts(whole=8, ana=6, bob=None)
+    named = {"ward": (Fraction(20), NONE)}
+    assert reached(books) == Total(Fraction(4))
+    assert reached(books, named=named) == Total(Fraction(10))
+    assert reached(books, named={"ward": (Fraction(2), NONE)}) == Total(Fraction(4))
+    assert reached(books, named={"town": (Fraction(20), NONE)}) == Total(Fraction(4))
+    assert reached(books, "ana") == Total(Fraction(3))  # a budget of her own
+    assert reached(books, "ana", {"town": (Fraction(20), NONE)}) == Total(Fraction(3))
+    assert reached(books, "ana", named) == Total(Fraction(10))  # hers may have been raised, too
+    assert reached(books, "bob") == Total(Fraction(4))
+    assert reached(books, "bob", named) == Total(Fraction(10))
+
+
+def test_nothing_was_charged_where_there_was_no_budget() -> None:
+    books = accounts(whole=None, ana=6)
+    assert reached(books) is None and reached(books, "ana") is None
+    assert reached(books, named={"ward": (Fraction(20), NONE)}) == Total(Fraction(10))
+    zero = accounts(whole=0)
+    assert reached(zero) == Total()
+
+
+def test_what_the_copy_has_beyond_every_budget_is_counted_as_well() -> None:
+    books = accounts(whole=8)
+    account = books.book("ward", WHOLE)
+    account.account = flat(Total(Fraction(5)))
+    assert reached(books) == Total(Fraction(5))
+    account.account = flat(Total(Fraction(3)))
+    assert reached(books) == Total(Fraction(4))
+    loose = Total(costs=counted_loss("7", "home").cost)
+    account.account = flat(loose)
+    assert reached(books) == Total(Fraction(4), costs=loose.costs)
+    assert reached(books, named={"ward": (Fraction(20), NONE)}) == Total(Fraction(10))

@@ -9,11 +9,8 @@ import pytest
 
 from takifugu.errors import LedgerUnwritable
 from takifugu.ledger import Anchor
-from takifugu.ledger.storage.schema import create_table
-from takifugu.ledger.storage.statement import Connection, Statement
-from takifugu.ledger.storage.store import Store
-from takifugu.ledger.witnesses import database_witness
-from takifugu.ledger.witnesses.database_witness import DatabaseWitness
+from takifugu.ledger.storage.database import Statement, Store
+from takifugu.ledger.witnesses.head_witness import DatabaseWitness
 from tests.raising import raises
 
 LEDGER, OTHER = "a" * 32, "b" * 32
@@ -60,37 +57,6 @@ def test_each_ledger_has_one_row_which_only_who_has_seen_it_replaces(made: Made)
         (LEDGER, EVENTS[-1].seq, EVENTS[-1].hash),
         (OTHER, EVENTS[0].seq, EVENTS[0].hash),
     ]
-
-
-def test_a_row_is_locked_only_by_those_who_may_replace_it() -> None:
-    server = Connection(None, sqlite=False)
-    assert database_witness._LOCKED.text(server).endswith(" FOR UPDATE")
-    assert not database_witness._READ.text(server).endswith(" FOR UPDATE")
-
-
-def test_the_table_is_made_once_and_by_one_process_at_a_time(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[str] = []
-
-    def made(*given: Any, **how: Any) -> None:
-        calls.append("table")
-        create_table(*given, **how)
-
-    monkeypatch.setattr(Store, "only_one", lambda *_: calls.append("alone"))
-    monkeypatch.setattr(database_witness, "create_table", made)
-    witness = DatabaseWitness(Store(f"sqlite:///{folder}/heads", read_only=False, wait=5))
-    witness.record(LEDGER, EVENTS[0], None)
-    assert witness.read(LEDGER) == EVENTS[0] and calls == ["alone", "table"]
-    witness.close()
-
-
-def test_closing_it_releases_its_database(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    closed: list[Store] = []
-    monkeypatch.setattr(Store, "close", lambda self: closed.append(self))
-    store = Store(f"sqlite:///{folder}/heads", read_only=False, wait=5)
-    DatabaseWitness(store).close()
-    assert closed == [store]
 
 
 def test_one_that_cannot_be_written_is_told(folder: Path) -> None:

@@ -18,7 +18,7 @@ from takifugu.errors import (
 )
 from takifugu.ledger import Ledger, Snapshot, Terms
 from takifugu.ledger.canonical_text import folded
-from takifugu.ledger.events.accepted_terms import decimal_up
+from takifugu.ledger.events.decisions import decimal_up
 from takifugu.ledger.snapshot import similar_names
 from tests.contracts.ledger import tamper
 from tests.ledger.charges import DOUBLING, IDENTITY, charge

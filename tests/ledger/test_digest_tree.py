@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from takifugu.errors import LedgerDamaged
+from takifugu.ledger.storage.database import Connection
 from takifugu.ledger.storage.digest_tree import (
     EMPTY,
-    MANY,
-    MOST_ROWS,
+    MANY_ROWS,
+    MAX_LEAF_ROWS,
     Tree,
     edited,
     forget,
@@ -19,7 +20,6 @@ from takifugu.ledger.storage.digest_tree import (
     row_text,
 )
 from takifugu.ledger.storage.schema import DIGESTS, create_table
-from takifugu.ledger.storage.statement import Connection
 from tests.oracles.digests import _node as node_at_once
 from tests.oracles.digests import _tree as tree_at_once
 from tests.raising import raises
@@ -47,7 +47,9 @@ def some(size: int, seed: int = 1) -> Texts:
     return {f"row {place}": f"text {rng.integers(10**9)}" for place in range(size)}
 
 
-@pytest.mark.parametrize("size", [0, 1, MOST_ROWS, MOST_ROWS + 1, MANY, MANY + 1, 700])
+@pytest.mark.parametrize(
+    "size", [0, 1, MAX_LEAF_ROWS, MAX_LEAF_ROWS + 1, MANY_ROWS, MANY_ROWS + 1, 700]
+)
 @pytest.mark.parametrize("step", [1, 7, 1000])
 def test_the_root_is_that_of_all_rows_in_whatever_steps_they_came(
     connection: Connection, size: int, step: int
@@ -62,7 +64,7 @@ def test_the_root_is_that_of_all_rows_in_whatever_steps_they_came(
     assert tree.save(connection) == tree.root and not tree.unsaved
 
 
-@pytest.mark.parametrize("size", [1, MOST_ROWS, 60, MANY + 50])
+@pytest.mark.parametrize("size", [1, MAX_LEAF_ROWS, 60, MANY_ROWS + 50])
 def test_rows_are_found_again_in_what_was_stored(connection: Connection, size: int) -> None:
     texts = some(size)
     tree = Tree(account=3, start=-5)
@@ -77,7 +79,7 @@ def test_rows_are_found_again_in_what_was_stored(connection: Connection, size: i
         assert again.differing(connection, rows(asked | {"row 0": "edited"}))
         assert again.differing(connection, dict.fromkeys(rows(asked), None))
     changed = Tree(3, -5, tree.root)
-    more = {"row 0": "new", **{f"more {place}": "x" for place in range(MANY + 2)}}
+    more = {"row 0": "new", **{f"more {place}": "x" for place in range(MANY_ROWS + 2)}}
     for part in ({"row 0": "new"}, more):
         texts |= part
         assert changed.put(connection, rows(part)) == tree_at_once(texts)
@@ -109,14 +111,14 @@ def test_rows_whose_places_begin_alike_are_told_apart_below(
     assert Tree(root=tree.root).put(connection, changed) == node_at_once(changed, 0).hex()
 
 
-@pytest.mark.parametrize("size", [5, 60, MANY + 50])
+@pytest.mark.parametrize("size", [5, 60, MANY_ROWS + 50])
 def test_a_node_that_was_edited_is_not_used(connection: Connection, size: int) -> None:
     texts = some(size)
     tree = Tree()
     root = tree.put(connection, rows(texts))
     tree.save(connection)
     stored = connection.raw.execute(f"SELECT path, content FROM {DIGESTS}").fetchall()  # noqa: S608
-    assert (len(stored) == 1) is (size <= MOST_ROWS)
+    assert (len(stored) == 1) is (size <= MAX_LEAF_ROWS)
     change = f"UPDATE {DIGESTS} SET content = ? WHERE path = ?"  # noqa: S608
     for path, content in stored:
         for wrong in (content[:-1] + bytes([content[-1] ^ 1]), b"", None):
@@ -156,38 +158,3 @@ def test_the_text_of_a_row_names_every_column_that_is_not_empty() -> None:
     assert row_text(values, without=("id",)) == "a 2 10\nb 2 xy"
     assert row_text({"a": "", "b": 0}) == "a 0 \nb 1 0"
     assert "of ward" in str(edited(" of ward"))
-
-
-def test_many_rows_are_read_with_one_statement_and_few_by_their_path(
-    connection: Connection,
-) -> None:
-    """A statement is a way to a server and back: what is asked is counted, not the time."""
-    texts = some(MANY + 50)
-    tree = Tree()
-    root = tree.put(connection, rows(texts))
-    tree.save(connection)
-    asked: list[str] = []
-    connection.raw.set_trace_callback(lambda text: asked.append(text.split()[0]))
-
-    def reads(size: int, how: str) -> int:
-        asked.clear()
-        again, part = Tree(root=root), rows(dict(list(texts.items())[:size]))
-        found = getattr(again, how)(connection, part)
-        assert found is False if how == "differing" else found == root
-        assert set(asked) <= {"SELECT"}
-        return len(asked)
-
-    for how in ("differing", "put"):
-        assert reads(MANY + 1, how) == 1
-        assert 1 < reads(MANY, how) <= 2 * MANY
-        assert reads(1, how) <= 4  # down one path
-    asked.clear()
-    assert Tree().put(connection, rows(texts)) == root
-    few = Tree()
-    few.put(connection, rows(dict(list(texts.items())[:3])))
-    assert few.put(connection, rows(texts)) == root
-    assert asked == []  # there is nothing of a new one to read, nor below a leaf
-    connection.raw.set_trace_callback(None)
-    small = Tree()
-    small_root = small.put(connection, rows(some(1)))
-    assert small_root == tree_at_once(some(1))

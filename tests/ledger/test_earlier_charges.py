@@ -13,8 +13,8 @@ import pytest
 
 from takifugu.errors import InvalidCharge, LedgerConflict
 from takifugu.ledger import Event, Ledger, accept_loss, open_ledger
-from takifugu.ledger.resumed_charges import may_resume, refuse_other, request_key
-from takifugu.ledger.storage.statement import Connection
+from takifugu.ledger.events.stored_answers import may_resume, refuse_other, request_key
+from takifugu.ledger.storage.database import Connection
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
 
@@ -35,31 +35,6 @@ def kept(folder: Path) -> Iterator[Ledger]:
     with open_ledger(folder / "ward.ledger", actor="olga") as ledger:
         ledger.set_budget("ward", 4)
         yield ledger
-
-
-def test_a_charge_is_resumed_only_if_it_says_so_itself(kept: Ledger) -> None:
-    number = kept.charge(charge("1/8"), DOUBLING, resume=True).anchor.seq
-    with read(kept, number) as (connection, event):
-        assert may_resume(connection, event) is True
-        assert not may_resume(connection, replace(event, kind="reuse"))
-        for said in (None, False, "true", 1):
-            other = {**event.body, "resumable": said}
-            assert not may_resume(connection, replace(event, body=other))
-        silent = {name: value for name, value in event.body.items() if name != "resumable"}
-        assert not may_resume(connection, replace(event, body=silent))
-
-
-def test_a_charge_that_has_an_answer_or_was_abandoned_is_not_resumed(kept: Ledger) -> None:
-    answered, abandoned, waiting = (
-        kept.charge(charge("1/8", query={"n": n}), DOUBLING, resume=True) for n in range(3)
-    )
-    kept.record_answer(answered, 7)
-    kept.abandon(abandoned)
-    found = {}
-    for receipt in (answered, abandoned, waiting):
-        with read(kept, receipt.anchor.seq) as (connection, event):
-            found[receipt.anchor.seq] = may_resume(connection, event)
-    assert list(found.values()) == [False, False, True]
 
 
 def test_no_charge_up_to_a_loss_is_resumed(folder: Path) -> None:
@@ -107,16 +82,6 @@ BODY: dict[str, Any] = {
 def earlier(kept: Ledger, body: dict[str, Any]) -> Event:
     (event, *_) = kept.history()
     return replace(event, seq=9, kind="charge", body=body)
-
-
-def test_a_repeat_may_differ_in_what_is_of_the_call(kept: Ledger) -> None:
-    """Who calls, which attempt it is, and what comes with an event are not what is charged."""
-    event = earlier(kept, BODY | {"seq": 9, "hash": "more"})
-    for kind in (None, "charge"):
-        refuse_other(event, kind, BODY)
-        for name in ("attempt", "actor", "resumable", "request"):
-            refuse_other(event, kind, BODY | {name: "another"})
-            refuse_other(event, kind, {k: v for k, v in BODY.items() if k != name})
 
 
 def test_another_charge_under_the_key_is_named(kept: Ledger) -> None:

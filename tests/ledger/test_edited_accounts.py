@@ -9,10 +9,10 @@ import pytest
 
 from takifugu.errors import LedgerDamaged
 from takifugu.ledger import Ledger, open_ledger
-from takifugu.ledger.accounts.account import WHOLE, Touch
-from takifugu.ledger.entries_read import BEGINNING
+from takifugu.ledger.account import WHOLE, Touch
+from takifugu.ledger.charge_values import BEGINNING
 from takifugu.ledger.storage import account_tables as tables
-from takifugu.ledger.storage.statement import Connection
+from takifugu.ledger.storage.database import Connection
 from tests.contracts.ledger import tamper
 from tests.ledger.postgres import Cluster
 from tests.ledger.stored_books import edit, ledger_of_books

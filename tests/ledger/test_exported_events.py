@@ -7,8 +7,8 @@ import pytest
 
 from takifugu.errors import InvalidFile, LedgerDamaged
 from takifugu.ledger import open_ledger
+from takifugu.ledger.event_documents import ExportedChain, check_export
 from takifugu.ledger.events.event_chain import Anchor
-from takifugu.ledger.exported_events import ExportedChain, check_export
 from tests.raising import raises
 
 

@@ -97,6 +97,7 @@ def test_a_disk_that_becomes_read_only_gives_no_receipt_and_loses_none(disk: Pat
         ledger.charge(charge("0.25"), DOUBLING)
 
 
+@pytest.mark.nightly
 def test_no_room_for_the_tables_of_a_server_gives_no_receipt_and_loses_none(
     disk: Path, server: postgres.Cluster, opened: Callable[..., Ledger]
 ) -> None:
@@ -116,6 +117,7 @@ def test_no_room_for_the_tables_of_a_server_gives_no_receipt_and_loses_none(
         connection.execute("DROP TABLESPACE small")
 
 
+@pytest.mark.nightly
 def test_a_role_that_may_only_read_gives_no_receipt(
     server: postgres.Cluster, opened: Callable[..., Ledger]
 ) -> None:
@@ -171,6 +173,7 @@ def test_a_server_that_is_frozen_is_given_up_and_gives_no_receipt(frozen: str) -
             assert paid(ledger) == {planned.key} and ledger.verify().sound
 
 
+@pytest.mark.nightly
 def test_a_full_disk_gives_no_receipt_and_loses_none(path: Path) -> None:
     full = worker("full", str(path), "1/100000", "400000")
     *keys, error = full.communicate()[0].splitlines()
@@ -290,6 +293,7 @@ def test_a_ledger_is_not_carried_across_a_fork(path: Path) -> None:
         assert ledger.spent("ward", DOUBLING) == 0.5
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
 def test_a_database_of_another_encoding_keeps_every_letter_or_says_that_it_cannot(
     server: postgres.Cluster, encoding: str

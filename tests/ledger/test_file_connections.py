@@ -5,15 +5,12 @@ import os
 import sqlite3
 from pathlib import Path
 from threading import Thread
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from takifugu.errors import InvalidFile, LedgerUnavailable, LedgerUnwritable, NotALedger
-from takifugu.ledger.storage import sqlite_connections as files
-from takifugu.ledger.storage.sqlite_connections import SMALLEST, _check_place, open_sqlite
-from takifugu.ledger.storage.statement import Statement
+from takifugu.errors import InvalidFile, LedgerUnavailable, NotALedger
+from takifugu.ledger.storage.database import MIN_FILE_BYTES, Statement, _check_place, open_sqlite
 from tests.raising import raises
 
 pytestmark = pytest.mark.nightly
@@ -39,9 +36,9 @@ def test_a_connection_writes_a_log_and_waits_for_the_disk(
     found = open_sqlite(path, read_only=read_only, wait=2.5)
     if read_only:
         with pytest.raises(sqlite3.OperationalError):  # it makes no file
-            found._taken()
+            found._idle_or_new()
         path.touch()
-    raw = found._taken()
+    raw = found._idle_or_new()
     assert path.exists() and found._sqlite is True
     assert pragma(raw, "journal_mode") == ("delete" if read_only else "wal")
     assert pragma(raw, "synchronous") == 2  # a commit is on disk when it returns
@@ -96,93 +93,24 @@ def test_a_connection_serves_whatever_thread_comes_next(folder: Path) -> None:
     found.close()
 
 
-def test_errors_of_a_file_are_those_of_its_driver_and_of_torn_text(folder: Path) -> None:
-    found = open_sqlite(folder / "a.db", read_only=False, wait=1)
-    assert found.errors == (sqlite3.Error, UnicodeDecodeError)
-
-
-# --- a log that cannot be had ---
-
-
-def test_a_disk_without_a_log_is_refused_and_its_connection_closed(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made, connect = list[sqlite3.Connection](), sqlite3.connect
-
-    def noted(*where: Any, **how: Any) -> sqlite3.Connection:
-        made.append(connect(*where, **how))
-        return made[-1]
-
-    monkeypatch.setattr(sqlite3, "connect", noted)
-    monkeypatch.setattr(files, "_write_ahead", lambda _, wait: f"delete {wait}")
-    found = open_sqlite(folder / "a.db", read_only=False, wait=4.25)
-    with raises(LedgerUnwritable, reason="journal") as told:
-        found._taken()
-    assert "'delete 4.25'" in str(told.value)
-    with pytest.raises(sqlite3.ProgrammingError):
-        made[0].execute("SELECT 1")
-
-
-class Reluctant:
-    """In place of a connection: so many times it says no; an hour passes whenever one waits."""
-
-    def __init__(self, times: int, code: int) -> None:
-        self.times, self.code, self.asked = times, code, list[str]()
-        self.waited, self.now = list[float](), 0.0
-
-    def execute(self, text: str) -> Any:
-        """The mode, in the end."""
-        self.asked.append(text)
-        if len(self.asked) <= self.times:
-            error = sqlite3.OperationalError("no")
-            error.sqlite_errorcode = self.code
-            raise error
-        return SimpleNamespace(fetchone=lambda: ("wal", "unread"))
-
-    def sleep(self, seconds: float) -> None:
-        """Without waiting."""
-        self.waited.append(seconds)
-        self.now += 3600.0
-
-
-@pytest.mark.parametrize(
-    ("times", "wait", "code", "tried"),
-    [
-        (0, 0.0, sqlite3.SQLITE_BUSY, 1),
-        (2, 7200.0, sqlite3.SQLITE_BUSY, 3),
-        (2, 7200.0, sqlite3.SQLITE_BUSY_RECOVERY, 3),
-        (9, 7200.0, sqlite3.SQLITE_BUSY, -4),  # until more than that has passed
-        (9, 7199.0, sqlite3.SQLITE_BUSY, -3),
-        (1, 7200.0, sqlite3.SQLITE_READONLY, -1),
-        (1, 7200.0, sqlite3.SQLITE_LOCKED, -1),
-    ],
-)
-def test_a_log_is_asked_for_until_others_let_go_or_time_is_over(
-    monkeypatch: pytest.MonkeyPatch, times: int, wait: float, code: int, tried: int
-) -> None:
-    raw: Any = Reluctant(times, code)
-    monkeypatch.setattr(files, "monotonic", lambda: raw.now)
-    monkeypatch.setattr(files, "sleep", raw.sleep)
-    if tried > 0:
-        assert files._write_ahead(raw, wait) == "wal"
-    else:
-        with pytest.raises(sqlite3.OperationalError):
-            files._write_ahead(raw, wait)
-    assert raw.asked == ["PRAGMA journal_mode=WAL"] * abs(tried)
-    assert raw.waited == [0.005] * (abs(tried) - 1)
-
-
 # --- places ---
 
 
 @pytest.mark.parametrize(
     ("size", "fine"),
-    [(None, True), (0, True), (1, False), (SMALLEST - 1, False), (SMALLEST, True), (9999, True)],
+    [
+        (None, True),
+        (0, True),
+        (1, False),
+        (MIN_FILE_BYTES - 1, False),
+        (MIN_FILE_BYTES, True),
+        (9999, True),
+    ],
 )
 def test_a_file_that_is_too_small_for_a_database_is_none(
     folder: Path, size: int | None, fine: bool
 ) -> None:
-    assert SMALLEST == 512
+    assert MIN_FILE_BYTES == 512
     path = folder / "a.db"
     if size is not None:
         path.write_bytes(bytes(size))

@@ -8,7 +8,7 @@ import pytest
 
 from takifugu.errors import LedgerSetBack, LedgerUnwritable
 from takifugu.ledger import Anchor
-from takifugu.ledger.witnesses.file_witness import SLOT, FileWitness
+from takifugu.ledger.witnesses.state_folder import SLOT_BYTES, FileWitness
 from tests.raising import raises
 
 LEDGER, OTHER = "a" * 32, "b" * 32
@@ -60,7 +60,7 @@ def test_it_is_private_and_as_long_as_two_records(witness: FileWitness, folder: 
     witness.record(LEDGER, EVENTS[0], None)
     path = Path(witness.path(LEDGER))
     assert path == folder / "state" / "heads" / LEDGER
-    assert path.stat().st_size == 2 * SLOT
+    assert path.stat().st_size == 2 * SLOT_BYTES
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     for made in (path.parent, path.parent.parent):
         assert stat.S_IMODE(made.stat().st_mode) == 0o700
@@ -72,11 +72,11 @@ def test_it_is_durable_before_it_is_returned(
     witness.record(LEDGER, EVENTS[0], None)
     path = Path(witness.path(LEDGER))
     inode, home = path.stat().st_ino, path.parent.stat().st_ino
-    assert synced[0] == ("fsync", inode, 2 * SLOT)
+    assert synced[0] == ("fsync", inode, 2 * SLOT_BYTES)
     assert [(name, which) for name, which, _ in synced] == [("fsync", inode), ("fsync", home)]
     synced.clear()
     witness.record(LEDGER, EVENTS[1], EVENTS[0])
-    assert synced == [("fdatasync", inode, 2 * SLOT)]
+    assert synced == [("fdatasync", inode, 2 * SLOT_BYTES)]
     synced.clear()
     witness.record(LEDGER, EVENTS[3], EVENTS[0])  # nothing is written
     assert not synced
@@ -93,8 +93,8 @@ def test_a_record_that_was_torn_leaves_the_one_before(
         seen = event
     path = Path(witness.path(LEDGER))
     content = bytearray(path.read_bytes())
-    place = SLOT * (size % 2)  # of the last one
-    content[place + torn : place + SLOT] = bytes(SLOT - torn)
+    place = SLOT_BYTES * (size % 2)  # of the last one
+    content[place + torn : place + SLOT_BYTES] = bytes(SLOT_BYTES - torn)
     path.write_bytes(content)
     before = EVENTS[size - 1]
     assert witness.read(LEDGER) == before
@@ -104,11 +104,11 @@ def test_a_record_that_was_torn_leaves_the_one_before(
 def test_a_file_cut_short_is_made_whole_again(witness: FileWitness) -> None:
     witness.record(LEDGER, EVENTS[0], None)
     path = Path(witness.path(LEDGER))
-    path.write_bytes(path.read_bytes()[:SLOT])
+    path.write_bytes(path.read_bytes()[:SLOT_BYTES])
     path.chmod(0o644)
     assert witness.read(LEDGER) == EVENTS[0]
     assert witness.record(LEDGER, EVENTS[1], EVENTS[0]) == EVENTS[1] == witness.read(LEDGER)
-    assert path.stat().st_size == 2 * SLOT and stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert path.stat().st_size == 2 * SLOT_BYTES and stat.S_IMODE(path.stat().st_mode) == 0o600
     path.write_bytes(b"")
     assert witness.read(LEDGER) is None
 
@@ -161,8 +161,8 @@ def test_a_file_of_another_length_is_mended_and_keeps_the_record_before(
     path.write_bytes(path.read_bytes() + b"more")
     assert witness.record(LEDGER, EVENTS[size], seen) == EVENTS[size] == witness.read(LEDGER)
     content = bytearray(path.read_bytes())
-    assert len(content) == 2 * SLOT
-    place = SLOT * (size % 2)
-    content[place : place + SLOT] = bytes(SLOT)  # as if it had not been written
+    assert len(content) == 2 * SLOT_BYTES
+    place = SLOT_BYTES * (size % 2)
+    content[place : place + SLOT_BYTES] = bytes(SLOT_BYTES)  # as if it had not been written
     path.write_bytes(content)
     assert witness.read(LEDGER) == seen

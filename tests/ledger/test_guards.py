@@ -15,8 +15,7 @@ import pytest
 from takifugu.errors import LedgerDamaged, LedgerSetBack
 from takifugu.ledger import Anchor, Event, Ledger, LostWitness, accept_loss, open_ledger
 from takifugu.ledger.events import event_chain as chain
-from takifugu.ledger.storage.statement import Connection, transaction_state
-from takifugu.ledger.storage.store import Store
+from takifugu.ledger.storage.database import Connection, Store
 from takifugu.ledger.witnesses.head_witness import Guard, holds, identity, identity_in
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
@@ -152,15 +151,6 @@ def test_a_history_that_was_given_up_is_held_by_the_decision(folder: Path) -> No
 # --- what is compared ---
 
 
-def test_what_is_noted_is_asked_of_a_ledger_with_a_name() -> None:
-    witness = Noting(event=Anchor(3, "c" * 64))
-    named = guard(witness)
-    assert named.noted() == Anchor(3, "c" * 64) and witness.asked == [(LEDGER,)]
-    unnamed = Guard(witness, "ward.ledger", writes=True, lenient=False)
-    assert unnamed.ledger == "" and unnamed.noted() is None and guard(None).noted() is None
-    assert witness.asked == [(LEDGER,)]
-
-
 def test_a_comparison_refuses_what_lacks_the_event(path: Path) -> None:
     known = anchors(path)
     strict = guard(Noting())
@@ -180,31 +170,6 @@ def test_a_comparison_refuses_what_lacks_the_event(path: Path) -> None:
             assert f"event {event.seq}" in message
             guard(Noting(), lenient=True).compare(connection, event)
             guard(None).compare(connection, event)
-
-
-def test_writing_begins_with_a_comparison_under_the_lock(path: Path) -> None:
-    known = anchors(path)
-    store = Store(path, read_only=False, wait=5)
-    with store.writing() as connection:
-        work = transaction_state(connection)
-        guard(Noting(event=known[4])).begin(connection)
-        assert (work.unwitnessed, work.locked, work.seen) == (False, True, known[4])
-    with store.writing() as connection:
-        work = transaction_state(connection)
-        guard(None).begin(connection)
-        assert (work.unwitnessed, work.locked, work.seen) == (True, False, None)
-    new = guard(Noting(event=known[4]))
-    new.ledger = ""  # it is being made
-    with store.writing() as connection:
-        work = transaction_state(connection)
-        new.begin(connection)
-        assert (work.unwitnessed, work.locked, work.seen) == (False, False, None)
-    with (
-        raises(LedgerSetBack, reason="another history", event=4),
-        store.writing() as connection,
-    ):
-        guard(Noting(event=other(known[4]))).begin(connection)
-    store.close()
 
 
 @pytest.mark.parametrize(
@@ -291,19 +256,6 @@ def advanced(path: Path, event: Anchor, seen: Anchor | None, *answers: Anchor | 
     return witness.asked, len(read)
 
 
-def test_an_event_is_recorded_until_it_or_a_later_one_is_there(path: Path) -> None:
-    known = anchors(path)
-    at_once = [(LEDGER, known[4], known[3])]
-    assert advanced(path, known[4], known[3], known[4]) == (at_once, 0)
-    assert advanced(path, known[4], known[3], known[5]) == (at_once, 1)  # others went on
-    again = [*at_once, (LEDGER, known[4], known[2])]
-    assert advanced(path, known[4], known[3], known[2], known[4]) == (again, 1)
-    anew = [*at_once, (LEDGER, known[4], None)]  # the record was lost meanwhile
-    assert advanced(path, known[4], known[3], None, known[4]) == (anew, 0)
-    third = [*again, (LEDGER, known[4], known[3])]
-    assert advanced(path, known[4], known[3], known[2], known[3], known[5]) == (third, 3)
-
-
 def test_a_record_of_another_history_is_refused(path: Path) -> None:
     known = anchors(path)
     for there, reason in (
@@ -331,20 +283,6 @@ def test_a_history_that_was_given_up_makes_way_for_the_decision(folder: Path) ->
     assert event.seq == lost.seq
     asked = [(LEDGER, event, None), (LEDGER, event, lost)]
     assert advanced(path, event, None, lost, event) == (asked, 1)
-
-
-def test_without_a_witness_or_a_name_nothing_is_recorded() -> None:
-    event = Anchor(2, "c" * 64)
-
-    def never() -> Any:
-        raise AssertionError("nothing is read")
-
-    guard(None).advance(event, None, never)
-    witness = Noting()
-    unnamed = guard(witness)
-    unnamed.ledger = ""
-    unnamed.advance(event, None, never)
-    assert not witness.asked
 
 
 # --- the name of a ledger ---

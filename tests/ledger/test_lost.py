@@ -9,11 +9,11 @@ import pytest
 
 from takifugu.errors import BudgetExceeded, NoBudget
 from takifugu.ledger import Groups, Ledger, Window, open_ledger
-from takifugu.ledger.accounts.limits import to_pufferfish
+from takifugu.ledger.limits import to_pufferfish
 from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
 from takifugu.mechanisms import ThresholdedHistogram
 from takifugu.priors import MarkovChain
-from takifugu.translation.accounting.translation_table import tabulate
+from takifugu.translation.accounting.tables import tabulate
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation
 from tests.ledger.charges import DOUBLING, charge

@@ -16,8 +16,7 @@ from takifugu.losses import Metric, Pure, Total
 from takifugu.priors import BayesianNetwork, MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.project.owner_changes import cell_change
-from takifugu.translation.accounting.tabled_translation import TabledTranslation
-from takifugu.translation.accounting.translation_table import tabulate
+from takifugu.translation.accounting.tables import TabledTranslation, tabulate
 from takifugu.translation.rows.columns_of_row import ColumnsOfRow
 from takifugu.translation.translation import Translation
 from tests.ledger.charges import DOUBLING, EVERY_PAIR, KNOWN, Places, charge, count

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from takifugu.errors import LedgerUnwritable
-from takifugu.ledger.storage.store import Store
+from takifugu.ledger.storage.database import Store
 from tests.raising import raises
 
 pytestmark = pytest.mark.nightly

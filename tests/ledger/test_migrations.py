@@ -2,7 +2,6 @@
 
 import json
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,9 +14,8 @@ from takifugu.ledger import open_ledger
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.event_chain import Anchor
 from takifugu.ledger.storage import migrations
+from takifugu.ledger.storage.database import Store
 from takifugu.ledger.storage.migrations import KNOWN, prepare
-from takifugu.ledger.storage.statement import Connection
-from takifugu.ledger.storage.store import Store
 from takifugu.ledger.witnesses.head_witness import Guard
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
@@ -184,16 +182,6 @@ def test_a_witness_that_is_behind_is_brought_forward(
     assert witness.asked == [("read", store.identity), *due]
 
 
-def test_an_open_ledger_leaves_nothing_of_a_killed_process_in_its_log(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    emptied = list[Store]()
-    monkeypatch.setattr(Store, "empty_log", lambda self: emptied.append(self))
-    store, _, _ = prepared(folder / "a.ledger", None)
-    assert emptied == [store]
-    store.close()
-
-
 def test_a_copy_that_was_set_back_is_refused_as_it_is_opened(folder: Path) -> None:
     path, witness = folder / "a.ledger", Remembering()
     store, _, first = prepared(path, witness)
@@ -272,25 +260,17 @@ def test_the_oldest_form_of_all_is_migrated_like_others(folder: Path) -> None:
 
 
 def test_totals_that_events_name_are_made_again_without_another_event(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path,
 ) -> None:
-    path, locks = folder / "ward.ledger", list[Any]()
+    path = folder / "ward.ledger"
     with open_ledger(path, witness=False) as ledger:
         ledger.set_budget("ward", 2)
         ledger.charge(charge("0.25", (0, 5), ["fr"]), DOUBLING)
         last = ledger.head()
     ask(path, "DROP TABLE takifugu_digests")
     ask(path, "DELETE FROM takifugu_migrations WHERE place >= 3")
-    head = chain.head
-
-    def noted(connection: Connection, *, lock: bool = False) -> chain.Head:
-        locks.append(lock)
-        return head(connection, lock=lock)
-
-    monkeypatch.setattr(chain, "head", noted)
     store, _, _ = prepared(path, None)
     store.close()
-    assert True in locks  # nobody else may write while the last event is compared
     assert head_in(path) == last
     with open_ledger(path, witness=False) as ledger:
         assert ledger.verify().sound and ledger.spent("ward", DOUBLING) == 0.5
@@ -317,26 +297,6 @@ def test_events_that_do_not_add_up_to_their_totals_are_not_migrated(folder: Path
     assert len(ask(path, "SELECT name FROM takifugu_migrations")) == 2  # all or nothing
 
 
-def test_tables_are_made_by_one_process_at_a_time(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    order = list[str]()
-    only_one, migrate = Store.only_one, migrations.migrate
-
-    def noted(name: str, true: Callable[..., None]) -> Callable[..., None]:
-        def call(*given: Any) -> None:
-            order.append(name)
-            true(*given)
-
-        return call
-
-    monkeypatch.setattr(Store, "only_one", noted("lock", only_one))
-    monkeypatch.setattr(migrations, "migrate", noted("migrate", migrate))
-    store, _, _ = prepared(folder / "a.ledger", None)
-    assert order == ["lock", "migrate"]
-    store.close()
-
-
 def test_what_others_have_migrated_meanwhile_is_not_done_again(folder: Path) -> None:
     store, _, first = prepared(folder / "a.ledger", None)
     with store.writing() as connection:
@@ -344,18 +304,3 @@ def test_what_others_have_migrated_meanwhile_is_not_done_again(folder: Path) -> 
         assert chain.head(connection).seq == 1
     store.close()
     assert head_in(folder / "a.ledger") == first
-
-
-def test_each_step_makes_what_it_is_named_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = list[str]()
-    monkeypatch.setattr(migrations, "create_index", lambda _, name: made.append(name))
-    nowhere: Any = Connection(None, True)
-    for place, expected in (
-        (3, ["takifugu_of_dataset", "takifugu_sources"]),
-        (4, ["takifugu_events_of"]),
-        (5, []),
-        (6, ["takifugu_of_analyst", "takifugu_abandoned_once"]),
-    ):
-        made.clear()
-        KNOWN[place].apply(nowhere)
-        assert made == expected

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from takifugu.errors import CellsChanged, LedgerDamaged, SameRows, UnsoundRequest
+from takifugu.errors import CellsChanged, LedgerDamaged, SameRows
 from takifugu.ledger import Cells, Ledger, open_ledger
 from takifugu.ledger.events import cell_naming
 from tests.contracts.ledger_people import rewritten
@@ -36,29 +36,6 @@ def told(before: Any, now: Any) -> tuple[str, str]:
     return one.before, one.now
 
 
-def test_a_side_of_a_difference_has_eighty_letters_at_most() -> None:
-    assert told("x" * 78, 1) == (f'"{"x" * 78}"', "1")
-    assert told("x" * 79, 1) == (f'"{"x" * 78}…', "1")
-    assert told(1, "x" * 500) == ("1", f'"{"x" * 78}…')
-
-
-def test_long_lists_are_told_by_what_the_other_lacks() -> None:
-    same = [f"entry {place:02}" for place in range(6)]
-    five, six = ([f"more {place}" for place in range(size)] for size in (5, 6))
-    shown = ", ".join(f'"{one}"' for one in five)
-    assert told(same + five, same) == (f"11 entries with {shown}", "6 entries")
-    assert told(same, same + six) == ("6 entries", f"12 entries with {shown} and 1 more")
-    assert told([*same, *six, "z"], same)[0] == f"13 entries with {shown} and 2 more"
-    assert told(["y" * 90], [1]) == (f'1 entries with "{"y" * 78}…', "1 entries with 1")
-    assert (
-        told(same + five, "x")
-        == (  # only one of them is a list
-            f"{str(same + five).replace(chr(39), chr(34))[:79]}…",
-            '"x"',
-        )
-    )
-
-
 def test_letters_that_look_the_same_are_told_apart() -> None:
     assert told("caf\u00e9", "cafe\u0301") == ('"caf\\u00e9"', '"cafe\\u0301"')
 
@@ -66,27 +43,9 @@ def test_letters_that_look_the_same_are_told_apart() -> None:
 # --- which event names them ---
 
 
-def named(ledger: Ledger, cells: Cells, dataset: str = "ward") -> Any:
-    with ledger._store.reading() as connection:
-        return cell_naming.named(connection, dataset, cells.fingerprint)
-
-
 def compared(ledger: Ledger, cells: Cells) -> tuple[bool, tuple[str, ...] | None]:
     with ledger._store.reading() as connection:
         return cell_naming.compare(connection, "ward", cells)
-
-
-def test_every_naming_that_was_written_down_is_found_again(kept: Ledger) -> None:
-    assert compared(kept, CELLS) == (True, None) and named(kept, CELLS) is None
-    kept.charge(charge("0.25"), DOUBLING)
-    kept.charge(charge("0.125"), DOUBLING)  # does not write it down again
-    assert compared(kept, CELLS) == (False, None)
-    assert compared(kept, OTHER) == (False, ('entity was "person" and is now "family"',))
-    kept.accept_cells("ward", OTHER)
-    kept.charge(charge("0.25", cells=OTHER), DOUBLING)
-    assert compared(kept, CELLS) == (False, ('entity was "family" and is now "person"',))
-    assert named(kept, CELLS) == CELLS.parts and named(kept, OTHER) == OTHER.parts
-    assert named(kept, MOVED) is None and named(kept, CELLS, "town") is None
 
 
 def test_charges_that_do_not_name_their_cells_are_not_the_first(kept: Ledger) -> None:
@@ -97,23 +56,6 @@ def test_charges_that_do_not_name_their_cells_are_not_the_first(kept: Ledger) ->
 
     rewritten(kept.name, earlier)
     assert compared(kept, CELLS) == (False, ())
-
-
-def test_where_the_earlier_naming_is_not_written_down_every_part_is_told(
-    kept: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept.charge(charge("0.25"), DOUBLING)
-    monkeypatch.setattr(cell_naming, "named", lambda *_: None)
-    assert compared(kept, MOVED) == (
-        False,
-        (
-            'entity was not declared and is now "person"',
-            'source kind was not declared and is now "csv"',
-            'source path was not declared and is now "moved.csv"',
-        ),
-    )
-    with raises(UnsoundRequest, reason="changed", given=("entity", "source kind", "source path")):
-        kept.accept_cells("ward", MOVED, unchanged=True)
 
 
 def test_a_decision_on_cells_says_what_was_decided(kept: Ledger) -> None:

@@ -1,9 +1,6 @@
 """Failures of a database: the kind and the reason that each is told by."""
 
-import os
 import sqlite3
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +11,7 @@ from takifugu.errors import (
     LedgerUnwritable,
     NotALedger,
 )
-from takifugu.ledger.storage.store import _named, line_of
+from takifugu.ledger.storage.database import _named, line_of
 
 pytestmark = pytest.mark.nightly
 
@@ -71,38 +68,6 @@ def test_every_failure_of_a_database_has_a_name(
     found = _named("some.ledger", cause)
     assert type(found) is kind and found.reason == reason
     assert str(found).startswith("ledger 'some.ledger': said so; nothing was released. ")
-
-
-@pytest.mark.parametrize(
-    ("code", "exists", "writable", "reason"),
-    [
-        (sqlite3.SQLITE_CANTOPEN, True, False, "read-only"),
-        (sqlite3.SQLITE_CANTOPEN_ISDIR, True, False, "read-only"),
-        (sqlite3.SQLITE_CANTOPEN, True, True, "unreachable"),
-        (sqlite3.SQLITE_CANTOPEN, False, False, "unreachable"),
-        (sqlite3.SQLITE_PROTOCOL, True, False, "unreachable"),
-        (sqlite3.SQLITE_BUSY, True, False, "locked"),
-    ],
-)
-def test_no_log_can_be_made_in_a_folder_that_is_read_only(
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    code: int,
-    exists: bool,
-    writable: bool,
-    reason: str,
-) -> None:
-    path, asked = folder / "a.ledger", list[Any]()
-    if exists:
-        path.touch()
-
-    def access(where: Any, mode: int) -> bool:
-        asked.append((where, mode))
-        return writable
-
-    monkeypatch.setattr(os, "access", access)
-    assert _named(str(path), of_sqlite(code)).reason == reason
-    assert set(asked) <= {(folder, os.W_OK)}
 
 
 def test_a_failure_is_told_in_one_line_that_quotes_nothing_stored() -> None:

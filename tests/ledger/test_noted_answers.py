@@ -21,7 +21,7 @@ from takifugu.ledger import (
     accept_loss,
     open_ledger,
 )
-from takifugu.ledger.witnesses.file_witness import FileWitness, heads_folder
+from takifugu.ledger.witnesses.state_folder import FileWitness, heads_folder
 from tests.ledger.charges import DOUBLING, charge
 from tests.ledger.older_copies import Opener, copied_ledger, set_back
 from tests.raising import raises

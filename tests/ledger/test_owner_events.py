@@ -10,8 +10,8 @@ import pytest
 
 from takifugu.errors import ApprovalRefused, InvalidCharge, LedgerConflict
 from takifugu.ledger import Event, Ledger, Terms, open_ledger
-from takifugu.ledger.accounts.frontier import ZERO
-from takifugu.ledger.events.accepted_terms import Review
+from takifugu.ledger.events.decisions import Review
+from takifugu.ledger.frontier import ZERO
 from takifugu.losses import Total
 from tests.ledger.charges import CELLS, DOUBLING, IDENTITY, charge
 from tests.raising import raises

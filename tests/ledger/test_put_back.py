@@ -2,10 +2,8 @@
 
 import hashlib
 import os
-import re
 import shutil
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,17 +14,13 @@ from takifugu.errors import (
     InvalidFile,
     LedgerConflict,
     LedgerDamaged,
-    LedgerError,
     LedgerSetBack,
     LedgerUnavailable,
-    LedgerUnwritable,
     NotALedger,
 )
 from takifugu.ledger import Anchor, open_ledger, restore_ledger
-from takifugu.ledger.storage.store import Store
-from takifugu.ledger.witnesses import backup
-from takifugu.ledger.witnesses.file_witness import FileWitness
 from takifugu.ledger.witnesses.lost_history import LossTerms
+from takifugu.ledger.witnesses.state_folder import FileWitness
 from tests.ledger.charges import DOUBLING, charge
 from tests.ledger.older_copies import copied_ledger
 from tests.raising import raises
@@ -45,83 +39,7 @@ def path(folder: Path) -> Path:
     return made
 
 
-# --- what SQLite says ---
-
-
-def sqlite_error(code: int) -> sqlite3.Error:
-    error = sqlite3.OperationalError("what SQLite says")
-    error.sqlite_errorcode = code
-    return error
-
-
-@pytest.mark.parametrize(
-    ("code", "kind", "reason"),
-    [
-        (sqlite3.SQLITE_BUSY, LedgerUnavailable, "locked"),
-        (sqlite3.SQLITE_BUSY_SNAPSHOT, LedgerUnavailable, "locked"),
-        (sqlite3.SQLITE_LOCKED, LedgerUnavailable, "locked"),
-        (sqlite3.SQLITE_LOCKED_SHAREDCACHE, LedgerUnavailable, "locked"),
-        (sqlite3.SQLITE_FULL, LedgerUnwritable, "disk"),
-        (sqlite3.SQLITE_IOERR, LedgerUnwritable, "disk"),
-        (sqlite3.SQLITE_IOERR_WRITE, LedgerUnwritable, "disk"),
-        (sqlite3.SQLITE_READONLY, LedgerUnwritable, "disk"),
-        (sqlite3.SQLITE_NOTADB, NotALedger, "foreign"),
-        (sqlite3.SQLITE_CORRUPT, LedgerDamaged, "storage"),
-        (sqlite3.SQLITE_ERROR, LedgerDamaged, "storage"),
-        (sqlite3.SQLITE_CANTOPEN, LedgerDamaged, "storage"),
-        (0, LedgerDamaged, "storage"),
-    ],
-)
-def test_a_failure_has_its_kind_and_the_name_of_the_file(
-    folder: Path, code: int, kind: type[LedgerError], reason: str
-) -> None:
-    found = backup._failed(sqlite_error(code), folder / "ward.ledger")
-    assert type(found) is kind and found.reason == reason
-    assert repr(str(folder / "ward.ledger")) in str(found) and "nothing was changed" in str(found)
-
-
 # --- the file beside ---
-
-
-def test_a_part_is_its_owners_and_gone_afterwards_with_its_logs(folder: Path) -> None:
-    path = folder / "ward.ledger"
-    with backup._part(path, "ledger") as part:
-        assert part.parent == folder and part.read_bytes() == b""
-        assert re.fullmatch(rf"\.takifugu-{os.getpid()}-[0-9a-f]{{8}}\.part", part.name)
-        assert part.stat().st_mode & 0o777 == 0o600
-        for end in ("-wal", "-shm"):
-            part.with_name(part.name + end).touch()
-    assert not list(folder.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        (OSError(28, "No space left on device"), InvalidFile),
-        (sqlite_error(sqlite3.SQLITE_FULL), LedgerUnwritable),
-        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), LedgerDamaged),
-    ],
-)
-def test_what_goes_wrong_with_a_part_is_told_of_the_file_it_is_for(
-    folder: Path, error: Exception, kind: type[Exception]
-) -> None:
-    with pytest.raises(kind) as told, backup._part(folder / "ward.ledger", "ledger"):
-        raise error
-    assert str(folder / "ward.ledger") in str(told.value) and ".part" not in str(told.value)
-    assert not list(folder.iterdir())
-
-
-def test_an_error_of_the_disk_is_told_in_its_words(folder: Path) -> None:
-    for error, words in (
-        (OSError(28, "No space left on device"), "no space left on device"),
-        (OSError("no number"), "cannot be written"),
-    ):
-        with (
-            raises(InvalidFile, field="backup", reason="unwritable") as told,
-            backup._part(folder / "copy", "backup"),
-        ):
-            raise error
-        assert told.value.given == f"{folder / 'copy'}: {words}"
 
 
 def test_a_copy_is_never_open_to_others_and_every_handle_is_closed(
@@ -334,38 +252,3 @@ def test_the_end_of_the_ledger_in_place_is_noted_as_seen_before_it_is_lost(
     else:
         restore_ledger(folder / "backup", path, lossy=True, terms=TERMS)
     assert notes[0] == (first.body["ledger"], ends, None if lost else before)
-
-
-def test_two_histories_are_noted_as_neither_of_them() -> None:
-    ends, noted = Anchor(9, "a" * 64), Anchor(4, "b" * 64)
-    both = hashlib.sha256(f"{'a' * 64}\n{'b' * 64}".encode()).hexdigest()
-    assert backup._both(ends, noted) == Anchor(9, both)
-    assert backup._both(Anchor(4, "a" * 64), noted) == Anchor(5, both)
-    assert backup._both(Anchor(5, "a" * 64), noted) == Anchor(5, both)
-    assert backup._both(Anchor(2, "a" * 64), noted) == Anchor(5, both)
-
-
-def test_how_long_others_are_waited_for_is_passed_on(
-    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waits: list[tuple[str, Any]] = []
-    connect: Callable[..., sqlite3.Connection] = sqlite3.connect
-
-    def connected(address: str, **how: Any) -> sqlite3.Connection:
-        waits.append((address.rpartition("/")[2], how.get("timeout")))
-        return connect(address, **how)
-
-    made: list[tuple[str, bool, float]] = []
-
-    class Noted(Store):
-        """Notes how it is made."""
-
-        def __init__(self, where: str | Path, *, read_only: bool, wait: float) -> None:
-            super().__init__(where, read_only=read_only, wait=wait)
-            made.append((Path(self.name).name, read_only, wait))
-
-    monkeypatch.setattr(backup, "Store", Noted)
-    monkeypatch.setattr(sqlite3, "connect", connected)
-    restore_ledger(folder / "backup", path, wait=1.5)
-    assert made[0] == ("ward.ledger", True, 1.5)
-    assert ("backup?mode=ro", 10.0) in waits and ("ward.ledger?mode=rw", 1.5) in waits

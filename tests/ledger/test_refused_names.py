@@ -2,19 +2,23 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from takifugu.errors import ApprovalRefused, InvalidCharge
+from takifugu.errors import InvalidCharge
 from takifugu.ledger import Groups, Ledger, Window, accept_loss, open_ledger
-from takifugu.ledger.charge_values import check_approval, loss_body, loss_of
-from takifugu.ledger.entries_read import groups_body, window_body
-from takifugu.ledger.events.accepted_terms import Terms
-from takifugu.ledger.resumed_charges import request_key
+from takifugu.ledger.charge_values import (
+    check_approval,
+    groups_body,
+    loss_body,
+    loss_of,
+    window_body,
+)
+from takifugu.ledger.events.decisions import Terms
+from takifugu.ledger.events.stored_answers import request_key
 from takifugu.losses import Approximate, Concentrated, Pure
 from tests.ledger.charges import CELLS, DOUBLING, charge, count
 from tests.raising import raises
@@ -149,47 +153,6 @@ def test_an_approval_is_the_number_of_an_event(number: object, fine: bool) -> No
     else:
         with raises(InvalidCharge, field="approval"):
             check_approval(number)
-
-
-def test_what_a_decision_says_is_what_was_decided(kept: Ledger) -> None:
-    event = kept.approve(**ASKED)
-    assert {name: event.body[name] for name in ASKED} == ASKED
-    assert event.body["decision"] == "approved" and event.body["actor"] == "olga"
-    refused = kept.refuse_request(**ASKED)
-    assert refused.body["decision"] == "refused"
-    with raises(ApprovalRefused, reason="person"):
-        kept.acting("ana").approve(**ASKED)
-    assert kept.acting("ana").refuse_request(**ASKED).body["actor"] == "ana"
-    made = kept.record_access("made", **TOKEN, expires=datetime(2027, 2, 1, tzinfo=UTC))
-    assert {name: made.body[name] for name in TOKEN} == TOKEN
-    assert (made.body["how"], made.body["expires"]) == ("made", "2027-02-01T00:00:00+00:00")
-
-
-def test_the_first_budget_stays(kept: Ledger) -> None:
-    head = kept.head()
-    assert kept.begin_budget("ward", 9) == (Fraction(2), Fraction(0)) and kept.head() == head
-    assert kept.begin_budget("other", "0.5", delta="1e-6") == (Fraction(1, 2), Fraction("1e-6"))
-    assert kept.head().seq == head.seq + 1
-    assert kept.begin_budget("other", 3) == (Fraction(1, 2), Fraction("1e-6"))
-
-
-def test_a_check_sees_the_last_decision_on_its_request(kept: Ledger) -> None:
-    seen: list[Any] = []
-    first = kept.approve(**ASKED, check=seen.append)
-    kept.refuse_request(**ASKED, check=seen.append)
-    kept.approve(**ASKED | {"request": "r2"}, check=seen.append)
-    kept.approve(**ASKED | {"request": None}, check=seen.append)
-    assert [one and one.seq for one in seen] == [None, first.seq, None, None]
-    head = kept.head()
-
-    def refuse(last: object) -> None:
-        raise InvalidCharge("request", given=f"{last is None}", needed="be new")
-
-    with raises(InvalidCharge, field="request"):
-        kept.approve(**ASKED, check=refuse)
-    assert kept.head() == head
-    with kept.decision_on("question", "r1") as last:
-        assert last is not None and last.body["decision"] == "refused"
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from takifugu.errors import BudgetExceeded
 from takifugu.ledger import Charge, Ledger, open_ledger
-from takifugu.ledger.accounts.limits import Limits
-from takifugu.ledger.rehearsal import Rehearsed, rehearse
+from takifugu.ledger.events.replay import Rehearsed, rehearse
+from takifugu.ledger.limits import Limits
 from takifugu.losses import Concentrated
 from tests.ledger.charges import DOUBLING, RICH, Doubling, charge
 
@@ -26,6 +26,7 @@ CHARGES = st.lists(
 )
 
 
+@pytest.mark.costly
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(before=CHARGES, after=CHARGES)
 def test_a_rehearsal_is_what_happens(tmp_path: Path, before: list, after: list) -> None:  # type: ignore[type-arg]

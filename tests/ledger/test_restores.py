@@ -19,10 +19,9 @@ from takifugu.errors import (
     UnsoundRequest,
 )
 from takifugu.ledger import Anchor, LostWitness, open_ledger, restore_ledger
-from takifugu.ledger.storage.store import Store
 from takifugu.ledger.witnesses import backup
-from takifugu.ledger.witnesses.file_witness import FileWitness
 from takifugu.ledger.witnesses.lost_history import LossTerms
+from takifugu.ledger.witnesses.state_folder import FileWitness
 from tests.ledger.charges import DOUBLING, IDENTITY, charge
 from tests.raising import raises
 
@@ -86,41 +85,6 @@ def test_a_ledger_that_cannot_be_read_is_moved_away_by_its_owner(
     assert restore_ledger(folder / "backup", path).sound
 
 
-def test_a_place_where_nothing_can_be_made_or_removed_is_told(folder: Path) -> None:
-    (folder / "file").write_text("precious")
-    with (
-        raises(InvalidFile, field="ledger", reason="unwritable"),
-        backup._part(folder / "file" / "ward.ledger", "ledger"),
-    ):
-        pass
-    assert (folder / "file").read_text() == "precious"
-
-
-def test_every_file_that_is_opened_for_a_backup_is_closed(
-    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made, closed = list[Store](), list[Store]()
-
-    class Noted(Store):
-        """Notes what is opened and closed."""
-
-        def __init__(self, where: str | Path, *, read_only: bool, wait: float) -> None:
-            super().__init__(where, read_only=read_only, wait=wait)
-            made.append(self)
-
-        def close(self) -> None:
-            """As ever."""
-            closed.append(self)
-            super().close()
-
-    with open_ledger(path) as ledger:
-        monkeypatch.setattr(backup, "Store", Noted)
-        ledger.backup(folder / "another")
-        assert len(made) == 2
-    restore_ledger(folder / "another", path)
-    assert len(made) > 4 and closed == made
-
-
 def test_a_copy_is_not_made_through_a_link_that_lies_there(
     path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,12 +127,6 @@ def test_a_file_of_which_a_part_is_lost_is_damaged_and_no_foreign_one(
     with raises(LedgerDamaged, reason="storage") as told:
         restore_ledger(folder / "backup", path)
     assert repr(str(folder / "backup")) in str(told.value)
-
-
-def test_an_error_without_a_code_is_of_a_damaged_file(folder: Path) -> None:
-    error = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
-    for one in (error, sqlite3.DatabaseError("malformed")):
-        assert isinstance(backup._failed(one, folder / "ward.ledger"), LedgerDamaged)
 
 
 def test_a_loss_the_witness_does_not_know_is_counted_before_it_happens(

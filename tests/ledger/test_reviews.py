@@ -2,17 +2,14 @@
 
 import math
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from takifugu.errors import LedgerConflict, UnsoundRequest
 from takifugu.ledger import Ledger, open_ledger
-from takifugu.ledger.accounts.frontier import ZERO
-from takifugu.ledger.events.accepted_terms import Review, Terms, decimal_up
 from takifugu.ledger.events.cell_naming import MOST_SHOWN, WIDEST, differences
-from takifugu.losses import Total
+from takifugu.ledger.events.decisions import Terms, decimal_up
 from tests.ledger.charges import DOUBLING, IDENTITY, charge
 from tests.raising import raises
 
@@ -25,38 +22,6 @@ OLD, NEW = Terms("prior", "secrets"), Terms("other", "secrets")
 def kept(folder: Path) -> Iterator[Ledger]:
     with open_ledger(folder / "ward.ledger", actor="olga") as ledger:
         yield ledger
-
-
-def test_a_dataset_that_nobody_knows_has_spent_nothing(kept: Ledger) -> None:
-    seen = kept.review("ward", DOUBLING)
-    assert seen == Review("ward", None, None, Fraction(0), (ZERO,), 0.0, 0.0) and seen.within
-    event = kept.accept(OLD, seen, why="new")
-    assert event.body["before"] is None and event.body["budget"] is None
-    assert event.body["spent_before"] == event.body["spent_after"] == "0"
-    assert event.body["details"] == {"why": "new"} and event.body["actor"] == "olga"
-    assert kept.review("ward", DOUBLING).old == OLD
-
-
-def test_nothing_charged_is_nothing_spent_under_a_prior_that_is_gone(kept: Ledger) -> None:
-    kept.set_budget("ward", 2, delta="1e-6")
-    seen = kept.review("ward", DOUBLING)
-    assert (seen.before, seen.after) == (0.0, 0.0)
-    assert (seen.epsilon, seen.delta) == (Fraction(2), Fraction("1e-6"))
-
-
-def test_both_losses_are_told_and_written(kept: Ledger) -> None:
-    kept.set_budget("ward", 2)
-    kept.charge(charge("0.25"), DOUBLING)
-    gone = kept.review("ward", IDENTITY)
-    assert (gone.before, gone.after, gone.old) == (None, 0.25, OLD)
-    seen = kept.review("ward", IDENTITY, DOUBLING)
-    assert (seen.before, seen.after) == (0.5, 0.25)
-    assert seen.worst == (Total(Fraction(1, 4)),)
-    body = kept.accept(NEW, seen).body
-    assert (body["spent_before"], body["spent_after"]) == ("0.5", "0.25")
-    assert body["before"] == {"prior": "prior", "secrets": "secrets"}
-    assert (body["budget"], body["budget_delta"]) == ("2", "0")
-    assert (body["prior"], body["secrets"]) == ("other", "secrets")
 
 
 @pytest.mark.parametrize("meanwhile", ["charged", "budget", "delta", "accepted", "nothing"])

@@ -8,7 +8,7 @@ import pytest
 
 from takifugu.errors import InvalidFile
 from takifugu.ledger import Ledger
-from takifugu.ledger.storage.store import Store
+from takifugu.ledger.storage.database import Store
 from takifugu.server.state.server_state import state_at
 from tests.ledger import postgres
 from tests.ledger.charges import DOUBLING, charge

@@ -9,19 +9,14 @@ from typing import Any
 import pytest
 
 from takifugu.errors import CellsChanged, InvalidCharge, NotAccepted, UnknownAnalyst
-from takifugu.ledger import Cells, Ledger, Position, Quote, Snapshot, Terms, open_ledger
-from takifugu.ledger.accounts.account import Book, flat
+from takifugu.ledger import Ledger, Position, Quote, Snapshot, Terms, open_ledger
 from takifugu.ledger.snapshot import (
     differing,
-    read_snapshot,
     refuse_second_spelling,
-    refuse_unknown,
     similar_names,
-    unknown_analyst,
-    with_budgets,
 )
 from takifugu.losses import Total
-from tests.ledger.charges import CELLS, DOUBLING, charge
+from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
 
 pytestmark = pytest.mark.nightly
@@ -46,81 +41,12 @@ def kept(folder: Path) -> Iterator[Ledger]:
         yield ledger
 
 
-def test_a_snapshot_says_everything_about_a_dataset_and_an_analyst(kept: Ledger) -> None:
-    own = replace(ANA, worst=(Total(Fraction(3, 16)),))
-    assert kept.snapshot("ward", analyst="ana", cells=CELLS) == Snapshot(
-        dataset="ward",
-        analyst="ana",
-        terms=TERMS,
-        rules=RULES,
-        whole=WHOLE,
-        own=own,
-        analysts=(),
-        first=False,
-        changes=None,
-    )
-    other = Cells.of({"source": {"kind": "csv", "path": "other.csv"}, "entity": "person"})
-    stranger = kept.snapshot("ward", analyst="eve", cells=other)
-    assert stranger.own is None and stranger.analysts == ("ana", "bob")
-    assert not stranger.first and stranger.changes is not None and len(stranger.changes) == 1
-    assert kept.snapshot("ward", analyst="bob").own == Position(
-        "ward", "bob", Fraction(2), Fraction(0), (Total(),)
-    )
-
-
-def test_a_snapshot_of_what_has_no_budget_of_its_own(kept: Ledger) -> None:
-    assert kept.snapshot("town") == Snapshot(
-        "town", None, None, None, None, None, ("carl",), True, None
-    )
-    assert kept.snapshot("nowhere", cells=CELLS) == Snapshot(
-        "nowhere", None, None, None, None, None, (), True, None
-    )
-    nobody = kept.snapshot("ward")  # without cells none are compared
-    assert nobody == replace(PLAIN, analysts=("ana", "bob"), first=True)
-
-
-def test_accounts_that_were_read_are_not_read_again(kept: Ledger) -> None:
-    whole = Book("ward", "", Fraction(3), Fraction(1, 7), account=flat(Total(Fraction(2))))
-    own = Book("ward", "ana", Fraction(1, 2), account=flat(Total(Fraction(1, 5))))
-    with kept._store.reading() as connection:
-        found = read_snapshot(connection, "ward", "ana", None, {"": whole, "ana": own})
-        without = read_snapshot(connection, "ward", "ana", None, {})
-        own.epsilon = None
-        unbounded = read_snapshot(connection, "ward", "ana", None, {"": whole, "ana": own})
-    assert found.whole == Position("ward", None, Fraction(3), Fraction(1, 7), (Total(Fraction(2)),))
-    assert found.own == Position(
-        "ward", "ana", Fraction(1, 2), Fraction(0), (Total(Fraction(1, 5)),)
-    )
-    assert found.analysts == ()
-    assert without.whole is None is without.own and without.analysts == ("ana", "bob")
-    assert unbounded.own is None and unbounded.analysts == ("ana", "bob")
-
-
 def test_a_budget_of_zero_is_one(folder: Path) -> None:
     with open_ledger(folder / "zero.ledger") as ledger:
         ledger.set_budget("ward", 0)
         ledger.set_budget("ward", 0, analyst="ana")
         found = ledger.snapshot("ward", analyst="ana")
     assert [one.epsilon for one in found.payers] == [0, 0] and found.analysts == ()
-
-
-def test_who_pays_has_a_budget_the_whole_first() -> None:
-    assert PLAIN.payers == (WHOLE,)
-    assert replace(PLAIN, own=ANA).payers == (WHOLE, ANA)
-    assert replace(PLAIN, whole=None, own=ANA).payers == (ANA,)
-    assert replace(PLAIN, whole=None).payers == ()
-
-
-def test_what_differs_is_named_part_by_part() -> None:
-    other = RULES | {"order": "hour"}
-    assert PLAIN.changed(TERMS, RULES) == PLAIN.changed(TERMS, None) == ()
-    assert PLAIN.changed(Terms("p", "secrets"), RULES) == ("prior",)
-    assert PLAIN.changed(Terms("prior", "s"), RULES) == ("secrets",)
-    assert PLAIN.changed(TERMS, other) == ("rules",)
-    assert PLAIN.changed(Terms("p", "s"), other) == ("prior", "secrets", "rules")
-    first = replace(PLAIN, terms=None, rules=None)
-    assert first.changed(Terms("p", "s"), other) == ()
-    assert replace(PLAIN, rules=None).changed(Terms("p", "secrets"), other) == ("prior",)
 
 
 def test_a_charge_is_refused_for_who_asks_before_what_and_where() -> None:
@@ -153,29 +79,6 @@ def test_the_keys_of_rules_are_named_only_where_the_rules_differ() -> None:
 
 
 # --- names of analysts ---
-
-
-def test_analysts_with_a_budget_are_those_of_the_dataset_by_name(kept: Ledger) -> None:
-    with kept._store.reading() as connection:
-        assert with_budgets(connection, "ward") == ("ana", "bob")
-        assert with_budgets(connection, "town") == ("carl",)
-        assert with_budgets(connection, "nowhere") == ()
-        for fine in ("ana", "bob"):
-            refuse_unknown(connection, "ward", fine)
-        refuse_unknown(connection, "nowhere", "anybody")
-        refuse_unknown(connection, "nowhere", None)
-        with raises(
-            UnknownAnalyst, dataset="ward", analyst="boba", known=("ana", "bob"), similar=("bob",)
-        ):
-            refuse_unknown(connection, "ward", "boba")
-        with raises(UnknownAnalyst, dataset="ward", analyst=None, known=("ana", "bob")):
-            refuse_unknown(connection, "ward", None)
-
-
-def test_nobody_is_similar_to_no_name() -> None:
-    error = unknown_analyst("ward", None, ("None", "none"))
-    assert (error.dataset, error.analyst, error.similar) == ("ward", None, ())
-    assert unknown_analyst("ward", "nonee", ("none", "ana")).similar == ("none",)
 
 
 def test_a_name_is_new_or_spelt_as_it_was(kept: Ledger) -> None:

@@ -3,14 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from fractions import Fraction
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from takifugu.errors import ApprovalRefused, InvalidCharge, LedgerConflict, LedgerDamaged
+from takifugu.errors import InvalidCharge, LedgerConflict, LedgerDamaged
 from takifugu.ledger import (
     Anchor,
     Answer,
@@ -19,17 +18,12 @@ from takifugu.ledger import (
     open_ledger,
     restore_ledger,
 )
-from takifugu.ledger.accounts.frontier import ZERO
-from takifugu.ledger.events import accepted_terms, approved_requests, stored_answers
-from takifugu.ledger.events import event_chain as chain
-from takifugu.ledger.events.accepted_terms import AcceptedTerms, Review, Terms
-from takifugu.ledger.events.approved_requests import ApprovedRequests
+from takifugu.ledger.events import decisions
+from takifugu.ledger.events.decisions import AcceptedTerms, Terms
 from takifugu.ledger.events.stored_answers import AnsweredCharges
 from takifugu.ledger.witnesses.lost_history import LossTerms
-from takifugu.losses import Total
-from tests.contracts.ledger_people import approve, named
+from tests.contracts.ledger_people import approve
 from tests.ledger.charges import DOUBLING, IDENTITY, charge
-from tests.ledger.test_approval_rules import APPROVAL, CHARGE
 from tests.raising import raises
 
 pytestmark = pytest.mark.nightly
@@ -52,7 +46,7 @@ def kept(folder: Path) -> Iterator[Ledger]:
 
 def in_force(ledger: Ledger) -> tuple[Terms | None, Any]:
     with ledger._store.reading() as connection:
-        return accepted_terms.in_force(connection, "ward")
+        return decisions.in_force(connection, "ward")
 
 
 def test_terms_and_rules_are_those_of_the_last_acceptance_then_of_the_last_charge(
@@ -67,33 +61,6 @@ def test_terms_and_rules_are_those_of_the_last_acceptance_then_of_the_last_charg
     assert in_force(kept) == (NEW, {"about": "person"})
     kept.accept(OLD, kept.review("ward", IDENTITY), rules="some words")
     assert in_force(kept) == (OLD, None)
-
-
-def test_a_policy_is_written_whole_and_accepted_with_the_same_details(kept: Ledger) -> None:
-    written = kept.enter_policy("ward", NEW, {"how": "fitted"})
-    policy, accepted = list(kept.history("ward"))[-2:]
-    assert policy == written and (policy.kind, accepted.kind) == ("policy", "accepted")
-    told = {
-        "dataset": "ward",
-        "analyst": None,
-        "prior": "new prior",
-        "secrets": "fewer secrets",
-        "details": {"how": "fitted"},
-        "actor": "olga",
-    }
-    more = {
-        "before": None,
-        "budget": "8",
-        "budget_delta": "1/16",
-        "spent_before": "0",
-        "spent_after": "0",
-    }
-    own = {"v": 1, "at": policy.body["at"], "totals": policy.body["totals"]}
-    assert policy.body == {**own, "seq": 3, "kind": "policy", **told}
-    assert accepted.body == {**own, "seq": 4, "kind": "accepted", **told, **more}
-    assert accepted.at == policy.at and "clock_behind" not in accepted.body
-    with raises(InvalidCharge, field="details", reason="type"):
-        kept.enter_policy("ward", OLD, {"how": {1, 2}})
 
 
 @pytest.mark.parametrize(
@@ -141,35 +108,6 @@ def test_a_policy_after_a_loss_of_history_is_accepted_at_an_infinite_loss(folder
     assert told == ["accepted", "1", None, "infinity"]
 
 
-def test_a_review_is_told_whole(kept: Ledger) -> None:
-    kept.enter_policy("town", NEW, {})
-    unknown = Review("town", NEW, None, Fraction(0), (ZERO,), 0.0, 0.0)
-    assert kept.review("town", DOUBLING, IDENTITY) == unknown
-    budget = Fraction(8), Fraction(1, 16)
-    assert kept.review("ward", DOUBLING) == Review("ward", None, *budget, (ZERO,), 0.0, 0.0)
-    kept.charge(charge("0.25"), DOUBLING)
-    worst = (Total(Fraction(1, 4)),)
-    seen = Review("ward", OLD, *budget, worst, 0.5, 0.25)
-    assert kept.review("ward", IDENTITY, DOUBLING) == seen
-    body = kept.accept(NEW, seen, file="a").body
-    own = {name: body[name] for name in ("v", "at", "seq", "kind", "totals")}
-    assert body == own | {
-        "dataset": "ward",
-        "analyst": None,
-        "prior": "new prior",
-        "secrets": "fewer secrets",
-        "before": {"prior": "prior", "secrets": "secrets"},
-        "budget": "8",
-        "budget_delta": "1/16",
-        "spent_before": "0.5",
-        "spent_after": "0.25",
-        "details": {"file": "a"},
-        "actor": "olga",
-    }
-    gone = kept.accept(OLD, kept.review("ward", DOUBLING)).body
-    assert (gone["spent_before"], gone["spent_after"]) == (None, "0.5")
-
-
 def test_a_chain_keeps_to_the_terms_that_it_accepts() -> None:
     decided = AcceptedTerms()
 
@@ -203,77 +141,6 @@ def test_the_acceptance_that_an_approval_was_given_under_is_written(kept: Ledger
     assert second is not None and second.body["under"] == accepted.seq
 
 
-def test_the_number_of_an_approval_is_that_of_an_event(kept: Ledger) -> None:
-    wanted = charge("0.25", analyst="ana")
-    number = approve(kept, wanted)
-    body = named(wanted, number).body() | {"actor": "ana"}
-    with kept._store.reading() as connection:
-        approved_requests.refuse_unfit(connection, wanted.body())
-        approved_requests.refuse_unfit(connection, body)
-        for wrong in (-1, 0, 1, number + 1):
-            with raises(ApprovalRefused, reason="missing", approval=wrong, dataset="ward"):
-                approved_requests.refuse_unfit(connection, body | {"approval": wrong})
-
-
-def test_what_is_wrong_with_an_approval_itself_is_told_before_what_came_later(
-    kept: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wanted = charge("0.25", analyst="ana")
-    number = approve(kept, wanted, request="r1")
-    approve(kept, wanted, request="r1")  # another one, which takes nothing away
-    body = named(wanted, number, request="r1").body() | {"actor": "ana"}
-    with kept._store.reading() as connection:
-        approved_requests.refuse_unfit(connection, body)
-        for loss, reason in ((number, None), (number + 1, "lost")):
-            monkeypatch.setattr(chain, "last_loss", lambda _, loss=loss: loss)
-            for change, first in (
-                ({}, reason),
-                ({"request": "r2"}, reason or "request"),
-                ({"analyst": "bob"}, "analyst"),
-                ({"actor": "Olga"}, "person"),
-            ):
-                if first is None:
-                    approved_requests.refuse_unfit(connection, body | change)
-                    continue
-                with raises(ApprovalRefused, reason=first, approval=number, dataset="ward"):
-                    approved_requests.refuse_unfit(connection, body | change)
-
-
-def test_a_replay_tells_what_is_wrong_first() -> None:
-    replay = ApprovedRequests()
-
-    def event(seq: int, body: dict[str, Any]) -> str | None:
-        return replay.misfit({"seq": seq} | body)
-
-    def taken(number: int, **others: Any) -> dict[str, Any]:
-        return CHARGE | {"approval": number} | others
-
-    assert event(1, {"kind": "created"}) is None
-    assert event(4, {"kind": "accepted", "dataset": "ward"}) is None
-    assert event(5, {"kind": "accepted", "dataset": "town"}) is None  # not of this dataset
-    of_request = APPROVAL | {"request": "r1", "bound": True}
-    for seq in (6, 7, 8, 9, 10):
-        assert event(seq, of_request) is None
-    assert event(11, taken(6, request="r1")) is None
-    assert event(12, taken(6, request="r2")) == "request"
-    assert event(13, taken(6, request="r1")) == "used"
-    assert event(14, taken(7, request="r1", actor="olga")) == "person"
-    assert event(15, taken(7, request="r1")) == "used"  # named once, whatever came of it
-    refusal = of_request | {"decision": "refused"}
-    assert event(16, refusal | {"request": "r2"}) is None
-    assert event(17, taken(8, request="r1")) is None
-    assert event(18, {"kind": "loss"}) is None
-    assert event(19, of_request) is None
-    assert event(20, taken(9, request="r2")) == "request"
-    assert event(21, taken(10, request="r1")) == "lost"
-    assert event(22, taken(10, request="r1")) == "used"
-    assert event(23, taken(19, request="r1", kind="reuse")) is None
-    assert event(24, APPROVAL | {"request": "r1"}) is None  # as earlier versions wrote it
-    assert event(25, taken(24)) is None
-    assert event(26, APPROVAL | {"under": 5}) is None
-    assert event(27, taken(26)) == "terms"
-
-
 # --- answers ---
 
 
@@ -282,39 +149,11 @@ def answered(ledger: Ledger, value: Any, **others: Any) -> tuple[Receipt, Answer
     return receipt, ledger.record_answer(receipt, value)
 
 
-def test_an_answer_is_found_whole_by_whoever_paid_for_it(kept: Ledger) -> None:
-    first, one = answered(kept, {"n": 1}, analyst="ana")
-    second, two = answered(kept, {"n": 2}, analyst="bob")
-    assert two == Answer({"n": 2}, second.anchor, kept.head(), second.at)
-    assert two.charge == second.anchor.seq and NOON < one.at < two.at
-    question = charge("0.25", analyst="ana").body()["question"]
-    with kept._store.reading() as connection:
-        assert stored_answers.find(connection, question, "ana") == one
-        assert stored_answers.find(connection, question, "bob") == two
-        assert stored_answers.find(connection, question, None) == one
-        assert stored_answers.find(connection, question, "eve") is None
-        assert stored_answers.find(connection, "0" * 64, None) is None
-        assert stored_answers.answer_of(connection, first.anchor.seq) == one
-        assert stored_answers.answer_of(connection, 2) is None
-        known = [stored_answers.is_answered(connection, seq) for seq in (2, first.anchor.seq)]
-        assert known == [False, True]
-    event = kept.event(two.event.seq)
-    assert event is not None
-    own = {name: event.body[name] for name in ("v", "seq", "kind", "at", "totals")}
-    assert event.body == own | {
-        "charge": second.anchor.seq,
-        "dataset": "ward",
-        "analyst": "bob",
-        "answer": {"n": 2},
-        "actor": "olga",
-    }
-
-
 def test_charges_of_the_same_query_on_the_same_rows_are_told(kept: Ledger) -> None:
     kept.set_budget("town", 8)
     asked: dict[str, Any] = {"window": (0, 5), "groups": ["fr"]}
-    first, _ = answered(kept, 1, **asked)
-    second, _ = answered(kept, 2, mechanism={"kind": "other"}, **asked)
+    answered(kept, 1, **asked)
+    answered(kept, 2, mechanism={"kind": "other"}, **asked)
     for other in (
         asked | {"window": (0, 6)},
         asked | {"groups": ["de"]},
@@ -325,9 +164,6 @@ def test_charges_of_the_same_query_on_the_same_rows_are_told(kept: Ledger) -> No
     ):
         answered(kept, 3, **other)
     kept.charge(charge("0.25", **asked), DOUBLING)  # has no answer
-    with kept._store.reading() as connection:
-        found = stored_answers.charges_for(connection, charge("1", **asked).body())
-    assert [event.seq for event in found] == [first.anchor.seq, second.anchor.seq]
     told = kept.released(charge("1", **asked))
     assert [mechanism for mechanism, _ in told] == [{"kind": "laplace"}, {"kind": "other"}]
 
@@ -374,11 +210,6 @@ def test_a_second_answer_under_the_same_receipt_is_the_first_or_refused(kept: Le
     assert gone.at == last.at
     with raises(LedgerConflict, reason="abandoned", event=last.anchor.seq):
         kept.record_answer(last, 1)
-    with kept._store.reading() as connection:
-        state = connection.state
-        assert not stored_answers.is_abandoned(connection, resumed.anchor.seq)
-        assert state.shown == 0 and stored_answers.is_abandoned(connection, last.anchor.seq)
-        assert state.shown == gone.seq
 
 
 def test_a_chain_has_one_answer_to_a_charge_before_it() -> None:

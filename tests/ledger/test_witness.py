@@ -25,7 +25,7 @@ from takifugu.ledger import (
     begin_witness,
     open_ledger,
 )
-from takifugu.ledger.witnesses.file_witness import SLOT, FileWitness, heads_folder
+from takifugu.ledger.witnesses.state_folder import SLOT_BYTES, FileWitness, heads_folder
 from tests.ledger.charges import DOUBLING, charge
 from tests.ledger.older_copies import Opener, copied_ledger, set_back
 from tests.raising import raises
@@ -331,12 +331,12 @@ def test_a_note_that_was_half_written_leaves_the_one_before(path: Path) -> None:
             ledger.charge(charge("1/64"), DOUBLING)
         heads = [Anchor(e.seq, e.hash) for e in ledger.history()]
     content = note.read_bytes()
-    assert len(content) == 2 * SLOT
+    assert len(content) == 2 * SLOT_BYTES
     witness, newest = FileWitness(note, folder=False), heads[-1]
     assert witness.read(note.name) == newest
-    for place in (0, SLOT):
+    for place in (0, SLOT_BYTES):
         torn = bytearray(content)
-        torn[place + 20 : place + SLOT] = bytes(SLOT - 20)
+        torn[place + 20 : place + SLOT_BYTES] = bytes(SLOT_BYTES - 20)
         note.write_bytes(torn)
         assert witness.read(note.name) in heads[-2:]
     note.write_bytes(content[:100])

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from takifugu.errors import LedgerUnavailable, LedgerUnwritable
+from takifugu.errors import LedgerUnwritable
 from takifugu.ledger import Anchor
-from takifugu.ledger.witnesses import file_witness
-from takifugu.ledger.witnesses.file_witness import FileWitness, heads_folder, sync_folder
+from takifugu.ledger.witnesses import state_folder
+from takifugu.ledger.witnesses.state_folder import FileWitness
 from tests.raising import raises
 
 pytestmark = pytest.mark.nightly
@@ -142,13 +142,6 @@ def test_a_new_file_is_never_open_to_others(folder: Path, handles: list[tuple[An
     assert witness.read(LEDGER) == EVENTS[0]
 
 
-def test_a_folder_is_closed_once_its_names_are_durable(
-    folder: Path, handles: list[tuple[Any, ...]]
-) -> None:
-    sync_folder(folder)
-    assert [name for name, *_ in handles] == [str(folder)]
-
-
 def test_a_folder_that_others_make_meanwhile_is_used(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,7 +171,7 @@ def test_a_pipe_is_not_even_opened(
 def test_a_pipe_that_takes_the_place_of_the_file_is_left_alone(
     witness: FileWitness, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_witness, "refuse_special", lambda _: None)  # it came later
+    monkeypatch.setattr(state_folder, "refuse_special", lambda _: None)  # it came later
     os.mkfifo(path, 0o640)
     with raises(LedgerUnwritable, reason="witness") as told:
         witness.record(LEDGER, EVENTS[0], None)
@@ -199,39 +192,7 @@ def test_a_file_that_cannot_be_read_is_told(
     assert f"{str(path)!r} cannot be read (input/output error)" in str(told.value)
 
 
-def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails() -> Path:
-        raise OSError("no home")
-
-    monkeypatch.setattr(file_witness, "state_folder", fails)
-    with raises(LedgerUnwritable, reason="witness") as told:
-        heads_folder()
-    assert "set XDG_STATE_HOME" in str(told.value)
-
-
 # --- the lock ---
-
-
-@pytest.mark.parametrize(("given", "seconds"), [({}, 10.0), ({"wait": 0.25}, 0.25)])
-def test_others_are_waited_for_as_long_as_was_said(
-    path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, float], seconds: float
-) -> None:
-    witness, clock = FileWitness(path, folder=False, **given), [1000.0]
-    witness.record(LEDGER, EVENTS[0], None)
-    slept: list[float] = []
-
-    def sleep(time: float) -> None:
-        slept.append(time)
-        clock[0] += time
-
-    monkeypatch.setattr(file_witness, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(file_witness, "sleep", sleep)
-    with path.open("rb") as stopped:
-        fcntl.flock(stopped, fcntl.LOCK_EX)
-        with raises(LedgerUnavailable, reason="locked"):
-            witness.record(LEDGER, EVENTS[1], EVENTS[0])
-    assert set(slept) == {0.001} and seconds - 0.002 < sum(slept) < seconds + 0.002
-    assert witness.record(LEDGER, EVENTS[1], EVENTS[0]) == EVENTS[1]
 
 
 def test_a_lock_that_is_released_meanwhile_is_taken(
@@ -241,5 +202,5 @@ def test_a_lock_that_is_released_meanwhile_is_taken(
     witness.record(LEDGER, EVENTS[0], None)
     with path.open("rb") as busy:
         fcntl.flock(busy, fcntl.LOCK_EX)
-        monkeypatch.setattr(file_witness, "sleep", lambda _: fcntl.flock(busy, fcntl.LOCK_UN))
+        monkeypatch.setattr(state_folder, "sleep", lambda _: fcntl.flock(busy, fcntl.LOCK_UN))
         assert witness.record(LEDGER, EVENTS[1], EVENTS[0]) == EVENTS[1]

@@ -12,7 +12,7 @@ import pytest
 
 from takifugu.errors import InvalidFile, LedgerUnavailable, LedgerUnwritable
 from takifugu.ledger import Anchor
-from takifugu.ledger.witnesses.http_witness import TOKEN, TOKEN_FILE, HttpWitness, _is_here
+from takifugu.ledger.witnesses.http_witness import TOKEN, TOKEN_FILE, HttpWitness
 from tests.raising import raises
 
 pytestmark = pytest.mark.nightly
@@ -137,58 +137,7 @@ def test_another_machine_is_asked_with_a_certificate_that_is_checked(server: Ser
     assert made.asked == [("GET", f"/heads/{LEDGER}", None, READ)]
 
 
-def test_one_connection_is_shared_by_turns(server: Server) -> None:
-    witness = HttpWitness(HERE, wait=3)
-    held: list[bool] = []
-    server.watched = lambda: held.append(witness._lock.locked())
-    witness.read(LEDGER)
-    witness.record(LEDGER, EVENT, None)
-    (made,) = server.made
-    assert (len(made.asked), made.closed) == (2, 0)
-    witness.close()
-    witness.close()
-    assert made.closed == 1 and held == [True] * 3 and not witness._lock.locked()
-    witness.read(LEDGER)
-    assert len(server.made) == 2
-
-
 # --- connections that end ---
-
-
-LOST = [ConnectionResetError(104, "Connection reset by peer"), http.client.BadStatusLine("")]
-
-
-@pytest.mark.parametrize("error", LOST)
-def test_a_connection_that_ended_is_made_again_once(server: Server, error: Exception) -> None:
-    witness = HttpWitness(HERE, wait=3)
-    witness.read(LEDGER)
-    server.answers = [error]
-    assert witness.read(LEDGER) == EVENT
-    first, second = server.made
-    assert (first.closed, second.closed) == (1, 0) and len(second.asked) == 1
-    server.answers = [error, error]
-    with raises(LedgerUnavailable, reason="witness"):
-        witness.read(LEDGER)
-    assert len(server.made) == 3 and [one.closed for one in server.made] == [1, 1, 1]
-    assert witness.read(LEDGER) == EVENT and len(server.made) == 4
-
-
-@pytest.mark.parametrize("error", LOST)
-def test_a_new_connection_that_fails_is_not_tried_again(server: Server, error: Exception) -> None:
-    server.answers = [error]
-    with raises(LedgerUnavailable, reason="witness"):
-        HttpWitness(HERE, wait=3).read(LEDGER)
-    (made,) = server.made
-    assert made.closed == 1
-
-
-def test_a_server_that_ends_the_connection_is_asked_on_a_new_one(server: Server) -> None:
-    witness = HttpWitness(HERE, wait=3)
-    server.answers = [(200, NOTED, True)]
-    for _ in range(2):
-        assert witness.read(LEDGER) == EVENT
-    first, second = server.made
-    assert (first.closed, second.closed) == (1, 0)
 
 
 def test_an_answer_that_is_too_long_ends_the_connection(server: Server) -> None:
@@ -248,21 +197,6 @@ def test_an_answer_counts_only_with_its_status(
 
 
 @pytest.mark.parametrize(
-    ("content", "event"),
-    [
-        (answer_of(None), None),
-        (answer_of({"seq": 1, "hash": "0" * 64}), Anchor(1, "0" * 64)),
-        (answer_of({"seq": 2**60, "hash": "0a" * 32, "more": 1}, also=2), Anchor(2**60, "0a" * 32)),
-    ],
-)
-def test_an_event_is_read_as_it_was_answered(
-    server: Server, content: bytes, event: Anchor | None
-) -> None:
-    server.answers = [(200, content, False)]
-    assert HttpWitness(HERE, wait=3).read(LEDGER) == event
-
-
-@pytest.mark.parametrize(
     "event",
     [
         {"seq": 0, "hash": "c" * 64},
@@ -291,25 +225,6 @@ def test_what_is_no_event_is_no_answer(server: Server, event: Any) -> None:
 
 
 # --- addresses and tokens ---
-
-
-@pytest.mark.parametrize(
-    ("host", "here"),
-    [
-        ("127.0.0.1", True),
-        ("127.8.9.10", True),
-        ("::1", True),
-        ("localhost", True),
-        ("0.0.0.0", False),  # noqa: S104
-        ("128.0.0.1", False),
-        ("10.0.0.1", False),
-        ("::2", False),
-        ("localhost.", False),
-        ("myhost", False),
-    ],
-)
-def test_which_hosts_are_this_machine(host: str, here: bool) -> None:
-    assert _is_here(host) is here
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from takifugu.errors import InvalidCharge
-from takifugu.ledger import Anchor, Cells, Charge, Groups, Receipt, Window
+from takifugu.ledger import Cells, Charge, Groups, Window
 from takifugu.ledger.canonical_text import (
     canonical_json,
     check_json,
@@ -21,8 +21,15 @@ from takifugu.ledger.canonical_text import (
     read_fraction,
     write_fraction,
 )
-from takifugu.ledger.charge_values import cost_of, loss_body, loss_of, query_identity
-from takifugu.ledger.entries_read import cell_names, groups_body, window_body
+from takifugu.ledger.charge_values import (
+    cell_names,
+    cost_of,
+    groups_body,
+    loss_body,
+    loss_of,
+    query_identity,
+    window_body,
+)
 from takifugu.losses import Approximate, Concentrated, Pure
 from tests.ledger.charges import charge, count
 from tests.raising import raises
@@ -115,11 +122,6 @@ def test_keys_and_marks_make_no_other_charge_and_marks_are_not_shown() -> None:
     other = replace(FULL, sources=("path k:2",), key="another")
     assert other == FULL and "k:2" not in repr(other) and "another" in repr(other)
     assert replace(FULL, data="newer") != FULL
-
-
-def test_a_receipt_is_not_resumed_unless_it_says_so() -> None:
-    at = datetime(2027, 1, 1, tzinfo=UTC)
-    assert not Receipt(Anchor(3, "x"), "key", "ward", None, at, True).resumable
 
 
 # --- losses ---

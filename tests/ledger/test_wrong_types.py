@@ -10,8 +10,7 @@ import pytest
 
 from takifugu.errors import LedgerDamaged, LedgerError
 from takifugu.ledger import Ledger, open_ledger
-from takifugu.ledger.storage.schema import COLUMNS, EVENTS, HEAD, MIGRATIONS, WITNESSES, held
-from takifugu.ledger.storage.statement import Connection, NotAsDeclared, Statement
+from takifugu.ledger.storage.schema import COLUMNS, EVENTS, MIGRATIONS, WITNESSES, column_types
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
 
@@ -21,7 +20,7 @@ ONE_ROW = {EVENTS: "seq = 2", MIGRATIONS: "place = 1"}  # with columns that are 
 HELD = [
     (table, column, kinds[0])
     for table in COLUMNS
-    for column, kinds in held(table).items()
+    for column, kinds in column_types(table).items()
     if table != WITNESSES and column not in OWN and (table, column) != (EVENTS, "seq")
 ]
 
@@ -86,36 +85,3 @@ def test_such_a_value_is_damage_and_is_not_quoted(
         " released. Run `takifugu ledger verify`, and restore a copy."
     )
     assert not (folder / "events.jsonl").exists()
-
-
-def test_what_a_column_can_hold_is_read_from_its_table() -> None:
-    nothing = type(None)
-    assert held(HEAD) == {"id": (int,), "seq": (int,), "hash": (str,), "at": (str,)}
-    assert held(EVENTS) == {
-        "seq": (int,), "hash": (str,), "body": (str,), "kind": (str,), "dataset": (str, nothing),
-        "analyst": (str, nothing), "key": (str, nothing), "question": (str, nothing),
-        "charge": (int, nothing),
-    }  # fmt: skip
-    assert held("takifugu_digests")["content"] == (bytes,)
-
-
-def test_only_columns_of_a_ledger_are_judged() -> None:
-    """What is computed of no rows is nothing; other tables and PostgreSQL have their own types."""
-    with closing(sqlite3.connect(":memory:")) as raw:
-        raw.execute(f"CREATE TABLE {HEAD} (seq, hash)")
-        raw.execute("CREATE TABLE notes (seq, hash)")
-        for table in (HEAD, "notes"):
-            raw.execute(f"INSERT INTO {table} VALUES ('one', 2)")  # noqa: S608
-        connection, other = Connection(raw, sqlite=True), Connection(raw, sqlite=False)
-        plain = Statement(f"SELECT seq, hash FROM {HEAD}")  # noqa: S608
-        for read in (plain.one, plain.all, lambda *given: list(plain.stream(*given))):
-            with pytest.raises(NotAsDeclared):
-                read(connection, {})
-        assert plain.one(other, {}) == ("one", 2)
-        assert Statement("SELECT seq, hash FROM notes").all(connection, {}) == [("one", 2)]
-        counted = Statement(f"SELECT count(*) AS many FROM {HEAD}")  # noqa: S608
-        assert counted.one(connection, {}) == (1,)
-        latest = Statement(f"SELECT max(seq) AS seq FROM {HEAD} WHERE hash = :which")  # noqa: S608
-        assert latest.one(connection, {"which": "none"}) == (None,)
-        with pytest.raises(NotAsDeclared):
-            latest.one(connection, {"which": 2})

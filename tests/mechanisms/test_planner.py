@@ -304,6 +304,7 @@ def gaussian_order(scores: list[int], k: int, scale: float) -> oracle.Law:
     return found
 
 
+@pytest.mark.nightly
 @pytest.mark.statistical
 def test_gaussian_noise_then_sorting_follows_its_law() -> None:
     scores, scale = [3, 2, 0], 1.5

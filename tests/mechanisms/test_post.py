@@ -21,6 +21,7 @@ def test_rounding_and_non_negativity() -> None:
     assert post.at_least_zero([3, -2]).tolist() == [3, 0]
 
 
+@pytest.mark.costly
 @given(values=st.lists(numbers, min_size=1, max_size=8), total=st.integers(0, 60))
 @settings(max_examples=80)
 def test_whole_numbers_add_up(values: list[float], total: int) -> None:

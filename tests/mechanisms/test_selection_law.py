@@ -46,6 +46,7 @@ def tally(drawn: Integers, law: oracle.Law) -> bool:
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.statistical
 @pytest.mark.parametrize("kind", list(ROUNDS))
 @pytest.mark.parametrize("k", [1, 2])
@@ -57,6 +58,7 @@ def test_selections_follow_their_law(kind: Peel, k: int) -> None:
     assert tally(mechanism.simulate(SMALL, SIMULATED, rng=rng), law)
 
 
+@pytest.mark.nightly
 @pytest.mark.statistical
 def test_noise_on_the_histogram_then_sorting_follows_its_law() -> None:
     found = oracle.noisy_order(SMALL, 2, 1.5, reach=25)

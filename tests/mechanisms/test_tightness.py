@@ -33,10 +33,10 @@ from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import entry_pairs
 from takifugu.priors.universe import Tables
 from takifugu.translation import chain_losses
-from takifugu.translation.accounting.translation_table import TranslationTable
-from takifugu.translation.chain.unbounded_losses import unbounded_allowance
+from takifugu.translation.accounting.tables import TranslationTable
 from takifugu.translation.curve_translation import CurveTranslation
 from takifugu.translation.protocol import LossTranslation
+from takifugu.translation.search.unbounded_losses import unbounded_allowance
 from tests.oracles import noise as oracle
 
 Matrix = tuple[tuple[float, ...], ...]

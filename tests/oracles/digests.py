@@ -4,7 +4,7 @@ import hashlib
 import json
 from typing import Any
 
-from takifugu.ledger.accounts.account import Books
+from takifugu.ledger.account import Books
 
 
 def root(books: Books) -> str:

@@ -15,7 +15,7 @@ from takifugu.costs import ANY, NOTHING, Column, Cost, Jointly
 from takifugu.priors import BayesianNetwork, MarkovChain, MarkovRandomField, Secrets
 from takifugu.translation import Translation
 from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.rows import charged_columns
+from takifugu.translation.rows import columns_of_row
 from takifugu.translation.rows.columns_of_row import ColumnsOfRow
 from takifugu.translation.rows.household import Household
 from takifugu.translation.rows.joint_columns import JointColumns
@@ -175,14 +175,14 @@ def network(rng: Rng, sizes: Sequence[int]) -> tuple[BayesianNetwork, Array]:
     return prior, factor_table(sizes, factors)
 
 
-def row(rng: Rng, most: int = charged_columns.MOST_STATES) -> Drawn:
+def row(rng: Rng, most: int = columns_of_row.MAX_READ_STATES) -> Drawn:
     """``over = "row"``: two rows, each with a cost of its own."""
     sizes = [(2, 2), (2, 3), (3, 2), (2, 2, 2), (3, 3), (2, 4), (2, 3, 2)][int(rng.integers(7))]
     prior, row_law = network(rng, sizes)
     count = 1 if len(row_law.ravel()) > 9 else 2
     drawn = [row_cost(rng, sizes) for _ in range(count)]
     kept, pairs = secrets_of(rng, sizes)
-    with patch.object(charged_columns, "MOST_STATES", most):
+    with patch.object(columns_of_row, "MAX_READ_STATES", most):
         upper = ColumnsOfRow({"prior": prior}, kept).losses(*(cost for cost, _ in drawn))
     table = independent_rows([row_law] * count)
     return Drawn(table, sizes, [matrix for _, matrix in drawn], pairs, dict(upper))

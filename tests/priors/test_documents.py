@@ -68,6 +68,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.costly
 @given(data=st.data())
 def test_damaged_documents_are_priors_or_clear_errors(data: st.DataObject) -> None:
     prior = data.draw(st.sampled_from(PRIORS))

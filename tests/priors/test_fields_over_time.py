@@ -20,8 +20,8 @@ from takifugu.priors import (
 )
 from takifugu.priors.factors import written_out
 from takifugu.translation.bounds import LooserTranslation
-from takifugu.translation.network.network_transport import NetworkTransport
-from takifugu.translation.network.walk_losses import walk_losses
+from takifugu.translation.models.networks import NetworkTransport
+from takifugu.translation.search.fields import walk_losses
 from tests.oracles import cost_programs
 from tests.oracles import translation as oracle
 from tests.raising import raises

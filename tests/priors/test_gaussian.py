@@ -38,6 +38,7 @@ KERNELS: list[tuple[str, float, StationaryKernel]] = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("name", "parameter", "kernel"), KERNELS, ids=str)
 def test_closed_forms_are_the_sums_over_all_lags(
     name: str, parameter: float, kernel: StationaryKernel

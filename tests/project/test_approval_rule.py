@@ -112,6 +112,7 @@ def test_what_waits_is_what_the_rule_says(
 # --- sessions ---
 
 
+@pytest.mark.nightly
 def test_a_release_above_the_limit_waits_for_another_person(tmp_path: Path) -> None:
     project = ruled(tmp_path, 'above = "0.5"')
     with project.session("stays") as session:
@@ -171,6 +172,7 @@ def test_the_first_release_waits_and_the_second_does_not(tmp_path: Path) -> None
         session.release(two, accept_noise=True)
 
 
+@pytest.mark.nightly
 def test_another_analysts_answer_waits_as_a_release_does(tmp_path: Path) -> None:
     project = ruled(tmp_path, 'above = "0.5"')
     for who in ("ana", "bob"):
@@ -218,6 +220,7 @@ def item(name: str, epsilon: str, approval: int | None = None) -> BatchItem:
     return BatchItem(name, "stays", options, accept_noise=True, approval=approval)
 
 
+@pytest.mark.nightly
 def test_a_batch_waits_as_a_whole(tmp_path: Path) -> None:
     project = ruled(tmp_path, 'above = "0.5"\nfirst = true')
     with Batch(project, [item("a", "0.2"), item("b", "0.6")]) as batch:

@@ -90,6 +90,7 @@ def test_labels_are_found_by_the_fit_and_pinned_by_the_ledger(tmp_path: Path) ->
         assert len(session.release(session.plan.histogram(epsilon=1), accept_noise=True).rows) == 4
 
 
+@pytest.mark.nightly
 def test_a_count_of_other_costs_its_scalar_once_labels_are_found_anew(tmp_path: Path) -> None:
     """What was `other` is partly a label of its own now: the owner is told, at each acceptance."""
     project, *_ = study(tmp_path, "place").fit("visits", FitOptions(first_days=STEPS // 2))
@@ -112,6 +113,7 @@ def test_a_count_of_other_costs_its_scalar_once_labels_are_found_anew(tmp_path: 
         assert session.spent() == pending.after
 
 
+@pytest.mark.nightly
 def test_a_prior_that_is_added_has_the_labels_of_the_first_and_counts_its_rows(
     tmp_path: Path,
 ) -> None:

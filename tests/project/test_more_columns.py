@@ -68,6 +68,7 @@ def edited(project: Project, *changes: tuple[str, str]) -> Project:
     return open_project(project.file)
 
 
+@pytest.mark.nightly
 def test_earlier_releases_count_on_every_column_once_the_owner_says_so(tmp_path: Path) -> None:
     project = begun(tmp_path)
     with project.ledger(read_only=True) as ledger:
@@ -104,6 +105,7 @@ def test_earlier_releases_count_on_every_column_once_the_owner_says_so(tmp_path:
         session.release(session.plan.count(["out"], epsilon="1/10"), accept_noise=True)
 
 
+@pytest.mark.nightly
 def test_the_new_columns_are_known_to_the_ledger(tmp_path: Path) -> None:
     """A dataset about one of them, elsewhere in the same ledger, would be a second budget."""
     project = begun(tmp_path)

@@ -65,6 +65,7 @@ def test_analysts_share_what_is_open_and_nothing_of_each_other(tmp_path: Path) -
         assert opened.ledger.verify().sound
 
 
+@pytest.mark.nightly
 def test_a_budget_that_is_set_while_it_is_open_is_whose_it_is(opened: OpenedDataset) -> None:
     opened.session("ana").plan.histogram(epsilon=1)
     opened.project.set_budget("stays", "1", analyst="bo")
@@ -96,6 +97,7 @@ def test_another_ledger_is_refused(opened: OpenedDataset, tmp_path: Path) -> Non
         opened.shared.for_analyst("ana", other)
 
 
+@pytest.mark.nightly
 def test_what_is_spent_and_decided_makes_nothing_stale(opened: OpenedDataset) -> None:
     session = opened.session("ana")
     session.release(session.plan.histogram(by="zone", epsilon=1))
@@ -183,6 +185,7 @@ def test_a_project_file_that_was_replaced_after_it_was_read_is_stale_at_once(
 # --- the seams: what changes between a plan and its release ---
 
 
+@pytest.mark.nightly
 def test_rows_that_change_after_a_plan_are_not_released(
     project: Project, opened: OpenedDataset
 ) -> None:
@@ -194,6 +197,7 @@ def test_rows_that_change_after_a_plan_are_not_released(
     assert not list(opened.ledger.history("stays", kind="charge"))
 
 
+@pytest.mark.nightly
 def test_a_budget_that_is_raised_is_seen_by_the_next_plan(opened: OpenedDataset) -> None:
     session = opened.session("ana")
     for _ in range(2):

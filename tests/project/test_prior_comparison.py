@@ -33,6 +33,7 @@ def events(project: Project) -> int:
         return ledger.head().seq
 
 
+@pytest.mark.nightly
 def test_every_release_and_all_together_are_translated_anew(tmp_path: Path) -> None:
     project = with_prior(tmp_path)
     with project.session("stays") as session:
@@ -58,6 +59,7 @@ def test_every_release_and_all_together_are_translated_anew(tmp_path: Path) -> N
     assert short.totals == found.totals
 
 
+@pytest.mark.nightly
 def test_what_is_leaked_is_said_where_all_rows_lost_the_same(tmp_path: Path) -> None:
     project, file = with_prior(tmp_path), written(tmp_path, STICKY)
     with project.session("stays") as session:
@@ -118,6 +120,7 @@ def test_a_prior_that_exceeds_the_budget_is_named(
     assert found["releases"][0]["query"]["name"] == "histogram"
 
 
+@pytest.mark.nightly
 def test_what_is_not_about_these_rows_is_refused(tmp_path: Path) -> None:
     project = with_prior(tmp_path)
     with project.session("stays") as session:
@@ -137,6 +140,7 @@ def test_what_is_not_about_these_rows_is_refused(tmp_path: Path) -> None:
         compare_priors(project, "stays", [file], over="entities")
 
 
+@pytest.mark.nightly
 def test_without_releases_nothing_is_lost_and_analysts_have_their_own(tmp_path: Path) -> None:
     project = with_prior(tmp_path)
     file = written(tmp_path, STICKY)

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from takifugu.errors import LedgerConflict
-from takifugu.ledger.accounts.limits import spent_epsilon
 from takifugu.ledger.charge_values import loss_of
+from takifugu.ledger.limits import spent_epsilon
 from takifugu.losses import Total
 from takifugu.priors.provenance import FittedRows
 from takifugu.project.project import Project, open_project

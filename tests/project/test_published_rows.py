@@ -57,6 +57,7 @@ def refit(project: Project, confirmed: str | None = None, **options: Any) -> Pro
     return project.fit("stays", rows, replace=True, publish_rows=confirmed)[0]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("options", [{"first_days": 8}, {"share": Fraction(1, 5)}, {}])
 def test_a_refit_on_released_rows_is_refused_and_writes_nothing(
     project: Project, options: dict[str, Any]
@@ -72,11 +73,13 @@ def test_a_refit_on_released_rows_is_refused_and_writes_nothing(
     assert before["takifugu.toml"] == after["takifugu.toml"]
 
 
+@pytest.mark.nightly
 def test_a_refit_on_rows_that_were_given_up_before_is_not_asked_about(project: Project) -> None:
     refit(project, first_days=3, tau=0.01)
     refit(project, first_days=2)
 
 
+@pytest.mark.nightly
 def test_once_confirmed_it_is_an_event_and_every_guarantee_says_so(project: Project) -> None:
     made = refit(project, "before 8", first_days=8)
     with made.ledger() as ledger:
@@ -100,6 +103,7 @@ def table() -> Table:
     )
 
 
+@pytest.mark.nightly
 def test_in_a_session_too_the_owner_names_the_rows_as_they_accept_the_prior(
     tmp_path: Path,
 ) -> None:

@@ -14,8 +14,7 @@ from takifugu.project.budgets import budget_standings
 from takifugu.project.project import open_project
 from takifugu.project.project_cache import pays, table_path
 from takifugu.session import Plan
-from takifugu.translation.accounting.tabled_translation import TabledTranslation
-from takifugu.translation.accounting.translation_table import TranslationTable
+from takifugu.translation.accounting.tables import TabledTranslation, TranslationTable
 from takifugu.translation.translation import Translation
 from tests.copies import copied
 from tests.project.studies import CHAIN, add_line, with_prior
@@ -111,7 +110,7 @@ def test_a_marked_table_is_used_without_the_translation(
         raise AssertionError("computed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Translation, "_all", refused)
+        patch.setattr(Translation, "bound", refused)
         with project.session("stays") as session:
             plans = [session.plan.histogram(epsilon=e) for e in ("1", "0.7", "1.9")]
     for plan in plans:  # and yet it charges no less than the translation finds

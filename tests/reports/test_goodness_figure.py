@@ -25,6 +25,7 @@ def document(*panels: Any) -> dict[str, Any]:
     return {"fits": True, "tests": tests}
 
 
+@pytest.mark.nightly
 def test_points_lines_and_bars_are_the_numbers(tmp_path: Path) -> None:
     figure = goodness_figure(document(LAGS, None, BARS), title="kwh")
     points, bars = figure.axes

@@ -9,6 +9,7 @@ from takifugu.reports.pdf_file import pdf_of
 from tests.pdf_needs import weasyprint_or_skip
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("has_subset_library", [True, False])
 def test_no_clock_is_read_with_and_without_the_library_that_subsets_fonts(
     has_subset_library: bool, monkeypatch: pytest.MonkeyPatch

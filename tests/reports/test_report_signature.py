@@ -51,6 +51,7 @@ def test_a_report_says_which_event_it_is_as_of() -> None:
     assert reported_head(REPORT) == HEAD
 
 
+@pytest.mark.nightly
 def test_a_pdf_says_it_too() -> None:
     weasyprint_or_skip()
     made = pdf_of(page())

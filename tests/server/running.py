@@ -22,8 +22,8 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 
 from takifugu.project.project import open_project
-from takifugu.server.access.token_changes import make_token
-from takifugu.server.roles import Role
+from takifugu.server.access.tokens import make_token
+from takifugu.server.access_rules import Role
 from takifugu.server.state.server_state import open_state
 from tests.cli.running import SOURCE
 

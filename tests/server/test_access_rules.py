@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from takifugu.server.access_rules import RULES, Rule
-from takifugu.server.roles import ROLES, Role
+from takifugu.server.access_rules import ROLES, RULES, Role, Rule
 from tests.server.api.serving import Served, served
 from tests.server.projects import small_project
 
@@ -102,6 +101,7 @@ def routes(found: list[Any]) -> Iterator[tuple[str, str]]:
                 yield method, one.path
 
 
+@pytest.mark.nightly
 def test_every_route_has_a_rule_and_every_rule_a_route(app: FastAPI) -> None:
     found = list(routes(app.routes))
     assert len(found) == len(set(found)), "a route stands twice"

@@ -18,7 +18,7 @@ from takifugu.server.api.problems import Problem
 from takifugu.server.approvals import AskedRelease, adopt_decisions, decide, release_or_ask
 from takifugu.server.state.approval_requests import Approval
 from takifugu.server.state.server_state import ServerState, open_state
-from takifugu.server.state.state_errors import StateConflict
+from takifugu.server.state.state_store import StateConflict
 from takifugu.session.plan_documents import plan_to_document
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_errors import MostlyNoise
@@ -164,6 +164,7 @@ def test_a_key_is_of_one_request(simple: Study) -> None:
     assert simple.release(QUERY, analyst="bo")["approval"]["id"] == 2
 
 
+@pytest.mark.nightly
 def test_two_people(simple: Study) -> None:
     simple.release(QUERY)
     for decision in ("approved", "refused"):
@@ -342,6 +343,7 @@ def test_a_decision_in_the_ledger_alone_is_adopted(
     assert len(study.events("approval")) == 2
 
 
+@pytest.mark.nightly
 def test_the_same_decision_again_writes_no_second_event(
     simple: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -358,6 +360,7 @@ def test_the_same_decision_again_writes_no_second_event(
     assert len(simple.events("approval")) == 1
 
 
+@pytest.mark.nightly
 def test_another_decision_does_not_replace_the_one_that_was_lost(
     simple: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -420,6 +423,7 @@ def test_what_may_pass_fails_nothing(simple: Study) -> None:
     assert "result" in simple.release(QUERY)
 
 
+@pytest.mark.nightly
 def test_a_request_says_nothing_of_the_data(simple: Study) -> None:
     asked = simple.release(QUERY)["approval"]
     known = simple.approval(1)

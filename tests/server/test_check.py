@@ -14,18 +14,19 @@ from typing import Any
 import pytest
 
 from takifugu.project.project import open_project
-from takifugu.server.access.token_changes import end_token, make_token
-from takifugu.server.operation import disk_space, server_check
-from takifugu.server.operation.file_checks import (
+from takifugu.server.access.tokens import end_token, make_token
+from takifugu.server.operation import preflight
+from takifugu.server.operation.health import CHECKS, Readiness
+from takifugu.server.operation.preflight import (
+    Finding,
+    certificate_findings,
+    check_server,
+    free_memory,
     open_data,
     private_file,
     same_disk,
     unwritable_by_others,
 )
-from takifugu.server.operation.findings import Finding
-from takifugu.server.operation.readiness import CHECKS, Readiness
-from takifugu.server.operation.server_check import check_server, free_memory
-from takifugu.server.operation.tls_checks import certificate_findings
 from takifugu.server.state.server_state import open_state
 from tests.cli.running import call, run
 from tests.ledger.postgres import Cluster
@@ -54,6 +55,7 @@ def served(project: Path) -> Path:
     return project
 
 
+@pytest.mark.nightly
 def test_a_good_project_has_nothing_wrong(served: Path) -> None:
     found = levels(served)
     assert not any("wrong" in seen for seen in found.values()), check_server(served, {})
@@ -61,6 +63,7 @@ def test_a_good_project_has_nothing_wrong(served: Path) -> None:
     assert looked | {"datasets", "user", "address", "machine"} <= set(found)
 
 
+@pytest.mark.nightly
 def test_code_of_others_in_a_database_is_named(tmp_path: Path, cluster: Cluster) -> None:
     import psycopg
 
@@ -94,8 +97,9 @@ def test_data_that_everybody_can_read_is_named(tmp_path: Path) -> None:
         assert found.level == "warning" and str(there) in found.found
 
 
+@pytest.mark.nightly
 def test_a_missing_extra_is_a_note(monkeypatch: pytest.MonkeyPatch, served: Path) -> None:
-    monkeypatch.setitem(server_check.REPORTS, "no_such_module_here", "no-such-package")
+    monkeypatch.setitem(preflight.REPORTS, "no_such_module_here", "no-such-package")
     found = [one for one in check_server(served, {}) if "no-such-package" in one.found]
     assert [one.level for one in found] == ["warning"]
 
@@ -110,6 +114,7 @@ def test_nothing_is_written(study: Path) -> None:
     assert files() == before and study.read_bytes() == text
 
 
+@pytest.mark.nightly
 def test_everything_that_is_wrong_is_told_at_once(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,6 +132,7 @@ def test_everything_that_is_wrong_is_told_at_once(
     assert {one["name"] for one in document["checks"] if one["level"] == "wrong"} == found
 
 
+@pytest.mark.nightly
 def test_the_command_says_when_all_is_well(study: Path) -> None:
     new_token(study, "owner", "olga")
     ran = run(study.parent, "serve", "--check", "--json")
@@ -140,6 +146,7 @@ def test_a_project_that_cannot_be_read_is_one_finding(study: Path) -> None:
     assert wrong_of(study) == {"project"}
 
 
+@pytest.mark.nightly
 def test_a_ledger_that_is_gone_or_another_or_damaged(study: Path, tmp_path: Path) -> None:
     ledger = study.parent / "takifugu.ledger"
     kept = tmp_path / "kept"
@@ -165,10 +172,11 @@ def test_a_clock_that_is_behind_is_told(study: Path, monkeypatch: pytest.MonkeyP
         def now(cls, tz: Any = None) -> Any:
             return datetime.now(tz) - timedelta(days=400)
 
-    monkeypatch.setattr(server_check, "datetime", Early)
+    monkeypatch.setattr(preflight, "datetime", Early)
     assert "clock" in wrong_of(study)
 
 
+@pytest.mark.nightly
 def test_owners_without_a_token_that_works_are_told(study: Path) -> None:
     now = datetime.now(UTC)
     assert "tokens" in wrong_of(study)
@@ -189,6 +197,7 @@ def test_owners_without_a_token_that_works_are_told(study: Path) -> None:
     assert soon.id in found[0].found and "revoked" in found[0].found
 
 
+@pytest.mark.nightly
 def test_a_disk_that_is_nearly_full_is_told_and_not_ready(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,12 +210,12 @@ def test_a_disk_that_is_nearly_full_is_told_and_not_ready(
         return SimpleNamespace(total=2**41, free=free)
 
     monkeypatch.setattr(shutil, "disk_usage", usage)
-    assert levels(study)["disk"] == {"ok"} and not disk_space.is_full(project)
+    assert levels(study)["disk"] == {"ok"} and not preflight.is_full(project)
     assert study.parent / "takifugu.ledger" in asked and study.parent in asked
-    free = disk_space.LITTLE - 1
-    assert levels(study)["disk"] == {"warning"} and not disk_space.is_full(project)
-    free = disk_space.FULL - 1
-    assert "disk" in wrong_of(study) and disk_space.is_full(project)
+    free = preflight.LOW_DISK_BYTES - 1
+    assert levels(study)["disk"] == {"warning"} and not preflight.is_full(project)
+    free = preflight.FULL_DISK_BYTES - 1
+    assert "disk" in wrong_of(study) and preflight.is_full(project)
     services: Any = SimpleNamespace(
         project=lambda: project, pool=SimpleNamespace(able=True), state=open_state(project)
     )
@@ -215,7 +224,7 @@ def test_a_disk_that_is_nearly_full_is_told_and_not_ready(
         assert set(checks) == set(CHECKS) and [n for n, well in checks.items() if not well] == [
             "disk"
         ]
-        free = disk_space.FULL
+        free = preflight.FULL_DISK_BYTES
         assert all(asyncio.run(Readiness(services).checks()).values())
 
 
@@ -223,13 +232,14 @@ def test_disks_of_the_project_the_ledger_and_the_witness_are_watched(study: Path
     text = study.read_text(encoding="utf-8")
     assert "[ledger]" in text
     study.write_text(text.replace("[ledger]", "[ledger]\nwitness = '../elsewhere/heads'"))
-    places = disk_space.written_places(open_project(study))
+    places = preflight.written_places(open_project(study))
     assert set(places) == {"project", "ledger", "state", "witness"}
     assert places["witness"].parent.name == "elsewhere"
-    free, total = disk_space.room(places["witness"])  # it is not there yet
+    free, total = preflight.room(places["witness"])  # it is not there yet
     assert 0 < free <= total
 
 
+@pytest.mark.nightly
 def test_a_dataset_without_budget_or_acceptance_is_a_warning(study: Path) -> None:
     text = study.read_text(encoding="utf-8")
     study.write_text(text.replace("[dataset.stays]", "[dataset.stays]\nuncertainty = 0.1"))
@@ -255,7 +265,7 @@ def test_files_with_secrets_are_for_their_owner(
     path = tmp_path / "secret"
     path.touch()
     path.chmod(mode)
-    found = list(private_file("files", path, group_may_read=group_may_read))
+    found = list(private_file(path, group_may_read=group_may_read))
     assert [one.level for one in found] == ([] if level is None else [level])
 
 
@@ -264,14 +274,14 @@ def test_folders_that_others_can_write_are_told_however_far_above(tmp_path: Path
     below.mkdir(parents=True)
     file = below / "takifugu.toml"
     file.touch(mode=0o644)
-    before = list(unwritable_by_others("files", file))
+    before = list(unwritable_by_others(file))
     (tmp_path / "open").chmod(0o777)
-    found = [one for one in unwritable_by_others("files", file) if one not in before]
+    found = [one for one in unwritable_by_others(file) if one not in before]
     assert [one.level for one in found] == ["wrong"] and str(tmp_path / "open") in found[0].found
     (tmp_path / "open").chmod(0o1777)  # sticky, as /tmp: nobody can replace what is not theirs
-    assert list(unwritable_by_others("files", file)) == before
+    assert list(unwritable_by_others(file)) == before
     file.chmod(0o664)
-    assert [one for one in unwritable_by_others("files", file) if one not in before]
+    assert [one for one in unwritable_by_others(file) if one not in before]
 
 
 def test_one_disk_is_told_from_another(tmp_path: Path) -> None:
@@ -281,6 +291,7 @@ def test_one_disk_is_told_from_another(tmp_path: Path) -> None:
         assert not same_disk(tmp_path, shared / "not there")
 
 
+@pytest.mark.nightly
 def test_a_witness_on_the_disk_of_the_ledger_is_a_warning(study: Path) -> None:
     place = study.parent / "witness"
     text = study.read_text(encoding="utf-8")
@@ -306,6 +317,7 @@ def test_certificates_are_looked_through(tmp_path: Path) -> None:
     assert other.level == "wrong" and "stats.example.org" in other.found
 
 
+@pytest.mark.nightly
 def test_a_wrong_certificate_is_a_finding_and_ends_no_other_look(study: Path) -> None:
     one, other = new_certificate(study.parent, "one"), new_certificate(study.parent, "other")
     new_token(study, "owner", "olga")
@@ -325,6 +337,7 @@ def test_settings_that_contradict_are_all_told(study: Path) -> None:
     assert [one.level for one in found].count("warning") == 1  # no origin
 
 
+@pytest.mark.nightly
 def test_a_signing_key_that_is_none_is_told(study: Path) -> None:
     new_token(study, "owner", "olga")
     (study.parent / "sign.key").write_text("no key")
@@ -336,6 +349,7 @@ def test_a_signing_key_that_is_none_is_told(study: Path) -> None:
     assert wrong_of(study) == {"signing"}
 
 
+@pytest.mark.nightly
 def test_too_much_for_the_machine_is_told(study: Path) -> None:
     new_token(study, "owner", "olga")
     assert "warning" in levels(study, workers=256)["machine"]
@@ -344,6 +358,6 @@ def test_too_much_for_the_machine_is_told(study: Path) -> None:
 
 
 def test_a_missing_package_is_told(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_check, "PACKAGES", {"no_such_module": "no-such-package"})
+    monkeypatch.setattr(preflight, "PACKAGES", {"no_such_module": "no-such-package"})
     (found, *_) = check_server(study, {})
     assert found.level == "wrong" and "takifugu[server]" in found.advice

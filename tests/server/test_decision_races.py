@@ -16,7 +16,7 @@ from takifugu.project.project import open_project
 from takifugu.server.approvals import adopt_decisions, approval_document, decide
 from takifugu.server.state.approval_requests import Approval, ApprovalRequest
 from takifugu.server.state.server_state import ServerState, open_state
-from takifugu.server.state.state_errors import StateConflict
+from takifugu.server.state.state_store import StateConflict
 from tests.raising import raises
 
 QUESTION = "q" * 64
@@ -181,6 +181,7 @@ def test_a_crash_before_each_step(
         assert servers.decide(1, number, "refused", "otto").state == "refused"
 
 
+@pytest.mark.nightly
 def test_a_server_that_starts_meets_one_that_decides(
     servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,6 +224,7 @@ def test_a_ledger_that_does_not_answer(
     assert len(servers.events()) == 1
 
 
+@pytest.mark.nightly
 def test_a_decision_of_the_command_line_decides_no_request(servers: Servers) -> None:
     number = servers.ask("k").id
     servers.ledgers[0].acting("olga").approve(

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from takifugu.project.policy import parse_policy
-from takifugu.server.access_rules import BY_ROUTE
-from takifugu.server.operation.readiness import CHECKS
-from takifugu.server.operation.request_record import WITH_ADDRESS
+from takifugu.project.server_section import ServerSettings
+from takifugu.server.access_rules import BY_ROUTE, ROLES
+from takifugu.server.operation.health import CHECKS
+from takifugu.server.operation.middleware import WITH_ADDRESS
 from takifugu.server.operation.server_metrics import ServerMetrics
-from takifugu.server.roles import ROLES
-from takifugu.server.settings import ServerSettings
 from tests.test_docs import blocks
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "deploy.md"

@@ -150,6 +150,7 @@ def test_a_file_that_an_owner_names_lies_in_the_project(tmp_path: Path) -> None:
         assert made.server.project.read_text() == before
 
 
+@pytest.mark.nightly
 def test_names_of_datasets_are_names(target: Attacked) -> None:
     for name in ("../x", "a/b", "a b", "A\r\nB", "", ".", "[x]", "x" * 300, "__proto__.x", "é"):
         body = {"name": name, "declaration": "stays.toml"}
@@ -157,6 +158,7 @@ def test_names_of_datasets_are_names(target: Attacked) -> None:
         assert answer.status in (409, 422), (name, answer.body)
 
 
+@pytest.mark.nightly
 def test_reports_have_four_names_and_no_others(target: Attacked) -> None:
     for name in ("takifugu.toml", "report.html/", "report.html%00", "report.htm", "REPORT.HTML"):
         for who in ("olga", "udo"):

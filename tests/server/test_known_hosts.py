@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from takifugu.server.operation.known_hosts import KnownHosts
-from takifugu.server.settings import ServerSettings
+from takifugu.project.server_section import ServerSettings
+from takifugu.server.operation.middleware import KnownHosts
 from tests.server.raw_requests import kind_of, raw_connection, read_all, status_of
 from tests.server.running import running_server
 

@@ -6,6 +6,8 @@ import json
 import logging
 import subprocess
 import sys
+import threading
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -80,8 +82,15 @@ def test_a_line_is_a_line_whatever_is_in_it(written: io.StringIO) -> None:
     assert JsonLines().format(half).isascii()  # not by a logger: pytest could not pass it on
 
 
-def test_what_nobody_caught_is_logged_without_values(written: io.StringIO) -> None:
-    server_log._uncaught(ValueError, ValueError(SECRET), None)
+def test_what_nobody_caught_is_logged_without_values(
+    written: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # put back afterwards, as those below
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    server_log.report_errors("the server ended by an error", "a thread ended")
+    sys.excepthook(ValueError, ValueError(SECRET), None)
 
     async def lose_an_error() -> None:
         handle_loop_errors(asyncio.get_running_loop())

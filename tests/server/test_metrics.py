@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from takifugu.server.app import routes
 from takifugu.server.operation.server_metrics import ServerMetrics
-from takifugu.server.routers import routes
 from tests.server.running import RunningServer, running_server
 
 QUERY = {"kind": "histogram", "by": ["zone"], "epsilon": "1"}

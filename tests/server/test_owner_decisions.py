@@ -12,7 +12,7 @@ import pytest
 
 from takifugu.engines import InvalidQuery
 from takifugu.errors import InvalidCharge, LedgerConflict, LedgerDamaged, UnsoundRequest
-from takifugu.ledger.ledger_documents import (
+from takifugu.ledger.event_documents import (
     event_document,
     export_part,
     ledger_document,
@@ -22,9 +22,8 @@ from takifugu.priors import read_prior, write_prior
 from takifugu.project.policy import InvalidProject
 from takifugu.project.project import Project, open_project
 from takifugu.server.work import owner_decisions as owner
-from takifugu.server.work.prior_fits import fit_options, fit_prior_of
-from takifugu.server.work.project_paths import inside
-from takifugu.server.work.report_files import page_policy, report_file
+from takifugu.server.work.owner_decisions import inside
+from takifugu.server.work.owner_tasks import fit_options, fit_prior_of, page_policy, report_file
 from tests.pdf_needs import weasyprint_or_skip
 from tests.raising import raises
 from tests.server.projects import CHAIN, DECLARATION, small_project
@@ -302,6 +301,7 @@ def test_a_declaration_that_changed_is_accepted(project: Project) -> None:
 # --- the ledger ---
 
 
+@pytest.mark.nightly
 def test_events_are_told_without_marks_of_the_data(project: Project) -> None:
     release(project)
     with project.ledger(read_only=True) as ledger:
@@ -319,6 +319,7 @@ def test_events_are_told_without_marks_of_the_data(project: Project) -> None:
     assert [one["seq"] for one in found] == [event.seq for event in events]
 
 
+@pytest.mark.nightly
 def test_auditors_see_files_without_their_folders(project: Project) -> None:
     other_table(project)
     write_prior(CHAIN, project.folder.parent / "elsewhere.json")
@@ -333,6 +334,7 @@ def test_auditors_see_files_without_their_folders(project: Project) -> None:
     assert "elsewhere.json" in told
 
 
+@pytest.mark.nightly
 def test_an_export_is_what_the_command_writes(project: Project, tmp_path: Path) -> None:
     release(project)
     with project.ledger(inspect=True) as ledger:
@@ -348,6 +350,7 @@ def test_an_export_is_what_the_command_writes(project: Project, tmp_path: Path) 
             export_part(ledger, last, last + 1, 10)
 
 
+@pytest.mark.nightly
 def test_a_verification_tells_what_is_wrong(project: Project) -> None:
     release(project)
     with project.ledger(inspect=True) as ledger:
@@ -399,6 +402,7 @@ def test_a_pdf_is_signed_as_it_was_downloaded_though_fonts_are_subset_otherwise_
     assert report_file(project, "report.pdf", ())["sha256"] != downloaded["sha256"]
 
 
+@pytest.mark.nightly
 def test_a_report_on_an_unknown_dataset_is_refused(project: Project) -> None:
     with raises(InvalidProject, field="dataset", reason="unknown"):
         report_file(project, "report.html", ["visits"])

@@ -14,8 +14,8 @@ import pytest
 
 from takifugu.errors import Malformed
 from takifugu.project.project import open_project
+from takifugu.project.server_section import ServerSettings
 from takifugu.server.operation.listening import listening_socket
-from takifugu.server.settings import ServerSettings
 from tests.cli.running import SOURCE, run, start
 from tests.ledger import postgres
 from tests.raising import raises

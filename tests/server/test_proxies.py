@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from takifugu.server.operation.limited_connections import ConnectionLimits
-from takifugu.server.operation.request_limits import ForwardedHeaders
-from takifugu.server.settings import ServerSettings
+from takifugu.project.server_section import ServerSettings
+from takifugu.server.operation.connections import ConnectionLimits
+from takifugu.server.operation.middleware import ForwardedHeaders
 from tests.server.running import running_server
 
 Pairs = list[tuple[bytes, bytes]]
@@ -37,7 +37,7 @@ def settled(client: str | None, headers: Pairs, proxies: tuple[str, ...]) -> dic
 
 def test_connections_are_counted_by_address_unless_a_proxy_makes_them() -> None:
     settings = ServerSettings(address_connections=2, proxies=("10.0.0.5",))
-    limits = ConnectionLimits.of(settings)
+    limits = ConnectionLimits.from_settings(settings)
     assert limits.has_place("192.0.2.1", ["192.0.2.1", "192.0.2.2", "192.0.2.3"])
     assert not limits.has_place("192.0.2.1", ["192.0.2.1", "192.0.2.2", "192.0.2.1"])
     assert not limits.has_place("2001:db8::1", ["2001:db8::2", "2001:db8::3"])  # one household
@@ -99,14 +99,17 @@ def test_a_scheme_that_is_none_is_not_believed() -> None:
 
 def test_in_clear_only_the_proxy_may_connect() -> None:
     behind = {"proxies": ("10.0.0.5", "10.1.0.0/24"), "origin": "https://stats.example.org"}
-    limits = ConnectionLimits.of(ServerSettings(host="0.0.0.0", **behind))  # type: ignore[arg-type]  # noqa: S104
+    limits = ConnectionLimits.from_settings(ServerSettings(host="0.0.0.0", **behind))  # type: ignore[arg-type]  # noqa: S104
     assert all(map(limits.admits, ("10.0.0.5", "10.1.0.77", "127.0.0.1", "::1")))
     assert not any(map(limits.admits, ("10.0.0.6", "203.0.113.9", "", None, "2001:db8::1")))
-    assert ConnectionLimits.of(ServerSettings()).admits("203.0.113.9")  # none can reach loopback
+    assert ConnectionLimits.from_settings(ServerSettings()).admits(
+        "203.0.113.9"
+    )  # none can reach loopback
     tls = ServerSettings(host="::", certificate=Path("c"), key=Path("k"))
-    assert ConnectionLimits.of(tls).admits("203.0.113.9")
+    assert ConnectionLimits.from_settings(tls).admits("203.0.113.9")
 
 
+@pytest.mark.nightly
 def test_spoofed_headers_change_nothing_at_a_real_server(study: Path) -> None:
     """Failed sign-ins are counted by address: a client must not be able to invent one."""
     with running_server(study) as server:
@@ -121,6 +124,7 @@ def test_spoofed_headers_change_nothing_at_a_real_server(study: Path) -> None:
         assert clients == {"127.0.0.1"}
 
 
+@pytest.mark.nightly
 def test_addresses_that_a_proxy_tells_are_counted_apart(study: Path) -> None:
     behind: dict[str, Any] = {"proxies": ["127.0.0.1"], "origin": "https://stats.example.org"}
     with running_server(study, **behind) as server:

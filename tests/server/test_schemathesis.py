@@ -72,7 +72,7 @@ def documented(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Documented]
 
 def operations() -> list[tuple[str, str]]:
     """The operations of the document: every route for programs."""
-    from takifugu.server.routers import routes
+    from takifugu.server.app import routes
 
     return sorted(
         (method, route.path)

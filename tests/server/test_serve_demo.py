@@ -83,6 +83,7 @@ def check(process: subprocess.Popen[str], opened: Path | None = None) -> str:
         process.communicate()
 
 
+@pytest.mark.nightly
 def test_the_demonstration_is_made_served_and_served_again(tmp_path: Path) -> None:
     folder = tmp_path / "the demo"
     assert "revoked" not in check(start(folder, "--rows", "20000", "--no-browser"))
@@ -100,6 +101,7 @@ def test_the_demonstration_is_made_served_and_served_again(tmp_path: Path) -> No
         assert sum(record.live(state.now()) for record in state.tokens()) == len(demo.PEOPLE)
 
 
+@pytest.mark.nightly
 def test_the_page_is_opened_in_a_browser_where_there_is_a_window(tmp_path: Path) -> None:
     folder = small_project(tmp_path / "study").parent
     browser, seen = tmp_path / "browser", tmp_path / "seen"

@@ -8,9 +8,8 @@ import pytest
 
 from takifugu.project.policy import InvalidProject
 from takifugu.project.project import open_project
-from takifugu.project.server_section import READERS, is_origin
-from takifugu.server.operation.read_settings import exposed, is_loopback, server_settings
-from takifugu.server.settings import ServerSettings
+from takifugu.project.server_section import READERS, ServerSettings, is_loopback, is_origin
+from takifugu.server.settings import exposed, server_settings
 from tests.raising import raises
 from tests.server.running import write_settings
 
@@ -26,10 +25,12 @@ def test_every_setting_can_stand_in_the_file_and_only_those() -> None:
     assert set(READERS) == {field.name for field in fields(ServerSettings)}
 
 
+@pytest.mark.nightly
 def test_nothing_said_is_the_defaults(study: Path) -> None:
     assert server_settings(open_project(study)) == ServerSettings()
 
 
+@pytest.mark.nightly
 def test_the_file_is_read_and_options_come_first(study: Path) -> None:
     keys: dict[str, Any] = {"port": 9000, "workers": 3, "certificate": "tls/c.pem", "key": "k.pem"}
     found = settings_of(study, {"port": 0, "workers": None}, **keys, request_time=1)
@@ -38,6 +39,7 @@ def test_the_file_is_read_and_options_come_first(study: Path) -> None:
     assert found.key == study.parent / "k.pem"
 
 
+@pytest.mark.nightly
 def test_an_unknown_key_is_refused_with_its_place_and_the_nearest(study: Path) -> None:
     write_settings(study, prot=9000)
     line = study.read_text(encoding="utf-8").splitlines().index("prot = 9000") + 1

@@ -32,6 +32,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         assert running.get("/healthz").status == 200  # whatever was done to it
 
 
+@pytest.mark.nightly
 def test_a_head_that_never_ends_is_refused(server: RunningServer) -> None:
     with raw_connection(server) as raw:
         raw.sendall(b"GET /healthz HTTP/1.1\r\nHost: he")
@@ -39,6 +40,7 @@ def test_a_head_that_never_ends_is_refused(server: RunningServer) -> None:
     assert (status_of(answer), kind_of(answer)) == (408, "slow-request")
 
 
+@pytest.mark.nightly
 def test_one_byte_at_a_time_is_no_way_to_hold_a_connection(server: RunningServer) -> None:
     with raw_connection(server) as raw:
         stop = threading.Event()
@@ -59,6 +61,7 @@ def test_one_byte_at_a_time_is_no_way_to_hold_a_connection(server: RunningServer
     assert status_of(answer) == 408
 
 
+@pytest.mark.nightly
 def test_a_body_that_never_ends_is_refused(server: RunningServer) -> None:
     with raw_connection(server) as raw:
         raw.sendall(HEAD + b"Content-Length: 100\r\n\r\nabc")
@@ -66,6 +69,7 @@ def test_a_body_that_never_ends_is_refused(server: RunningServer) -> None:
     assert (status_of(answer), kind_of(answer)) == (408, "slow-request")
 
 
+@pytest.mark.nightly
 def test_chunks_that_never_end_are_refused(server: RunningServer) -> None:
     with raw_connection(server) as raw:
         raw.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
@@ -73,11 +77,13 @@ def test_chunks_that_never_end_are_refused(server: RunningServer) -> None:
     assert status_of(answer) == 408
 
 
+@pytest.mark.nightly
 def test_who_connects_and_says_nothing_is_let_go(server: RunningServer) -> None:
     with raw_connection(server) as raw:
         assert read_all(raw) == b""
 
 
+@pytest.mark.nightly
 def test_a_connection_that_is_kept_without_use_is_closed(server: RunningServer) -> None:
     with raw_connection(server) as raw:
         raw.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -98,6 +104,7 @@ def test_a_second_request_on_a_connection_has_its_own_time(study: Path) -> None:
         connection.close()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "head",
     [
@@ -115,6 +122,7 @@ def test_a_head_that_is_too_large_is_refused(server: RunningServer, head: bytes)
     assert (status_of(answer), kind_of(answer)) == (431, "headers-too-large")
 
 
+@pytest.mark.nightly
 def test_a_trailer_is_no_header_and_has_the_same_limit(server: RunningServer) -> None:
     token = server.token("owner", "trailing")
     head = HEAD.replace(b"POST /healthz", b"GET /api/v1/me")
@@ -193,6 +201,7 @@ def test_connections_beyond_the_limit_are_refused_until_others_end(study: Path) 
         assert _in_the_end(lambda: server.get("/healthz").status == 200)
 
 
+@pytest.mark.nightly
 def test_one_address_does_not_get_all_connections(study: Path) -> None:
     with running_server(study, address_connections=20, request_time=600) as server:
         where = server.host, server.port
@@ -218,6 +227,7 @@ def _spoken_to(opened: list[socket.socket], least: int) -> list[socket.socket]:
     return found
 
 
+@pytest.mark.nightly
 def test_who_does_not_read_is_let_go(server: RunningServer) -> None:
     """A thousand requests at once, whose answers are never read, on a connection that stays."""
     with socket.socket() as raw:
@@ -240,6 +250,7 @@ def test_a_client_that_goes_away_while_it_sends_leaves_nothing(server: RunningSe
     assert server.get("/healthz").status == 200
 
 
+@pytest.mark.nightly
 def test_nothing_of_it_is_in_the_log(server: RunningServer) -> None:
     with raw_connection(server) as raw:
         raw.sendall(

@@ -6,9 +6,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from takifugu.errors import UnsoundRequest
 from takifugu.session import Session, activity
@@ -96,6 +94,7 @@ def test_a_bar_is_displayed_once_then_replaced_and_left_empty(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By IPython itself, in this process: what its shell publishes."""
+    pytest.importorskip("IPython", reason="a package of the developers")
     from IPython.core.interactiveshell import InteractiveShell
     from IPython.utils.capture import capture_output
     from traitlets.config import Config
@@ -128,10 +127,14 @@ def test_progress_is_true_or_false(tmp_path: Path) -> None:
         assert quiet.plan.histogram(epsilon=1).cost.alone <= 1
 
 
+@pytest.mark.nightly
 def test_a_kernel_shows_a_bar_in_the_cell_that_runs_and_takes_it_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernel_settings(tmp_path, monkeypatch)
+    import nbformat
+    from nbclient import NotebookClient
+
     book = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(text) for text in (WORK, QUICK)]
     )

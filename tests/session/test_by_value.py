@@ -23,7 +23,7 @@ from takifugu.session import OverBudget, Session, StalePlan
 from takifugu.session.protected_values import ProtectedValues
 from takifugu.session.query.count import CountQuery
 from takifugu.session.query_options import QueryOptions
-from takifugu.translation.accounting.translation_table import tabulate
+from takifugu.translation.accounting.tables import tabulate
 from takifugu.translation.translation import Translation
 from tests.ledger.folders import forget_rows
 from tests.oracles import cost_programs as programs
@@ -220,6 +220,7 @@ def test_a_plan_cannot_be_made_cheaper_by_hand(tmp_path: Path) -> None:
         assert ledger.spent("stays", TRANSLATION) == 0
 
 
+@pytest.mark.nightly
 def test_a_table_has_no_values_and_the_translation_behind_it_prices_them(tmp_path: Path) -> None:
     table = tabulate(TRANSLATION, losses=(0.05, 2.0))
     with hospital(tmp_path, how={"translation_table": table}) as (session, _, _):
@@ -354,6 +355,7 @@ def test_sums_of_a_gaussian_process_are_charged_by_steps(
         assert 0.95 < session.spent() <= 1
 
 
+@pytest.mark.nightly
 def test_rounding_moves_numbers_of_a_process_by_at_most_one_step_more() -> None:
     bounds, grid = Bounds(0, 5, "0.5"), [Fraction(n, 16) for n in range(-16, 112)]
     unit = ProtectedValues(bounds=(Fraction(0), Fraction(5)), step=Fraction(1, 2)).sum()

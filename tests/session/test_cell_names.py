@@ -399,6 +399,7 @@ def edit(project: Project, before: str, now: str) -> None:
     path.write_text(text.replace(before, now))
 
 
+@pytest.mark.nightly
 def test_a_project_waits_for_its_owner_after_an_edit(project: Project) -> None:
     with project.session("stays") as session:
         session.release(

@@ -15,7 +15,7 @@ from takifugu.mechanisms import IntegerGaussian, IntegerLaplace
 from takifugu.session import OverBudget, Session, StalePlan
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_errors import BudgetConflict
-from takifugu.translation.accounting.translation_table import tabulate
+from takifugu.translation.accounting.tables import tabulate
 from tests.ledger.folders import forget_rows
 from tests.raising import raises
 from tests.session.world import PLAIN, TRANSLATION, WEIGHT, declaration, opened

@@ -13,7 +13,6 @@ import pytest
 
 from takifugu.costs import Cost, Membership
 from takifugu.errors import UnsoundRequest
-from takifugu.session.answer_record import _plain
 from takifugu.session.document_reading import (
     LONGEST,
     DocumentPart,
@@ -294,12 +293,6 @@ def test_a_cost_that_is_written_in_another_way_is_refused() -> None:
     for wrong in others:
         with raises(InvalidDocument, field="unit"):
             value_cost(wrong, "unit")
-
-
-def test_what_is_recorded_is_plain_at_every_depth() -> None:
-    made = {"a": (1.5, math.inf, ["x", (-math.inf, math.nan)]), 2: {"b": None}}
-    assert _plain(made) == {"a": [1.5, None, ["x", [None, None]]], "2": {"b": None}}
-    assert type(_plain((1,))) is list
 
 
 def test_a_saving_comes_back_as_it_was() -> None:

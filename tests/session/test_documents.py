@@ -421,6 +421,7 @@ def documents(sessions: dict[str, Session]) -> list[Sample]:
     return found
 
 
+@pytest.mark.costly
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     which=st.integers(0, 9),

@@ -266,6 +266,7 @@ TURNED = replace(WHOLE, numbered=True, column=Category("cell", (2, 0, 1), "refus
 COUNT, ALL = (1, None, "1"), ("histogram", None, "0.5")
 
 
+@pytest.mark.costly
 @settings(max_examples=8, deadline=None)
 @example(history=("text", [(USUAL, COUNT), (MOVED, ALL)]))  # a raw value moves to another label
 @example(history=("number", [(SUMMED, ALL), (replace(SUMMED, column=amount(0, 2, "1/2")), ALL)]))

@@ -73,6 +73,7 @@ def true_leak(transition: np.ndarray, scale: float) -> float:
     return worst
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("old", [False, True])
 def test_a_release_after_first_steps_loses_what_it_claims_to_who_knows_them(
     tmp_path: Path, old: bool
@@ -92,6 +93,7 @@ def test_a_release_after_first_steps_loses_what_it_claims_to_who_knows_them(
     assert true_leak(np.asarray(prior.transition), scale_of(plan)) <= spent <= 0.5
 
 
+@pytest.mark.nightly
 def test_every_prior_of_a_session_is_read_so_if_one_was_fitted_on_first_steps(
     tmp_path: Path,
 ) -> None:
@@ -154,6 +156,7 @@ def pasts(options: int, width: int) -> st.SearchStrategy[dict[tuple[int, ...], f
     return st.dictionaries(past, st.floats(0.01, 1), min_size=1, max_size=4)
 
 
+@pytest.mark.costly
 @given(data=st.data(), epsilon=st.floats(0.05, 2), length=st.integers(2, 5))
 @settings(max_examples=60, deadline=None)
 @pytest.mark.parametrize("states", [2, 3])
@@ -171,6 +174,8 @@ def test_chains_lose_no_more_than_claimed_given_the_rows_before(
         assert true <= claimed(prior, epsilon) + 1e-9
 
 
+@pytest.mark.nightly
+@pytest.mark.costly
 @given(data=st.data(), epsilon=st.floats(0.05, 2), length=st.integers(2, 5))
 @settings(max_examples=40, deadline=None)
 def test_chains_of_order_two_lose_no_more_than_claimed_given_the_rows_before(
@@ -183,6 +188,8 @@ def test_chains_of_order_two_lose_no_more_than_claimed_given_the_rows_before(
     assert true <= claimed(HigherOrderChain(P, length=length), epsilon) + 1e-9
 
 
+@pytest.mark.nightly
+@pytest.mark.costly
 @given(data=st.data(), epsilon=st.floats(0.05, 2), length=st.integers(2, 5))
 @settings(max_examples=40, deadline=None)
 def test_chains_by_hour_lose_no_more_than_claimed_given_the_rows_before(

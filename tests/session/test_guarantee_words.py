@@ -19,8 +19,7 @@ from takifugu.priors import (
     TruncatedGaussian,
 )
 from takifugu.session import Entries
-from takifugu.session import guarantee as words
-from takifugu.session.guarantee import MOST_NAMED, described, guarantee
+from takifugu.session.guarantee import described, guarantee
 from takifugu.session.prior_reading import row_translation
 from takifugu.translation.translation import Translation
 from tests.session.tables import CHAIN as JOINT
@@ -149,58 +148,12 @@ def test_a_table_without_an_order_has_one_row_each() -> None:
     assert "The rows of each `person`, one each, are taken" in said(ONE, declaration=absent)
 
 
-def test_several_columns_share_a_budget() -> None:
-    assert words._about(("a",)) == "`a` alone"
-    assert words._about(("a", "b")) == (
-        "`a` and `b`, which share one budget: it is the largest loss of either of them, from all"
-        " queries on both"
-    )
-    assert words._about(("a", "b", "c")) == (
-        "`a`, `b` and `c`, which share one budget: it is the largest loss of any of them, from all"
-        " queries on all of them"
-    )
-    rows = row_translation("row", {"prior": NETWORK}, {"place": Secrets(), "health": Secrets()}, 0)
-    both = list(words._kept(rows, ("place", "health")))
-    assert both == [
-        "Every pair of values of `health` and `place` is kept secret, whatever the other columns"
-        " are."
-    ]
-    pairs = Secrets(pairs=((("well",), ("ill",)),))
-    some = row_translation("row", {"prior": NETWORK}, {"place": Secrets(), "health": pairs}, 0)
-    assert list(words._kept(some, ("place", "health"))) == [
-        "Of `health`: Only these are kept secret: the pairs well against ill. Nothing is guaranteed"
-        " for others.",
-        "Every pair of values of `place` is kept secret, whatever the other columns are.",
-    ]
-    out = Secrets(pairs=((("home",), ("out",)),))
-    few = row_translation("row", {"prior": NETWORK}, {"place": out, "health": pairs}, 0)
-    assert [one[:14] for one in words._kept(few, ("place", "health"))] == [
-        "Of `health`: O",
-        "Of `place`: On",
-    ]
-
-
 def test_secrets_are_listed_and_the_rest_is_not_guaranteed() -> None:
     end = ". Nothing is guaranteed for others."
-    assert words._secrets(Secrets(entries=(0, 2))) == (
-        f"Only these are kept secret: the entries 0, 2{end}"
-    )
-    both = Secrets(entries=(1,), pairs=((("home", "out"), ("ward",)),))
-    assert words._secrets(both) == (
-        f"Only these are kept secret: the entries 1 and the pairs home/out against ward{end}"
-    )
-    assert words._secrets(Secrets(within="1/3")) == (
-        f"Only these are kept secret: which of two numbers it is that are at most 0.3333 apart{end}"
-    )
-    kept = Translation(CHAIN, Secrets(entries=(1,)))
-    assert said(kept).endswith(f"Only these are kept secret: the entries 1{end}")
-
-
-def test_a_long_list_is_cut() -> None:
-    exactly = ", ".join(map(str, range(MOST_NAMED)))
-    assert words._some(range(MOST_NAMED)) == exactly
-    assert words._some(range(MOST_NAMED + 1)) == f"{exactly} and 1 more"
-    assert words._some(range(MOST_NAMED + 2)) == f"{exactly} and 2 more"
+    kept = Translation(CHAIN, Secrets(entries=(0, 2)))
+    assert said(kept).endswith(f"Only these are kept secret: the entries 0, 2{end}")
+    both = Translation(CHAIN, Secrets(entries=(1,), pairs=((("home",), ("ward",)),)))
+    assert f"kept secret: the entries 1 and the pairs home against ward{end}" in said(both)
 
 
 @pytest.mark.parametrize(
@@ -234,14 +187,12 @@ def test_what_an_adversary_knows_beyond_the_prior() -> None:
     )
     rest = "adversary may also know any other rows of the same `person` exactly"
     start, known = replace(CHAIN, start="unknown"), replace(CHAIN, known="any")
-    assert list(words._assumed(ORDERED, ONE)) == []
-    assert list(words._assumed(ORDERED, Translation(start))) == [f"The {first}"]
-    some = Translation({"mild": CHAIN, "strict": start})
-    assert list(words._assumed(ORDERED, some)) == [f"For some of them the {first}"]
-    (every,) = words._assumed(ORDERED, Translation(known))
-    assert every.startswith(f"The {rest}")
-    (few,) = words._assumed(ORDERED, Translation({"mild": CHAIN, "strict": known}))
-    assert few.startswith(f"For some of them the {rest}")
+    read = {"mild": Entries("sequence"), "strict": Entries("sequence")}
+    assert "adversary" not in said(ONE)
+    assert f"The {first}" in said(Translation(start)) and f"The {rest}" in said(Translation(known))
+    for strict, told in ((start, first), (known, rest)):
+        both = Translation({"mild": CHAIN, "strict": strict})
+        assert f"For some of them the {told}" in said(both, read=read)
 
 
 def test_numbers_are_normal_or_stand_for_ranges() -> None:

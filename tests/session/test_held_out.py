@@ -172,6 +172,7 @@ def test_the_owner_may_release_them_and_every_guarantee_says_so(tmp_path: Path, 
         assert "was fitted on rows that are released from" in session.releasable.warning
 
 
+@pytest.mark.nightly
 def test_a_plan_for_fitted_rows_is_not_released(tmp_path: Path) -> None:
     translation = Translation(fitted(tmp_path, FirstDays(4)).chain)
     with opened(tmp_path, translation=translation, rows=ROWS) as (session, ledger, engine):

@@ -193,6 +193,7 @@ def test_a_table_of_other_households_is_refused(
     assert "ill" not in str(refused.value).replace("will", "")  # no protected value
 
 
+@pytest.mark.nightly
 def test_priors_that_are_about_something_else_are_refused(tmp_path: Path) -> None:
     def refused(prior: Any, over: Any = BY_ROLE, **fields: Any) -> None:
         with raises(UnsoundRequest, **fields), study(tmp_path, prior=prior, over=over):

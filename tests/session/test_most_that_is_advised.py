@@ -8,8 +8,8 @@ import pytest
 from takifugu.costs import Cost, Membership
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Standing
-from takifugu.ledger.accounts.limits import Limit
-from takifugu.ledger.accounts.standings import Payer
+from takifugu.ledger.limits import Limit
+from takifugu.ledger.snapshot import Payer
 from takifugu.losses import Concentrated, Total
 from takifugu.session.release_cost import Charged, Prices
 from takifugu.translation.protocol import LossTranslation

@@ -111,6 +111,7 @@ def test_people_are_matched_by_name(tmp_path: Path) -> None:
     refused(tmp_path, ROWS[:6], field="prior", reason="names-differ", given=("cid",))
 
 
+@pytest.mark.nightly
 def test_people_may_be_numbers(tmp_path: Path) -> None:
     rows = tuple((PEOPLE.index(who) + 7, day, ill) for who, day, ill in ROWS)
     with study(tmp_path, rows, field((7, 8, 9))) as (session, _):

@@ -1,8 +1,6 @@
 """Plans in words: the same numbers as the plan prints, rounded the same way."""
 
 from collections.abc import Iterator
-from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -10,8 +8,6 @@ import pytest
 from takifugu.project.policy_session import PolicySession
 from takifugu.project.project import open_project
 from takifugu.session.plan_words import plan_words
-from takifugu.session.release_cost import ReleaseCost
-from takifugu.session.release_plan import _accepted
 from takifugu.visible import four_digits
 from tests.server.projects import small_project
 from tests.session.world import opened
@@ -40,6 +36,7 @@ def test_words_are_those_that_the_plan_prints(session: PolicySession, epsilon: s
     assert bool(words["over"]) == (not plan.cost.fits)
 
 
+@pytest.mark.nightly
 def test_what_is_offered_instead_is_accepted(session: PolicySession) -> None:
     over = plan_words(session.plan.histogram(epsilon="5"))
     assert session.plan.histogram(epsilon=over["most"]).cost.fits
@@ -65,26 +62,6 @@ def test_who_asks_without_a_budget_of_their_own_is_named(tmp_path: Path) -> None
         ledger.set_budget("visits", 1, analyst="ana")
         assert told not in (text := str(asking.plan.histogram(epsilon="1/2")))
         assert "is spent by analyst 'ana'" in text
-
-
-@pytest.mark.parametrize(
-    ("most", "before", "says"),
-    [
-        ("4", 0.0, "at most 4 alone"),
-        ("3", 0.0, "at most 3 alone (prices come in steps, and the next one is too much)"),
-        ("3", 1.0, "at most 3 alone"),
-        ("2", 1.0, "at most 2 alone"),
-    ],
-)
-def test_why_less_than_the_budget_is_accepted_where_nothing_was_spent(
-    most: str, before: float, says: str
-) -> None:
-    none = Fraction(0)
-    cost = ReleaseCost(
-        currency="epsilon", per_entry=Fraction(5), delta=none, alone=5.0, before=before,
-        after=None, budget=Fraction(4), budget_delta=none, fits=False, most=Decimal(most),
-    )  # fmt: skip
-    assert _accepted(cost, None) == f"; a release on these rows may cost {says}"
 
 
 def test_a_plan_says_what_all_rows_of_an_entity_add_up_to(tmp_path: Path) -> None:

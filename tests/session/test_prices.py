@@ -13,8 +13,8 @@ from takifugu._rounding import float_up
 from takifugu.costs import ANY, Cost, Membership
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Position, Standing
-from takifugu.ledger.accounts.limits import Limit
-from takifugu.ledger.accounts.standings import Payer
+from takifugu.ledger.limits import Limit
+from takifugu.ledger.snapshot import Payer
 from takifugu.losses import Concentrated, Loss, Metric, Pure, Total
 from takifugu.session.release_cost import (
     APART,
@@ -221,19 +221,6 @@ def test_a_remembered_price_is_for_what_is_nearly_as_much_and_never_for_more() -
     assert half == KNOWN.cost_to_pufferfish(HOME * (more / 2)) < price
 
 
-def test_what_is_looked_into_apart_is_not_remembered() -> None:
-    translation = Counting()
-    prices = Prices("ward", translation)
-    first = prices.allowed("2", None, HOME)
-    searched = translation.asked
-    apart = prices.apart()
-    assert apart.allowed("2", None, HOME) == first and translation.asked == searched
-    apart.allowed("1", None, HOME)
-    before = translation.asked
-    prices.allowed("1", None, HOME)
-    assert translation.asked > before  # searched for once more
-
-
 class Kept:
     """Factors in memory."""
 
@@ -373,21 +360,6 @@ class Loose(Identity):
         """As it is, and counted."""
         self.asked += 1
         return pufferfish
-
-
-@pytest.mark.parametrize("millionths", [1, 6, 20, 1000, 200_000])
-def test_the_most_is_searched_for_in_steps_that_double(millionths: int) -> None:
-    """It ends covered by the room, at most twice as far down as it must, after few steps."""
-    translation = Loose(Fraction(millionths, 10**6))
-    whole = standing(translation, "1")
-    room = whole.room(Pure(1))
-    begin = translation.to_pufferfish(float_up(room))
-    translation.asked = 0
-    most = priced(translation, Pure("0.5"), whole).most
-    assert translation.asked <= 3 + millionths.bit_length()
-    away = math.floor(begin * 10**6) - int(most * 10**6)
-    assert Fraction(most) <= room < Fraction(most) + Fraction(away // 2 + 2, 10**6)
-    assert away & (away + 1) == 0  # 1, 3, 7, 15, …
 
 
 def test_there_is_no_most_where_nothing_is_left_or_no_loss_is_known() -> None:

@@ -58,6 +58,7 @@ def said(session: Session) -> str:
     return " ".join(session.guarantee().split())
 
 
+@pytest.mark.nightly
 def test_a_network_over_people_with_one_row_each_is_about_all_of_them(tmp_path: Path) -> None:
     how = {"over": "entities"}
     with opened(tmp_path, translation=contagion(4), how=how, **ward(4)) as (session, _, _):
@@ -159,6 +160,7 @@ def test_numbers_may_follow_a_gaussian_or_ranges(tmp_path: Path) -> None:
         assert "stand for ranges of `weight`" in said(session)
 
 
+@pytest.mark.nightly
 def test_numbers_may_follow_a_process(tmp_path: Path) -> None:
     near, counted = Secrets(within="0.5"), replace(WEIGHT, missing="refuse")
     process = Translation(Gaussian(AR1(0.5), 4, mean=2.0), near)
@@ -238,6 +240,7 @@ def test_priors_of_different_lengths_are_refused_by_name(tmp_path: Path) -> None
         pass
 
 
+@pytest.mark.nightly
 def test_how_a_prior_was_fitted_is_part_of_the_guarantee(tmp_path: Path) -> None:
     with opened(tmp_path) as (session, ledger, engine):
         assert "published policy" not in said(session)

@@ -4,7 +4,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pytest
 
 from takifugu.engines import InvalidQuery
@@ -23,11 +22,9 @@ from takifugu.session.query.quantiles import QuantileQuery
 from takifugu.session.query.query import (
     Aim,
     NumberQuery,
-    draw_filled,
     filled_groups,
     labels_of,
     numbers_of,
-    own_columns,
     shape,
 )
 from takifugu.session.query.sum_and_mean import MeanQuery, SumQuery
@@ -162,12 +159,6 @@ def test_a_body_tells_queries_apart() -> None:
     assert "leave_out" not in TopKQuery("state", (), rows(), 2).body()
 
 
-def test_titles_name_what_a_query_is_about() -> None:
-    assert (HISTOGRAM.title, PAIRS.title) == ("state", "state × mood")
-    assert MARGINALS.title == "state, mood" and LINEAR.title == "load: weight, weighted by zone"
-    assert COUNT.title == "rows with state ward, home"
-
-
 @pytest.mark.parametrize(
     ("query", "each"),
     [
@@ -263,20 +254,6 @@ def test_a_group_without_rows_has_no_share_and_no_mean() -> None:
         filled_groups(SumQuery("weight", (), EMPTY), ENGINE)
 
 
-def test_an_answer_is_drawn_for_groups_with_rows_alone() -> None:
-    class Exactly:
-        def release(self, exact: Any) -> Any:
-            return np.asarray(exact) * 10
-
-    exact = np.array([[1], [2], [3]])
-    mechanism: Any = Exactly()
-    assert draw_filled(MEAN, mechanism, exact, ENGINE) == [10, 20, None]
-    assert MEAN.draw(mechanism, ENGINE) == [140, 60, None]
-    assert SUM.draw(mechanism, ENGINE) == [140, 60, 0]
-    assert SumQuery("weight", (), rows()).draw(mechanism, ENGINE) == [200]
-    assert queries.draw(SUM, mechanism, ENGINE) == [140, 60, 0]
-
-
 def test_a_query_of_too_many_numbers_or_no_groups_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -336,10 +313,6 @@ def test_where_there_is_no_such_column_it_is_said_how_to_declare_one() -> None:
         InvalidQuery, needed="be asked for by histogram, proportions, count, counts or top_k"
     ):
         numbers_of(labels, "sum", "state")
-
-
-def test_our_columns_have_names_of_their_own() -> None:
-    assert own_columns(("low", "zone"), "low", "high") == ("low (answer)", "high")
 
 
 def test_kinds_say_what_they_need() -> None:

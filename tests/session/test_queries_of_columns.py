@@ -34,6 +34,7 @@ def numbers(result: Any) -> dict[tuple[Any, ...], int]:
     return {row[:-3]: row[-3] for row in result.rows}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("prior", "over"), READINGS)
 def test_a_cross_tabulation_is_charged_for_its_columns_together(
     tmp_path: Path, prior: Any, over: str
@@ -94,6 +95,7 @@ def test_marginals_cost_what_histograms_with_the_same_noise_do(tmp_path: Path) -
         assert other.scale == noise.scale
 
 
+@pytest.mark.nightly
 def test_shares_and_rankings_of_combinations(tmp_path: Path) -> None:
     with opened_table(tmp_path, NETWORK, "row", budget=2000) as (session, _):
         shares = session.release(
@@ -201,6 +203,7 @@ def test_kinds_of_one_column_take_no_list_of_columns(tmp_path: Path) -> None:
             session.plan.histogram(["place", "mood"], epsilon=1)
 
 
+@pytest.mark.nightly
 def test_transitions_need_an_order_that_the_prior_speaks_of(tmp_path: Path) -> None:
     with (
         opened_table(tmp_path, NETWORK, "row") as (session, _),
@@ -374,6 +377,7 @@ def test_what_cannot_be_counted_is_refused_before_it_is_paid_for(
         assert not list(ledger.history(kind="charge"))
 
 
+@pytest.mark.nightly
 def test_results_of_several_columns_are_drawn(tmp_path: Path) -> None:
     with opened_table(tmp_path, NETWORK, "row", budget=20) as (session, _):
         for name, plan in (

@@ -6,7 +6,6 @@ import re
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,6 @@ from takifugu.session.result_files import (
     files_of,
     typed_columns,
 )
-from takifugu.session.result_html import _shown
 from tests.raising import raises
 from tests.session.test_results import result
 from tests.session.world import opened
@@ -157,16 +155,6 @@ def test_a_spreadsheet_of_a_column_with_an_odd_name_can_be_opened(tmp_path: Path
     book = openpyxl.load_workbook(tmp_path / "a.xlsx")
     assert "pl\\u0002ace" in book.properties.title
     assert book["result"]["A1"].value == "pl\\u0002ace\\u001b]]>"
-
-
-def test_a_spreadsheet_takes_no_more_rows_than_spreadsheets_have(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("openpyxl", reason="an extra: install takifugu[tables]")
-    monkeypatch.setattr("takifugu.session.result_files.MOST_SHEET_ROWS", 4)
-    with raises(InvalidFile, field="path", reason="rows"):
-        some().to_excel(tmp_path / "a.xlsx")
-    assert not list(tmp_path.iterdir())
 
 
 def test_parquet_holds_what_it_is_about(tmp_path: Path) -> None:
@@ -340,10 +328,3 @@ def test_a_sheet_may_be_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("takifugu.session.result_files.MOST_SHEET_ROWS", len(LABELS) - 1)
     with raises(InvalidFile, field="path", reason="rows"):
         some().to_excel(tmp_path / "b.xlsx")
-
-
-def test_cells_are_shown_as_they_are_and_exact_numbers_in_four_digits() -> None:
-    for value in (None, "ward", 7, 0.123456789):
-        assert _shown(value) == value
-    assert _shown(Decimal("0.123456789")) == "0.1235"
-    assert _shown(Decimal(12)) == "12"

@@ -149,6 +149,7 @@ def test_letters_that_a_font_lacks_do_no_harm(tmp_path: Path) -> None:
     assert (tmp_path / "tokyo.png").stat().st_size > 1000
 
 
+@pytest.mark.nightly
 def test_a_figure_has_a_panel_for_each_group_and_counts_the_rest() -> None:
     columns = ("land", "state", "estimate", "low", "high")
     rows = [(f"land {i}", f"state {j}", 1.0 * j, j - 1.0, j + 1.0)

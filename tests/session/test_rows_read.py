@@ -120,24 +120,6 @@ def test_a_plan_is_not_stale_for_what_it_says_of_rows(tmp_path: Path) -> None:
         assert session.release(other, accept_noise=True).rows_read == 4
 
 
-def test_a_second_plan_of_the_same_rows_scans_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows, scans = FileBackend.rows, list[str]()
-
-    def counted(backend: FileBackend, text: str) -> list[tuple[Any, ...]]:
-        scans.append(text)
-        return rows(backend, text)
-
-    with opened(tmp_path) as (session, *_):
-        session.plan.histogram(epsilon=1)  # the first also asks whether the data is known
-        monkeypatch.setattr(FileBackend, "rows", counted)
-        session.plan.histogram(window=(1, None), epsilon=1)
-        assert len(scans) == 1  # the rows of the window: lengths were counted for the prior
-        session.plan.count(["ward"], window=(1, None), epsilon=1)
-        assert len(scans) == 1
-
-
 def test_a_table_that_others_write_to_is_not_scanned_for_its_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,7 @@ from takifugu.priors import MarkovChain, Secrets
 from takifugu.priors.independent import Product
 from takifugu.session import OverBudget, ReleaseFailed, Session, StalePlan
 from takifugu.session.query_options import QueryOptions
-from takifugu.translation.accounting.translation_table import tabulate
+from takifugu.translation.accounting.tables import tabulate
 from takifugu.translation.translation import Translation
 from takifugu.visible import four_digits
 from tests.ledger.folders import forget_rows
@@ -504,3 +504,14 @@ def test_intervals_are_as_wide_as_the_noise(tmp_path: Path) -> None:
     assert found.raw is not None
     wide = [row[4] - row[3] for row in found.raw]  # what is shown is cut to 0 and 1
     assert wide == pytest.approx([2 * noise.error().interval / 3] * 4)
+
+
+def test_terms_that_the_owner_replaces_later_stop_plans_and_releases(tmp_path: Path) -> None:
+    with opened(tmp_path) as (session, ledger, _):
+        plan = session.plan.histogram(epsilon=1)
+        accept(ledger, Translation(CHAIN, Secrets(entries=(0,))))
+        with raises(NotAccepted, changed=("secrets",)):
+            session.plan.histogram(epsilon=1)
+        with raises(NotAccepted, changed=("secrets",)):
+            session.release(plan, accept_noise=True)
+        assert list(ledger.history(kind="charge")) == []

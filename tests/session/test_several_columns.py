@@ -11,8 +11,8 @@ from takifugu.costs import ANY, Column, Cost
 from takifugu.engines import InvalidQuery
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Standing
-from takifugu.ledger.accounts.limits import Limit
-from takifugu.ledger.accounts.standings import Payer
+from takifugu.ledger.limits import Limit
+from takifugu.ledger.snapshot import Payer
 from takifugu.losses import Pure, Total
 from takifugu.priors import BayesianNetwork, MarkovChain, Secrets
 from takifugu.session import Session

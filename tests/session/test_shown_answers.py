@@ -45,6 +45,7 @@ def released(session: Session, plan: Plan) -> Result:
     return session.release(plan, accept_noise=True)
 
 
+@pytest.mark.nightly
 def test_counts_and_shares_are_possible(tmp_path: Path) -> None:
     steady = [(who, step, {"Ann": "a", "Bea": "b"}[who], *rest) for who, step, _, *rest in ROWS]
     rows = [row for row in steady if row[0] == "Ann"]  # all four in zone a, none in b
@@ -64,6 +65,7 @@ def test_counts_and_shares_are_possible(tmp_path: Path) -> None:
         assert [row[2:] for row in shares.rows if row[0] == "b"] == [(None, None, None)] * 2
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("amount", "least", "most"),
     [
@@ -94,6 +96,7 @@ def test_marginals_are_possible(tmp_path: Path) -> None:
         within(found, 0, 12, int)
 
 
+@pytest.mark.nightly
 def test_numbers_that_add_up_are_the_same_answer(tmp_path: Path) -> None:
     with opened(tmp_path) as (session, ledger, _):
         for kind in ("proportions", "histogram"):
@@ -124,6 +127,7 @@ def test_numbers_that_add_up_are_the_same_answer(tmp_path: Path) -> None:
 PLACES = ("ward", "home", "other")
 
 
+@pytest.mark.nightly
 def test_labels_can_be_left_out_of_a_ranking(tmp_path: Path) -> None:
     rows = [(f"p{i}", 0, "a", PLACES[min(i, 6) % 7 // 3], 1.0) for i in range(12)]
     states = (Category("state", PLACES[:2], "other"),)

@@ -145,6 +145,7 @@ TWICE = several(
 LAP = several("histogram", {"window": (0, 2)}, {"window": (1, 3)}, {"window": (2, None)})
 
 
+@pytest.mark.costly
 @settings(max_examples=12)
 @example(queries=TWICE)
 @example(queries=LAP)
@@ -198,6 +199,7 @@ def scales() -> Iterator[Engine]:
             yield engine
 
 
+@pytest.mark.costly
 @settings(max_examples=15)
 @example(
     queries=several("quantile", {"window": (0, 2)}, {"window": (1, 4), "epsilon": "1.5"})
@@ -270,6 +272,7 @@ def exact_channel(how: dict[str, Any], plan: Plan) -> oracle.Floats:
     return exact.channel(counts, (exact.gaussian if how["smooth"] else exact.laplace)(scale))
 
 
+@pytest.mark.costly
 @settings(max_examples=12)
 @example(queries=[{"window": None, "where": None, "epsilon": "2", "smooth": s} for s in (1, 0)])
 @given(queries=st.lists(COUNTS, min_size=1, max_size=2))

@@ -11,7 +11,6 @@ import pytest
 
 from takifugu.session.answer_scales import AnswerScales
 from takifugu.session.usefulness import (
-    FAINT,
     FARTHEST,
     GroupAccuracy,
     Remedy,
@@ -166,46 +165,6 @@ def test_a_remedy_in_words(remedy: Remedy, text: str) -> None:
     assert remedy.words == text
 
 
-def test_usefulness_as_json() -> None:
-    worst = replace(A, verdict="mostly noise")
-    found = useful(A, groups=9, alike=False, worse=4, worst=worst, guessed=True)
-    plain = {
-        "verdict": "useful",
-        "half_width": 2.0,
-        "range": [0.0, 100.0],
-        "size": 25.0,
-        "single_numbers_are_noise": False,
-        "rows": 100,
-        "group": {"zone": "a", "floor": 1},
-    }
-    noise = {**plain, "verdict": "mostly noise", "single_numbers_are_noise": True}
-    assert A.describe() == plain and worst.describe() == noise
-    assert found.describe() == {
-        **plain,
-        "words": found.words,
-        "one": "a count",
-        "many": "counts",
-        "guessed": True,
-        "groups": 9,
-        "alike": False,
-        "worse_groups": 4,
-        "worst": noise,
-        "epsilon_needed": None,
-        "budget_admits_it": None,
-        "rows_factor": None,
-    }
-    assert not found.needs_confirmation and useful(worst).needs_confirmation
-    made = replace(found, worst=None, remedy=Remedy(Decimal("0.50"), admitted=False, rows=7))
-    known = made.describe()
-    assert known["worst"] is None and known["epsilon_needed"] == "0.50"
-    assert known["budget_admits_it"] is False and known["rows_factor"] == 7
-    none = replace(found, remedy=Remedy(None, admitted=True, rows=7)).describe()
-    assert none["epsilon_needed"] is None and none["budget_admits_it"] is True
-    rough = replace(A, verdict="rough", half_width=25.0 * FAINT)
-    assert rough.faint and rough.describe()["single_numbers_are_noise"]
-    assert not replace(rough, verdict="useful").faint
-
-
 def scales(rows: list[int], *, noise: float = 5.0, per_row: bool = False) -> AnswerScales:
     """Counts of two labels in groups of so many rows."""
     many: Any = np.array(rows)
@@ -287,14 +246,6 @@ def test_the_least_that_is_useful_is_found_to_a_hundredth(limit: Fraction) -> No
     found = least_useful(Fraction(1), enough)
     assert found is not None and limit <= found <= limit * Fraction(103, 100)
     assert tried[0] == 2 and max(tried) <= FARTHEST and len(tried) < 25
-
-
-def test_nothing_is_looked_for_beyond_the_farthest() -> None:
-    tried: list[Fraction] = []
-    assert least_useful(Fraction(FARTHEST, 2), tried.append) is None
-    assert tried == [FARTHEST]
-    assert least_useful(Fraction(FARTHEST, 2) + 1, tried.append) is None and len(tried) == 1
-    assert least_useful(Fraction(1), lambda amount: amount if amount >= 6 else None) is not None
 
 
 def test_prices_to_try_have_two_digits_and_go_up() -> None:

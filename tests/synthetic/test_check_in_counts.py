@@ -243,6 +243,7 @@ def perturbed(habits: Habits, by: float) -> Habits:
     )
 
 
+@pytest.mark.nightly
 def test_last_bits_that_differ_change_no_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """With probability 1 - 1e-8: a uniform number must not fall between two cumulative sums."""
 

@@ -7,7 +7,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.priors import Secrets, contagion
 from takifugu.synthetic import contact_list, school
 from takifugu.translation.bounds import LooserTranslation
-from takifugu.translation.network.network_transport import NetworkTransport
+from takifugu.translation.models.networks import NetworkTransport
 from tests.raising import raises
 
 

@@ -32,8 +32,8 @@ from takifugu.errors import (
 from takifugu.ledger import Anchor, Charge, Ledger, Receipt, open_ledger
 from takifugu.ledger.charge_values import loss_body
 from takifugu.ledger.storage import migrations
-from takifugu.ledger.storage.statement import Connection, Statement
-from takifugu.ledger.witnesses.file_witness import FileWitness
+from takifugu.ledger.storage.database import Connection, Statement
+from takifugu.ledger.witnesses.state_folder import FileWitness
 from takifugu.losses import Pure
 from tests.ledger.charges import Doubling
 from torture.kills import disks, jobs, migrating, stopped, torn

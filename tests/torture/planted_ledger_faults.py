@@ -6,12 +6,10 @@ from fractions import Fraction
 from typing import Any
 from unittest import mock
 
-from takifugu.ledger import Charge, Ledger
-from takifugu.ledger.accounts import account
-from takifugu.ledger.accounts.frontier import ZERO
-from takifugu.ledger.accounts.limits import Limit
-from takifugu.ledger.charge_values import loss_body
-from takifugu.ledger.entries_read import BEGINNING, END, cell_names
+from takifugu.ledger import Charge, Ledger, account
+from takifugu.ledger.charge_values import BEGINNING, END, cell_names, loss_body
+from takifugu.ledger.frontier import ZERO
+from takifugu.ledger.limits import Limit
 from takifugu.ledger.witnesses import head_witness
 from takifugu.losses import Pure
 

@@ -61,6 +61,7 @@ def test_a_part_that_does_not_end_is_a_finding(tmp_path: Path, more: str) -> Non
     assert not write_summary(tmp_path)
 
 
+@pytest.mark.nightly
 def test_a_part_that_hangs_is_stopped_with_all_that_it_started(tmp_path: Path) -> None:
     child = tmp_path / "child"
     code = (

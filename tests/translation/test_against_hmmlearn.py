@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from takifugu.numeric import Floats
 from takifugu.priors import MarkovChain
-from takifugu.translation.translation import Translation
+from takifugu.translation import Translation
 from tests.oracles import hmmlearn_likelihoods as oracle
 
 pytestmark = pytest.mark.nightly

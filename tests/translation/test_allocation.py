@@ -14,9 +14,7 @@ from takifugu.priors import (
     Product,
     Secrets,
 )
-from takifugu.translation.accounting.allocation import allocate
-from takifugu.translation.accounting.levelling import levelled, relaxed
-from takifugu.translation.translation import Translation
+from takifugu.translation import Translation, allocate
 from tests.oracles import allocation as oracle
 from tests.raising import raises
 
@@ -189,23 +187,6 @@ def test_entries_of_an_independent_table_get_all_of_it() -> None:
     found = allocate(Translation(prior), 1.0, objective="total")
     assert found.loss <= 1.0
     assert found.total == pytest.approx(2.0, abs=1e-9)
-
-
-def test_small_steps_alone_come_close() -> None:
-    translation = Translation(MarkovChain(STICKY, length=12))
-
-    def losses(epsilon: Floats) -> Floats:
-        found = translation.bound(epsilon, "transport").by_entry
-        assert found is not None
-        return found
-
-    first = np.full(12, float(translation.to_dp(1.0)))
-    level = levelled(losses, 1.0, first, 1.0)
-    assert level.level
-    assert np.ptp(losses(level.epsilon)) < 1e-9
-    small = relaxed(losses, 1.0, first, 1.0)
-    assert first.sum() < small.sum() <= level.epsilon.sum() * (1 + 1e-9)
-    assert losses(small).max() <= 1.02
 
 
 def test_too_many_entries_are_refused() -> None:

@@ -9,15 +9,12 @@ from hypothesis import strategies as st
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.priors.bif import read_bif
-from takifugu.translation.accounting.approximate import (
-    approximate,
-    concentrated,
-    mixed,
-    zcdp_epsilon,
-)
-from takifugu.translation.translation import Method, Translation
+from takifugu.translation import Translation, approximate, concentrated, zcdp_epsilon
+from takifugu.translation.accounting.composition import mixed
+from takifugu.translation.translation import Method
 from tests.oracles import translation as oracle
 from tests.priors.files import example
+from tests.raising import raises
 
 
 def gaussian_delta(rho: float, epsilon: float) -> float:
@@ -117,3 +114,16 @@ def test_the_curve_of_a_large_network_is_not_computed(monkeypatch: pytest.Monkey
     assert found.method == "transport" and found.epsilon == alarm.bound(0.1, "transport").value
     kappa = 1e-6 / np.expm1(0.1)
     assert found.delta == pytest.approx(kappa * np.expm1(found.epsilon))
+
+
+ROWS = np.array([[0.9, 0.1], [0.2, 0.8]])
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("delta", [0.0, 1.0, -1.0, np.nan])
+def test_concentrated_losses_say_that_they_need_a_delta(delta: float) -> None:
+    home = Translation(MarkovChain(ROWS, length=3))
+    with pytest.raises(UnsoundRequest, match="concentrated losses need one above 0"):
+        concentrated(home, 0.5, delta)
+    with raises(UnsoundRequest, field="delta", reason="allowance"):
+        mixed(home, 0.5, 0.25, 0.5, delta=1e-9)

@@ -16,14 +16,15 @@ from takifugu.priors.contacts import contagion, read_contacts
 from takifugu.priors.factors import Factor, written_out
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.universe import Name
-from takifugu.translation.network.attractive_losses import attractive_losses
-from takifugu.translation.network.junction_losses import network_losses
-from takifugu.translation.network.network_witness import product_witness
-from takifugu.translation.network.pinning import log_odds_rise, pairwise_field
+from takifugu.translation import network_losses
+from takifugu.translation.certify.fields import pairwise_field
+from takifugu.translation.search.fields import attractive_losses
+from takifugu.translation.search.products import product_witness
 from tests.influence.strategies import attractive
 from tests.oracles import translation as oracle
 from tests.raising import raises
 from tests.real_data import real
+from tests.translation.rising_fields import log_odds_rise
 
 SPENT = st.sampled_from([0.0, 0.02, 0.1, 0.5, 1.3])
 
@@ -44,6 +45,7 @@ def ising(seed: int, n: int, *, pull: float, density: float = 0.6) -> MarkovRand
     )
 
 
+@pytest.mark.costly
 @settings(max_examples=25)
 @given(model=attractive(), data=st.data())
 def test_no_mechanism_is_worse_than_the_one_that_counts(

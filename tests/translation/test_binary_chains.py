@@ -11,18 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.priors import MarkovChain, Secrets
-from takifugu.translation.chain.binary_closed_form import (
-    BinaryStep,
-    binary_losses,
-    stationary_losses,
-)
-from takifugu.translation.chain.binary_transport import BinaryTransport
-from takifugu.translation.translation import Translation
+from takifugu.translation import Translation
 from tests.oracles import binary_chains as oracle
 from tests.oracles.transport import written_out_chain_loss
-from tests.raising import raises
+from tests.translation.transports import transport_of
 
 CHAINS = 10_000 if os.environ.get("DEEP") else 160
 SHARE = 1e-6  # what "exact" guarantees
@@ -137,20 +130,14 @@ def test_random_chains_lose_what_transfer_matrices_say(block: int) -> None:
         chain = MarkovChain(rows, start=np.array(start), length=length)
         steps = matrices * (length - 1) if same else matrices
         true = oracle.counting_losses(steps[: length - 1], start, spent.tolist())
-        kind = [BinaryStep.of(m) for m in steps[: length - 1]]
-        found = binary_losses(kind, spent, start=np.array(start))
-        for entry in range(length):
-            assert bool(found.possible[entry]) == bool(true[entry])
-            for pair, loss in true[entry].items():
-                upper, lower = (
-                    side[PAIRS.index(pair), entry] for side in (found.upper, found.lower)
-                )
-                assert lower <= loss * (1 + 1e-15) + 1e-320 and loss <= upper * (1 + 1e-15)
-                assert close(upper, loss) and close(lower, loss)
         answer = Translation(chain).transport
         assert answer is not None
         worst = max((v for one in true for v in one.values()), default=0.0)
         bound = answer.profile(spent)
+        assert bound.by_entry is not None
+        for found, losses in zip(bound.by_entry.tolist(), true, strict=True):
+            entry = max(losses.values(), default=0.0)
+            assert close(found, entry) and found >= entry * (1 - 1e-15)
         assert close(bound.value, worst)
         assert close(answer.witness(spent, bound).leak, worst)
 
@@ -188,7 +175,7 @@ def test_no_mechanism_at_all_loses_more(seed: int) -> None:
     spent = rng.choice([0.0, 0.1, 0.7, 2.0], length)
     start = rng.dirichlet([1, 1])
     chain = MarkovChain(np.array(matrices), start=start)
-    transport = BinaryTransport(chain, Secrets())
+    transport = transport_of(chain, Secrets())
     by_entry = transport.profile(spent).by_entry
     assert by_entry is not None
     entry = int(rng.integers(length))
@@ -201,18 +188,6 @@ def test_no_mechanism_at_all_loses_more(seed: int) -> None:
     solved = Translation(chain.explicit()).bound(spent, "transport").by_entry
     assert solved is not None and (by_entry <= solved * (1 + 1e-9) + 1e-12).all()
     assert (solved <= by_entry + 2e-6).all()
-
-
-def test_the_middle_or_the_entry_beside_it_loses_most() -> None:
-    rng = np.random.default_rng(4)
-    for _ in range(60):
-        chain = MarkovChain(np.array(sticky(*rng.random(2))), length=int(rng.integers(1, 30)))
-        transport = BinaryTransport(chain, Secrets())
-        cost = rng.choice([0.01, 0.5, 3.0], 2)  # of the change from 1 to 0, and the other way
-        upper, lower, _ = transport._worst(cost)
-        bound = transport._everywhere(cost)
-        assert upper.max() == pytest.approx(bound.value, rel=1e-14)
-        assert lower.max() <= bound.value
 
 
 @pytest.mark.nightly
@@ -235,40 +210,12 @@ def test_an_allowance_is_the_largest_that_fits(seed: int) -> None:
         assert translation.to_pufferfish(translation.to_dp(target)) <= target
 
 
-def test_a_power_of_a_step_is_the_step_taken_so_often() -> None:
-    rng = np.random.default_rng(6)
-    for _ in range(30):
-        step = BinaryStep.of(np.array(sticky(*rng.random(2))))
-        epsilon, length = float(rng.choice([1e-5, 0.3, 40.0])), int(rng.integers(1, 60))
-        walked = binary_losses(step, np.full(length, epsilon))
-        for entry in range(length):
-            upper, lower = stationary_losses(step, epsilon, entry, length - 1 - entry)
-            assert upper == pytest.approx(walked.upper[:, entry], rel=1e-14)
-            assert (lower <= walked.upper[:, entry]).all()
-    unbounded = stationary_losses(step, 0.3, None, None)[0]
-    assert unbounded == pytest.approx(stationary_losses(step, 0.3, 10**6, 10**6)[0], rel=1e-14)
-
-
-def test_a_stretch_that_has_settled_is_not_walked_and_still_exact() -> None:
-    step, rest = BinaryStep.of(np.array(sticky(0.9, 0.8))), np.array([2.0, 1.0])
-    spent = np.full(100_000, 0.01)
-    spent[30_000:] = 0.0
-    spent[60_000:60_050] = 0.3
-    long = binary_losses(step, spent, start=np.array([0.2, 0.8]))
-    early = binary_losses(step, spent[:2000], start=np.array([0.2, 0.8]))
-    assert long.upper[:, :1000] == pytest.approx(early.upper[:, :1000], rel=1e-14)
-    for begin in (15_000, 29_000, 59_000):  # by then the law is stationary to all digits
-        near = binary_losses(step, spent[begin : begin + 2000], start=rest)
-        here = slice(begin + 900, begin + 1100)
-        assert long.upper[:, here] == pytest.approx(near.upper[:, 900:1100], rel=1e-14)
-
-
 @pytest.mark.parametrize("length", [None, 5])
 def test_chosen_entries_are_exact_too(length: int | None) -> None:
     rows = np.array(sticky(0.2, 0.3))
     chain = MarkovChain(rows, length=length)
     secrets = Secrets(entries=(1, 4))
-    bound = BinaryTransport(chain, secrets).uniform(0.4)
+    bound = transport_of(chain, secrets).uniform(0.4)
     rest = chain.stationary.tolist()
     true = oracle.counting_losses([rows] * ((length or 200) - 1), rest, [0.4] * (length or 200))
     worst = max(loss for entry in (1, 4) for loss in true[entry].values())
@@ -280,12 +227,12 @@ def test_entries_after_a_window_of_an_unbounded_chain_are_covered() -> None:
     rows = np.array(sticky(0.1, 0.05))
     chain = MarkovChain(rows)
     spent = [0.0, 0.0, 0.5, 0.0]
-    by_entry = BinaryTransport(chain, Secrets()).profile(np.array(spent)).by_entry
+    by_entry = transport_of(chain, Secrets()).profile(np.array(spent)).by_entry
     assert by_entry is not None and len(by_entry) == 5
     true = oracle.counting_losses([rows] * 19, chain.stationary.tolist(), spent + [0.0] * 16)
     assert by_entry[:4] == pytest.approx([max(one.values()) for one in true[:4]], rel=SHARE)
     assert by_entry[4] == pytest.approx(max(v for one in true[4:] for v in one.values()), rel=SHARE)
-    far = BinaryTransport(chain, Secrets(entries=(9,))).profile(np.array(spent))
+    far = transport_of(chain, Secrets(entries=(9,))).profile(np.array(spent))
     assert far.value == pytest.approx(max(true[9].values()), rel=SHARE)
 
 
@@ -324,9 +271,7 @@ def test_it_diverges_only_where_one_state_tells_all() -> None:
 
 def test_what_exceeds_all_decimals_is_bounded_all_the_same() -> None:
     for length in (None, 4, 10**8):
-        transport = BinaryTransport(
-            MarkovChain(np.array(sticky(0.9, 0.8)), length=length), Secrets()
-        )
+        transport = transport_of(MarkovChain(np.array(sticky(0.9, 0.8)), length=length), Secrets())
         bound = transport.uniform(1e300)
         assert 1e300 * (1 - 1e-12) <= transport.witness(1e300, bound).leak <= bound.value
     assert Translation(MarkovChain(np.array(sticky(0.9, 0.8)), length=4)).to_dp(1e300) > 0
@@ -334,29 +279,22 @@ def test_what_exceeds_all_decimals_is_bounded_all_the_same() -> None:
 
 def test_a_total_that_is_not_exponentiated_is_group_privacy_rounded_up() -> None:
     chain = MarkovChain(np.array([[0.9, 0.1], [0.2, 0.8]]), length=100_003)
-    transport = BinaryTransport(chain, Secrets())
+    transport = transport_of(chain, Secrets())
     for epsilon in np.random.default_rng(5).uniform(1e11, 1e12, 20).tolist():
         found, group = transport.uniform(epsilon).value, 100_003 * Fraction(epsilon)
         assert group <= Fraction(found) <= group * (1 + Fraction(1, 2**48))
 
 
-def test_chains_that_are_not_covered_say_so() -> None:
-    with raises(InvalidPrior, field="transition", reason="recurrence"):
-        BinaryTransport(MarkovChain(np.array([[0.8, 0.2], [0.0, 1.0]]), length=3), Secrets())
-    begins = MarkovChain(np.array(sticky(0.9, 0.9)), start=np.array([1.0, 0.0]))
-    with raises(UnsoundRequest, field="length"):
-        BinaryTransport(begins, Secrets())
-
-
 def test_values_that_cannot_happen_are_no_secrets() -> None:
     stuck = MarkovChain(np.array([[1.0, 0.0], [0.5, 0.5]]), start=np.array([1.0, 0.0]), length=9)
-    transport = BinaryTransport(stuck, Secrets())
+    transport = transport_of(stuck, Secrets())
     bound = transport.uniform(0.5)
     assert bound.by_entry is not None and not bound.by_entry.any()
     assert bound.value == 0 and bound.binding is None
     assert transport.witness(0.5, bound).leak == 0
 
 
+@pytest.mark.nightly
 def test_two_states_need_no_compiler() -> None:
     script = (
         "import sys, numpy as np\n"

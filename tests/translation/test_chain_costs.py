@@ -15,9 +15,9 @@ from takifugu.numeric import Floats
 from takifugu.priors import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation import Translation, chain_losses, unbounded_losses
-from takifugu.translation.chain.cost_levels import CostLevels
-from takifugu.translation.chain.group_step import SecretSides
+from takifugu.translation.certify.cost_levels import CostLevels
 from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.search.groups import SecretSides
 from tests.oracles import cost_programs as oracle
 from tests.raising import raises
 
@@ -180,6 +180,7 @@ def truth(chain: MarkovChain, secrets: Secrets, matrices: list[Floats]) -> float
     return best
 
 
+@pytest.mark.costly
 @settings(max_examples=40)
 @given(st.integers(0, 10**6))
 def test_no_mechanism_leaks_more(seed: int) -> None:
@@ -219,6 +220,7 @@ def test_a_bound_for_every_length_covers_every_length(seed: int) -> None:
         assert finite.value <= unbounded.value * (1 + 1e-3) + 1e-9
 
 
+@pytest.mark.costly
 @given(st.integers(0, 10**6))
 @settings(max_examples=15)
 def test_any_change_alike_is_the_scalar_loss(seed: int) -> None:
@@ -254,6 +256,7 @@ def test_a_profile_has_one_cost_for_each_entry() -> None:
         transport.valued(EntryCosts.of([ZERO, ONE]))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("scale", ["1e-300", "1e-12", "400"])
 def test_extreme_costs_stay_finite_and_above_the_own_cost(scale: str) -> None:
     cost = Cost.of({Membership([0]): scale, Distance(0, 2): scale})
@@ -370,6 +373,7 @@ def test_groups_lose_less_than_their_worst_pair_and_no_less_than_the_witness(
         assert {found.binding.left, found.binding.right} == {"0|1", "2|3|4"}
 
 
+@pytest.mark.nightly
 def test_a_group_beside_single_values_counts_beside_them() -> None:
     chain = MarkovChain(A, length=6)
     pairs = Translation(chain, Secrets(pairs=(((0,), (1,)),))).bound(0.5)

@@ -5,9 +5,8 @@ import pytest
 
 from takifugu.errors import InvalidPrior, Malformed
 from takifugu.numeric import Floats
+from takifugu.priors import MarkovChain
 from takifugu.translation import chain_losses, unbounded_losses
-from takifugu.translation.chain.entry_laws import backward_rows, recurrent_law
-from takifugu.translation.chain.fixed_point import constant_cost
 from tests.oracles import transport as oracle
 from tests.raising import raises
 
@@ -30,6 +29,7 @@ def test_mid_node_of_seven(p: float, q: float, epsilon: float, expected: float) 
     assert losses.at(3).max() == pytest.approx(expected, abs=6e-6)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("length", [2, 5, 8])
 def test_two_states_are_exact(length: int) -> None:
     rng = np.random.default_rng(length)
@@ -42,6 +42,7 @@ def test_two_states_are_exact(length: int) -> None:
             assert exact - 1e-8 <= losses.at(entry)[x, y] <= exact + 1e-6
 
 
+@pytest.mark.nightly
 def test_three_states_are_bounded_closely() -> None:
     rng = np.random.default_rng(7)
     excess = []
@@ -76,7 +77,7 @@ def test_an_entry_that_was_not_queried_still_leaks_through_the_others() -> None:
     nothing = chain_losses(matrix, np.zeros(5))
     assert nothing.loss < 1e-12
     around = chain_losses(matrix, [0.5, 0.5, 0.0, 0.5, 0.5])
-    law = recurrent_law(matrix)
+    law = MarkovChain(matrix).stationary
     exact = max(
         oracle.written_out_chain_loss(
             [matrix] * 4, law, np.array([0.5, 0.5, 0, 0.5, 0.5]), 2, *pair
@@ -146,29 +147,6 @@ def test_a_chain_that_never_forgets_loses_every_entry() -> None:
     assert huge.loss <= 1200.0 * 1.01
 
 
-def scalar_losses(rows: Floats, epsilon: Floats) -> Floats:
-    """``[i]``: the leak ε_i + L(leak before), the largest over all pairs carried on."""
-    leaks = [epsilon[0]]
-    for spent in epsilon[1:]:
-        leaks.append(spent + constant_cost(rows, leaks[-1]).max())
-    return np.array(leaks)
-
-
-def test_the_scalar_recursion_of_cao_et_al() -> None:
-    lazy = np.array([[0.8, 0.2], [0.0, 1.0]])
-    printed = [0.100, 0.181, 0.247, 0.302, 0.349, 0.388, 0.422, 0.450, 0.475, 0.496]
-    assert scalar_losses(lazy, np.full(10, 0.1)) == pytest.approx(printed, abs=6e-4)
-    assert scalar_losses(lazy, np.full(400, 0.1))[-1] == pytest.approx(0.64591, abs=6e-6)
-    three = np.array([[0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.5, 0.3, 0.2]])
-    steps = [constant_cost(three, alpha).max() for alpha in (0.1, 0.5, 1, 2, 3)]
-    assert steps == pytest.approx([0.05022, 0.25240, 0.49433, 0.93975, 1.28778], abs=6e-6)
-    matrix = binary(0.1, 0.3)
-    law = recurrent_law(matrix)
-    ahead = scalar_losses(matrix, np.ones(4))[-1]
-    behind = scalar_losses(backward_rows(matrix, law)[0], np.ones(4))[-1]
-    assert ahead + behind - 1 == pytest.approx(3.42195, abs=6e-6)
-
-
 def test_what_has_no_meaning_is_refused_in_one_line() -> None:
     with raises(InvalidPrior, field="transition", reason="recurrence"):
         chain_losses(np.eye(2), [0.1, 0.1])
@@ -194,3 +172,29 @@ def test_what_can_happen_may_come_back() -> None:
         possible = np.array([True, True, False] if entry % 2 == 0 else [False, False, True])
         both = possible[:, None] & possible[None]
         assert np.isneginf(table[~both]).all() and (table[both] > -1e-12).all()
+
+
+ROWS = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.25, 0.35, 0.4]])
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("start", [None, [0.5, 0.0, 0.5]])
+def test_the_worst_entry_and_pair_are_named(start: list[float] | None) -> None:
+    losses = chain_losses(ROWS, [0.2, 0.5, 0.1, 0.9, 0.3], start=start)
+    entry, x, y = losses.worst
+    tables = [losses.at(i) for i in range(5)]
+    assert tables[entry][x, y] == max(table.max() for table in tables) == losses.loss
+    assert losses.by_entry.tolist() == [table.max() for table in tables]
+    assert x != y and entry == 3
+
+
+@pytest.mark.nightly
+def test_one_matrix_in_a_list_one_state_and_none() -> None:
+    rows = np.array([[0.7, 0.3], [0.2, 0.8]])
+    listed = chain_losses([rows], [0.5, 0.25], start=[0.5, 0.5])
+    alone = chain_losses(rows, [0.5, 0.25], start=[0.5, 0.5])
+    assert listed.by_entry.tolist() == alone.by_entry.tolist() and len(listed.by_entry) == 2
+    single = chain_losses([[1.0]], [0.5, 0.25])
+    assert single.by_entry.tolist() == [0.0, 0.0] and single.worst == (0, 0, 0)
+    with raises(InvalidPrior, field="transition"):
+        chain_losses([], [0.5, 0.25])

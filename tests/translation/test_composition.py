@@ -1,15 +1,18 @@
 """Losses are added up entry by entry and translated once; a budget is spread over time."""
 
+from fractions import Fraction
+from typing import Any
+
 import numpy as np
 import pytest
 
+from takifugu._rounding import float_up
 from takifugu.costs import Cost, Membership
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Approximate, Concentrated, Metric, Pure
+from takifugu.losses import Approximate, Concentrated, Metric, Pure, Total
 from takifugu.priors import IndependentEntries, MarkovChain
-from takifugu.translation.accounting.allocation import allocate
-from takifugu.translation.accounting.composition import Release, compose, totals_by_entry
-from takifugu.translation.translation import Translation
+from takifugu.translation import Release, Translation, allocate, compose
+from takifugu.translation.accounting.composition import totals_by_entry
 from tests.raising import raises
 
 STICKY = np.array([[0.9, 0.1], [0.1, 0.9]])
@@ -161,3 +164,122 @@ def test_an_entry_is_named_by_its_number_also_in_an_unbounded_stream() -> None:
     named, window = (compose(stream, [Release.read(text)]) for text in ("0.5@3", "0.5@3:4"))
     assert np.array_equal(np.asarray(named.dp), np.asarray(window.dp))
     assert named.epsilon == window.epsilon
+
+
+ROWS = np.array([[0.9, 0.1], [0.2, 0.8]])
+
+
+HOME = Translation(MarkovChain(ROWS, length=4))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("window", [(-1, 2), (2, 2), (3, 2)])
+def test_windows_that_are_none(window: tuple[int, int]) -> None:
+    with raises(UnsoundRequest, field="window"):
+        Release(Pure(1), window)
+    with raises(UnsoundRequest, field="window"):
+        Release(Pure(1), (0, 1), ("a",))
+    assert Release(Pure(1), (0, 1)).entries is None and Release(Pure(1)).window is None
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("text", ["1@", "1@3:", "1@:3", "1@a:3", "1@3:a", "1@3:4:5", "1,2,3"])
+def test_texts_that_are_no_release(text: str) -> None:
+    with pytest.raises(UnsoundRequest):
+        Release.read(text)
+
+
+@pytest.mark.nightly
+def test_losses_of_each_entry() -> None:
+    one: Any = Pure("1/2")
+    two: Any = Concentrated("1/4")
+    assert totals_by_entry(HOME, [Release(one), Release(two)]) == [Total.of([one, two])]
+    each = totals_by_entry(HOME, [Release(one), Release(two, (1, 3)), Release(one, entries=(2,))])
+    assert each == [Total.of(losses) for losses in ([one], [one, two], [one, two, one], [one])]
+    stream = Translation(MarkovChain(ROWS))
+    found = totals_by_entry(stream, [Release(one, (1, 3)), Release(two, entries=(4,))])
+    assert found == [Total.of(losses) for losses in ([], [one], [one], [], [two])]
+    with raises(UnsoundRequest, field="length"):
+        totals_by_entry(stream, [Release(one), Release(one, (1, 3))])
+
+
+@pytest.mark.nightly
+def test_deltas_that_add_up_to_one_guarantee_nothing() -> None:
+    with raises(UnsoundRequest, field="releases", reason="delta"):
+        compose(HOME, [Release.read("0.1,0.5")] * 2)
+    found = compose(HOME, [Release.read("0.1,1e-9")] * 2)
+    assert found.dp_delta == pytest.approx(2e-9) and found.theorem_7 is None
+    with raises(UnsoundRequest, field="delta"):
+        compose(HOME, [Release.read("rho=0.1@0:2")])
+
+
+@pytest.mark.nightly
+def test_what_leaks_for_sure_is_what_was_not_converted() -> None:
+    """The lower bound is of ε alone; never above what is guaranteed."""
+    pure = compose(HOME, [Release.read("0.3")])
+    assert pure.lower == pure.translated.lower == HOME.explain(pure.dp).lower
+    assert pure.theorem_7 is not None and pure.delta == 0 and pure.dp == float_up(Fraction(3, 10))
+    raised = compose(HOME, [Release.read("0.3@0:1"), Release.read("0,1e-9@1:2")])
+    spent = np.array([float_up(Fraction(3, 10)), 0.0, 0.0, 0.0])
+    assert np.asarray(raised.dp)[1] == pytest.approx(0.03)
+    assert raised.lower == HOME.witness(spent).leak < raised.translated.lower
+    both = compose(HOME, [Release.read("0.3"), Release.read("rho=0.01")], delta=1e-6)
+    assert both.lower == HOME.witness(float_up(Fraction(3, 10))).leak < both.translated.lower
+    assert both.delta <= 1e-6 and both.epsilon > pure.epsilon
+
+
+@pytest.mark.nightly
+def test_costs_by_each_method_and_entry() -> None:
+    near = Metric(Cost.of({Membership([0]): Fraction(1, 3)}))
+    for releases, given in (
+        ([Release(near)], near.cost),
+        ([Release(near, (0, 2))], [near.cost, near.cost, Cost.of({}), Cost.of({})]),
+    ):
+        for method in ("best", "group", "transport"):
+            found = compose(HOME, releases, method=method)
+            true = HOME.explain_cost(given, method)
+            assert (found.epsilon, found.method) == (true.pufferfish, true.method)
+            assert np.array_equal(np.asarray(found.dp), np.asarray(true.dp))
+            assert (found.delta, found.dp_delta, found.theorem_7) == (0.0, 0.0, None)
+            assert found.lower == true.lower and found.translated.costs == true.costs
+    huge = Metric(Cost.of({Membership([0]): Fraction(10) ** 301}))
+    with raises(UnsoundRequest, field="releases", reason="total"):
+        compose(HOME, [Release(huge)])
+
+
+THIRD = Fraction(1, 3)
+
+
+@pytest.mark.nightly
+def test_a_window_on_the_only_entry_is_a_profile() -> None:
+    alone = Translation(MarkovChain(ROWS, length=1))
+    window, everywhere = (compose(alone, [Release(Pure("1/2"), at)]) for at in ((0, 1), None))
+    assert np.shape(window.dp) == (1,) and np.shape(everywhere.dp) == ()
+    assert window.epsilon == pytest.approx(0.5) and everywhere.epsilon == pytest.approx(0.5)
+
+
+COUNT = Metric(Cost.of({Membership([0]): Fraction(1, 3)}))
+
+
+@pytest.mark.nightly
+def test_a_delta_of_one_entry_is_not_forgotten_beside_costs() -> None:
+    home = Translation(MarkovChain(ROWS, length=3))
+    some = Approximate("1/10", "1/1000000")
+    found = compose(home, [Release(COUNT, (0, 3)), Release(some, (0, 1))])
+    assert found.delta > 0 and found.dp_delta == pytest.approx(1e-6)
+    third, tenth = float_up(THIRD), float_up(Fraction(1, 10) + THIRD)
+    assert np.asarray(found.dp).tolist() == [tenth, third, third]
+    smooth = compose(
+        home, [Release(COUNT, (0, 3)), Release(Concentrated("1/100"), (2, 3))], delta=1e-6
+    )
+    assert 0 < smooth.delta <= 1e-6 and np.asarray(smooth.dp)[2] > third
+
+
+@pytest.mark.nightly
+def test_what_is_composed_by_one_method_alone() -> None:
+    home = Translation(MarkovChain(ROWS, length=3))
+    for method in ("curve", "group", "transport"):
+        found = compose(home, [Release(Pure("1/4"))], method=method)
+        assert found.method == method and found.epsilon == home.to_pufferfish(0.25, method)
+    with raises(UnsoundRequest, field="releases", reason="delta"):
+        compose(home, [Release.read("0.1,0.5@0:1")] * 2)

@@ -45,6 +45,7 @@ def sides(shape: tuple[int, ...], entry: int, one: list[int], other: list[int]) 
     return [entry_is(shape, entry, values) for values in (one, other)]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("costs", "loss"),
     [
@@ -66,6 +67,7 @@ def test_a_count_of_one_of_two_states_is_per_entry_dp() -> None:
     assert worst(table, [difference([0, 1], 0.2)] * 7).lower == pytest.approx(0.97324, abs=FIVE)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("weight", "loss"), [(0.5, 1.23711), (1.0, 2.40311)])
 def test_a_sum_on_a_kernel_that_is_totally_positive(weight: float, loss: float) -> None:
     kernel = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.3, 0.6]])
@@ -91,6 +93,7 @@ JOINT = np.array(
 )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("first", "second", "loss", "by_pairs"),
     [
@@ -117,6 +120,7 @@ def test_secrets_about_one_of_two_columns(
     assert loss < max(about) < by_pairs + FIVE  # `by_pairs` is a bound on the largest pair
 
 
+@pytest.mark.nightly
 def test_two_people_who_infect_each_other() -> None:
     alone, from_other, recovery = 0.1, 0.2, 0.4
     states = list(product((0, 1), repeat=2))
@@ -159,6 +163,7 @@ def asia() -> Array:
     return factor_table((2,) * 8, [(entries, np.array(t, float)) for entries, t in ASIA])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("asked", "secret", "loss"),
     [
@@ -185,6 +190,7 @@ def test_one_column_of_a_wide_table_tells_about_another(
     assert others[secret] == pytest.approx(loss, abs=FIVE)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("asked", "loss"),
     [(range(8), 2.01371), ((2, 6), 0.69857), ((6, 7), 0.67543), ((3, 1, 5), 1.00571)],
@@ -221,6 +227,7 @@ def test_fields(field: tuple[int, int, float, float], node: int, loss: float) ->
     assert max(solved.lower for solved in found) == pytest.approx(loss, abs=FIVE)
 
 
+@pytest.mark.nightly
 def test_the_worst_start_is_not_a_point() -> None:
     costs = [any_value(2, 1.0)] * 3
     at = {
@@ -236,6 +243,7 @@ def test_the_worst_start_is_not_a_point() -> None:
     assert at[0.38] == pytest.approx(max(scan), abs=1e-4)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("epsilon", "loss"), [(0.2, 0.97561), (1.0, 4.34571)])
 def test_an_unknown_start_of_two_states(epsilon: float, loss: float) -> None:
     costs = [any_value(2, epsilon)] * 7
@@ -247,6 +255,7 @@ def test_an_unknown_start_of_two_states(epsilon: float, loss: float) -> None:
     assert max(scan) == pytest.approx(loss, abs=2e-5)  # of a finer scan
 
 
+@pytest.mark.nightly
 def test_an_unknown_start_of_three_states() -> None:
     costs = [any_value(3, 0.7)] * 4
     share = 1 / (1 + exp(1))
@@ -258,6 +267,7 @@ def test_an_unknown_start_of_three_states() -> None:
         assert largest(losses).upper < 1.99156
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("length", "loss", "unknowing"), [(6, None, None), (8, 4.28867, 4.23858)])
 def test_an_adversary_who_knows_other_entries(
     length: int, loss: float | None, unknowing: float | None
@@ -284,6 +294,7 @@ def ends(length: int, entry: int) -> list[dict[int, int]]:
     return [{**one, **other} for one in left for other in right]
 
 
+@pytest.mark.nightly
 def test_only_the_nearest_known_entry_on_each_side_matters() -> None:
     table = chain_table(START, [THREE] * 4)
     losses = known_losses(table, [FIRST] * 5, 2, 0, 1)
@@ -322,6 +333,7 @@ def spelled_out(table: Array, costs: list[Array], left: Mask, right: Mask) -> fl
     return best
 
 
+@pytest.mark.costly
 @settings(max_examples=25)
 @given(
     weights=arrays(np.float64, (2, 3), elements=st.floats(0.01, 1)),
@@ -338,6 +350,7 @@ def test_it_is_what_enumeration_of_vertices_finds(
     assert found.lower == pytest.approx(spelled_out(weights, costs, left, right), abs=1e-9)
 
 
+@pytest.mark.costly
 @settings(max_examples=40)
 @given(
     weights=arrays(np.float64, (3, 2, 3), elements=st.sampled_from([0.0, 1e-9, 0.1, 0.5, 1.0])),
@@ -362,6 +375,7 @@ def test_the_smaller_program_is_the_same(
     assert small.lower <= whole.upper + 1e-12
 
 
+@pytest.mark.costly
 @settings(max_examples=40)
 @given(
     weights=arrays(np.float64, (2, 3, 2), elements=st.floats(0, 1)),
@@ -379,6 +393,7 @@ def test_the_mechanism_that_is_found_has_these_costs(weights: Array, cost: Array
             assert g[a] <= allowed + g[b] + 1e-12
 
 
+@pytest.mark.costly
 @given(
     weights=arrays(np.float64, (2, 3, 2), elements=st.floats(0.01, 1)),
     cost=arrays(np.float64, (3, 3), elements=st.floats(0.1, 3)),

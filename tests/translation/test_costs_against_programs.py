@@ -38,6 +38,7 @@ from tests.oracles.extreme_chains import product_loss
 SEEDS, BLOCK = 160, 20
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
 def test_no_bound_is_below_the_truth_and_no_witness_above_it(first: int) -> None:
     for seed in range(first, first + BLOCK):
@@ -119,6 +120,7 @@ def test_what_is_allowed_loses_no_more_than_the_target(seed: int, target: float)
     assert max(losses, default=0.0) <= target + SLACK
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("power", [-300, -30, -12, -6])
 def test_tiny_costs_lose_their_slope(power: int) -> None:
     """As costs become small the loss becomes linear in them; nothing is rounded to 0."""
@@ -185,6 +187,7 @@ def test_losses_of_separate_releases_do_not_add_up_to_the_loss_of_both() -> None
     assert truth - SLACK <= Translation(chain).cost_to_pufferfish(cost) <= 1.78119 + 1e-5
 
 
+@pytest.mark.nightly
 def test_a_channel_given_as_a_matrix_is_closed_before_it_is_added() -> None:
     rows = np.array([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3], [0.3, 0.2, 0.5]])
     chain = MarkovChain(rows, NAMES[:3], length=3)

@@ -12,13 +12,10 @@ from takifugu.errors import InvalidPrior, Malformed, TooLarge
 from takifugu.numeric import Floats
 from takifugu.priors import IntervalMarkovChain, MarkovChain, Secrets
 from takifugu.translation import Translation, chain_losses
-from takifugu.translation.chain.chain_transport import ChainTransport
-from takifugu.translation.chain.entry_laws import Law, backward_rows
-from takifugu.translation.chain.interval_steps import backward_boxes, law_bounds
-from takifugu.translation.chain.interval_transport import IntervalTransport
 from tests.oracles import extreme_chains as oracle
 from tests.raising import raises
 from tests.translation import extremes
+from tests.translation.transports import transport_of
 
 DEEP = bool(os.environ.get("DEEP"))
 HALF = [[0.5, 0.5], [0.0, 1.0]]  # from the first state, which is left with probability 1/2
@@ -80,6 +77,7 @@ def test_what_is_less_likely_than_any_float_still_happens(
     assert public.value >= max(max(map(max, truth[entry])) for entry in entries) * (1 - 1e-12)
 
 
+@pytest.mark.nightly
 def test_the_loss_of_two_thousand_halvings_in_exact_fractions() -> None:
     epsilon, steps = 0.001, 1_999
     tilt = Fraction(1001, 1000)  # below e^ε: each entry in the first state counts that much more
@@ -103,38 +101,6 @@ def test_ten_thousand_entries_are_not_walked_one_by_one() -> None:
     losses = chain_losses(matrix, spent, start=law)
     assert least <= losses.by_entry[-1] <= least * (1 + 1e-6)
     assert len(losses.backward) < 6_000
-
-
-def test_laws_are_walked_below_the_smallest_float() -> None:
-    rows = np.array([[0.25, 0.75, 0.0], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]])
-    law, exact = Law.of(np.array([1.0, 0.0, 0.0])), [Fraction(1), Fraction(0), Fraction(0)]
-    steps = [[Fraction(v) for v in row] for row in rows.tolist()]
-    for _ in range(1_500):
-        back, after = law.back(rows)
-        moved = [sum((exact[u] * steps[u][x] for u in range(3)), Fraction(0)) for x in range(3)]
-        for x in range(3):
-            assert after.possible[x] == (moved[x] > 0)
-            for u in range(3):
-                if moved[x] > 0:
-                    true = exact[u] * steps[u][x] / moved[x]
-                    assert back[x, u] == pytest.approx(float(true), rel=law.slack, abs=2.0**-959)
-        law, exact = after, moved
-    assert exact[0] < Fraction(1, 2**2_000)
-
-
-def test_backward_rows_of_a_faint_stationary_law_are_right_in_every_entry() -> None:
-    """A law of 1e-180 times a step of 1e-140 is no normal float, yet its share in a row is one."""
-    law = np.array([1.0, 1.1e-180, 1e-265])
-    rows = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.3e-140], [0.0, 0.0, 1.0]])
-    back, _ = backward_rows(rows, law)
-    assert back[2, 1] == pytest.approx(1.43e-55, rel=1e-12, abs=0)
-
-
-def test_a_law_that_fades_is_not_stationary() -> None:
-    rows = np.array([[1.0, 0.0], [0.5, 0.5]])
-    law = Law.of(np.array([1.0, 1e-100]))
-    assert law.drift(law.back(rows)[1]) == pytest.approx(log(2), abs=1e-9)
-    assert law.drift(Law.of(np.array([1.0, 0.0]))) == np.inf
 
 
 def test_probabilities_below_the_least_are_refused_in_one_line() -> None:
@@ -181,36 +147,14 @@ def test_a_path_that_is_too_unlikely_is_not_written_out() -> None:
     assert (markov(HALF, [1.0, 0.0], 1_500).marginals()[1:] > 0).all()
 
 
-def test_a_small_rest_is_not_lost_beside_a_large_entry() -> None:
-    """Boxes back: 1e-17 is nothing beside 1, and everything beside 1e-30."""
-    lower = np.array([[1e-30, 0.5], [0.0, 0.5]])
-    upper = np.array([[0.5, 1.0], [1e-17, 1.0]])
-    law_low, law_high = np.array([0.5, 0.1]), np.array([0.9, 0.5])
-    low, high = backward_boxes(lower, upper, law_low, law_high)
-    joint = np.array([0.5 * 1e-30, 0.5 * 1e-17])  # a member: P(0→0) = 1e-30, P(1→0) = 1e-17
-    true = joint / joint.sum()
-    assert (low[0] <= true).all()
-    assert (true <= high[0]).all()
-
-
-def test_a_law_that_seems_to_be_full_still_leaves_a_rest() -> None:
-    """½ + (½ − 2⁻⁵⁴) is 1 in floats; what it leaves is all of the way to a rare state."""
-    rest = 2.0**-54
-    lower = np.tile([0.5, 0.5 - rest, 0.0, 0.0], (4, 1))
-    upper = np.tile([0.5, 0.5, rest, 0.0], (4, 1))
-    upper[2] = [0.5, 0.5, 0.0, rest]
-    _, high = law_bounds(lower, upper)
-    assert high[2] >= rest
-    assert high[3] >= rest * rest  # by way of the third state, with the rest at both steps
-
-
 def test_interval_chains_with_hardly_any_bounds_and_large_losses() -> None:
     box = IntervalMarkovChain(np.full((3, 3), 1e-9), np.ones((3, 3)), start="any", length=4)
-    transport = IntervalTransport(box, Secrets())
+    transport = transport_of(box, Secrets())
     for epsilon in (1e-300, 0.5, 45.0, 200.0, 1e4):
         assert transport.uniform(epsilon).value >= epsilon
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("block", range(20 if DEEP else 4))
 def test_random_extremes_are_never_below_the_oracle(block: int) -> None:
     rounds = 400 if DEEP else 50
@@ -221,9 +165,10 @@ def test_random_extremes_are_never_below_the_oracle(block: int) -> None:
     assert seen.count("held") > rounds / 2
 
 
+@pytest.mark.nightly
 def test_witnesses_of_fading_chains_leak_what_they_say() -> None:
     chain = markov(*widened(HALF, [1.0, 0.0]), 1_500)
-    transport = ChainTransport(chain, Secrets())
+    transport = transport_of(chain, Secrets())
     bound = transport.uniform(0.01)
     witness = transport.witness(0.01, bound)
     assert witness.binding is not None and witness.factors is not None

@@ -22,8 +22,8 @@ from takifugu.priors import (
     SquaredExponential,
 )
 from takifugu.priors.kernels import Kernel
+from takifugu.translation import Translation
 from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.translation import Translation
 from tests.oracles import gaussian_processes as oracle
 from tests.raising import raises
 
@@ -113,6 +113,7 @@ def test_no_output_of_a_noisy_sum_leaks_more(
         assert found.lower <= worst * (1 + 2e-3)
 
 
+@pytest.mark.costly
 @settings(max_examples=25)
 @given(
     st.floats(-0.95, 0.95),
@@ -140,6 +141,7 @@ def test_the_witness_of_two_entries_is_below_its_own_law(
     assert found.lower >= steep * min(within, 5) - 1e-9
 
 
+@pytest.mark.nightly
 def test_the_witness_is_close_where_bounds_are_far_and_never_above() -> None:
     near = Secrets(within=10)
     pressure = Gaussian(AR1(0.9), mean=120, variance=100)
@@ -195,6 +197,7 @@ def exact_loss(costs: list[Cost], kernel: str, parameter: float, entry: int, wit
         return float(total * (1 - mpmath.mpf(2) ** -53))
 
 
+@pytest.mark.costly
 @settings(max_examples=15)
 @given(
     st.sampled_from(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import HigherOrderChain, MarkovChain, Secrets
-from takifugu.translation.translation import Translation
+from takifugu.translation import Translation
 from tests.priors.strategies import higher_order_chains
 
 LOSSES = st.sampled_from([0.01, 0.3, 1.0, 4.0])
@@ -40,6 +40,7 @@ def test_a_profile_is_never_below_the_truth(chain: HigherOrderChain, spent: list
     assert own.lower <= true.pufferfish + 1e-9
 
 
+@pytest.mark.costly
 @settings(deadline=None, max_examples=10)
 @given(rows=st.lists(st.integers(1, 9), min_size=4, max_size=4), epsilon=LOSSES)
 def test_a_chain_of_order_one_keeps_its_exact_loss(rows: list[int], epsilon: float) -> None:
@@ -74,6 +75,7 @@ def test_an_unbounded_chain_takes_a_profile_of_its_first_entries() -> None:
     assert unbounded.by_entry is not None and len(unbounded.by_entry) == 4
 
 
+@pytest.mark.nightly
 def test_secrets_choose_entries_and_groups() -> None:
     rng = np.random.default_rng(3)
     chain = HigherOrderChain(rng.dirichlet(np.ones(3), size=(3, 3)), ("a", "b", "c"), length=4)

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu._rounding import gamma
 from takifugu.errors import InvalidPrior, Malformed, TooLarge
 from takifugu.finite import World
 from takifugu.finite.translation_exact import translation_exact
@@ -15,13 +14,8 @@ from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.bif import read_bif
 from takifugu.priors.factors import FactorModel, written_out
 from takifugu.priors.random_field import MarkovRandomField
-from takifugu.translation import chain_losses
-from takifugu.translation.network import coupling_kernel, coupling_steps
-from takifugu.translation.network import junction_losses as junction
-from takifugu.translation.network.junction_losses import network_losses
-from takifugu.translation.network.junction_tree import junction_tree
-from takifugu.translation.network.network_witness import product_witness
-from takifugu.translation.network.partition_function import PartitionSums
+from takifugu.translation import chain_losses, network_losses
+from takifugu.translation.search.products import product_witness
 from tests.influence.strategies import fields, networks
 from tests.oracles import junction as oracle
 from tests.priors.files import example
@@ -63,77 +57,10 @@ def binary_trees(draw: st.DrawFn) -> BayesianNetwork:
     return BayesianNetwork(tuple(range(n)), ((0, 1),) * n, tuple(parents), tuple(tables))  # type: ignore[arg-type]
 
 
-@settings(max_examples=60)
-@given(
-    seed=st.integers(0, 10**6),
-    k=st.integers(1, 6),
-    m=st.integers(1, 6),
-    scale=st.sampled_from([0.1, 1.0, 2.0]),
-    ties=st.booleans(),
-    cap=st.sampled_from([np.inf, 1.0, 0.3]),
-)
-def test_the_small_transport_is_what_a_general_solver_finds(
-    seed: int,
-    k: int,
-    m: int,
-    scale: float,
-    ties: bool,
-    cap: float,
-) -> None:
-    """The costs are those of two tables, which cost at most ``cap`` together."""
-    rng = np.random.default_rng(seed)
-    p, q = rng.dirichlet(np.ones(k)), rng.dirichlet(np.ones(m))
-    cost = np.zeros((k + m, k + m))
-    cost[:k, k:] = scale * (rng.integers(0, 3, (k, m)) if ties else rng.uniform(0, 3, (k, m)))
-    value = np.zeros(1)
-    coupling_kernel.cross(
-        np.array([0, k, k + m]),
-        np.arange(k + m),
-        *(np.concatenate([p, q]),) * 2,
-        np.tile(np.arange(k + m), (2, 1)),
-        np.concatenate([0.25 * cost.ravel(), 0.75 * cost.ravel()]),
-        np.array([0, cost.size]),
-        np.array([k + m, k + m]),
-        np.array([-1.0, cap]),
-        np.array([0]),
-        np.array([1]),
-        value,
-    )
-    found = oracle.coupling_loss(p, q, np.minimum(cost[:k, k:], cap))
-    assert value[0] == pytest.approx(max(found, 0), abs=1e-7)
-
-
 def test_costs_too_far_apart_are_bounded_not_exponentiated() -> None:
     couple = MarkovRandomField.ising({0: 0.0, 1: 0.0}, {(0, 1): 1.0})
     assert network_losses(couple, [1.0, 900.0]).loss == pytest.approx(901.0)
     assert network_losses(couple, [1.0, 290.0]).loss < 291.0
-
-
-@settings(max_examples=40)
-@given(model=MODELS)
-def test_cliques_cover_the_tables_and_hang_together(model: FactorModel) -> None:
-    tree = junction_tree(model, largest=10**6)
-    for factor in model.factors():
-        assert any(set(factor.scope) <= set(scope) for scope in tree.cliques)
-    for v in range(len(model.entries)):
-        holding = tree.holding(v)
-        joined = [c for c in holding if c and v in tree.cliques[tree.parents[c]]]
-        assert len(holding) == len(joined) + 1  # one top: the cliques with v are connected
-    assert all(parent < c for c, parent in enumerate(tree.parents))
-
-
-@settings(max_examples=40)
-@given(model=MODELS)
-def test_sums_are_those_of_the_written_out_law(model: FactorModel) -> None:
-    tree = junction_tree(model, largest=10**6)
-    sums = PartitionSums(tree, model.factors())
-    law = written_out(model).probability
-    for c, scope in enumerate(tree.cliques):
-        weights = sums.clique(c)
-        exact = oracle.marginal(law, shape(model), scope)
-        assert np.array_equal(weights.table > 0, exact > 0)
-        slack = 2 * gamma(weights.roundings + exact.size) + 1e-13
-        assert weights.table / weights.table.sum() == pytest.approx(exact, rel=slack)
 
 
 @pytest.mark.nightly
@@ -160,6 +87,7 @@ def test_no_mechanism_loses_more_and_the_witness_loses_what_it_says(
         assert factor.min() >= 1 and factor.max() <= np.exp(epsilon)
 
 
+@pytest.mark.costly
 @settings(max_examples=40)
 @given(model=binary_trees(), data=st.data())
 def test_trees_of_two_values_are_exact(model: BayesianNetwork, data: st.DataObject) -> None:
@@ -170,6 +98,7 @@ def test_trees_of_two_values_are_exact(model: BayesianNetwork, data: st.DataObje
     assert losses.upper[n] <= np.sum(spent) + 1e-9
 
 
+@pytest.mark.costly
 @settings(max_examples=20)
 @given(model=networks(most=4), data=st.data())
 def test_groups_of_values_can_be_asked_about(model: BayesianNetwork, data: st.DataObject) -> None:
@@ -185,20 +114,7 @@ def test_groups_of_values_can_be_asked_about(model: BayesianNetwork, data: st.Da
             assert truth(model, spent, pair) <= upper + LP
 
 
-@settings(max_examples=25)
-@given(model=MODELS, data=st.data())
-def test_coupling_group_by_group_is_sound_and_never_better(
-    model: FactorModel, data: st.DataObject
-) -> None:
-    spent = [data.draw(SPENT) for _ in model.entries]
-    together = network_losses(model, spent)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coupling_steps, "AT_ONCE", 3)
-        patch.setattr(junction, "AT_LAST", 3)
-        apart = network_losses(model, spent)
-    assert (apart.upper >= together.upper - 1e-8).all()
-
-
+@pytest.mark.nightly
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 2.0])
 def test_asia_equals_the_exact_translation_for_its_worst_secret(epsilon: float) -> None:
     asia = read_bif(example("asia"))
@@ -220,6 +136,7 @@ def test_alarm_loses_a_third_of_what_group_privacy_says() -> None:
     assert np.isfinite(losses.upper).all() and (losses.by_entry >= 0.1).all()
 
 
+@pytest.mark.nightly
 def test_a_long_chain_agrees_with_the_recursion_for_chains() -> None:
     rows, start, length = np.array([[0.9, 0.1], [0.2, 0.8]]), [0.6, 0.4], 60
     chain = BayesianNetwork(

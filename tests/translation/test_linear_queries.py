@@ -11,7 +11,7 @@ from takifugu.costs import Cost, Distance
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import AR1, Covariance, Gaussian, Matern, Secrets
 from takifugu.translation import LinearQuery, LinearReleases, Translation
-from takifugu.translation.gaussian.gaussian_noise import gdp_delta, gdp_epsilon
+from takifugu.translation.certify.closed import gdp_delta, gdp_epsilon
 from tests.oracles import gaussian_processes as oracle
 from tests.raising import raises
 
@@ -37,6 +37,7 @@ def test_queries_add_up_entry_by_entry() -> None:
     assert both.by_entry == pytest.approx([1, 0.5]) and both.exact
 
 
+@pytest.mark.costly
 @settings(max_examples=12)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 3), st.integers(1, 2))
 def test_no_output_leaks_more_and_far_out_they_leak_as_much(
@@ -77,6 +78,7 @@ def test_a_prior_hides_one_release_and_not_two() -> None:
     assert both.lower == pytest.approx(oracle.joint_mu(spread, np.array([1.0, 0.0])), rel=1e-6)
 
 
+@pytest.mark.costly
 @settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.integers(1, 4))
 def test_gaussian_noise_between_the_joint_law_and_the_sum_of_squares(

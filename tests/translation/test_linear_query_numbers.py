@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import mpmath
@@ -10,17 +11,11 @@ import pytest
 
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import AR1, Covariance, Gaussian, Secrets
-from takifugu.translation import LinearQuery, LinearReleases
+from takifugu.priors.kernels import TINY
+from takifugu.translation import GaussianNoiseLoss, LinearLoss, LinearQuery, LinearReleases
 from takifugu.translation.bounds import EXACT, Binding
-from takifugu.translation.gaussian import linear_queries
-from takifugu.translation.gaussian.gaussian_noise import gdp_delta, gdp_epsilon
-from takifugu.translation.gaussian.linear_queries import (
-    MOST_WEIGHTS,
-    GaussianNoiseLoss,
-    LinearLoss,
-    _Shifts,
-)
-from takifugu.translation.gaussian.shift_costs import TINY
+from takifugu.translation.certify.closed import gdp_delta, gdp_epsilon
+from takifugu.translation.gaussian.linear_queries import MAX_WEIGHTS
 from tests.raising import raises
 
 pytestmark = pytest.mark.nightly
@@ -135,59 +130,6 @@ def test_the_joint_law_of_few_outputs_and_entries_alone() -> None:
     assert process.gaussian([once, (clamped, 1)]).lower == 0
 
 
-WINDOWS: list[tuple[int | None, list[int], int, list[int], list[int]]] = [
-    # length, entries that are used, most rows, entries in the window, one beyond on each side
-    (None, [10, 12], 9, list(range(7, 16)), [6, 16]),
-    (None, [2, 3], 8, list(range(7)), [7]),
-    (None, [3], 7, list(range(7)), [7]),
-    (None, [4], 7, list(range(1, 8)), [0, 8]),
-    (None, [10, 20], 5, list(range(9, 22)), [8, 22]),
-    (17, [10, 12], 9, list(range(7, 16)), [6, 16]),
-    (16, [10, 12], 9, list(range(7, 16)), [6]),
-    (15, [10, 12], 9, list(range(7, 15)), [6]),
-    (13, [0, 12], 9, list(range(13)), []),
-    (13, [0, 10], 9, list(range(12)), [12]),
-]
-
-
-@pytest.mark.parametrize(("length", "used", "rows", "inside", "beyond"), WINDOWS)
-def test_the_window_of_entries_that_are_examined(
-    length: int | None,
-    used: list[int],
-    rows: int,
-    inside: list[int],
-    beyond: list[int],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(linear_queries, "MOST_ROWS", rows)
-    monkeypatch.setattr(linear_queries, "ROWS", 4)
-    queries = [LinearQuery({entry: 1}) for entry in used]
-    queries.append(LinearQuery({entry: k + 1 for k, entry in enumerate(used)}))
-    shifts = _Shifts(Gaussian(AR1(-0.5), length), Secrets(within=2), queries)
-    assert shifts.entries.tolist() == inside + beyond and shifts.rows == len(inside + beyond)
-    assert shifts.real.tolist() == [True] * len(inside) + [False] * len(beyond)
-    most, least = shifts.of(len(queries) - 1)
-    for row, entry in enumerate(shifts.entries.tolist()):
-        parts = [(k + 1) * (-0.5) ** abs(entry - j) * 2 for k, j in enumerate(used)]
-        real = bool(shifts.real[row])
-        assert most[row] == pytest.approx(abs(sum(parts)) if real else sum(map(abs, parts)))
-        assert least[row] == pytest.approx(abs(sum(parts)))
-        assert shifts.binding(row).entry == (entry if real else None)
-        assert (shifts.joint(row, [1.0] * len(queries)) > 0) == real
-    process = LinearReleases(Gaussian(AR1(-0.5), length), Secrets(within=2))
-    found = process.laplace([(queries[-1], 1)])
-    assert found.by_entry == pytest.approx(most) and found.lower <= max(least[shifts.real])
-    chosen = _Shifts(Gaussian(AR1(-0.5), length), Secrets(entries=(3, 1), within=2), queries)
-    assert chosen.entries.tolist() == [3, 1] and chosen.real.all()
-
-
-def test_a_covariance_is_examined_in_all_its_entries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linear_queries, "MOST_ROWS", 1)
-    shifts = _Shifts(Gaussian(Covariance(np.eye(5))), Secrets(within=1), [LinearQuery({4: 1})])
-    assert shifts.entries.tolist() == [0, 1, 2, 3, 4] and shifts.real.all()
-    assert shifts.of(0)[0] == pytest.approx([0, 0, 0, 0, 1])
-
-
 def test_a_weight_behind_the_last_entry_is_refused() -> None:
     process = LinearReleases(Gaussian(AR1(0.5), 3), Secrets(within=1))
     assert process.laplace([(LinearQuery({2: 1}), 1)]).pufferfish == pytest.approx(1)
@@ -247,9 +189,9 @@ def test_a_query_keeps_weights_other_than_0_in_order() -> None:
     assert query.entries.tolist() == [2, 7, 2**53 - 1]
     assert LinearQuery([0, 1]) == LinearQuery({1: 1}) != LinearQuery({1: 1}, bounds=(0, 1))
     assert LinearQuery([1]).bounds is None
-    assert len(LinearQuery([1] * MOST_WEIGHTS).weights) == MOST_WEIGHTS
-    with raises(UnsoundRequest, field="weights", given=MOST_WEIGHTS + 1, needed=MOST_WEIGHTS):
-        LinearQuery([1] * (MOST_WEIGHTS + 1))
+    assert len(LinearQuery([1] * MAX_WEIGHTS).weights) == MAX_WEIGHTS
+    with raises(UnsoundRequest, field="weights", given=MAX_WEIGHTS + 1, needed=MAX_WEIGHTS):
+        LinearQuery([1] * (MAX_WEIGHTS + 1))
     wrong: list[Any] = [{True: 1}, {-1: 1}, {2**53: 1}, {"0": 1}, {0.0: 1}, {}, [], [0, 0]]
     for weights in wrong:
         with raises(UnsoundRequest, field="weights"):
@@ -271,3 +213,41 @@ def test_a_scale_that_is_not_above_0_is_refused(scale: Any) -> None:
         LinearReleases(Gaussian(AR1(0.5), 3), Secrets())
     with raises(UnsoundRequest):
         LinearReleases(Gaussian(AR1(0.5), 3), Secrets(entries=(3,), within=1))
+
+
+@pytest.mark.parametrize("bounds", [None, (-1, 1)])
+def test_what_underflows_beside_an_entry_that_does_not_move(bounds: Any) -> None:
+    """A weight so small that its product is 0 as a float still tells something."""
+    law = Covariance(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    tiny = Fraction(1, 10**300)
+    process = LinearReleases(Gaussian(law), Secrets(entries=(0,), within=tiny))
+    both = LinearQuery({0: tiny, 1: 1}, bounds=bounds)
+    assert 0 < process.laplace([(both, 1)]).pufferfish < 1e-300
+    assert process.laplace([(LinearQuery({1: 1}, bounds=bounds), 1)]).pufferfish == 0
+
+
+def test_secrets_are_looked_at_before_any_release() -> None:
+    labels = Secrets(pairs=(((0,), (1,)),))
+    for secrets, reason in ((Secrets(), "no-distance"), (labels, "pairs")):
+        with raises(UnsoundRequest, field="secrets", reason=reason):
+            LinearReleases(Gaussian(AR1(0.5), 3), secrets)
+
+
+def test_what_all_but_cancels_is_not_said_to_leak_less_than_nothing() -> None:
+    law = Covariance(np.array([[1.0, 0.1], [0.1, 1.0]]))
+    process = LinearReleases(Gaussian(law), Secrets(entries=(0,), within=1))
+    for share in (1 + Fraction(1, 2**50), 1 - Fraction(1, 2**50)):
+        found = process.gaussian([(LinearQuery([Fraction(0.1) * share, -1]), 1)])
+        assert found.lower == 0.0 and 0 < found.mu < 1e-13
+
+
+def test_the_entry_that_loses_most_need_not_have_the_largest_epsilon() -> None:
+    """Three entries without correlation, in every order: each has its own ε and μ."""
+    prior, delta = Gaussian(AR1(0.0), 3), 1e-5
+    for order, scale in product(([0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1]), (1.0, 1 / 32)):
+        epsilon, mu = [one * scale for one in (1, 2, 3)], [one * scale for one in (0.75, 0.5, 0.25)]
+        pure = [(LinearQuery({k: 1}), 1 / Fraction(epsilon[i])) for k, i in enumerate(order)]
+        smooth = [(LinearQuery({k: 1}), 1 / Fraction(mu[i])) for k, i in enumerate(order)]
+        process = LinearReleases(prior, Secrets(within=1))
+        both = [e + gdp_epsilon(m, delta) for e, m in zip(epsilon, mu, strict=True)]
+        assert process.mixed(pure, smooth, delta=delta) == pytest.approx(max(both), rel=1e-9)

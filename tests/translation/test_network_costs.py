@@ -15,17 +15,16 @@ from takifugu.priors.bif import read_bif
 from takifugu.priors.factors import FactorModel, written_out
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.universe import Tables
-from takifugu.translation import Translation
+from takifugu.translation import Translation, network_losses
 from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.network import coupling_steps, junction_losses
-from takifugu.translation.network.attractive_losses import attractive_losses
-from takifugu.translation.network.junction_losses import network_losses
-from takifugu.translation.network.network_transport import NetworkTransport
-from takifugu.translation.network.network_witness import best_witness, product_witness
+from takifugu.translation.search import junction
+from takifugu.translation.search.fields import attractive_losses
+from takifugu.translation.search.products import best_witness, product_witness
 from tests.influence.strategies import fields, networks
 from tests.oracles import cost_programs as oracle
 from tests.priors.files import example
 from tests.raising import raises
+from tests.translation.transports import transport_of
 
 LP = 1e-7
 MODELS = st.one_of(networks(most=4), fields(most=4), networks(zeros=False, most=4))
@@ -81,6 +80,7 @@ def check(model: FactorModel, costs: EntryCosts, secrets: Secrets | None = None)
         assert product_witness(model, costs, losses.pairs[k]).lower <= solved.upper + LP
 
 
+@pytest.mark.costly
 @settings(max_examples=15)
 @given(model=MODELS, data=st.data())
 def test_no_admissible_function_loses_more_and_the_witness_is_one(
@@ -103,29 +103,17 @@ def test_shortened_messages_are_sound_too(
     costs = data.draw(costs_of(model))
     whole = network_losses(model, costs)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coupling_steps, "SOLVED", limits[0])
-        patch.setattr(coupling_steps, "PATHS", limits[1])
-        patch.setattr(coupling_steps, "LOOKED_AT", limits[2])
-        patch.setattr(coupling_steps, "AT_ONCE", 4)
+        patch.setattr(junction, "MAX_SOLVED_CELLS", limits[0])
+        patch.setattr(junction, "MAX_PATH_STATES", limits[1])
+        patch.setattr(junction, "MAX_SCANNED_CELLS", limits[2])
+        patch.setattr(junction, "MAX_COUPLED_STATES", 4)
         if not limits[2]:
-            patch.setattr(junction_losses, "LAST_CELLS", 0)
-        if limits[0] == 0 and limits[1]:
-            patch.setattr(coupling_steps.CouplingSteps, "_chosen_pairs", neighbours_only)
+            patch.setattr(junction, "MAX_LAST_CELLS", 0)
         check(model, costs)
         assert (network_losses(model, costs).upper >= whole.upper - 1e-8).all()
 
 
-def neighbours_only(
-    self: coupling_steps.CouplingSteps,
-    keep: tuple[int, ...],
-    there: Floats,
-    _widths: list[int],
-) -> object:
-    values = np.array(np.unravel_index(there, tuple(self._sizes[v] for v in keep)))  # type: ignore[arg-type]
-    differ = (values[:, :, None] != values[:, None, :]).sum(axis=0)
-    return np.nonzero(differ == 1)
-
-
+@pytest.mark.costly
 @settings(max_examples=15)
 @given(model=networks(zeros=False, most=4), data=st.data())
 def test_groups_of_values_are_coupled_by_their_laws(
@@ -172,6 +160,7 @@ def test_one_column_of_asia_tells_this_much_of_the_next(
     assert by_name[other] == pytest.approx(loss, abs=5.1e-6)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("asked", "loss"),
     [
@@ -205,6 +194,7 @@ def ising(rng: np.random.Generator, entries: int) -> MarkovRandomField:
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(6))
 def test_attractive_fields_are_exact_for_costs_that_differ_by_direction(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -224,12 +214,13 @@ def test_attractive_fields_are_exact_for_costs_that_differ_by_direction(seed: in
     assert (pinned.lower <= losses.upper + 1e-9).all()
 
 
+@pytest.mark.costly
 @settings(max_examples=10)
 @given(model=networks(zeros=False, most=4), data=st.data())
 def test_a_written_out_prior_is_exact(model: FactorModel, data: st.DataObject) -> None:
     costs = data.draw(costs_of(model))
     answer = Translation(written_out(model)).explain_cost(costs)
-    own = NetworkTransport(model, Secrets()).valued(costs)  # type: ignore[arg-type]
+    own = transport_of(model, Secrets()).valued(costs)  # type: ignore[arg-type]
     assert answer.pufferfish <= own.value + 1e-8
     assert answer.lower == pytest.approx(answer.pufferfish, abs=1e-5) or not answer.pufferfish
 
@@ -249,6 +240,7 @@ def test_independent_entries_lose_what_each_was_charged() -> None:
     assert mixed.lower == pytest.approx(solved.lower, abs=1e-6)
 
 
+@pytest.mark.nightly
 def test_tiny_and_huge_costs() -> None:
     asia = read_bif(example("asia"))
     tiny = network_losses(asia, EntryCosts.of(Cost.any("1e-300")))
@@ -259,7 +251,7 @@ def test_tiny_and_huge_costs() -> None:
 
 
 def test_a_profile_of_the_wrong_length_is_refused() -> None:
-    asia = NetworkTransport(read_bif(example("asia")), Secrets())
+    asia = transport_of(read_bif(example("asia")), Secrets())
     with raises(UnsoundRequest, field="profile", given=2, needed=8):
         asia.valued(EntryCosts(by_entry=(NOTHING, NOTHING)))
     table = Explicit.uniform(Tables.of({"a": (0, 1), "b": (0, 1)}))

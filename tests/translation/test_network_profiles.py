@@ -8,13 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from takifugu.costs import Cost
-from takifugu.priors import MarkovRandomField, Secrets
+from takifugu.priors import Secrets
 from takifugu.priors.bif import read_bif
+from takifugu.translation.certify.closed import profile_group_loss
 from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.network.junction_tree import junction_tree, least_width
-from takifugu.translation.network.network_transport import NetworkTransport
-from takifugu.translation.network.spending import group_loss
 from tests.priors.files import example
+from tests.translation.transports import transport_of
 
 NEXT = (  # one node at .5, and the next worst secret
     ("asia", "tub", 0.02450),
@@ -33,7 +32,7 @@ def test_one_node_of_asia_costs_itself_exactly_and_its_neighbour_less(
     asked: str, near: str, loss: float
 ) -> None:
     asia = read_bif(example("asia"))
-    transport = NetworkTransport(asia, Secrets())
+    transport = transport_of(asia, Secrets())
     spent = np.array([0.5 * (entry == asked) for entry in asia.entries])
     bound = transport.profile(spent)
     assert bound.by_entry is not None
@@ -59,14 +58,14 @@ def test_one_node_of_asia_costs_itself_exactly_and_its_neighbour_less(
 def test_several_nodes_of_asia(asked: tuple[str, ...], loss: float) -> None:
     asia = read_bif(example("asia"))
     spent = np.array([0.5 * (entry in asked) for entry in asia.entries])
-    found = NetworkTransport(asia, Secrets()).profile(spent).value
+    found = transport_of(asia, Secrets()).profile(spent).value
     assert found == pytest.approx(loss, abs=5.1e-6)
 
 
 @pytest.mark.nightly
 def test_every_column_of_alarm_costs_itself_and_all_at_once_about_ten() -> None:
     alarm = read_bif(example("alarm"))
-    transport = NetworkTransport(alarm, Secrets())
+    transport = transport_of(alarm, Secrets())
     for k in range(0, len(alarm.entries), 6):
         bound = transport.profile(np.where(np.arange(len(alarm.entries)) == k, 0.1, 0.0))
         assert bound.by_entry is not None and bound.by_entry[k] == bound.value == 0.1
@@ -79,57 +78,9 @@ def test_every_column_of_alarm_costs_itself_and_all_at_once_about_ten() -> None:
 
 @given(st.lists(st.floats(0, 1e300), max_size=6))
 def test_group_privacy_is_the_sum_and_no_more_than_a_float_above(spent: list[float]) -> None:
-    found = group_loss(spent)
+    found = profile_group_loss(spent)
     exact = sum(map(Fraction, spent), Fraction(0))
     assert Fraction(found) >= exact
     assert float(Fraction(found) - exact) <= 4e-16 * found + 1e-323
     if sum(loss > 0 for loss in spent) == 1:
         assert Fraction(found) == exact
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("seed", range(20))
-def test_no_junction_tree_is_narrower_than_the_least_width(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, 14))
-    pairs = [(i, j) for i in range(n) for j in range(i) if rng.random() < rng.random()]
-    model = MarkovRandomField.ising(dict.fromkeys(range(n), 0.0), dict.fromkeys(pairs, 1.0))
-    tree = junction_tree(model, largest=2**14)
-    around: list[set[int]] = [set() for _ in range(n)]
-    for i, j in pairs:
-        around[i].add(j)
-        around[j].add(i)
-    found = least_width(around)
-    assert found + 1 <= max(map(len, tree.cliques))
-    assert found <= _width(around)
-
-
-def _width(around: list[set[int]]) -> int:
-    """The treewidth, by dynamic programming over all sets of eliminated entries."""
-    n = len(around)
-    best = {0: 0}
-    for size in range(1, n + 1):
-        level: dict[int, int] = {}
-        for known, width in best.items():
-            if known.bit_count() != size - 1:
-                continue
-            for v in range(n):
-                if not known >> v & 1:
-                    cost = max(width, _reached(around, known, v))
-                    more = known | 1 << v
-                    level[more] = min(level.get(more, n), cost)
-        best = level
-    return best[(1 << n) - 1]
-
-
-def _reached(around: list[set[int]], gone: int, v: int) -> int:
-    """How many entries that are left are joined to v through those that are gone."""
-    seen, waiting, found = {v}, [v], 0
-    while waiting:
-        for u in around[waiting.pop()] - seen:
-            seen.add(u)
-            if gone >> u & 1:
-                waiting.append(u)
-            else:
-                found += 1
-    return found

@@ -9,12 +9,11 @@ import pytest
 from takifugu.costs import Cost, Distance, Matrix
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.random_field import MarkovRandomField
-from takifugu.priors.secrets import EntryIs, Secrets
-from takifugu.translation.chain.binary_transport import BinaryTransport
+from takifugu.priors.secrets import EntryIs
+from takifugu.translation import Translation
 from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.network.attractive_losses import attractive_losses
-from takifugu.translation.network.network_witness import best_witness, product_witness
-from takifugu.translation.translation import Translation
+from takifugu.translation.search.fields import attractive_losses
+from takifugu.translation.search.products import best_witness, product_witness
 
 pytestmark = pytest.mark.nightly
 
@@ -46,15 +45,6 @@ def test_of_several_costs_the_one_that_mechanisms_can_have_is_attained() -> None
     alone = attractive_losses(field(4), EntryCosts((SMALL,)))
     assert several.attained == alone.attained > 0.5
     assert alone.exact and not several.exact
-
-
-def test_two_states_that_turn_have_one_cost_at_a_time() -> None:
-    one = Cost.of({Matrix([0, 1], [[0, Fraction(1, 4)], [2, 0]]): 1})
-    other = Cost.of({Matrix([0, 1], [[0, 1], [Fraction(1, 4), 0]]): 1})
-    chain = MarkovChain(np.array([[0.25, 0.75], [0.75, 0.25]]), length=3)
-    transport = BinaryTransport(chain, Secrets())
-    told = transport._attainable(EntryCosts((one, other)))
-    assert told.tolist() == [2.0, 0.25]
 
 
 @pytest.mark.parametrize("count", [5, 200, 1000])

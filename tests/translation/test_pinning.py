@@ -1,19 +1,17 @@
 """Pinning: intervals for odds and their gains, against sums over all datasets at any scale."""
 
-from itertools import pairwise
-
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.priors.factors import written_out
 from takifugu.priors.random_field import MarkovRandomField
-from takifugu.translation.network import pinning_kernel as kernel
-from takifugu.translation.network.attractive_losses import attractive_losses
-from takifugu.translation.network.pinning import RisingField, log_odds_rise, pairwise_field
+from takifugu.translation.certify.fields import RisingField, pairwise_field
+from takifugu.translation.search.fields import attractive_losses
 from tests.oracles import translation as oracle
+from tests.translation.rising_fields import log_odds_rise
 
 
 def field_of(
@@ -127,40 +125,6 @@ def test_couplings_beyond_exponentials_leave_group_privacy() -> None:
     assert found.loss == pytest.approx(0.5, rel=1e-12) and found.attained <= 0.5
 
 
-@settings(max_examples=100)
-@example(low=0.0, width=0.0, grown=1e-300, more=1e-12, share=0.0)  # a gain of 2.5e-313
-@example(low=-30.0, width=0.0, grown=1e-300, more=1e150, share=0.0)
-@given(
-    low=st.floats(-30, 30),
-    width=st.floats(0, 8),
-    grown=st.sampled_from([1e-300, 1e-290, 1e-9, 0.1, 3.0, 1e80, np.inf]),
-    more=st.sampled_from([0.0, 1e-300, 1e-12, 0.2, 3.0, 1e8, 1e150]),
-    share=st.floats(0, 1),
-)
-def test_no_odds_of_an_interval_gain_more_or_less_than_its_bounds(
-    low: float, width: float, grown: float, more: float, share: float
-) -> None:
-    ends = np.exp(low), np.exp(low + width)
-    between = float(np.exp(low + share * width))
-    with mpmath.workdps(400):
-        z, d, a = mpmath.mpf(between), mpmath.mpf(grown), mpmath.mpf(more) + 1
-        last = mpmath.mpf(1) if np.isinf(grown) else z * d / (1 + z + z * d)
-        truth = (a - 1) / (1 + a * z) * last
-        assert kernel.least_gain(*ends, min(grown, kernel.HUGE), more) <= truth * (1 + 1e-14)
-        assert truth * (1 - 1e-14) <= kernel.most_gain(*ends, grown, more) + kernel.LEAST
-
-
-@settings(max_examples=60)
-@given(values=st.lists(st.floats(0, 5), min_size=1, max_size=8), keep=st.integers(0, 9))
-def test_products_without_one_factor(values: list[float], keep: int) -> None:
-    count = len(values)
-    found, room = np.zeros(count), np.zeros(count + 1)
-    kernel.without_each(np.array(values), count, keep, room, found)
-    for r in range(count):
-        others = [v for k, v in enumerate(values) if k != r][:keep]
-        assert found[r] == pytest.approx(np.prod([1 + v for v in others]) - 1, rel=1e-9, abs=1e-12)
-
-
 def test_the_oracle_agrees_with_that_of_the_closed_form() -> None:
     model = field_of(8, 4, pull=0.7)
     spent = np.array([0.2, 0.0, 0.5, 0.1])
@@ -185,6 +149,7 @@ def sparse(seed: int, n: int, degree: float) -> MarkovRandomField:
     )
 
 
+@pytest.mark.costly
 @settings(max_examples=60)
 @given(
     seed=st.integers(0, 10**6),
@@ -204,38 +169,8 @@ def test_sparse_fields_with_long_cycles_are_bracketed_however_early_the_search_e
     assert (pinned.lower <= exact.upper).all() and (exact.lower <= pinned.upper).all()
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_no_walk_pins_an_entry_earlier_than_its_level(seed: int) -> None:
-    """All self-avoiding walks of small fields: who has pinned whom, and how many were gone."""
-    field = pairwise_field(sparse(seed, 7, 0.1 * (seed % 6)))
-    earliest: dict[tuple[int, int], int] = {}
-
-    def follow(walk: list[int]) -> None:
-        here = walk[-1]
-        for a in range(field.degree[here]):
-            w = int(field.near[here, a])
-            if w in walk:
-                continue
-            for g, onward in pairwise(walk):
-                order = field.near[g, : field.degree[g]].tolist()
-                if w in order and order.index(w) < order.index(onward):
-                    known = earliest.get((w, g), 99)
-                    earliest[w, g] = min(known, len(walk) - 1)  # all that are gone but `here`
-            follow([*walk, w])
-
-    for start in range(len(field.low)):
-        follow([start])
-    for w in range(len(field.low)):
-        for a in range(field.degree[w]):
-            found = earliest.get((w, int(field.near[w, a])), 99)
-            assert field.pins[w, a] <= found
-            assert field.pins[w, a] > 16 or found < 99  # and it says never where it is never
-
-
 @pytest.mark.nightly
-def test_products_beyond_all_floats_are_infinite_and_bounds_stay_sound() -> None:
-    assert kernel.together(0.0, np.inf) == kernel.together(1e250, 0.0) == np.inf
-    assert kernel.at_most_big(float("nan")) == 0.0 and kernel.at_most_big(np.inf) == kernel.BIG
+def test_bounds_stay_sound_where_products_are_beyond_all_floats() -> None:
     pairs = {(i, j): 140.0 for i in range(7) for j in range(i)}
     for field in (-300.0, -150.0, 0.0, 300.0):
         model = MarkovRandomField.ising(dict.fromkeys(range(7), field), pairs)

@@ -56,6 +56,7 @@ def test_the_protocol_lists_its_implementers() -> None:
     assert all(f"takifugu.translation.{name}`" in listed for name in found)
 
 
+@pytest.mark.nightly
 def test_to_import_the_protocol_loads_no_solver() -> None:
     check = (
         "import sys, takifugu.translation.protocol\n"
@@ -84,6 +85,7 @@ def test_both_directions_agree_on_the_safe_side(name: str) -> None:
         assert float(EXACT.to_pufferfish(allowed)) <= target
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", IMPLEMENTERS)
 @settings(max_examples=20)
 @given(epsilon=st.fractions(Fraction(1, 4), 3), share=st.fractions(0, 1))

@@ -13,8 +13,8 @@ from takifugu.costs import ANY, Cost, Distance, Steps
 from takifugu.numeric import Floats
 from takifugu.priors import AR1, Covariance, Gaussian, Matern, Secrets, SquaredExponential
 from takifugu.priors.kernels import Kernel
-from takifugu.translation.gaussian.rounded_numbers import rounding_factor
-from takifugu.translation.translation import Translation
+from takifugu.translation import Translation
+from takifugu.translation.certify.gaussian import rounding_factor
 
 
 def cells(mean: float, deviation: float, ends: Floats) -> Floats:
@@ -34,6 +34,7 @@ def program(law: Floats, rest: Floats, kappa: float) -> float:
     return float(np.log(-solved.fun))
 
 
+@pytest.mark.costly
 @settings(max_examples=60, deadline=None)
 @given(
     st.floats(0.02, 0.9),
@@ -89,6 +90,7 @@ def test_two_entries_against_a_program_over_all_mechanisms(
     assert found.pufferfish <= translation.cost_bound(both).value * (1 + 1e-9)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "kernel",
     [AR1(0.9), AR1(-0.3), Matern("1/2", 2.0), Matern("3/2", 1.0), Matern("5/2", 2.0),
@@ -116,6 +118,7 @@ def test_where_no_eigenvalue_is_known_nothing_is_gained() -> None:
     assert mixed.cost_to_pufferfish(Cost.of({Steps(0, 100, 1): 1, Steps(0, 100, 2): 1})) == inf
 
 
+@pytest.mark.nightly
 def test_unbounded_processes_pay_for_one_step_of_rounding() -> None:
     process = Gaussian(AR1(0.5), mean=120, variance=100)
     translation = Translation(process, Secrets(within=10))
@@ -146,6 +149,7 @@ def test_profiles_and_groups_of_releases_with_steps() -> None:
     assert either >= translation.cost_to_pufferfish(costs[4])
 
 
+@pytest.mark.costly
 @settings(max_examples=40, deadline=None)
 @given(
     st.floats(-0.9, 0.9),

@@ -7,8 +7,8 @@ import pytest
 
 from takifugu.numeric import Floats
 from takifugu.priors import MarkovChain, Product, Secrets
+from takifugu.translation import Translation
 from takifugu.translation.bounds import Bound
-from takifugu.translation.translation import Translation
 
 pytestmark = pytest.mark.nightly
 

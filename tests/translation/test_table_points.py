@@ -13,16 +13,9 @@ from takifugu.costs import Cost, Membership
 from takifugu.errors import InvalidFile, UnsoundRequest
 from takifugu.losses import Total
 from takifugu.priors import MarkovChain
-from takifugu.translation.accounting.tabled_translation import TabledTranslation
-from takifugu.translation.accounting.translation_table import (
-    TranslationTable,
-    _first,
-    _losses,
-    tabulate,
-    tabulate_at,
-)
+from takifugu.translation import TabledTranslation, Translation, TranslationTable, tabulate
+from takifugu.translation.accounting.tables import tabulate_at
 from takifugu.translation.bounds import Bound
-from takifugu.translation.translation import Translation
 from tests.raising import raises
 
 pytestmark = pytest.mark.nightly
@@ -48,6 +41,10 @@ class Straight:
         self.transport, self.curve_waits = transport, waits
         self.methods = {"transport": transport, "curve": curve, "group": group}
         self.asked: list[tuple[str, float]] = []
+
+    def curve_may_help(self, loss: float) -> bool:
+        """Whenever it does not wait."""
+        return not self.curve_waits or not loss < np.inf
 
     def bound(self, epsilon: float, method: str = "best") -> Bound:
         """The loss by one method, or the least."""
@@ -88,15 +85,6 @@ def test_an_allowance_is_the_last_point_that_fits() -> None:
     assert unbounded.to_dp(1e300) == 1 and unbounded.to_pufferfish(2.0) == np.inf
     with raises(UnsoundRequest, field="table", needed=np.inf):
         TranslationTable("that", np.array([1.0]), np.array([np.inf])).to_dp(7.0)
-
-
-def test_totals_are_read_at_points_and_never_beyond_the_last() -> None:
-    assert TABLE._point(1.0) == (1.0, 1.5) and TABLE._point(1.1) == (2.0, 3.0)
-    assert TABLE._point(4.0) == (4.0, 9.0) and TABLE._point(4.1) == (np.inf, np.inf)
-    assert TABLE.total_to_pufferfish(Total(epsilon=Fraction(3, 2)), Fraction(0)) == 3
-    assert TABLE.total_to_pufferfish(Total(epsilon=Fraction(5)), Fraction(0)) == np.inf
-    found = TABLE.total_to_pufferfish(Total(rho=Fraction(1, 10**4)), Fraction(1, 10**6))
-    assert found == 1.5
 
 
 @pytest.mark.parametrize(
@@ -211,35 +199,6 @@ def test_a_share_that_is_none_is_refused(share: float) -> None:
         tabulate(straight(2.0, 3.0, 4.0), share=share)
 
 
-def test_the_first_point_is_more_than_half_of_the_largest() -> None:
-    for low in (0.3, 0.5, 1.0, 1.9):
-        for translation in (straight(1.0, 6.0, 8.0), straight(None, 6.0, 8.0)):
-            first = _first(translation, low)
-            assert translation.bound(first).value <= low < translation.bound(2 * first).value
-    waits = straight(1.0, 0.5, 8.0, waits=True)
-    _first(waits, 1.0)
-    assert "curve" not in [method for method, _ in waits.asked]
-    hidden: Any = Straight(lambda e: e, lambda _: np.inf, lambda _: np.inf)
-    assert _first(hidden, 1.0) == 1.0
-
-
-def test_the_bound_of_a_point_is_the_least_of_all_methods() -> None:
-    def least(*slopes: float | None, **more: Any) -> list[float]:
-        return list(_losses(straight(*slopes, **more), [1.0, 2.0]))
-
-    assert least(2.0, 3.0, 4.0) == [2, 4] and least(3.0, 2.0, 4.0) == [2, 4]
-    assert least(4.0, 3.0, 2.0) == [2, 4] and least(None, 3.0, 4.0) == [3, 6]
-    assert least(3.0, 2.0, 4.0, waits=True) == [3, 6]
-    assert least(5.0, 2.0, 4.0, waits=True) == [4, 8]
-    assert least(np.inf, 2.0, 4.0, waits=True) == [2, 4]
-    translation = Translation(CHAIN)
-    found = list(_losses(translation, [0.1, 0.5]))
-    assert found == pytest.approx([translation.bound(e).value for e in (0.1, 0.5)], rel=1e-9)
-    unsure = Translation(CHAIN, uncertainty=0.01)
-    found = list(_losses(unsure, [0.1, 0.5]))
-    assert found == pytest.approx([unsure.bound(e).value for e in (0.1, 0.5)], rel=1e-9)
-
-
 def test_a_larger_epsilon_bounds_a_smaller_one() -> None:
     falls: Any = Straight(
         lambda e: {1.0: 5.0, 2.0: 4.0, 3.0: 6.0}[e], lambda e: 99 * e, lambda e: 99 * e
@@ -279,3 +238,27 @@ def test_a_table_with_its_translation_behind_it() -> None:
     assert both.to_cost(one, 3.0, beside=[Cost.any(3)]) == 0
     assert both.to_cost(count, 3.0) == both.to_cost(one, 3.0, spent=[count]) == 33
     assert both.to_cost(one, 3.0, beside=[count]) == 33
+
+
+def test_a_table_of_a_translation_answers_what_it_holds() -> None:
+    plain = Translation(MarkovChain(np.array([[0.9, 0.1], [0.2, 0.8]]), length=3))
+    table = tabulate_at(plain, [0.1, 0.2, 0.4])
+    tabled = TabledTranslation(plain, table)
+    assert tabled.least == table.loss[0] and tabled.computed is plain
+    assert tabled.fingerprint == table.fingerprint and tabled.every_pair
+    assert tabled.to_pufferfish(0.4) == table.loss[-1]
+    assert tabled.to_pufferfish(0.3) == table.loss[-1] > plain.to_pufferfish(0.3)
+    assert tabled.to_pufferfish(0.5) == plain.to_pufferfish(0.5)
+    assert tabled.to_dp(float(table.loss[0])) == 0.1
+    below = float(table.loss[0]) / 2
+    assert tabled.to_dp(below) == 0 and tabled.to_dp(0.0) == 0
+    computed = TabledTranslation(plain, table, least=0.0)
+    assert computed.least == 0 and computed.to_dp(below) == plain.to_dp(below) > 0
+    assert computed.to_dp(0.0) == 0
+    for wrong in (-1.0, np.nan):
+        with raises(UnsoundRequest, field="table"):
+            computed.to_dp(wrong)
+    far = Total(Fraction(1))
+    assert tabled.total_to_pufferfish(far, Fraction(0)) == plain.to_pufferfish(1.0)
+    near = Total(Fraction(3, 10))
+    assert tabled.total_to_pufferfish(near, Fraction(0)) == table.loss[-1]

@@ -15,9 +15,9 @@ from takifugu.errors import InvalidPrior, InvalidWorld, UnsoundRequest
 from takifugu.influence import influence_curve
 from takifugu.priors import MarkovChain, Secrets, TimeOfDayChain
 from takifugu.priors.documents import from_document
-from takifugu.translation.chain import time_of_day_transport
+from takifugu.translation import Translation
 from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.translation import Translation
+from takifugu.translation.models import time_of_day_transport
 from tests.oracles.cost_programs import all_losses, any_value, chain_table, difference, largest
 from tests.raising import raises
 
@@ -138,6 +138,7 @@ def test_one_matrix_for_all_hours_is_a_stationary_chain() -> None:
     assert Translation(by_hour).to_dp(1.0) == pytest.approx(plain.to_dp(1.0), rel=1e-3)
 
 
+@pytest.mark.nightly
 def test_all_hours_at_once_are_close_in_long_sequences() -> None:
     rng = np.random.default_rng(4)
     table = 0.5 * rng.dirichlet(np.ones(3), size=(6, 3)) + 0.5 * np.eye(3)
@@ -203,6 +204,7 @@ def test_what_is_no_such_chain_is_refused(how: dict[str, Any], field: str) -> No
     assert refused.value.field.startswith(field)
 
 
+@pytest.mark.costly
 @settings(deadline=None, max_examples=10)
 @given(chain=chains(length=4), epsilon=LOSSES)
 def test_the_curve_is_above_the_truth_and_no_translation_waits_for_it(

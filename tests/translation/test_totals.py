@@ -11,14 +11,9 @@ from takifugu._rounding import float_up
 from takifugu.errors import UnsoundRequest
 from takifugu.losses import Approximate, Concentrated, Pure, Total
 from takifugu.priors import MarkovChain
-from takifugu.translation.accounting.totals import (
-    Filter,
-    extra,
-    rho_within,
-    total_to_pufferfish,
-)
-from takifugu.translation.accounting.translation_table import tabulate
-from takifugu.translation.translation import Translation
+from takifugu.translation import Translation, tabulate
+from takifugu.translation.accounting.totals import rho_within, total_to_pufferfish
+from takifugu.translation.certify.closed import Filter, needed_epsilon
 from tests.oracles import totals as oracle
 from tests.oracles import translation as programs
 from tests.raising import raises
@@ -45,6 +40,7 @@ def test_without_a_delta_nothing_but_epsilon_is_private(total: Total) -> None:
     assert HOME.total_to_pufferfish(Total(delta=Fraction(1)), Fraction(1, 2)) == np.inf
 
 
+@pytest.mark.costly
 @settings(max_examples=15)
 @given(
     seed=st.integers(0, 10**6),
@@ -68,6 +64,7 @@ def test_no_event_of_an_approximate_mechanism_exceeds_the_reading(
         assert worst <= 0.05 + 1e-9
 
 
+@pytest.mark.costly
 @settings(max_examples=25)
 @given(
     scale=st.floats(0.8, 12),
@@ -131,18 +128,18 @@ def half_square(scale: float) -> Fraction:
 
 def test_the_conversion_is_that_of_canonne_kamath_and_steinke() -> None:
     """At the best order Proposition 12 for δ = s/2K is what the filter needs."""
-    from takifugu.translation.accounting.approximate import zcdp_epsilon
-    from takifugu.translation.accounting.totals import ORDERS, amounts_to
+    from takifugu.translation.accounting.composition import zcdp_epsilon
+    from takifugu.translation.certify.closed import ORDERS
 
     for rho in (1e-5, 1e-3, 0.1):
         part = 1e-7
-        found = amounts_to(Total(rho=Fraction(rho)), Fraction(part) * 2 * len(ORDERS))
+        found = needed_epsilon([Total(rho=Fraction(rho))], Fraction(part) * 2 * len(ORDERS))
         assert found is not None
         best = zcdp_epsilon(rho, part)
         assert best <= float(found) <= 1.07 * best  # fixed orders are never better, hardly worse
-    assert extra(5, 1e-6) == pytest.approx((np.log(1e6) - np.log(5)) / 4 + np.log(0.8))
 
 
+@pytest.mark.costly
 @settings(max_examples=30)
 @given(
     epsilon=st.fractions(0, 1, max_denominator=50),
@@ -157,6 +154,7 @@ def test_more_is_never_less(epsilon: Fraction, rho: Fraction, more: Fraction) ->
     assert one >= HOME.total_to_pufferfish(Total(epsilon, rho=rho), 10 * delta) * (1 - 1e-3)
 
 
+@pytest.mark.nightly
 def test_a_table_reads_totals_too_and_never_less() -> None:
     table = tabulate(HOME, losses=(0.05, 8.0), share=0.02)
     for total in (
@@ -173,6 +171,7 @@ def test_a_table_reads_totals_too_and_never_less() -> None:
     assert table.total_to_pufferfish(Total(), MICRO) == 0
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_an_allowance_in_rho_is_nearly_all_that_fits(epsilon: float) -> None:
     rho = rho_within(HOME, epsilon, MICRO)
@@ -188,7 +187,7 @@ def test_an_allowance_that_does_not_exist_is_refused() -> None:
 
 
 def test_a_filter_counts_delta_and_its_own_share() -> None:
-    kept = Filter.of(Fraction(1, 2), Fraction(1), Fraction(1, 1000))
+    kept = Filter.from_budget(Fraction(1, 2), Fraction(1), Fraction(1, 1000))
     assert 0 < kept.delta < Fraction(1, 1000)
     assert kept.admits(Total(Fraction(1, 2))) and not kept.admits(Total(Fraction(1, 2) + MICRO))
     most = kept.delta / 2
@@ -196,12 +195,12 @@ def test_a_filter_counts_delta_and_its_own_share() -> None:
     assert not kept.admits(Total(Fraction(1, 2), most * Fraction(1001, 1000)))
     assert kept.room(Total(Fraction(1, 4)), Approximate(0, most)) == Fraction(1, 4)
     assert kept.room(Total(delta=2 * most), Pure(0)) == 0
-    nothing = Filter.of(Fraction(1, 2), Fraction(1), Fraction(0))
+    nothing = Filter.from_budget(Fraction(1, 2), Fraction(1), Fraction(0))
     assert (
         nothing.room(Total(), Concentrated(1)) == 0 == nothing.room(Total(), Approximate(1, most))
     )
     assert not nothing.admits(Total(rho=MICRO)) and nothing.admits(Total(Fraction(1, 2)))
-    assert Filter.of(Fraction(1), Fraction(10**4), MICRO).delta == 0  # beyond all floats
+    assert Filter.from_budget(Fraction(1), Fraction(10**4), MICRO).delta == 0  # beyond all floats
 
 
 @pytest.mark.parametrize("exact", [Fraction(1, 3), Fraction(1, 10), Fraction(10**20 + 1, 10**20)])

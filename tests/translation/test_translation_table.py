@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,12 +10,8 @@ import pytest
 from takifugu.errors import InvalidFile, UnsoundRequest
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.priors.bif import read_bif
-from takifugu.translation.accounting.translation_table import (
-    TranslationTable,
-    table_beside,
-    tabulate,
-)
-from takifugu.translation.translation import Translation
+from takifugu.translation import Translation, TranslationTable, tabulate
+from takifugu.translation.accounting.tables import table_beside
 from tests.priors.files import example
 from tests.raising import raises
 
@@ -23,6 +20,7 @@ HOME = Translation(CHAIN)
 TABLE = tabulate(HOME, losses=(0.2, 3.0))
 
 
+@pytest.mark.nightly
 def test_between_points_it_is_sound_and_loses_two_percent() -> None:
     rng = np.random.default_rng(7)
     grid = rng.uniform(TABLE.epsilon[0], TABLE.epsilon[-1], 25)
@@ -47,6 +45,7 @@ def test_where_the_loss_rises_fast_the_grid_is_finer() -> None:
     assert (np.diff(ratio) > 0).any() and (np.diff(ratio) < 0).any()  # not monotone: steps only
 
 
+@pytest.mark.nightly
 def test_a_stream_without_end_is_tabulated_from_point_to_point() -> None:
     seen: list[tuple[int, int]] = []
     unbounded = Translation(MarkovChain(np.array([[0.9, 0.1], [0.2, 0.8]])))
@@ -61,6 +60,7 @@ def test_a_stream_without_end_is_tabulated_from_point_to_point() -> None:
     assert (found >= 0.999 * true).all() and (found <= 1.11 * true).all()
 
 
+@pytest.mark.nightly
 def test_a_table_that_reaches_further_has_the_same_points_and_more() -> None:
     unbounded = Translation(MarkovChain(np.array([[0.9, 0.1], [0.2, 0.8]])))
     short, long = (tabulate(unbounded, losses=(0.5, most), share=0.1) for most in (1.0, 2.0))
@@ -70,6 +70,7 @@ def test_a_table_that_reaches_further_has_the_same_points_and_more() -> None:
     assert short.loss.tolist() == long.loss[:shared].tolist()
 
 
+@pytest.mark.nightly
 def test_where_no_loss_is_finite_there_is_nothing_to_tabulate() -> None:
     turning = Translation(MarkovChain(np.array([[0.0, 1.0], [1.0, 0.0]])))  # one entry reveals all
     with raises(UnsoundRequest, field="losses", reason="allowance"):
@@ -149,3 +150,33 @@ def test_the_curve_of_a_large_network_is_not_computed(monkeypatch: pytest.Monkey
     best = [alarm.bound(epsilon).value for epsilon in table.epsilon.tolist()]
     assert table.loss == pytest.approx(best)
     assert table.loss[-1] > 0.7
+
+
+ROWS = np.array([[0.9, 0.1], [0.2, 0.8]])
+
+
+@pytest.mark.nightly
+def test_a_table_answers_one_number_with_one_number() -> None:
+    table = TranslationTable("that", np.array([1.0, 2.0, 4.0]), np.array([1.5, 3.0, 9.0]))
+    for given in (3, 3.0):
+        assert isinstance(table.to_dp(given), float) and isinstance(
+            table.to_pufferfish(given), float
+        )
+    assert np.shape(table.to_dp([3.0])) == np.shape(table.to_pufferfish([3.0])) == (1,)
+
+
+@pytest.mark.nightly
+def test_a_table_is_named_for_its_secrets_and_its_uncertainty(tmp_path: Any) -> None:
+    chain = MarkovChain(ROWS, length=3)
+    names = {
+        table_beside(tmp_path / "ward.json", translation).name
+        for translation in (
+            Translation(chain),
+            Translation(chain, uncertainty=0.1),
+            Translation(chain, Secrets(entries=(0,))),
+        )
+    }
+    assert len(names) == 3
+    for name in names:
+        first, second, mark, *rest = name.split(".")
+        assert (first, second, rest) == ("ward", "json", ["table", "json"]) and len(mark) == 8

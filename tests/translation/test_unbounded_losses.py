@@ -7,18 +7,10 @@ from hypothesis import strategies as st
 
 from takifugu.errors import Malformed
 from takifugu.numeric import Floats
-from takifugu.priors import MarkovChain, Secrets
-from takifugu.translation import chain_losses, interval_losses, unbounded_losses
-from takifugu.translation.chain.chain_transport import ChainTransport
-from takifugu.translation.chain.entry_laws import backward_rows, recurrent_law
-from takifugu.translation.chain.interval_steps import (
-    backward_boxes,
-    box_rows,
-    law_bounds,
-    robust_rows,
-)
-from takifugu.translation.chain.transport_steps import bound, closed, improve, off_diagonal
-from takifugu.translation.chain.unbounded_losses import unbounded_allowance
+from takifugu.priors import MarkovChain
+from takifugu.translation import Translation, chain_losses, interval_losses, unbounded_losses
+from takifugu.translation.accounting.tables import tabulate_at
+from takifugu.translation.search.unbounded_losses import unbounded_allowance
 from tests.oracles import transport as oracle
 from tests.raising import raises
 
@@ -42,6 +34,7 @@ chains = st.builds(
 )
 
 
+@pytest.mark.costly
 @settings(max_examples=25)
 @given(rows=chains, epsilon=st.floats(0.01, 0.8))
 def test_the_bound_holds_for_long_finite_chains(rows: Floats, epsilon: float) -> None:
@@ -52,14 +45,15 @@ def test_the_bound_holds_for_long_finite_chains(rows: Floats, epsilon: float) ->
     assert (unbounded.lower <= unbounded.upper).all()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(4))
 def test_the_proof_of_the_bound_can_be_checked_by_a_general_solver(seed: int) -> None:
     rows, epsilon = chain(seed, 5, sparse=seed % 2 == 1), 0.3
-    law = recurrent_law(rows)
+    law = MarkovChain(rows).stationary
     unbounded = unbounded_losses(rows, epsilon)
-    sides = ((rows, unbounded.forward), (backward_rows(rows, law)[0], unbounded.backward))
+    sides = ((rows, unbounded.forward), ((rows * law[:, None] / law).T, unbounded.backward))
     for kernel, side in sides:
-        cost = closed(epsilon * off_diagonal(5) + side.upper)
+        cost = epsilon * (1 - np.eye(5)) + side.upper
         for x in range(5):
             for y in range(5):
                 if x != y:  # T(F) <= F
@@ -68,10 +62,11 @@ def test_the_proof_of_the_bound_can_be_checked_by_a_general_solver(seed: int) ->
                     )
 
 
+@pytest.mark.nightly
 def test_the_proof_holds_at_twenty_five_states() -> None:
     rows, epsilon = chain(12, 25, sparse=True), 0.1
     side = unbounded_losses(rows, epsilon).forward
-    cost = closed(epsilon * off_diagonal(25) + side.upper)
+    cost = epsilon * (1 - np.eye(25)) + side.upper
     rng = np.random.default_rng(0)
     for x, y in rng.permuted(np.tile(np.arange(25), (30, 1)), axis=1)[:, :2]:
         exact = oracle.loss_by_flows(rows[x], rows[y], cost)
@@ -109,6 +104,7 @@ def test_allowance_where_the_loss_soon_has_no_bound() -> None:
     )
 
 
+@pytest.mark.nightly
 def test_a_chain_that_never_forgets_has_no_bound() -> None:
     swap = np.array([[0.0, 1.0], [1.0, 0.0]])
     assert unbounded_losses(swap, 0.1).loss == np.inf
@@ -116,44 +112,22 @@ def test_a_chain_that_never_forgets_has_no_bound() -> None:
     assert unbounded_allowance(swap, 1.0) == (0.0, None)
 
 
+@pytest.mark.nightly
 def test_a_rising_grid_is_certified_and_never_falls() -> None:
     rows, grid = chain(9, 5), [0.1, 0.2, 0.4]
-    transport = ChainTransport(MarkovChain(rows), Secrets(), tolerance=1e-3)
-    losses = [loss for loss, _ in transport.rising(grid)]
+    translation = Translation(MarkovChain(rows))
+    losses = tabulate_at(translation, grid).loss.tolist()
     assert losses == sorted(losses)
     for epsilon, loss in zip(grid, losses, strict=True):
         assert loss <= unbounded_losses(rows, epsilon).loss * 1.002
-        assert loss == pytest.approx(transport.uniform(epsilon).value, rel=2e-3)
-    swap = MarkovChain(np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]))
-    stuck = ChainTransport(swap, Secrets(), tolerance=1e-3)
-    assert list(stuck.rising([0.1, 0.2])) == [(np.inf, False), (np.inf, False)]
+        assert loss == pytest.approx(translation.to_pufferfish(epsilon), rel=2e-3)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("seed", range(8))
-def test_boxes_are_bounded_over_all_their_vertices(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    rows, width = rng.dirichlet(np.ones(3), 3), [0.0, 0.05, 0.2][seed % 3]
-    low, high = box_rows(rows * (1 - width), np.minimum(rows * (1 + width), 1))
-    cost = closed(rng.exponential(0.4, (3, 3)) * off_diagonal(3))
-    measures = robust_rows(low, high)(cost)
-    _, couplings = improve(*measures, cost, guess=np.zeros((3, 3)))
-    above = bound(*measures, cost, couplings)
-    exact = max(
-        oracle.loss_by_potentials(p, q, cost)
-        for p in oracle.box_vertices(low[0], high[0])
-        for q in oracle.box_vertices(low[1], high[1])
-    )
-    assert exact <= above[0, 1] + 1e-8
-    assert above[0, 1] <= exact + (1e-6 if width == 0 else 0.25)
-
-
 def test_changing_rows_within_boxes_lose_no_more_than_guaranteed() -> None:
     rng = np.random.default_rng(4)
     rows = chain(1, 3)
-    low, high = box_rows(rows * 0.9, np.minimum(rows * 1.1, 1))
-    laws = law_bounds(low, high)
-    back_low, back_high = backward_boxes(low, high, *laws)
+    low, high = rows * 0.9, np.minimum(rows * 1.1, 1)
     guaranteed = interval_losses(low, high, 0.3)
     assert guaranteed.loss > unbounded_losses(rows, 0.3).lower.max()
 
@@ -161,18 +135,10 @@ def test_changing_rows_within_boxes_lose_no_more_than_guaranteed() -> None:
         return np.array([rng.choice(oracle.box_vertices(low[x], high[x])) for x in range(3)])
 
     for _ in range(4):
-        law = recurrent_law(draw())
-        matrices = []
-        for _ in range(20):  # let the law settle within its bounds, and walk them all
-            matrices.append(draw())
-            assert (laws[0] <= law + 1e-12).all() and (law <= laws[1] + 1e-12).all()
-            after = law @ matrices[-1]
-            back, _ = backward_rows(matrices[-1], law)
-            assert (back_low <= back + 1e-12).all() and (back <= back_high + 1e-12).all()
-            law = after
-        start = recurrent_law(rows)
-        inside = chain_losses(matrices, np.full(21, 0.3), start=start)
-        assert inside.loss <= guaranteed.loss + 1e-9
+        matrices = [draw() for _ in range(20)]
+        for start in (MarkovChain(rows).stationary, MarkovChain(draw()).stationary):
+            inside = chain_losses(matrices, np.full(21, 0.3), start=start)
+            assert inside.loss <= guaranteed.loss + 1e-9
 
 
 def test_boxes_that_are_points_give_back_the_chain() -> None:

@@ -4,9 +4,7 @@ Bounds that jump leave more, and none of them is found by a search: a table allo
 its grid (`TranslationTable`, and `TabledTranslation` within it), 2 % apart by default.
 """
 
-from collections.abc import Callable
 from itertools import pairwise
-from math import expm1, inf, log, log1p
 
 import numpy as np
 import pytest
@@ -14,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.costs import Cost, Membership
-from takifugu.errors import UnsoundRequest
-from takifugu.influence.curve import InfluenceCurve
+from takifugu.influence import InfluenceCurve
 from takifugu.priors import (
     HigherOrderChain,
     IntervalMarkovChain,
@@ -25,12 +22,8 @@ from takifugu.priors import (
     Secrets,
     TimeOfDayChain,
 )
-from takifugu.translation import CurveTranslation, Translation
-from takifugu.translation.accounting.largest_epsilon import largest_by_bracket, largest_within
-from takifugu.translation.accounting.translation_table import tabulate
-from takifugu.translation.protocol import LossTranslation
+from takifugu.translation import CurveTranslation, LossTranslation, Translation, tabulate
 from tests.priors.families import PRIORS, secrets_of
-from tests.raising import raises
 
 UNUSED = 1e-6
 TARGETS = (0.03, 0.7, 5.0)
@@ -103,6 +96,7 @@ def test_an_allowance_keeps_its_budget_and_uses_it(name: str) -> None:
         assert more > target or loss >= target * (1 - UNUSED)
 
 
+@pytest.mark.costly
 @settings(max_examples=30)
 @given(
     states=st.integers(2, 4),
@@ -135,6 +129,7 @@ def test_a_factor_of_a_cost_uses_its_budget(target: float) -> None:
         assert more > target or loss >= target * (1 - UNUSED)
 
 
+@pytest.mark.nightly
 def test_a_table_allows_a_point_of_its_grid_and_not_the_next() -> None:
     translation = Translation(MORE["five states"])
     table = tabulate(translation, losses=(0.5, 1.5), share=0.1)
@@ -143,71 +138,3 @@ def test_a_table_allows_a_point_of_its_grid_and_not_the_next() -> None:
     assert float(table.to_pufferfish(allowed)) <= 1.0
     assert float(table.to_pufferfish(allowed * (1 + UNUSED))) > 1.0
     assert allowed >= float(translation.to_dp(1.0)) / 1.1
-
-
-Loss = Callable[[float], float]
-SMOOTH: dict[str, Loss] = {
-    "proportional": lambda e: 7 * e,
-    "a power": lambda e: e + 3 * e**1.4,
-    "bends up": lambda e: e + 40 * e**2,
-    "bends down": lambda e: e + 2 * log1p(30 * e),
-    "saturates": lambda e: (
-        e + log((1 + 0.9 * expm1(min(e, 600.0))) / (1 + 0.1 * expm1(min(e, 600.0))))
-    ),
-    "steep and then flat": lambda e: e + 5 * e / (e + 0.01),
-    "begins above nothing": lambda e: 0.001 + 2 * e,
-}
-
-
-@pytest.mark.parametrize("name", SMOOTH)
-@pytest.mark.parametrize("target", [0.01, 1.0, 60.0, 1e6])
-def test_a_smooth_loss_takes_few_evaluations(name: str, target: float) -> None:
-    tried: list[float] = []
-
-    def loss(epsilon: float) -> float:
-        tried.append(epsilon)
-        return SMOOTH[name](epsilon)
-
-    found = largest_within(loss, target)
-    assert found in tried
-    assert target * (1 - UNUSED) <= SMOOTH[name](found) <= target
-    assert len(tried) <= 14
-    assert all(0 < epsilon <= target for epsilon in tried)
-    bracketed = largest_by_bracket(SMOOTH[name], target)
-    assert found == pytest.approx(bracketed, rel=1e-4)
-    assert found <= bracketed * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("after", [1e-3, 3.0, inf])
-@pytest.mark.parametrize("at", [1e-7, 0.01, 0.3])
-def test_a_loss_that_jumps_is_followed_to_its_jump(at: float, after: float) -> None:
-    """Where the target lies within the jump, no ε above it fits."""
-
-    def loss(epsilon: float) -> float:
-        return 1.5 * epsilon if epsilon < at else 1.0 + after + epsilon
-
-    found = largest_within(loss, 1.0)
-    assert at * (1 - 1e-3) <= found < at
-
-
-def test_noise_in_a_loss_does_not_keep_a_search_going() -> None:
-    rng = np.random.default_rng(0)
-    tried: list[tuple[float, float]] = []
-
-    def loss(epsilon: float) -> float:
-        tried.append((epsilon, 4 * epsilon * (1 + 1e-4 * rng.random())))
-        return tried[-1][1]
-
-    found = largest_within(loss, 1.0)
-    assert dict(tried)[found] <= 1.0
-    assert found >= 0.25 * (1 - 1e-3)
-    assert len(tried) <= 12
-
-
-def test_nothing_fits() -> None:
-    assert largest_within(lambda _: inf, 1.0) == 0.0
-    assert largest_within(lambda e: 2 + e, 1.0) == 0.0
-    assert largest_within(lambda e: e, 0.0) == 0.0
-    for target in (-1.0, inf, float("nan")):
-        with raises(UnsoundRequest, field="target"):
-            largest_within(lambda e: e, target)

@@ -1,10 +1,5 @@
 """Pairwise fields of any size: the non-backtracking bound and self-avoiding walks."""
 
-import warnings
-from dataclasses import replace
-from itertools import product
-
-import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,20 +7,17 @@ from hypothesis import strategies as st
 
 from takifugu.costs import Cost
 from takifugu.errors import TooLarge
-from takifugu.numeric import frozen
 from takifugu.priors import Secrets
 from takifugu.priors.factors import written_out
 from takifugu.priors.random_field import MarkovRandomField
-from takifugu.translation import Translation
-from takifugu.translation.bounds import LooserTranslation
+from takifugu.translation import LooserTranslation, Translation
+from takifugu.translation.certify.field_loops import reweighted
 from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.network.attractive_losses import AttractiveModel
-from takifugu.translation.network.network_transport import NetworkTransport
-from takifugu.translation.network.walk_kernel import reweighted
-from takifugu.translation.network.walk_losses import Contacts, contacts_of, walk_losses
+from takifugu.translation.search.fields import walk_losses
 from tests.influence.strategies import networks
 from tests.oracles import cost_programs as oracle
 from tests.raising import raises
+from tests.translation.transports import transport_of
 
 
 def grid(rows: int, columns: int, across: float, down: float | None = None) -> MarkovRandomField:
@@ -51,6 +43,7 @@ def test_the_lemma_in_numbers() -> None:
     assert reweighted(3.0, np.inf) == pytest.approx(3.0, rel=1e-12)
 
 
+@pytest.mark.costly
 @settings(max_examples=200)
 @given(seed=st.integers(0, 10**6), spread=st.floats(0.01, 6), rise=st.floats(0.01, 6))
 def test_no_reweighting_moves_a_mean_further_than_the_lemma_says(
@@ -97,6 +90,7 @@ def pairwise(draw: st.DrawFn) -> MarkovRandomField:
     return MarkovRandomField(tuple(range(n)), states, unary, edges, weights)
 
 
+@pytest.mark.costly
 @settings(max_examples=20)
 @given(
     field=pairwise(),
@@ -130,7 +124,7 @@ def test_ten_thousand_entries_have_a_bound_below_group_privacy() -> None:
         dict.fromkeys(range(count), 0.0), dict(zip(edges, signs.tolist(), strict=True))
     )
     with pytest.warns(LooserTranslation, match="walks"):
-        transport = NetworkTransport(field, Secrets())
+        transport = transport_of(field, Secrets())
     found = transport.uniform(0.1)
     assert 0.1 < found.value < 0.2
     assert found.by_entry is not None and len(found.by_entry) == count
@@ -164,46 +158,3 @@ def test_tables_of_three_and_zeros_are_refused(model: object) -> None:
         return
     with raises(TooLarge, limit=2):
         walk_losses(model, 0.1)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_reach_of_a_table_is_rounded_up_however_far_its_weights_are_apart(seed: int) -> None:
-    """Logarithms of large and small weights are rounded more than those of weights near 1."""
-    rng = np.random.default_rng(seed)
-    weights = tuple(10.0 ** rng.uniform(-120, 120, (3, 3)) for _ in range(20))
-    entries, edges = tuple(range(21)), tuple((k, k + 1) for k in range(20))
-    field = MarkovRandomField(entries, ((0, 1, 2),) * 21, (np.ones(3),) * 21, edges, weights)
-    contacts = contacts_of(field)
-    place = {(i, int(contacts.near[k])): k for i in range(21) for k in contacts_at(contacts, i)}
-    with mpmath.workdps(40):
-        for k, table in enumerate(weights):
-            logs = mpmath.matrix([[mpmath.log(w) for w in row] for row in table.tolist()])
-            true = max(
-                logs[x, u] - logs[y, u] - logs[x, v] + logs[y, v]
-                for x, y, u, v in product(range(3), repeat=4)
-            )
-            for contact in (place[k, k + 1], place[k + 1, k]):
-                assert true <= contacts.spread[contact] <= true * (1 + 1e-12)
-
-
-def contacts_at(contacts: Contacts, entry: int) -> range:
-    return range(*contacts.start[entry : entry + 2].tolist())
-
-
-@pytest.mark.parametrize(("apart", "said"), [(1.05, False), (1.15, True), (1.9, True)])
-def test_bounds_a_tenth_apart_are_said_to_be(
-    monkeypatch: pytest.MonkeyPatch, apart: float, said: bool
-) -> None:
-    field = grid(2, 2, 0.2)
-    transport = NetworkTransport(field, Secrets())
-    real = AttractiveModel(field, Secrets()).losses(np.full(4, 0.3))
-    given_up = replace(
-        real, upper=frozen(real.lower), lower=frozen(real.lower / apart), exact=False, summed=False
-    )
-    monkeypatch.setattr(AttractiveModel, "losses", lambda *_, **__: given_up)
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
-        bound = transport.uniform(0.3)
-    assert bound.value == given_up.loss
-    words = [str(one.message) for one in heard if one.category is LooserTranslation]
-    assert len(words) == said and all("more than 10% above" in one for one in words)

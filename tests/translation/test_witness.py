@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from takifugu.costs import ANY, Cost, Distance, Matrix, Membership
 from takifugu.priors import MarkovChain
-from takifugu.translation.translation import Translation
+from takifugu.translation import Translation
 
 
 def enumerated_leak(
@@ -35,6 +35,7 @@ def enumerated_leak(
     return float(np.log(total[left] / weight[left] * weight[right] / total[right]))
 
 
+@pytest.mark.costly
 @settings(max_examples=40)
 @given(st.integers(0, 10**6), st.booleans())
 def test_its_leak_is_what_enumeration_finds(seed: int, profile: bool) -> None:
@@ -75,6 +76,7 @@ def test_very_large_losses_stay_finite_and_sound() -> None:
     assert 100 <= answer.lower <= answer.pufferfish <= 3000 * (1 + 1e-12)
 
 
+@pytest.mark.costly
 @settings(max_examples=40)
 @given(st.integers(0, 10**6), st.booleans())
 def test_the_witness_of_a_cost_obeys_it(seed: int, profile: bool) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from takifugu.numeric import Floats
 from takifugu.priors import MarkovChain
-from takifugu.translation.translation import Translation
+from takifugu.translation import Translation
 
 PROFILE = np.array([0.1, 0.6, 0.3, 0.9])
 

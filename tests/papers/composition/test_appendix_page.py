@@ -39,6 +39,7 @@ def test_the_documentation_is_what_is_computed() -> None:
     assert all(0 < (DOCS / path).stat().st_size < 100_000 for path in shown)
 
 
+@pytest.mark.nightly
 def test_the_stored_bounds_are_those_of_their_chains() -> None:
     made = stored_chains(page.STORED)
     assert [row.name for row in made.equal] == [binary(p, p).name for p in STAYS]

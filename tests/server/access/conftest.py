@@ -8,6 +8,7 @@ import pytest
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.testclient import TestClient
 
+from takifugu.project.server_section import ServerSettings
 from takifugu.server.access.authentication import (
     add_access,
     authorize,
@@ -16,10 +17,8 @@ from takifugu.server.access.authentication import (
     sign_out,
 )
 from takifugu.server.access.rate_limits import Limiter
-from takifugu.server.access_rules import RULES
-from takifugu.server.api.bodies import form_fields
-from takifugu.server.roles import Role
-from takifugu.server.settings import ServerSettings
+from takifugu.server.access_rules import RULES, Role
+from takifugu.server.api.requests import form_fields
 from takifugu.server.state.server_state import NewToken, ServerState, state_at
 from tests.contracts.server_state import Clock
 from tests.ledger.conftest import folder
@@ -49,7 +48,9 @@ class Running:
     settings: ServerSettings = field(default_factory=ServerSettings)
 
     def __post_init__(self) -> None:
-        self.limiter = Limiter.of(self.settings.rate, self.settings.burst, clock=self.seconds)
+        self.limiter = Limiter.from_rate(
+            self.settings.rate, self.settings.burst, clock=self.seconds
+        )
         self.app = FastAPI(dependencies=[Depends(authorize)], openapi_url=None)
         self.app.state.services = self
         self.app.include_router(_routes())

@@ -4,8 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from takifugu.server.access_rules import RULES, allowed
-from takifugu.server.roles import ROLES, Role
+from takifugu.server.access_rules import ROLES, RULES, Role, allowed
 from tests.server.access.conftest import Running
 
 ME = "/api/v1/me"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from takifugu.server.settings import ServerSettings
+from takifugu.project.server_section import ServerSettings
 from tests.server.access.conftest import ORIGIN, Running
 
 CHANGE = "/api/v1/tokens"  # POST, by an owner
@@ -135,6 +135,7 @@ def test_another_site_cannot_sign_a_browser_out(browser: TestClient) -> None:
     assert browser.get("/api/v1/me").status_code == 200
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_links_of_other_sites_lead_to_pages_and_nothing_else(
     browser: TestClient, site: str

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from takifugu.project.server_section import ServerSettings
 from takifugu.server.access.headers import CSP, SecurityHeaders
-from takifugu.server.settings import ServerSettings
-from takifugu.server.work.report_files import page_policy
+from takifugu.server.work.owner_tasks import page_policy
 from tests.server.access.conftest import Running
 
 PATHS = ["/", "/api/v1/me", "/nowhere", "/static/site.css", "/sign-in", "/healthz"]

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from takifugu.project.server_section import ServerSettings
 from takifugu.server.access.rate_limits import (
     FAILURES,
-    MOST,
+    MAX_BUCKETS,
     AtOnce,
     Buckets,
     Limiter,
     neighbourhood,
 )
-from takifugu.server.settings import ServerSettings
 from tests.server.access.conftest import Running, Seconds
 
 ME = "/api/v1/me"
@@ -58,9 +58,9 @@ def test_after_the_time_that_it_says_a_call_is_admitted() -> None:
 
 def test_memory_is_bounded() -> None:
     buckets = Buckets(1, 1, Seconds())
-    for number in range(MOST + 100):
+    for number in range(MAX_BUCKETS + 100):
         buckets.take(str(number))
-    assert len(buckets._kept) == MOST
+    assert len(buckets._kept) == MAX_BUCKETS
 
 
 def test_a_token_that_calls_too_often_is_told_when_to_come_back(running: Running) -> None:
@@ -135,7 +135,7 @@ def test_what_counts_as_one_address() -> None:
 
 
 def test_the_clock_is_monotonic_unless_a_test_has_another() -> None:
-    limiter = Limiter.of(60, 1)
+    limiter = Limiter.from_rate(60, 1)
     assert limiter.tokens.take("a") == 0 and 0 < limiter.tokens.take("a") <= 1
 
 

@@ -11,17 +11,18 @@ import pytest
 
 from takifugu.errors import LedgerError, LedgerSetBack
 from takifugu.project.project import Project, open_project
-from takifugu.server.access.token_changes import end_token, make_token
-from takifugu.server.access.token_history import (
+from takifugu.server.access.tokens import (
     SERVER,
     DoubtfulToken,
     doubtful_tokens,
+    end_token,
+    make_token,
     settle_tokens,
     watch_tokens,
 )
 from takifugu.server.state.access_tokens import NewToken
 from takifugu.server.state.server_state import ServerState, open_state
-from takifugu.server.state.state_tables import TOKENS
+from takifugu.server.state.state_store import TOKENS
 from tests.raising import raises
 from tests.server.running import new_token, running_server
 
@@ -46,7 +47,7 @@ def made(opened: Project, state: ServerState, name: str = "ana") -> NewToken:
 
 def changed(state: ServerState, token: NewToken, **columns: str | None) -> None:
     """Write to the table as somebody would who can."""
-    from takifugu.ledger.storage.statement import Statement
+    from takifugu.ledger.storage.database import Statement
 
     sets = ", ".join(f"{name} = :{name}" for name in columns)
     with state._store.writing() as connection:
@@ -81,6 +82,7 @@ def test_tokens_that_were_made_in_order_stay_as_they_are(
     assert state.token_of(endless.secret) is not None
 
 
+@pytest.mark.nightly
 def test_a_revoked_token_that_came_back_is_refused_and_marked(
     opened: Project, state: ServerState
 ) -> None:
@@ -134,6 +136,7 @@ def test_a_token_that_was_changed_since_it_was_made_is_refused(
     assert changes(opened)[-1] == ("revoked", token.record.id, SERVER)
 
 
+@pytest.mark.nightly
 def test_a_revocation_that_the_ledger_lacks_is_written_to_it(
     opened: Project, state: ServerState
 ) -> None:
@@ -145,6 +148,7 @@ def test_a_revocation_that_the_ledger_lacks_is_written_to_it(
     assert [one.reason for one in settle_tokens(opened, state)] == ["revoked"]
 
 
+@pytest.mark.nightly
 def test_a_running_server_compares_its_tokens_time_and_again(
     opened: Project, state: ServerState
 ) -> None:
@@ -176,6 +180,7 @@ def test_a_running_server_compares_its_tokens_time_and_again(
     assert changes(opened) == before  # a revocation is written by who revokes
 
 
+@pytest.mark.nightly
 def test_a_token_that_has_ended_by_itself_is_left_alone(
     opened: Project, state: ServerState
 ) -> None:
@@ -219,6 +224,7 @@ def test_a_server_that_starts_with_an_old_state_refuses_what_was_revoked(study: 
         assert len(told) == 2 and any(identity in line for line in told)
 
 
+@pytest.mark.nightly
 def test_a_witness_that_cannot_be_reached_keeps_no_server_from_comparing(study: Path) -> None:
     opened = open_project(study)
     with open_state(opened) as state:
@@ -234,6 +240,7 @@ def test_a_witness_that_cannot_be_reached_keeps_no_server_from_comparing(study: 
         assert state.token_of(planted.secret) is None and state.token_of(kept.secret) is not None
 
 
+@pytest.mark.nightly
 def test_a_ledger_that_was_put_back_says_nothing_of_tokens(study: Path) -> None:
     opened = open_project(study)
     ledger, copy = study.parent / "takifugu.ledger", study.parent / "copy"

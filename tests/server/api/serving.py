@@ -10,9 +10,9 @@ from uuid import uuid4
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from takifugu.project.server_section import ServerSettings
 from takifugu.server.app import create_app
 from takifugu.server.services import Services, open_services
-from takifugu.server.settings import ServerSettings
 
 SETTINGS = ServerSettings(rate=1_000_000, burst=100_000, wait=600.0, time_step=0.0)
 PEOPLE = {"ana": "analyst", "bo": "analyst", "olga": "owner", "udo": "auditor"}

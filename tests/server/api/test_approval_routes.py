@@ -61,6 +61,7 @@ def charges(site: Served) -> list[Any]:
         return list(ledger.events(kind=("charge", "reuse")))
 
 
+@pytest.mark.nightly
 def test_a_release_waits_is_approved_and_released(site: Served) -> None:
     asked = ask(site)["approval"]
     assert asked["state"] == "pending"

@@ -17,7 +17,7 @@ import pytest
 from fastapi.routing import APIRoute
 
 from takifugu.server.access_rules import API, BY_ROUTE
-from takifugu.server.routers import routes
+from takifugu.server.app import routes
 from tests.server.api.serving import HISTOGRAM, Served, served
 from tests.server.projects import small_project, stays
 
@@ -134,6 +134,7 @@ def test_an_analyst_sees_nothing_of_the_server(planted: Served) -> None:
     assert looked > 3 * len(BY_ROUTE) / 2
 
 
+@pytest.mark.nightly
 def test_the_search_would_find_what_it_looks_for(planted: Served) -> None:
     """An owner sees some of them: the ledger's events, the policy."""
     planted.release("ana", HISTOGRAM)

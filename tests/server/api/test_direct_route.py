@@ -6,10 +6,9 @@ import pytest
 from fastapi import APIRouter, Request, Response
 
 from takifugu.server.access_rules import allowed, rule_of
-from takifugu.server.api.bodies import body_of
-from takifugu.server.api.direct_route import DirectRoute
-from takifugu.server.api.query_models import PlanRequest
-from takifugu.server.routers import routes
+from takifugu.server.api.query_routes import DirectRoute, PlanRequest
+from takifugu.server.api.requests import body_of
+from takifugu.server.app import routes
 from tests.server.api.serving import HISTOGRAM, PEOPLE, Served
 
 DIRECT = [route for route in routes() if isinstance(route, DirectRoute)]
@@ -40,6 +39,7 @@ def test_nobody_learns_what_is_wrong_with_a_body_before_they_may_call(
         assert found in (400, 422) if allowed(rule, role) else found == 403  # type: ignore[arg-type]
 
 
+@pytest.mark.nightly
 def test_a_token_that_is_revoked_is_refused_at_once(server: Served) -> None:
     state = server.services.state
     made = state.create_token("eve", "analyst", None, "test")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from takifugu.server.api import release_jobs
-from takifugu.server.api.running import WAIT
+from takifugu.server.api import job_routes
+from takifugu.server.api.job_routes import WAIT
 from takifugu.session.time_steps import until_step
 from tests.server.api.serving import HISTOGRAM, Served
 from tests.server.api.test_app import problem
@@ -39,6 +39,7 @@ def events(text: str) -> list[tuple[str, Any]]:
     return found
 
 
+@pytest.mark.nightly
 def test_a_job_ends_with_what_the_request_would_have_got(server: Served) -> None:
     query = HISTOGRAM | {"epsilon": "0.4"}
     job = started(server, query, key="later")
@@ -54,6 +55,7 @@ def test_a_job_ends_with_what_the_request_would_have_got(server: Served) -> None
     assert again.status_code == 201 and again.json()["charge"] == end["result"]["charge"]
 
 
+@pytest.mark.nightly
 def test_a_plan_that_takes_longer_is_the_same_document(server: Served) -> None:
     response = server.plan("ana", HISTOGRAM, headers=NOW)
     assert response.status_code == 202, response.text
@@ -63,6 +65,7 @@ def test_a_plan_that_takes_longer_is_the_same_document(server: Served) -> None:
     assert end["result"] == server.plan("ana", HISTOGRAM).json()
 
 
+@pytest.mark.nightly
 def test_a_refused_release_ends_as_a_problem(server: Served) -> None:
     job = started(server, HISTOGRAM | {"epsilon": "20"})
     found = events(server.get("ana", f"/jobs/{job['id']}/events").text)[-1][1]
@@ -113,14 +116,14 @@ class Gate:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.reached, self.open = threading.Event(), threading.Event()
-        keep = release_jobs._kept
+        keep = job_routes._kept
 
         def held(*given: Any) -> Any:
             self.reached.set()
             assert self.open.wait(120)
             return keep(*given)
 
-        patch.setattr(release_jobs, "_kept", held)
+        patch.setattr(job_routes, "_kept", held)
 
 
 def test_nobody_learns_of_the_end_before_the_result_is_kept(
@@ -155,6 +158,7 @@ def test_documents_do_not_say_how_long_a_release_took(server: Served) -> None:
         assert {e.at.isoformat() for e in events if e.body["charge"] == made["charge"]} == {charged}
 
 
+@pytest.mark.nightly
 def test_who_is_revoked_while_listening_hears_no_end(
     server: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:

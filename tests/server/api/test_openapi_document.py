@@ -9,8 +9,7 @@ import pytest
 from takifugu.server.access_rules import BY_ROUTE
 from takifugu.server.api.openapi_document import TAGS
 from takifugu.server.api.rest_reference import rewritten
-from takifugu.server.app import documented_app
-from takifugu.server.routers import routes
+from takifugu.server.app import documented_app, routes
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "rest.md"
 

@@ -53,6 +53,7 @@ def events(site: Served, **query: Any) -> list[dict[str, Any]]:
 # --- budgets ---
 
 
+@pytest.mark.nightly
 def test_an_owner_sets_a_budget(site: Served) -> None:
     done = call(
         site, "olga", "PUT", "/datasets/stays/budget", json={"epsilon": "9", "delta": "1e-9"}
@@ -106,6 +107,7 @@ def test_analysts_do_not_read_the_ledger(site: Served) -> None:
 # --- datasets, priors, policies ---
 
 
+@pytest.mark.nightly
 def test_a_dataset_is_added_fitted_and_reviewed(site: Served) -> None:
     folder = site.services.project().folder
     rows = (folder / "stays.csv").read_text().splitlines()
@@ -132,6 +134,7 @@ def test_a_dataset_is_added_fitted_and_reviewed(site: Served) -> None:
     problem(site, "bo", "GET", "/datasets/wing", 404)
 
 
+@pytest.mark.nightly
 def test_a_declaration_elsewhere_is_refused(site: Served) -> None:
     before = site.services.project_file.read_bytes()
     for declaration in ("/etc/passwd", "../other.toml", "missing.toml"):
@@ -156,6 +159,7 @@ def test_options_of_a_fit_are_not_dropped(site: Served) -> None:
 # --- the ledger ---
 
 
+@pytest.mark.nightly
 def test_events_come_in_pages_from_either_end(site: Served) -> None:
     site.release("ana", HISTOGRAM)
     found = {}
@@ -213,6 +217,7 @@ def test_a_verification_says_what_it_found(site: Served) -> None:
 # --- reports ---
 
 
+@pytest.mark.nightly
 def test_a_report_is_shown_under_its_own_policy(site: Served) -> None:
     response = call(site, "udo", "GET", "/reports/report.html")
     assert response.headers["content-type"] == "text/html; charset=utf-8"
@@ -232,6 +237,7 @@ def test_a_report_is_shown_under_its_own_policy(site: Served) -> None:
     assert other.headers["etag"] != tag or other.content == response.content
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["report.html", "report.pdf"])
 def test_a_report_is_signed_as_it_was_downloaded(site: Served, name: str) -> None:
     if name == "report.pdf":
@@ -260,6 +266,7 @@ def test_a_report_on_a_dataset_that_is_not_there(site: Served) -> None:
     problem(site, "udo", "GET", "/reports/report.html?dataset=stay", 404)
 
 
+@pytest.mark.nightly
 def test_without_a_key_nothing_is_signed(tmp_path: Path) -> None:
     with served(small_project(tmp_path / "study")) as site:
         found = problem(site, "udo", "GET", "/reports/report.html.sig", 404)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from takifugu.server.api.pagination import cursor_after, place_of
 from takifugu.server.api.problems import Problem
+from takifugu.server.api.responses import cursor_after, place_of
 from tests.raising import raises
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from takifugu.project.project import open_project
-from takifugu.server.api import query_models
+from takifugu.server.api import query_routes
 from takifugu.session.plan_documents import plan_to_document, public_form
 from takifugu.session.query_options import AMOUNTS, QueryOptions
 from takifugu.session.result_documents import result_from_document
@@ -19,6 +19,7 @@ def charges(server: Served) -> list[Any]:
         return [event for event in ledger.history("stays") if event.kind == "charge"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "query",
     [
@@ -34,11 +35,12 @@ def test_a_plan_is_that_of_a_local_session(server: Served, query: dict[str, Any]
     found = server.plan("ana", query)
     assert found.status_code == 200, found.text
     with open_project(server.services.project_file).session("stays", "ana") as session:
-        exact = QueryOptions.from_document(query_models.decimal_amounts(query))
+        exact = QueryOptions.from_document(query_routes.decimal_amounts(query))
         local = session.plan(session.resolved(exact))
         assert found.json()["plan"] == json.loads(json.dumps(plan_to_document(public_form(local))))
 
 
+@pytest.mark.nightly
 def test_a_plan_spends_nothing(server: Served) -> None:
     before = charges(server)
     assert server.plan("ana", HISTOGRAM).status_code == 200
@@ -73,9 +75,9 @@ def test_equal_amounts_are_one_query(server: Served, spelt: Any) -> None:
 
 
 def test_other_numbers_are_left_alone() -> None:
-    assert query_models.AMOUNTS == AMOUNTS
+    assert query_routes.AMOUNTS == AMOUNTS
     query = {"kind": "top_k", "confidence": 0.9, "gap": 0.1, "reference": [0.1], "epsilon": 2}
-    assert query_models.decimal_amounts(query) == query
+    assert query_routes.decimal_amounts(query) == query
 
 
 def test_the_same_key_again_shows_what_it_cost_then(server: Served) -> None:
@@ -208,6 +210,7 @@ def test_nobody_has_a_body_read(server: Served) -> None:
     assert response.status_code == 401
 
 
+@pytest.mark.nightly
 def test_owners_plan_and_do_not_release(server: Served) -> None:
     assert server.plan("olga", HISTOGRAM).status_code == 200
     assert server.release("olga", HISTOGRAM).status_code == 403

@@ -9,7 +9,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from takifugu.server.api.result_formats import accepted, disposition, entity_tag
+from takifugu.server.api.release_routes import accepted, disposition, entity_tag
 from takifugu.session.release_result import Result
 from takifugu.session.result_documents import result_from_document
 from takifugu.session.result_files import ResultFile
@@ -39,12 +39,14 @@ def fetched(server: Served, charge: int, format: str, who: str = "ana") -> Any:
     return response
 
 
+@pytest.mark.nightly
 def test_json_is_the_document(server: Served, released: dict[str, Any]) -> None:
     response = fetched(server, released["charge"], "json")
     assert response.json() == released["result"]
     assert response.headers["content-type"] == "application/json"
 
 
+@pytest.mark.nightly
 def test_csv_and_its_metadata_are_the_local_files(
     server: Served, released: dict[str, Any], local: Result, tmp_path: Path
 ) -> None:
@@ -63,6 +65,7 @@ def test_csv_and_its_metadata_are_the_local_files(
     assert beside.headers["content-disposition"].endswith(f'"{place.name}-metadata.json"')
 
 
+@pytest.mark.nightly
 def test_parquet_is_the_local_file(
     server: Served, released: dict[str, Any], local: Result, tmp_path: Path
 ) -> None:
@@ -92,6 +95,7 @@ def test_a_workbook(server: Served, released: dict[str, Any], local: Result) -> 
     assert cells == [local.columns, *local.rows]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("format", "begins"), [("svg", b"<svg "), ("png", b"\x89PNG")])
 def test_figures(server: Served, released: dict[str, Any], format: str, begins: bytes) -> None:
     path = f"/releases/{released['charge']}/figure"
@@ -151,6 +155,7 @@ def test_tags_differ_by_format_and_analyst() -> None:
     assert len(tags) == 2 * len(FORMATS)
 
 
+@pytest.mark.nightly
 def test_an_answer_that_was_stored_is_the_second_analysts_too(server: Served) -> None:
     query = HISTOGRAM | {"epsilon": "0.75"}
     charge = server.release("ana", query).json()["charge"]
@@ -242,6 +247,7 @@ def test_events_that_are_no_releases(server: Served) -> None:
         problem(server.get("olga", f"/releases/{charge}"), 404, "no-release")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ['a"; filename="b', "a\r\nX: y", "é", "../../x", "", "\u202egnp"])
 def test_names_of_files_hold_nothing_else(name: str) -> None:
     found = disposition(name, 3, ".csv")

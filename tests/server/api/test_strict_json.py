@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from takifugu.server.api.problems import Problem
-from takifugu.server.api.strict_json import DEEPEST, MOST_DIGITS, json_bytes, read_json
+from takifugu.server.api.problems import Problem, json_bytes
+from takifugu.server.api.requests import MAX_DEPTH, MAX_DIGITS, read_json
 from tests.raising import raises
 
 plain = st.recursive(
@@ -43,12 +43,12 @@ def test_reads_what_python_writes(value: object) -> None:
         (b'{"epsilon": Infinity}', 422, "number"),
         (b'{"epsilon": -Infinity}', 422, "number"),
         (b'{"epsilon": 1e999}', 422, "number"),
-        (b'{"k": ' + b"9" * (MOST_DIGITS + 1) + b"}", 422, "number"),
+        (b'{"k": ' + b"9" * (MAX_DIGITS + 1) + b"}", 422, "number"),
         (b'{"k": ' + b"9" * 10_000 + b"}", 422, "number"),
         (b'{"k": 1, "k": 2}', 422, "twice"),
         (b'{"kind": "\\ud800"}', 422, "surrogate"),
         (b'{"\\udfff": 1}', 422, "surrogate"),
-        (b"[" * (DEEPEST + 1) + b"]" * (DEEPEST + 1), 422, "depth"),
+        (b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1), 422, "depth"),
         (b"[" * 30_000 + b"]" * 30_000, 422, "depth"),
         (b'{"a":' * 10_000 + b"1" + b"}" * 10_000, 422, "depth"),
     ],
@@ -59,7 +59,7 @@ def test_surprises_are_refused(raw: bytes, status: int, reason: str) -> None:
 
 
 def test_the_deepest_that_is_allowed() -> None:
-    assert read_json(b"[" * DEEPEST + b"]" * DEEPEST)
+    assert read_json(b"[" * MAX_DEPTH + b"]" * MAX_DEPTH)
 
 
 def test_infinite_numbers_are_null_and_nan_is_refused() -> None:

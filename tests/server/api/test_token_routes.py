@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from takifugu.server.roles import Role
+from takifugu.server.access_rules import Role
 from tests.server.api.serving import PEOPLE, Served, served
 from tests.server.projects import small_project
 
@@ -26,6 +26,7 @@ def events(running: Served) -> list[tuple[str, str, str]]:
     return [(body["how"], body["name"], body["actor"]) for body in found]
 
 
+@pytest.mark.nightly
 def test_an_owner_makes_lists_and_revokes_tokens(running: Served) -> None:
     made = running.ask("olga", "POST", TOKENS, json={"name": "eve", "role": "analyst"})
     assert made.status_code == 201 and made.headers["cache-control"] == "no-store"
@@ -50,6 +51,7 @@ LOOK_ALIKES = (
 )
 
 
+@pytest.mark.nightly
 def test_a_name_that_looks_like_another_is_refused(running: Served) -> None:
     for name in LOOK_ALIKES:
         got = running.ask("olga", "POST", TOKENS, json={"name": name, "role": "analyst"})

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from takifugu.server.pages.ask_form import fields_of, filled_in
+from takifugu.server.pages.ask_pages import fields_of, filled_in
 from tests.server.browser.browsing import seated
 from tests.server.running import RunningServer
 

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from takifugu.server.pages.ask_form import (
+from takifugu.server.pages.ask_pages import (
     KINDS,
     LABELS,
-    MOST_BOXES,
+    MAX_CHECKBOXES,
     READ_AS,
     fields_of,
     filled_in,
+    json_pairs,
     kinds_of,
 )
-from takifugu.server.pages.ask_pages import json_pairs
 from takifugu.session.query_options import KIND_OPTIONS, QueryOptions
 from takifugu.session.query_planner import KINDS as QUERY_KINDS
 
@@ -65,7 +65,7 @@ def test_kinds_are_those_that_the_columns_have_answers_for() -> None:
 
 def test_many_labels_are_written_and_few_are_boxes() -> None:
     few = {one.option: one for one in fields_of(description(label("a")))}
-    many = {one.option: one for one in fields_of(description(label("a", MOST_BOXES + 1)))}
+    many = {one.option: one for one in fields_of(description(label("a", MAX_CHECKBOXES + 1)))}
     two = {one.option: one for one in fields_of(description(label("a"), label("b")))}
     assert few["values"].choices == ("l0", "l1", "l2") and few["values"].read_as == "list"
     assert not many["values"].choices and many["values"].read_as == "lines"

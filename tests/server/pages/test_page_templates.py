@@ -11,11 +11,19 @@ from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
 from takifugu.server.access_rules import RULES
-from takifugu.server.pages.ask_form import fields_of, kinds_of
-from takifugu.server.pages.dataset_views import NO_BUDGET, dataset_view
-from takifugu.server.pages.page_responses import sentence
-from takifugu.server.pages.page_templates import ENVIRONMENT, MENU, Viewer, coded, page, part, prose
-from takifugu.server.pages.sign_in_pages import local_path
+from takifugu.server.pages.ask_pages import fields_of, kinds_of
+from takifugu.server.pages.dataset_pages import NO_BUDGET, dataset_view
+from takifugu.server.pages.page_rendering import (
+    ENVIRONMENT,
+    MENU,
+    Viewer,
+    coded,
+    page,
+    part,
+    prose,
+    sentence,
+)
+from takifugu.server.pages.token_pages import local_path
 
 HOSTILE = "</title><script>alert(1)</script>\"'><img src=x onerror=alert(1)>\u202e{{ 7*7 }}`"
 OWNER = Viewer("olga", "owner", "forms")

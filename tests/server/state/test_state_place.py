@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from takifugu.errors import InvalidFile, NotALedger
-from takifugu.ledger.storage.store import Store
+from takifugu.ledger.storage.database import Store
 from takifugu.project.project import init_project, open_project
 from takifugu.server.state.server_state import open_state, state_at
 from tests.ledger import postgres
@@ -46,6 +46,7 @@ def test_a_token_and_a_session_are_nowhere_in_the_file(folder: Path) -> None:
         assert not any(secret.encode() in path.read_bytes() for secret in sought)
 
 
+@pytest.mark.nightly
 def test_with_a_ledger_in_postgresql_it_is_beside_the_ledger(
     folder: Path, server: postgres.Cluster
 ) -> None:

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from takifugu.server.roles import Actor
-from takifugu.server.settings import ServerSettings
+from takifugu.project.server_section import ServerSettings
+from takifugu.server.access_rules import Actor
 from takifugu.server.work.pool import WorkPool
 from takifugu.server.work.tasks import TASK_MODULES, Task
 

@@ -9,9 +9,9 @@ import pytest
 
 from takifugu.errors import NoBudget, NotAccepted
 from takifugu.project.project import open_project
+from takifugu.server.access_rules import Actor
 from takifugu.server.api.problems import Problem
-from takifugu.server.roles import Actor
-from takifugu.server.work import dataset_tasks, query_tasks  # noqa: F401 - they register tasks
+from takifugu.server.work import dataset_tasks  # noqa: F401 - it registers tasks
 from takifugu.server.work.plain_messages import packed
 from takifugu.server.work.tasks import TASKS
 from takifugu.server.work.worker_host import WorkerHost
@@ -66,6 +66,7 @@ def test_a_description_has_what_is_public_and_names_no_file(host: WorkerHost, ac
         assert secret not in text
 
 
+@pytest.mark.nightly
 def test_the_guarantee_is_that_of_a_session(host: WorkerHost, study: Path) -> None:
     with open_project(study).session("stays", "ana") as session:
         assert does(host, "guarantee")["guarantee"] == session.guarantee()
@@ -110,6 +111,7 @@ def test_a_dataset_without_a_budget_says_so(host: WorkerHost, study: Path) -> No
         TASKS["budget"](host, asked("budget", ANA, "visits"))
 
 
+@pytest.mark.nightly
 def test_nobody_learns_of_a_dataset_that_is_not_theirs(tmp_path: Path) -> None:
     host = WorkerHost(small_project(tmp_path / "study", analysts={"bo": "2"}), lambda _: None)
     for name in ("describe", "guarantee", "budget", "plan", "release"):
@@ -180,6 +182,7 @@ def test_analysts_that_a_policy_lists_meanwhile_are_the_only_ones(
     assert does(host, "plan", BO, query=HISTOGRAM)
 
 
+@pytest.mark.nightly
 def test_a_budget_that_is_raised_counts_at_once(host: WorkerHost, study: Path) -> None:
     query = HISTOGRAM | {"epsilon": "20"}
     text = json.dumps(does(host, "plan", query=query))

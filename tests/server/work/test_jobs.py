@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from takifugu.server.api.strict_json import json_bytes
+from takifugu.server.api.problems import WorkFailed, json_bytes
 from takifugu.server.work import jobs
 from takifugu.server.work.jobs import Job, JobBoard
 from takifugu.server.work.pool import WorkPool
 from takifugu.server.work.tasks import EncodedJson
-from takifugu.server.work.work_errors import WorkFailed
 from tests.raising import raises
 from tests.server.work.pools import ANA, BO, asked, there, waiting_for, with_pool
 
@@ -137,10 +136,11 @@ def test_the_same_key_joins_what_is_running_and_only_the_same_request(
     with_pool(study, test)
 
 
+@pytest.mark.nightly
 def test_nobody_fills_the_queue(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "MOST_WAITING", 2)
+    monkeypatch.setattr(jobs, "MAX_OPEN_JOBS", 2)
 
     async def test(pool: WorkPool) -> None:
         board = JobBoard(pool)
@@ -165,10 +165,10 @@ def test_jobs_are_forgotten_after_their_end(study: Path, monkeypatch: pytest.Mon
         first = board.start(ANA, asked("who", key="k"))
         assert await first.wait(PATIENCE)
         assert board.get(first.id) is first
-        monkeypatch.setattr(jobs, "KEPT_TIME", -1.0)
+        monkeypatch.setattr(jobs, "ENDED_JOB_SECONDS", -1.0)
         assert board.get(first.id) is None and board.jobs() == ()
-        monkeypatch.setattr(jobs, "KEPT_TIME", PATIENCE)
-        monkeypatch.setattr(jobs, "KEPT_JOBS", 1)
+        monkeypatch.setattr(jobs, "ENDED_JOB_SECONDS", PATIENCE)
+        monkeypatch.setattr(jobs, "MAX_ENDED_JOBS", 1)
         made = [board.start(ANA, asked("who")) for _ in range(3)]
         for job in made:
             assert await job.wait(PATIENCE)
@@ -181,7 +181,7 @@ def test_jobs_are_forgotten_after_their_end(study: Path, monkeypatch: pytest.Mon
 def test_of_one_person_few_results_are_kept_and_no_documents(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "KEPT_EACH", 2)
+    monkeypatch.setattr(jobs, "MAX_ENDED_JOBS_EACH", 2)
 
     async def test(pool: WorkPool) -> None:
         board = JobBoard(pool)

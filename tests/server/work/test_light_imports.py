@@ -12,7 +12,7 @@ import asyncio, sys
 from pathlib import Path
 from takifugu.server.app import create_app
 from takifugu.server.services import open_services
-from takifugu.server.settings import ServerSettings
+from takifugu.project.server_section import ServerSettings
 
 async def start():
     services = open_services(Path(sys.argv[1]), ServerSettings())

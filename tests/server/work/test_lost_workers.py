@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from takifugu.project.project import open_project
-from takifugu.server.roles import Actor
+from takifugu.server.access_rules import Actor
 from takifugu.server.work.jobs import JobBoard
 from takifugu.server.work.pool import WorkPool
-from takifugu.server.work.work_errors import WorkerLost
+from takifugu.server.work.tasks import WorkerLost
 from tests.server.work.pools import asked, with_pool
 
 KILLS, ASKED = 5, 15

@@ -26,6 +26,7 @@ PLAIN = st.recursive(
 )
 
 
+@pytest.mark.costly
 @given(message=PLAIN)
 def test_a_plain_message_arrives_as_it_was(message: Any) -> None:
     assert receive(io.BytesIO(packed(message))) == message

@@ -13,13 +13,13 @@ from time import sleep
 
 import pytest
 
-from takifugu.server.settings import ServerSettings
+from takifugu.project.server_section import ServerSettings
+from takifugu.server.api.problems import WorkFailed
 from takifugu.server.work.pool import WorkPool
-from takifugu.server.work.tasks import Task
-from takifugu.server.work.work_errors import (
+from takifugu.server.work.tasks import (
+    Task,
     WorkCancelled,
     WorkerLost,
-    WorkFailed,
     WorkTimedOut,
 )
 from tests.raising import raises
@@ -41,6 +41,7 @@ async def _gone(process: int) -> None:
         await asyncio.sleep(0.01)
 
 
+@pytest.mark.nightly
 def test_a_worker_belongs_to_the_server_and_to_no_terminal(study: Path) -> None:
     async def test(pool: WorkPool) -> None:
         found = await pool.run(asked("who"))
@@ -56,6 +57,7 @@ def test_a_worker_belongs_to_the_server_and_to_no_terminal(study: Path) -> None:
     with_pool(study, test, workers=1)
 
 
+@pytest.mark.nightly
 def test_bytes_come_back_and_lines_of_progress_on_the_way(study: Path) -> None:
     async def test(pool: WorkPool) -> None:
         lines = list[str]()
@@ -65,6 +67,7 @@ def test_bytes_come_back_and_lines_of_progress_on_the_way(study: Path) -> None:
     with_pool(study, test)
 
 
+@pytest.mark.nightly
 def test_an_error_comes_back_as_a_problem_without_words_that_are_not_ours(
     study: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -86,6 +89,7 @@ def test_an_error_comes_back_as_a_problem_without_words_that_are_not_ours(
     assert "ValueError" in caplog.text and "Annabel" not in caplog.text
 
 
+@pytest.mark.nightly
 def test_of_what_a_worker_prints_the_size_alone_is_logged(
     study: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -102,6 +106,7 @@ def test_of_what_a_worker_prints_the_size_alone_is_logged(
     assert "Annabel" not in caplog.text and "row 17" not in caplog.text
 
 
+@pytest.mark.nightly
 def test_what_a_worker_printed_last_is_told_when_it_has_ended(
     study: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -113,6 +118,7 @@ def test_what_a_worker_printed_last_is_told_when_it_has_ended(
     assert "printed 36 bytes" in caplog.text and "Annabel" not in caplog.text
 
 
+@pytest.mark.nightly
 def test_an_error_that_nobody_caught_is_its_kind_and_place(
     study: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -121,10 +127,11 @@ def test_an_error_that_nobody_caught_is_its_kind_and_place(
 
     with caplog.at_level(logging.INFO):
         with_pool(study, test, workers=1)
-    assert "ValueError at staged_tasks.py" in caplog.text
+    assert "ValueError at tests.server.work.staged_tasks:" in caplog.text
     assert "Annabel" not in caplog.text and "printed" not in caplog.text
 
 
+@pytest.mark.nightly
 def test_a_worker_that_ends_while_it_is_idle_is_given_no_task(study: Path) -> None:
     async def test(pool: WorkPool) -> None:
         first = (await pool.run(asked("who")))["process"]
@@ -138,6 +145,7 @@ def test_a_worker_that_ends_while_it_is_idle_is_given_no_task(study: Path) -> No
     with_pool(study, test, workers=1)
 
 
+@pytest.mark.nightly
 def test_a_worker_that_dies_is_replaced_and_its_task_is_lost(study: Path, tmp_path: Path) -> None:
     async def test(pool: WorkPool) -> None:
         for _ in range(2):
@@ -154,6 +162,7 @@ def test_a_worker_that_dies_is_replaced_and_its_task_is_lost(study: Path, tmp_pa
     with_pool(study, test, workers=2)
 
 
+@pytest.mark.nightly
 def test_a_task_that_waits_is_cancelled_without_any_worker_being_killed(
     study: Path, tmp_path: Path
 ) -> None:
@@ -180,6 +189,7 @@ def test_a_task_that_waits_is_cancelled_without_any_worker_being_killed(
     with_pool(study, test, workers=1)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("by", ["event", "caller"])
 def test_a_task_that_runs_is_cancelled_by_killing_its_worker(
     study: Path, tmp_path: Path, by: str
@@ -204,10 +214,11 @@ def test_a_task_that_runs_is_cancelled_by_killing_its_worker(
     with_pool(study, test, workers=1)
 
 
+@pytest.mark.nightly
 def test_a_cancelled_task_that_ends_by_itself_keeps_its_worker(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("takifugu.server.work.pool.GRACE", PATIENCE)
+    monkeypatch.setattr("takifugu.server.work.pool.CANCEL_GRACE", PATIENCE)
 
     async def test(pool: WorkPool) -> None:
         stop = asyncio.Event()
@@ -224,6 +235,7 @@ def test_a_cancelled_task_that_ends_by_itself_keeps_its_worker(
     with_pool(study, test, workers=1)
 
 
+@pytest.mark.nightly
 def test_a_task_that_takes_too_long_is_ended(study: Path, tmp_path: Path) -> None:
     async def test(pool: WorkPool) -> None:
         with raises(WorkTimedOut, reason="work-time"):
@@ -235,6 +247,7 @@ def test_a_task_that_takes_too_long_is_ended(study: Path, tmp_path: Path) -> Non
     with_pool(study, test, workers=1, work_time=0.1)
 
 
+@pytest.mark.nightly
 def test_one_person_never_has_all_workers(study: Path, tmp_path: Path) -> None:
     async def test(pool: WorkPool) -> None:
         (tmp_path / "end").touch()
@@ -257,6 +270,7 @@ def test_one_person_never_has_all_workers(study: Path, tmp_path: Path) -> None:
     with_pool(study, test, workers=2)
 
 
+@pytest.mark.nightly
 def test_a_person_has_several_workers_while_one_is_left_for_others(
     study: Path, tmp_path: Path
 ) -> None:
@@ -284,6 +298,7 @@ RANKING = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "task",
     [
@@ -304,6 +319,7 @@ def test_a_plan_that_takes_too_much_processor_time_is_ended(study: Path, task: T
     with_pool(study, test, workers=1, plan_time=1e-4)
 
 
+@pytest.mark.nightly
 def test_one_worker_serves_everybody_in_turn(study: Path, tmp_path: Path) -> None:
     async def test(pool: WorkPool) -> None:
         ended = list[str]()
@@ -325,6 +341,7 @@ def test_one_worker_serves_everybody_in_turn(study: Path, tmp_path: Path) -> Non
     with_pool(study, test, workers=1)
 
 
+@pytest.mark.nightly
 def test_a_worker_that_is_idle_ends_and_another_is_started_when_it_is_needed(study: Path) -> None:
     async def test(pool: WorkPool) -> None:
         process = (await pool.run(asked("who")))["process"]
@@ -336,6 +353,7 @@ def test_a_worker_that_is_idle_ends_and_another_is_started_when_it_is_needed(stu
     with_pool(study, test, worker_idle=0.05)
 
 
+@pytest.mark.nightly
 def test_closing_ends_what_waits_and_what_runs(study: Path, tmp_path: Path) -> None:
     async def test(pool: WorkPool) -> None:
         tasks = [waiting_for(tmp_path, "one"), waiting_for(tmp_path, "two")]
@@ -353,6 +371,7 @@ def test_closing_ends_what_waits_and_what_runs(study: Path, tmp_path: Path) -> N
     with_pool(study, test, workers=1)
 
 
+@pytest.mark.nightly
 def test_workers_that_cannot_be_started_are_a_problem_and_no_endless_wait(
     study: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -385,6 +404,7 @@ asyncio.run(run(Path(sys.argv[1]), Path(sys.argv[2])))
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks processes up in /proc")
 def test_workers_end_with_a_server_that_is_killed(study: Path, tmp_path: Path) -> None:
     server = subprocess.Popen(  # noqa: S603 - our own interpreter and arguments

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from takifugu.project.project import open_project
-from takifugu.server.settings import ServerSettings
+from takifugu.project.server_section import ServerSettings
+from takifugu.server.api.problems import WorkFailed
 from takifugu.server.work.jobs import Job, JobBoard
 from takifugu.server.work.pool import WorkPool
 from takifugu.server.work.tasks import TASK_MODULES
-from takifugu.server.work.work_errors import WorkFailed
 from tests.raising import raises
 from tests.server.projects import small_project
 from tests.server.work.held_steps import FOLDER
@@ -57,6 +57,7 @@ async def _one_worker(project: Path) -> AsyncIterator[tuple[WorkPool, JobBoard]]
         await pool.close()
 
 
+@pytest.mark.nightly
 def test_whoever_looks_learns_of_the_end_at_the_step(tmp_path: Path, project: Path) -> None:
     async def test() -> None:
         async with _one_worker(project) as (pool, board):
@@ -76,6 +77,7 @@ def test_whoever_looks_learns_of_the_end_at_the_step(tmp_path: Path, project: Pa
     asyncio.run(test())
 
 
+@pytest.mark.nightly
 def test_cancelling_does_not_tell_whether_it_was_drawn(tmp_path: Path, project: Path) -> None:
     async def test() -> None:
         async with _one_worker(project) as (_, board):

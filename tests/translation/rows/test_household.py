@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from takifugu.costs import ANY, Column, Cost, Jointly, Membership
 from takifugu.errors import TooLarge, UnsoundRequest
-from takifugu.ledger.accounts.limits import to_pufferfish
+from takifugu.ledger.limits import to_pufferfish
 from takifugu.losses import Approximate, Metric, Total
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.priors.households import household_contagion, is_exchangeable

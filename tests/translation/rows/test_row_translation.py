@@ -9,7 +9,8 @@ from takifugu.costs import Cost
 from takifugu.errors import UnsoundRequest
 from takifugu.priors.independent import IndependentEntries
 from takifugu.priors.secrets import Secrets
-from takifugu.translation.rows.row_translation import RowTranslation, maximal
+from takifugu.translation import RowTranslation
+from takifugu.translation.rows.row_translation import maximal
 
 PRIOR = IndependentEntries({"a": {0: 0.5, 1: 0.5}})
 

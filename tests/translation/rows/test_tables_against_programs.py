@@ -14,6 +14,7 @@ SEEDS, BLOCK = 45, 15
 FIVE = 5.1e-6  # half a unit in the fifth digit, and a little
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
 def test_no_bound_is_below_the_truth(first: int) -> None:
     for seed in range(first, first + BLOCK):
@@ -53,6 +54,7 @@ def test_joint_states_lose_little_more_than_the_worst_mechanism_takes(family: st
     assert np.median(ratios) <= 1.01
 
 
+@pytest.mark.nightly
 def test_the_programs_find_the_known_losses_of_two_columns() -> None:
     rows = np.array([[70, 10, 15, 5], [20, 55, 5, 20], [15, 5, 60, 20], [5, 10, 25, 60]]) / 100
     table = programs.chain_table([0.4, 0.2, 0.1, 0.3], [rows] * 3)

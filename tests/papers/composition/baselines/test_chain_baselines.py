@@ -109,6 +109,7 @@ def test_the_approximate_influence_bounds_the_true_one_from_any_start(
         assert oracle.influence(paths, a + extra, (extra, a + b + extra)) <= bound + 1e-9
 
 
+@pytest.mark.costly
 @settings(max_examples=40)
 @given(chain=chains(), length=st.integers(2, 12), epsilon=st.floats(0.3, 8))
 def test_the_approximate_noise_is_never_below_the_exact(

@@ -118,6 +118,7 @@ def test_the_exact_noise_needs_no_pairs_that_were_left_out(
     assert fast.noise == pytest.approx(slow.noise, rel=1e-7)
 
 
+@pytest.mark.costly
 @settings(max_examples=60)
 @given(kernel=kernels(), alpha=st.sampled_from([1e-9, 0.01, 0.3, 1.0, 4.0, 20.0, 300.0, 690.0]))
 @example(kernel=np.full((7, 7), 1 / 7).tolist(), alpha=1.0)

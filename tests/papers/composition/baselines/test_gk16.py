@@ -180,6 +180,7 @@ def test_the_closed_form_of_symmetric_binary_chains() -> None:
     assert gamma[1, 0] == pytest.approx(odds / 2)
 
 
+@pytest.mark.nightly
 def test_where_it_applies() -> None:
     """Published: γ < ½ inside, 1 − p above .322; sharpened: c < ½, 1 − p above ¼."""
     assert gk16_norm(symmetric(0.67), 100) < 1 < gk16_norm(symmetric(0.68), 100)

@@ -248,6 +248,7 @@ def test_the_loss_over_many_priors_is_that_of_linear_programs(
     assert built.printed_epsilon() <= built.loss().epsilon
 
 
+@pytest.mark.costly
 @settings(max_examples=40)
 @given(true_inside=intervals, false_inside=intervals, probability=probabilities)
 def test_the_extreme_priors_leak_most(
@@ -447,6 +448,7 @@ def test_one_repetition_has_no_standard_error() -> None:
 # --- the parts ---
 
 
+@pytest.mark.costly
 @settings(max_examples=40)
 @given(built=linear())
 def test_moments_and_quantiles_are_those_of_the_law(built: LinearAnswers) -> None:

@@ -2,7 +2,6 @@
 
 import os
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,11 +25,9 @@ from takifugu.papers.composition.data.other_worlds import (
     stored_worlds,
 )
 from takifugu.papers.composition.data.world_parameters import (
-    CALIBRATED,
     PRINTED_ACCURACIES,
     WORLD_SEED,
 )
-from takifugu.papers.composition.experiments.printed import printed_numbers
 from takifugu.synthetic.habits import HabitParameters
 
 pytestmark = pytest.mark.nightly
@@ -41,31 +38,6 @@ FRESH = (9_001, 9_002, 9_003)  # neither of the search nor of the world that is 
 def off(found: Floats) -> float:
     """The root mean square of the differences to what is printed, in points."""
     return float(np.sqrt(np.mean((found - printed_accuracies()) ** 2)))
-
-
-def test_only_ours_exp_s_accuracies_without_uncertainty_are_met(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    met = printed_accuracies()
-    assert met.shape == (3, 6)
-    assert met[:, 0].tolist() == pytest.approx([79.0, 63.1, 58.5])
-    assert met[:, -1].tolist() == pytest.approx([97.3, 93.0, 92.1])
-    read = []
-
-    def reading(family: str, mechanism: str, **about: Any) -> Any:
-        found = next(
-            n
-            for n in printed_numbers()
-            if (n.family, n.mechanism) == (family, mechanism)
-            and all(getattr(n, name) == value for name, value in about.items())
-        )
-        read.append((found.mechanism, found.uncertain, found.metric))
-        return found
-
-    monkeypatch.setattr(calibration, "printed_number", reading)
-    assert (printed_accuracies() == met).all()
-    marked = {(column.mechanism, column.uncertain, column.metric) for column in CALIBRATED}
-    assert set(read) == marked == {("Ours-Exp", False, f"acc@{place}") for place in (1, 2, 3)}
 
 
 def test_the_world_that_is_measured_is_none_of_the_search() -> None:

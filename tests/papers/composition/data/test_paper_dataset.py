@@ -98,6 +98,7 @@ def write_capture24(folder: Path, *, raw: str = "known", people: int = 10) -> No
     write_csv(folder / "metadata.csv", ("pid", "age", "sex"), rows)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("key", "write", "facts"),
     [
@@ -381,6 +382,7 @@ def test_prepared_data_that_was_changed_is_refused(
         read_prepared(tmp_path / "made.json")
 
 
+@pytest.mark.nightly
 def test_the_simulated_activities_are_prepared(tmp_path: Path) -> None:
     found = prepared("simulated-activities", None, tmp_path)
     assert found.groups == ("18-29", "30-37", "38-52", "53+")
@@ -393,6 +395,7 @@ def drawn(work: Path, rows: int = 20_000) -> Prepared:
     return prepare(SOURCES["simulated-checkins"], None, work, lambda *_: None, rows=rows)
 
 
+@pytest.mark.nightly
 def test_the_simulated_check_ins_are_prepared_and_the_same_everywhere(tmp_path: Path) -> None:
     one, two = (drawn(tmp_path / name) for name in "ab")
     assert one.fingerprint == two.fingerprint and (one.counts == two.counts).all()
@@ -410,6 +413,7 @@ def test_the_simulated_check_ins_are_prepared_and_the_same_everywhere(tmp_path: 
     assert more.facts["rows"] == 30_000 and more.fingerprint != one.fingerprint
 
 
+@pytest.mark.nightly
 def test_drawn_counts_are_prepared_as_rows_are(tmp_path: Path) -> None:
     """The same facts, groups and shapes as rows of the same world that go through an engine."""
     rng = np.random.default_rng(WORLD_SEED)

@@ -293,6 +293,7 @@ def test_every_annotation_of_the_published_dictionary_has_its_activity(tmp_path:
     assert found.counts.tolist() == [[8 * count for count in found.train.tolist()]]
 
 
+@pytest.mark.nightly
 def test_a_capture24_run_is_taken_up_where_it_stopped(tmp_path: Path) -> None:
     people = {f"P{n:03d}": "30-37" for n in range(1, 11)}
     write_capture24(tmp_path, people)

@@ -150,6 +150,7 @@ def comparisons(draw: st.DrawFn) -> tuple[ComparedLaws, frozenset[tuple[int, int
     return ComparedLaws(0, 0, laws[0], laws[1]), edges
 
 
+@pytest.mark.costly
 @settings(max_examples=150, deadline=None)
 @given(drawn=comparisons())
 def test_a_coupling_is_found_where_a_linear_program_finds_one(

@@ -106,6 +106,7 @@ def test_what_is_allowed_keeps_the_guarantee() -> None:
             assert found.at(proof, epsilon) <= found.at("exact", epsilon)
 
 
+@pytest.mark.nightly
 def test_a_long_chain_is_bounded_as_if_without_end_and_allows_nearly_as_much() -> None:
     rows = STICKY
     wanted = targets()

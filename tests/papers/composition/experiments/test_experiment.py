@@ -81,6 +81,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[Cell, .
     return folder, measured(folder)
 
 
+@pytest.mark.nightly
 def test_every_cell_is_filled(whole: tuple[Path, tuple[Cell, ...]]) -> None:
     _, cells = whole
     assert [(c.mechanism, c.uncertain, c.epsilon) for c in cells] == list(grid(EPSILONS))

@@ -38,6 +38,7 @@ def worlds(draw: st.DrawFn) -> tuple[list[list[int]], list[list[list[int]]]]:
     return counts, draw(st.lists(group, min_size=1, max_size=3))
 
 
+@pytest.mark.costly
 @settings(max_examples=150)
 @given(worlds())
 def test_metrics_are_what_the_definitions_say(

@@ -153,6 +153,7 @@ def test_what_one_interval_would_show_many_together_may_not() -> None:
     assert all(one.doubted for one in found)
 
 
+@pytest.mark.nightly
 def test_all_comparisons_are_right_at_once_as_often_as_it_says() -> None:
     """Equal mechanisms, twelve comparisons of one stream: seldom is any of them judged wrongly.
 

@@ -125,6 +125,7 @@ def test_no_mechanism_hides_another_that_measured_the_same() -> None:
             assert all(line.get_xdata()[0] == 0.5 for line in lines)  # type: ignore[index]
 
 
+@pytest.mark.nightly
 def test_panels_that_are_compared_have_the_same_axes_and_every_axis_has_a_name() -> None:
     about, plain = synthetic_cells.about(), drawings.measured_points(CELLS, uncertain=False)
     uncertain = drawings.measured_points(CELLS, uncertain=True)
@@ -210,6 +211,7 @@ def test_the_printed_columns_are_each_other_shifted() -> None:
     assert apart(drawings.SHIFT) < 1.5 < 6 < apart(0.0)
 
 
+@pytest.mark.nightly
 def test_a_figure_is_the_same_file_twice(tmp_path: Path) -> None:
     first, second = (
         figure_bytes(drawings.noise_figure(synthetic_cells.about(), CELLS), "svg") for _ in range(2)

@@ -75,6 +75,7 @@ def test_the_condition_is_that_of_vertex_enumeration(vectors: LikelihoodVectors)
     assert vectors.in_the_long_run == pytest.approx(worst, abs=1e-9)
 
 
+@pytest.mark.nightly
 def test_the_three_compose_at_the_largest_loss_and_at_no_less(vectors: LikelihoodVectors) -> None:
     """Any mixture of up to four runs, listed by the oracle; one run of the third loses it all."""
     masks = [[True, True, False, False], [False, False, True, True]]

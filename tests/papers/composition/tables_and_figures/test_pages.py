@@ -196,6 +196,7 @@ def test_another_number_gives_another_page() -> None:
     assert document.document(changed) != document.document(stored)
 
 
+@pytest.mark.nightly
 def test_given_results_are_stored_and_the_page_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

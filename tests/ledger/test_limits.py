@@ -1,0 +1,280 @@
+"""What a translated budget admits at its edges, what it remembers, and how much still fits."""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import pytest
+
+from takifugu._rounding import float_up
+from takifugu.costs import NOTHING, Cost, Matrix
+from takifugu.errors import UnsoundRequest
+from takifugu.ledger.frontier import Frontier
+from takifugu.ledger.limits import Limit, after, spent_epsilon, to_pufferfish
+from takifugu.losses import Concentrated, Metric, Pure, Total
+from takifugu.translation.certify.closed import Filter
+from tests.ledger.charges import DOUBLING, KNOWN, Blind, Doubling, Places, count
+from tests.raising import raises
+
+pytestmark = pytest.mark.nightly
+
+NO_DELTA = Fraction(0)
+
+
+def counted(**sizes: str) -> Total:
+    """A total of counts of single labels."""
+    found = Total()
+    for label, size in sizes.items():
+        found = found.plus(count(size, label))
+    return found
+
+
+def nested(many: int, size: str) -> Total:
+    """A total of counts of sets, each of which holds the one before it."""
+    labels, found = ["home"], Total()
+    for place in range(many):
+        labels.append(f"l{place}")
+        found = found.plus(count(size, *labels))
+    return found
+
+
+class Boast(Doubling):
+    """Allows more than it should by a factor; what is too much reveals everything."""
+
+    def __init__(self, factor: float, limit: float) -> None:
+        self.factor, self.limit = factor, limit
+
+    def to_pufferfish(self, dp: float, /) -> float:
+        """Infinite above the limit."""
+        return 2 * dp if 2 * dp <= self.limit else math.inf
+
+    def to_dp(self, pufferfish: float, /) -> float:
+        """Too much."""
+        return self.factor * pufferfish / 2
+
+
+@pytest.mark.parametrize("budget", [0.25, 1.0, 1.5, 40.0])
+@pytest.mark.parametrize("apart", [0.0, 2.0**-49, 2.0**-45, 2.0**-40, 2.0**-20])
+def test_an_allowance_is_lowered_until_it_is_within_the_budget(budget: float, apart: float) -> None:
+    exact = Fraction(budget) / 2
+    for translation in (Boast(1 + apart, budget), Boast(1 + apart, math.inf)):
+        allowed = Limit(translation, Fraction(budget), NO_DELTA).allowed
+        assert exact * (1 - Fraction(32 * apart)) <= allowed <= exact
+
+
+def test_nothing_is_allowed_where_far_too_much_is_promised() -> None:
+    assert Limit(Boast(3, 1.0), Fraction(1), NO_DELTA).allowed == 0
+    assert Limit(DOUBLING, NO_DELTA, NO_DELTA).allowed == 0
+
+
+@pytest.mark.parametrize("budget", [Fraction(3), Fraction(2) ** 64, Fraction(2) ** 70])
+def test_an_infinite_loss_is_within_no_budget(budget: Fraction) -> None:
+    class Everything(Places):
+        def cost_to_pufferfish(self, *costs: Cost) -> float:
+            return math.inf if max(cost.scalar for cost in costs) > budget else 0.0
+
+    limit = Limit(Everything(), budget, NO_DELTA)
+    much = (Total().plus(count(2 * budget, "home")),)
+    assert not limit.admits(much)
+    assert limit.spent(much) == math.inf
+    assert spent_epsilon(Everything(), much, budget, NO_DELTA) == math.inf
+    assert limit.admits((Total().plus(count(budget, "home")),))
+
+
+def test_an_epsilon_beyond_all_floats_is_infinite_and_never_asked_for() -> None:
+    class Finite(Doubling):
+        def to_pufferfish(self, dp: float, /) -> float:
+            assert dp < math.inf
+            return 0.0
+
+    assert to_pufferfish(Finite(), (Total(Fraction(2) ** 1100),), NO_DELTA) == math.inf
+    assert to_pufferfish(Finite(), (Total(Fraction(2) ** 1000),), NO_DELTA) == 0.0
+    third = Fraction(1, 3)
+    assert to_pufferfish(DOUBLING, (Total(third),), NO_DELTA) == 2 * float_up(third) > 2 * third
+
+
+class Asked(Places):
+    """Notes how often it is asked what a cost means."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def cost_to_pufferfish(self, *costs: Cost) -> float:
+        """Counted."""
+        self.times += 1
+        return super().cost_to_pufferfish(*costs)
+
+
+def test_what_was_refused_or_is_larger_is_never_taken_for_what_was_admitted() -> None:
+    translation = Asked()
+    limit = Limit(translation, Fraction(6), NO_DELTA)
+    small, large = (counted(home="1.25"),), (counted(home="1.5"),)
+    beyond, both = (counted(home="1.51"),), (counted(home="1.25"), counted(ward="1.25"))
+    for totals in (small, large, beyond, both):
+        assert limit.decided(totals) is None
+    assert limit.admits(small) and translation.times == 1
+    for totals in (large, beyond, both):
+        assert limit.decided(totals) is None
+    assert not limit.translate(beyond)
+    for _ in range(2):
+        assert limit.decided(beyond) is False and not limit.admits(beyond)
+        assert limit.decided(large) is None
+        assert not limit.admits(both)  # each alone would do
+    assert limit.admits(large)
+    asked = translation.times
+    for size in ("1.25", "1.3", "1.5"):  # no more than what was admitted
+        assert limit.decided((counted(home=size),)) is True
+    assert limit.translate(small)  # forgets nothing larger
+    assert limit.decided((counted(home="1.4"),)) is True
+    assert translation.times == asked
+    assert limit.decided(beyond) is False
+    assert limit.decided((Total(),)) is True and limit.decided(()) is True
+
+
+def test_each_total_must_be_below_one_that_was_admitted() -> None:
+    limit = Limit(Asked(), Fraction(12), NO_DELTA)
+    assert limit.admits((counted(home="2.5"), counted(ward="1")))
+    assert limit.decided((counted(home="2.25"),)) is True
+    assert limit.decided((counted(ward="0.75"), counted(home="2.25"))) is True
+    assert limit.decided((counted(home="2.25"), counted(work="0.75"))) is None
+
+
+def test_a_budget_that_admits_a_loss_bounds_it() -> None:
+    limit = Limit(DOUBLING, Fraction(1, 3), NO_DELTA)
+    within = (Total(limit.allowed),)
+    assert limit.admits(within)
+    assert limit.capped(0.25, within) == 0.25
+    assert limit.capped(9.0, within) == float_up(Fraction(1, 3)) > Fraction(1, 3)
+    assert limit.capped(9.0, (Total(Fraction(1)),)) == 9.0
+
+
+def test_no_other_currency_fits_beside_what_only_costs_admit() -> None:
+    limit = Limit(KNOWN, Fraction(12), Fraction(1, 100))
+    free = (Total(),)
+    fits, over = counted(home="2"), counted(home="3")
+    small = Concentrated("1e-6")
+    assert limit.room(free, small, (fits,)) > 0
+    assert limit.room(free, small, (over,)) == 0
+    assert limit.room(free, small, (fits, over)) == 0 == limit.room(free, small, (over, fits))
+    full = (Total(limit.allowed),)
+    assert limit.room((*free, *full), small) == 0 == limit.room((*full, *free), small)
+    assert limit.room((counted(home="1"),), small) > 0  # no cost is looked for in ρ
+
+
+def largest(admits: Filter, spent: Frontier, unit: Cost, beside: Frontier) -> Fraction:
+    """The largest factor by trying, up to a part of 2^40."""
+    low, high = Fraction(0), Fraction(64)
+    for _ in range(60):
+        middle = (low + high) / 2
+        totals = (*beside, *(total.plus(Metric(unit * middle)) for total in spent))
+        low, high = (middle, high) if all(map(admits.admits, totals)) else (low, middle)
+    return low
+
+
+@pytest.mark.parametrize(
+    ("spent", "unit", "beside"),
+    [
+        ((Total(),), count("1/3", "home"), ()),
+        ((Total(Fraction(1, 3)),), count("0.7", "home"), ()),
+        ((counted(home="0.3"),), count("0.7", "home"), ()),
+        ((counted(home="0.3"),), count("0.7", "ward"), ()),
+        ((counted(home="0.3", ward="0.9"),), count("3", "work"), ()),
+        ((counted(home="0.3"), counted(ward="1.7")), count("0.5", "ward"), ()),
+        ((counted(ward="1.7"), counted(home="0.3")), count("0.5", "work"), ()),
+        ((counted(home="0.3"),), count("0.5", "work"), (counted(ward="1.9"),)),
+        ((counted(home="0.3"),), count("0.5", "work"), (counted(ward="2.1"),)),
+        ((counted(home="2"),), count("0.5", "home"), ()),
+        ((counted(home="2.5"),), count("0.5", "work"), ()),
+        ((nested(10, "0.1"),), count("0.5", "home"), ()),  # sets that all tell home apart
+        ((nested(10, "0.1"),), count("2", "home"), ()),
+        ((nested(40, "1/60"), Total(Fraction(1))), count("0.3", "home", "l0"), ()),
+    ],
+)
+def test_the_factor_of_a_cost_by_its_epsilon_is_the_largest_that_fits(
+    spent: Frontier, unit: Metric, beside: Frontier
+) -> None:
+    limit = Limit(Blind(), Fraction(12), NO_DELTA)  # allows 2, and can read no cost
+    found = limit.room(spent, unit, beside)
+    true = largest(
+        Filter.from_budget(Fraction(2), Fraction(12), NO_DELTA), spent, unit.cost, beside
+    )
+    assert true * (1 - Fraction(1, 2**40)) <= found <= true + Fraction(1, 2**50)
+    totals = after(spent, Metric(unit.cost * found), beside)
+    assert not found or limit.admits(totals)
+
+
+class Nearly(Places):
+    """Says that a little more fits of a cost than does."""
+
+    def __init__(self, apart: Fraction) -> None:
+        self.apart = apart
+
+    def to_cost(
+        self,
+        unit: Cost,
+        pufferfish: float,
+        *,
+        spent: Sequence[Cost] = (NOTHING,),
+        beside: Sequence[Cost] = (),
+    ) -> Fraction:
+        """Too much."""
+        true = super().to_cost(unit, pufferfish, spent=spent, beside=beside)
+        return true * (1 + self.apart)
+
+
+@pytest.mark.parametrize("power", [60, 41, 35, 20])
+def test_a_factor_that_is_hardly_too_large_is_hardly_lowered(power: int) -> None:
+    limit = Limit(Nearly(Fraction(1, 2**power)), Fraction(6), NO_DELTA)
+    found = limit.room((counted(home="0.5"),), count("1", "home"))
+    assert 1 - Fraction(1, 2 ** min(power - 11, 38)) <= found <= 1
+    assert limit.admits((counted(home="0.5").plus(Metric(count("1", "home").cost * found)),))
+
+
+def test_what_others_have_lost_counts_beside_what_is_read() -> None:
+    limit = Limit(KNOWN, Fraction(12), NO_DELTA)
+    read, unit = (counted(home="0.5"),), count("1", "home")
+
+    def room(*beside: Total) -> Fraction:
+        found = limit.room(read, unit, beside)
+        assert limit.admits(after(read, Metric(unit.cost * found), beside))
+        above = Metric(unit.cost * (found + Fraction(1, 2**20)))
+        assert not limit.admits(after(read, above, beside))
+        return found
+
+    assert room() == Fraction(5, 2)
+    assert room(counted(home="0.25")) == Fraction(5, 2)
+    assert room(counted(home="2.75")) == Fraction(5, 2)  # more of the same
+    assert room(counted(ward="1")) == 2  # both changes between ward and work add 1 each
+    assert room(counted(ward="1"), counted(home="0.25")) == 2
+
+
+def test_a_translation_that_says_less_than_nothing_is_broken() -> None:
+    class Below(Doubling):
+        def to_dp(self, pufferfish: float, /) -> float:
+            return -pufferfish
+
+    with raises(UnsoundRequest, reason="broken translation"):
+        Limit(Below(), Fraction(1), NO_DELTA)
+    assert Limit(DOUBLING, Fraction(1), NO_DELTA).room((Total(),), Pure(1)) == Fraction(1, 2)
+
+
+def test_an_epsilon_fits_as_far_as_costs_read_together_admit_it() -> None:
+    limit = Limit(KNOWN, Fraction(12), NO_DELTA)  # allows ε = 2
+    much = counted(home="2.5")  # means 10 of 12, and 2.5 as an ε
+    third = Fraction(1, 3)
+    assert third - Fraction(1, 2**40) < limit.room((much,), Pure(7)) <= third
+    assert limit.room((Total(),), Pure(7), (much,)) == 1
+    assert limit.room((Total(), much), Pure(7)) == limit.room((much,), Pure(7))
+    found = limit.room((counted(home="1"),), Pure(7))
+    assert 4 * third - Fraction(1, 2**40) < found <= 4 * third
+
+
+def test_a_filter_is_asked_for_the_least_room_and_up_to_all_that_is_allowed() -> None:
+    limit = Limit(Blind(), Fraction(12), NO_DELTA)  # allows 2, and can read no cost
+    half, more = Total(Fraction(1, 2)), Total(Fraction(3, 2))
+    for spent in ((half, more), (more, half)):
+        assert limit.room(spent, count("1", "home")) == Fraction(1, 2)
+    both = Metric(count("1", "home").cost + count("1", "ward").cost)  # 2 at most, of any labels
+    assert limit.room((counted(work="0.125"),), both) == 1
+    nothing = Metric(Cost.of({Matrix(["home", "ward"], [[0, 0], [0, 0]]): 1}))
+    assert limit.room((half,), nothing) == 0  # no factor of it can be told by its ε
