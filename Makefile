@@ -3,19 +3,19 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 SERVING := .venv/.serving
+TESTABLE := .venv/.testable
 READY := .venv/.ready
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-# The tests also read Result tables; those of Spark skip unless there is Java and `make nightly SPARK=yes`.
+# Nothing is compiled beforehand: most modules of most packages are never imported.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
+# `make nightly SPARK=yes` also tests Spark, if there is Java; OTHERS=yes compares with pgmpy and
+# hmmlearn; DEEP=1 tries 3,000 examples of each property.
 SPARK ?=
-EXTRAS := tables$(if $(SPARK),$(shell echo ,)spark)
-TESTABLE := .venv/.testable-$(EXTRAS)
-# `make nightly OTHERS=yes` also compares with pgmpy and hmmlearn; `make nightly DEEP=1` tries 3,000 examples.
 OTHERS ?=
-NIGHTLY := $(if $(OTHERS),.venv/.nightly-$(EXTRAS),$(TESTABLE))
 DEEP ?=
+comma := ,
+NIGHTLY := .venv/.nightly$(if $(SPARK),-spark)$(if $(OTHERS),-others)
 # `make torture` also tries Spark, wherever there is Java.
-TRIED := tables$(if $(SPARK)$(shell command -v java),$(shell echo ,)spark)
-TORTURABLE := .venv/.torturable-$(TRIED)
+TORTURABLE := .venv/.torturable
 # A folder of real data for `make reproduction DATA=folder`; without one, simulated worlds only.
 DATA ?=
 # Every command is a process of its own: compiled modules are kept, whatever the environment says.
@@ -100,21 +100,19 @@ $(SERVING): $(NEEDS)
 	$(PIP) -e '.[server]'
 	touch $@ $(INSTALLED)
 
-$(READY): $(NEEDS)
-	$(PIP) -e '.[dev]'
-	$(PIP) --no-deps pgmpy  # for its network files; `make nightly` imports it
+$(TESTABLE): $(NEEDS)
+	$(PIP) -e '.[test]'
 	touch $@ $(INSTALLED) $(SERVING)
 
-$(TESTABLE): $(NEEDS)
-	$(PIP) -e '.[dev,$(EXTRAS)]'
-	$(PIP) --no-deps pgmpy
-	touch $@ $(READY) $(INSTALLED) $(SERVING)
+$(READY): $(NEEDS)
+	$(PIP) -e '.[dev]'
+	$(PIP) --no-deps pgmpy  # for its network files; `make nightly OTHERS=yes` imports it
+	touch $@ $(TESTABLE) $(INSTALLED) $(SERVING)
 
-.venv/.nightly-$(EXTRAS): $(NEEDS)
-	$(PIP) -e '.[nightly,$(EXTRAS)]'
-	touch $@ $(TESTABLE) $(READY) $(INSTALLED) $(SERVING)
+$(NIGHTLY): $(READY)
+	$(PIP) -e '.[$(if $(OTHERS),nightly,dev)$(if $(SPARK),$(comma)spark)]'
+	touch $@
 
-$(TORTURABLE): $(NEEDS)
-	$(PIP) -e '.[torture,$(TRIED)]'
-	$(PIP) --no-deps pgmpy
-	touch $@ $(TESTABLE) $(READY) $(INSTALLED) $(SERVING)
+$(TORTURABLE): $(READY)
+	$(PIP) -e '.[torture$(if $(SPARK)$(shell command -v java),$(comma)spark)]'
+	touch $@
