@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from takifugu.advice import advise
 from takifugu.costs import Cost
 from takifugu.influence import influence_curve
 from takifugu.losses import Total
@@ -39,7 +40,6 @@ from takifugu.translation import (
     RowTranslation,
     TranslatedLoss,
     Translation,
-    advise,
     allocate,
     approximate,
     compose,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from takifugu._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from takifugu.advice.prior_advice import PriorAdvice, advise
     from takifugu.translation.accounting.allocation import Allocation, allocate
     from takifugu.translation.accounting.composition import (
         Composed,
@@ -65,7 +64,6 @@ else:
                 "LinearReleases",
             ),
             "models.networks": ("network_losses",),
-            "takifugu.advice.prior_advice": ("PriorAdvice", "advise"),
             "protocol": ("LossTranslation",),
             "rows.row_translation": ("RowTranslation",),
             "translation": ("TranslatedLoss", "Translation"),
@@ -82,14 +80,12 @@ __all__ = [
     "LinearReleases",
     "LooserTranslation",
     "LossTranslation",
-    "PriorAdvice",
     "Release",
     "RowTranslation",
     "TabledTranslation",
     "TranslatedLoss",
     "Translation",
     "TranslationTable",
-    "advise",
     "allocate",
     "approximate",
     "chain_losses",
