@@ -72,8 +72,8 @@ def _rows() -> Iterator[None]:
 # Each of these starts a server, a Java or a long run of its own, so that one worker runs all of it.
 # (What pytest-xdist 3.8 has for that, `xdist_group`, does nothing under pytest 9.2.)
 ONE_WORKER = (
-    "tests/engines/test_postgres.py",
-    "tests/engines/test_spark.py",
+    "tests/tables/test_postgres.py",
+    "tests/tables/test_spark.py",
     "tests/cli/test_demo.py",
     "tests/cli/test_reproduce.py",
     "tests/project/test_project_report.py",

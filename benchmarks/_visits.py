@@ -61,7 +61,7 @@ def _generate(path: Path, rows: int) -> None:
 
 def declared(path: Path | str) -> Any:
     """The table as an engine knows it."""
-    from takifugu.engines import Category, Declaration, Order, Source
+    from takifugu.declarations import Category, Declaration, Order, Source
 
     return Declaration(
         Source("parquet", path=str(path)),

@@ -13,7 +13,7 @@ from time import process_time
 
 import numpy as np
 
-from takifugu.costs import ANY, Column, Cost, Jointly
+from takifugu.costs.cost import ANY, Column, Cost, Jointly
 from takifugu.priors import BayesianNetwork, Secrets, read_bif
 from takifugu.translation import Translation
 from takifugu.translation.rows.columns_of_row import ColumnsOfRow

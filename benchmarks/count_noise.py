@@ -32,8 +32,8 @@ from time import perf_counter
 import numpy as np
 
 from benchmarks._data import CHECKINS, DATA
-from takifugu.costs import Cost, Membership
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
+from takifugu.costs.cost import Cost, Membership
 from takifugu.priors.fitting import TAU, Transitions
 from takifugu.priors.labels import foursquare_labels
 from takifugu.priors.markov import MarkovChain

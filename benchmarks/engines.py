@@ -33,7 +33,7 @@ def run(rows: int = ROWS, folder: Path | None = None, rounds: int = ROUNDS) -> N
 def _engine(query: str, path: str) -> Callable[[], int]:
     import duckdb  # noqa: F401 - an import, which loads with its first use
 
-    from takifugu.engines import open_engine
+    from takifugu.tables import open_engine
 
     declaration = declared(path)
 

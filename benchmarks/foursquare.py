@@ -72,7 +72,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 from takifugu.papers.composition.data import SOURCES, prepare
 from takifugu.papers.composition.data.source_files import look
-import takifugu.engines.backends.duckdb_backend, duckdb
+import takifugu.tables.backends.duckdb_backend, duckdb
 source, folder = SOURCES["foursquare"], Path({str(folder)!r})
 began, busy = perf_counter(), process_time()
 if {step!r} == "read through":

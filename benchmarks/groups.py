@@ -28,11 +28,12 @@ def one(groups: int, kind: str) -> None:
     """Make a table with one row for each group and a few more, and ask one query of it."""
     import numpy as np
 
-    from takifugu.engines import Category, Declaration, Order, Source, open_engine
+    from takifugu.declarations import Category, Declaration, Order, Source
     from takifugu.ledger import open_ledger
     from takifugu.priors import MarkovChain
     from takifugu.session import Session
     from takifugu.session.query_options import QueryOptions
+    from takifugu.tables import open_engine
     from takifugu.translation.translation import Translation
 
     with tempfile.TemporaryDirectory() as folder:

@@ -10,7 +10,7 @@ processor time.
 
 from time import process_time
 
-from takifugu.costs import Cost
+from takifugu.costs.cost import Cost
 from takifugu.priors import MarkovChain, Secrets, household_contagion
 from takifugu.translation.rows.household import Household
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
 
-from takifugu.costs import Cost, Membership
+from takifugu.costs.cost import Cost, Membership
+from takifugu.costs.losses import Metric, Pure
 from takifugu.ledger import Groups, Ledger, Window, open_ledger
 from takifugu.ledger.account import Books
 from takifugu.ledger.canonical_text import encode_json, sha256
@@ -25,7 +26,6 @@ from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.database import Store, insert, update
 from takifugu.ledger.storage.schema import EVENTS, HEAD
-from takifugu.losses import Metric, Pure
 from tests.ledger import postgres
 from tests.ledger.charges import DOUBLING, charge
 

@@ -89,7 +89,7 @@ def _made(rows: int, folder: Path, *, csv: bool) -> Path:
 
 
 def _declared(path: Path | str) -> Any:
-    from takifugu.engines import Category, Declaration, Order, Source
+    from takifugu.declarations import Category, Declaration, Order, Source
 
     kind: Any = "csv" if str(path).endswith(".csv") else "parquet"
     return Declaration(
@@ -114,7 +114,7 @@ def _counted(engine: Any, query: str, way: str) -> Iterable[Any]:
 def _work(query: str, way: str, path: str) -> Callable[[], int]:
     import duckdb  # noqa: F401 - an import, which loads with its first use
 
-    from takifugu.engines import open_engine
+    from takifugu.tables import open_engine
 
     def work() -> int:
         with open_engine(_declared(path)) as engine:
@@ -126,7 +126,7 @@ def _work(query: str, way: str, path: str) -> Callable[[], int]:
 
 def _read(query: str, way: str, path: Path) -> tuple[int, int]:
     """How many scans of the rows are planned, and how many bytes this process reads by them."""
-    from takifugu.engines import open_engine
+    from takifugu.tables import open_engine
 
     with open_engine(_declared(path)) as engine:
         run, asked = engine._backend.rows, list[str]()

@@ -14,7 +14,7 @@ from time import process_time
 
 import numpy as np
 
-from takifugu.engines import FitOptions
+from takifugu.fitting import FitOptions
 from takifugu.mechanisms import BoundedMean
 from takifugu.priors import AR1, Gaussian, Secrets
 from takifugu.project.project import init_project

@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.bif import read_bif
 from takifugu.translation.certify.messages import Flows, Transports

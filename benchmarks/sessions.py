@@ -94,8 +94,6 @@ def _session(query: str, path: str, beliefs: str, ledger: str) -> Callable[[], i
     import duckdb  # noqa: F401
     import scipy.special  # noqa: F401
 
-    import takifugu.engines.backends.duckdb_backend
-    import takifugu.session  # noqa: F401
     from takifugu.mechanisms import IntegerLaplace
 
     IntegerLaplace(1.0).release([0])  # loads the library
@@ -108,10 +106,10 @@ def _plain(query: str, path: str, _beliefs: str, _ledger: str) -> Callable[[], i
 
 def _told(query: str, path: str, beliefs: str, ledger: str | Path, epsilon: int, **how: Any) -> Any:
     """What a session tells."""
-    from takifugu.engines import open_engine
     from takifugu.ledger import open_ledger
     from takifugu.priors.documents import read_prior
     from takifugu.session import Session
+    from takifugu.tables import open_engine
     from takifugu.translation.accounting.tables import TranslationTable
     from takifugu.translation.translation import Translation
 
@@ -146,8 +144,8 @@ def _agree(path: Path, place: Path) -> None:
 
 
 def _exact_and_told(backend: str, path: str, beliefs: str, folder: str) -> dict[str, Any]:
-    from takifugu.engines import open_engine
-    from takifugu.fingerprint import fingerprint
+    from takifugu._core.fingerprint import fingerprint
+    from takifugu.tables import open_engine
 
     how: Any = {"backend": backend}
     with open_engine(declared(path), **how) as engine:

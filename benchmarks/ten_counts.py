@@ -19,9 +19,9 @@ import numpy as np
 
 from benchmarks._data import CHECKINS
 from takifugu import Session, Translation, fit_markov, table
-from takifugu._rounding import float_up
-from takifugu.engines import Scope
+from takifugu._core.rounding import float_up
 from takifugu.priors.labels import foursquare_labels
+from takifugu.tables import Scope
 
 OTHER = "other"  # what the paper calls a place that is none of its common ones
 FIRST_DAYS = 240

@@ -12,8 +12,8 @@ import numpy as np
 from benchmarks._data import CHECKINS
 from benchmarks.translation import fitted
 from benchmarks.transport import example_rows
-from takifugu.costs import Cost, Distance, Membership
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
+from takifugu.costs.cost import Cost, Distance, Membership
 from takifugu.priors import MarkovChain
 from takifugu.translation import Translation, unbounded_losses
 

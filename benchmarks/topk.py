@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks._data import CHECKINS
+from takifugu._core.numeric import Integers, frozen
 from takifugu.mechanisms import plan_top_k
 from takifugu.mechanisms.planner import noise_of
-from takifugu.numeric import Integers, frozen
 from takifugu.papers.composition.baselines.rankings import BASELINES, Ranking
 from takifugu.papers.composition.experiments.metrics import LESS_IS_BETTER, K, scores
 from takifugu.priors.fitting import TAU, Transitions

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from takifugu.costs import Cost, Membership
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
+from takifugu.costs.cost import Cost, Membership
 from takifugu.priors import MarkovChain
 from takifugu.translation import Translation
 from takifugu.translation.accounting.tables import tabulate

@@ -10,8 +10,8 @@ from threading import Thread
 import numpy as np
 import pytest
 
-from takifugu import _atomic
-from takifugu._atomic import read_unpacked, read_whole, real_path, whole_file, write_whole
+from takifugu._core import atomic as _atomic
+from takifugu._core.atomic import read_unpacked, read_whole, real_path, whole_file, write_whole
 from takifugu.errors import InvalidFile, TakifuguError
 from takifugu.ledger import open_ledger, restore_ledger
 from takifugu.priors import MarkovChain, read_prior, write_prior

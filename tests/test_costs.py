@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from takifugu import costs
-from takifugu.cost_shapes import MOST_VALUES
-from takifugu.costs import (
+from takifugu.costs.cost import (
     ANY,
     NOTHING,
     AnyValue,
@@ -31,6 +30,7 @@ from takifugu.costs import (
     shape_of,
     shape_text,
 )
+from takifugu.costs.shapes import MOST_VALUES
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import IndependentEntries, MarkovChain, Product
 from takifugu.translation.entry_costs import EntryCosts, check_labels, labels_of

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from takifugu.fingerprint import ByContent, fingerprint
+from takifugu._core.fingerprint import ByContent, fingerprint
 from takifugu.finite import FiniteMechanism, World
 from takifugu.priors import Explicit, Tables, Universe, entry_pairs
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import takifugu
-from takifugu.engines import InvalidQuery
+from takifugu.declarations import InvalidQuery
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Ledger, open_ledger
 from takifugu.session import BudgetConflict, OverBudget, Session, SessionClosed

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from takifugu._core.fingerprint import fingerprint
+from takifugu._core.keys import Key, beside, key_at, same_key, state_folder
 from takifugu.errors import InvalidFile
-from takifugu.fingerprint import fingerprint
-from takifugu.keys import Key, beside, key_at, same_key, state_folder
 from tests.raising import raises
 
 

@@ -7,9 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from takifugu._exact import at_least_zero, is_finite, shown
-from takifugu.engines import Order
-from takifugu.engines.scope import place_in_order
+from takifugu._core.exact import at_least_zero, is_finite, shown
+from takifugu.declarations import Order
 from takifugu.errors import TakifuguError
 from takifugu.mechanisms.planner import plan_top_k
 from takifugu.mechanisms.post import rounded
@@ -18,6 +17,7 @@ from takifugu.priors.fitting import smooth
 from takifugu.priors.provenance import FittedRows
 from takifugu.session import QueryOptions
 from takifugu.session.release_cost import checked_delta
+from takifugu.tables.scope import place_in_order
 from takifugu.translation.accounting.composition import approximate
 from takifugu.translation.translation import Translation
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from takifugu._exact import LARGEST_EXPONENT, Number, exactly
+from takifugu._core.exact import LARGEST_EXPONENT, Number, exactly
+from takifugu.costs.losses import Approximate, Concentrated, Loss, Pure, Total
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
 from tests.raising import raises
 
 

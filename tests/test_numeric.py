@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from takifugu._core.numeric import distribution, frozen
 from takifugu.errors import InvalidMechanism, InvalidPrior
-from takifugu.numeric import distribution, frozen
 from tests.raising import raises
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu._rounding import UNIT, down, float_down, float_up, gamma, log_ratio_up, up
-from takifugu.numeric import LEAST
+from takifugu._core.numeric import LEAST
+from takifugu._core.rounding import UNIT, down, float_down, float_up, gamma, log_ratio_up, up
 
 LARGEST, SMALLEST = math.nextafter(math.inf, 0.0), math.nextafter(0.0, 1.0)
 probabilities = st.one_of(st.just(0.0), st.floats(LEAST, 1.0))

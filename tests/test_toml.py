@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from takifugu._toml import DEEPEST, parse_json, parse_toml
-from takifugu.engines.declarations.declaration_files import parse_declaration
+from takifugu._core.toml import DEEPEST, parse_json, parse_toml
+from takifugu.declarations.declaration_files import parse_declaration
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.finite.files.world_file import parse_world
 from takifugu.priors import read_prior

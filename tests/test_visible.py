@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import takifugu
 from takifugu.cli.output_files import OutputFile
-from takifugu.engines import Category, InvalidDeclaration
+from takifugu.declarations import Category, InvalidDeclaration
 from takifugu.errors import Malformed
 from takifugu.reports.html_figures import drawing
 from takifugu.reports.html_page import (

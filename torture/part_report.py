@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from takifugu._atomic import write_whole
+from takifugu._core.atomic import write_whole
 
 FORMAT = 1
 SAVED_EVERY = 60.0  # seconds

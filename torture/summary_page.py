@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from takifugu._atomic import write_whole
+from takifugu._core.atomic import write_whole
 from takifugu.reports.html_page import (
     FactList,
     Listing,

@@ -18,7 +18,7 @@ STAY = 0.2  # the adversary believes that a label stays as it is with this proba
 def start(path: str, epsilon: float, beliefs: str, ledger: str) -> Callable[[], Counts]:
     """Import everything; what reads files belongs to the work."""
     import takifugu as tf
-    import takifugu.engines.backends.duckdb_backend
+    import takifugu.tables.backends.duckdb_backend
     from takifugu.mechanisms import IntegerLaplace
     from takifugu.priors.documents import read_prior
     from takifugu.translation.accounting.tables import TranslationTable

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from takifugu import errors, priors
     from takifugu.client import connect
-    from takifugu.engines import fit_gaussian, fit_markov, table
+    from takifugu.drafting import table
     from takifugu.errors import TakifuguError
+    from takifugu.fitting import fit_gaussian, fit_markov
     from takifugu.ledger import open_ledger
     from takifugu.priors import MarkovChain, Secrets, read_prior
     from takifugu.project import Project, open_project
@@ -57,12 +58,12 @@ _HOMES = {
     "TakifuguError": "takifugu.errors",
     "Translation": "takifugu.translation.translation",
     "connect": "takifugu.client",
-    "fit_gaussian": "takifugu.engines",
-    "fit_markov": "takifugu.engines",
+    "fit_gaussian": "takifugu.fitting",
+    "fit_markov": "takifugu.fitting",
     "open_ledger": "takifugu.ledger",
     "open_project": "takifugu.project",
     "read_prior": "takifugu.priors",
-    "table": "takifugu.engines",
+    "table": "takifugu.drafting",
 }
 
 

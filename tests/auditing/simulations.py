@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from takifugu._core.numeric import Floats, Integers
 from takifugu.auditing import Comparison, always, simulated
-from takifugu.numeric import Floats, Integers
 
 Simulate = Callable[..., Any]
 

@@ -13,6 +13,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
+from takifugu._core.numeric import Floats
 from takifugu.auditing import (
     Audit,
     Claim,
@@ -27,7 +28,6 @@ from takifugu.auditing import (
 )
 from takifugu.auditing.events import choose
 from takifugu.errors import Malformed, UnsoundRequest
-from takifugu.numeric import Floats
 from tests.auditing import simulations as sim
 from tests.raising import raises
 

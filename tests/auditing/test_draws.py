@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from takifugu._core.numeric import frozen
 from takifugu.auditing import (
     Comparison,
     audit,
@@ -18,7 +19,6 @@ from takifugu.auditing import (
 )
 from takifugu.errors import InvalidPrior, InvalidWorld
 from takifugu.finite import FiniteMechanism, World, leakage
-from takifugu.numeric import frozen
 from takifugu.priors import EntryIs, Explicit, SecretPair, Tables, entry_pairs
 from tests.oracles.baselines import chain_law
 from tests.raising import raises

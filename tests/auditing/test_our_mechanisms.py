@@ -18,6 +18,7 @@ from opendp.metrics import absolute_distance
 from opendp.mod import enable_features
 
 import takifugu.mechanisms
+from takifugu._core.numeric import frozen
 from takifugu.auditing import Claim, Comparison, Sampler, always, audit, paths_given, released
 from takifugu.finite import FiniteMechanism
 from takifugu.influence import per_entry
@@ -36,7 +37,6 @@ from takifugu.mechanisms import (
     RandomisedResponse,
     ThresholdedHistogram,
 )
-from takifugu.numeric import frozen
 from takifugu.papers.composition.baselines.algorithms import (
     PufferfishExponential,
     PufferfishLaplace,

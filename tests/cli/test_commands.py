@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import takifugu.engines.engine_errors
+import takifugu.declarations.table_errors
 import takifugu.errors
 import takifugu.ledger
 import takifugu.project.policy
@@ -63,7 +63,7 @@ def test_the_page_and_the_help_have_the_same_statuses(
 
 
 def test_statuses_are_those_of_real_errors() -> None:
-    engines, policy = takifugu.engines.engine_errors, takifugu.project.policy
+    engines, policy = takifugu.declarations.table_errors, takifugu.project.policy
     files = (outputs, pdf_file, report_signature)
     modules = (takifugu.errors, engines, policy, *files, batches, schedules, approval_rule)
     for name in exit_status.BY_NAME:

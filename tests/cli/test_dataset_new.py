@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from takifugu.engines import read_declaration
+from takifugu.declarations import read_declaration
 from tests.cli.running import SOURCE, Call, call
 from tests.real_data import real
 

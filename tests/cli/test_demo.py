@@ -14,13 +14,13 @@ from takifugu.cli import app
 from takifugu.cli.demo import demo_steps
 from takifugu.cli.demo.demo_command import LEAD, NewFolder
 from takifugu.cli.demo.demo_record import DemoRecord
-from takifugu.engines import open_engine
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.ledger import open_ledger
 from takifugu.project import open_project
 from takifugu.project.project_report import project_report
 from takifugu.reports.html_page import shown as nearest
 from takifugu.reports.report_page import report_page
+from takifugu.tables import open_engine
 from takifugu.translation.accounting.tables import TranslationTable
 from takifugu.visible import four_digits
 from tests.reports.reading import Reader

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from takifugu import _atomic
+from takifugu._core import atomic as _atomic
 from takifugu.cli import exit_status
 from takifugu.cli.command_reference import commands
 from takifugu.visible import visible

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from takifugu._core.fingerprint import fingerprint
 from takifugu.cli.commands.ledger_command import app
 from takifugu.cli.shared_options import InvalidOption
-from takifugu.cost_words import cost_words, shape_words
-from takifugu.costs import AnyValue, Column, Cost, Distance, Matrix, Membership, Shape, Steps
+from takifugu.costs.cost import AnyValue, Column, Cost, Distance, Matrix, Membership, Shape, Steps
+from takifugu.costs.losses import Metric
+from takifugu.costs.words import cost_words, shape_words
 from takifugu.errors import (
     InvalidFile,
     LedgerConflict,
@@ -20,9 +22,7 @@ from takifugu.errors import (
     TakifuguError,
     UnsoundRequest,
 )
-from takifugu.fingerprint import fingerprint
 from takifugu.ledger import open_ledger
-from takifugu.losses import Metric
 from takifugu.priors.secrets import Secrets
 from takifugu.project.project import open_project
 from tests.cli.running import call

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from takifugu.cli.shared_options import InvalidOption
-from takifugu.engines import InvalidDeclaration, InvalidQuery
+from takifugu.declarations import InvalidDeclaration, InvalidQuery
 from takifugu.errors import InvalidFile, InvalidPrior, Malformed
 from takifugu.priors import (
     BayesianNetwork,

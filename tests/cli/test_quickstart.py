@@ -9,7 +9,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from takifugu.engines import read_declaration
+from takifugu.declarations import read_declaration
 from takifugu.ledger import open_ledger
 from takifugu.project.project import open_project
 from takifugu.synthetic import Meters, write_meter_readings

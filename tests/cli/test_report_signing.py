@@ -7,10 +7,10 @@ import pytest
 
 pytest.importorskip("cryptography")
 
+from takifugu._core.keys import state_folder
 from takifugu.cli import exit_status
 from takifugu.cli.shared_options import InvalidOption
 from takifugu.errors import InvalidFile
-from takifugu.keys import state_folder
 from takifugu.reports.report_signature import SignatureRefused
 from tests.cli.running import Call
 from tests.cli.test_report import ready

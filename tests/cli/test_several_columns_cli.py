@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from takifugu.engines import InvalidQuery
+from takifugu.declarations import InvalidQuery
 from takifugu.errors import NotAccepted, UnsoundRequest
 from takifugu.priors import Prior, write_prior
 from takifugu.project.policy import InvalidProject

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from takifugu.cli.shared_options import InvalidOption
-from takifugu.engines import DatabaseFailed
+from takifugu.declarations import DatabaseFailed
 from takifugu.errors import InvalidFile, InvalidPrior, InvalidWorld, LedgerError
 from takifugu.priors import write_prior
 from takifugu.project.policy import InvalidProject

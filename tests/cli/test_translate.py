@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from takifugu.cli import app
 from takifugu.cli.shared_options import InvalidOption
+from takifugu.costs.losses import Approximate, Concentrated, Pure
 from takifugu.errors import InvalidFile, TakifuguError
-from takifugu.losses import Approximate, Concentrated, Pure
 from takifugu.mechanisms.mechanism_plan import price
 from takifugu.priors import (
     BayesianNetwork,

@@ -12,7 +12,7 @@ import pytest
 
 import takifugu as tf
 from takifugu.client import Connection, RemoteDataset
-from takifugu.engines import InvalidQuery
+from takifugu.declarations import InvalidQuery
 from takifugu.errors import TakifuguError, UnsoundRequest
 from takifugu.project.policy_session import PolicySession
 from takifugu.project.project import open_project

@@ -15,22 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.engines import (
-    Amount,
-    Category,
-    InvalidDeclaration,
-    InvalidQuery,
-    Order,
-    Scope,
-    Share,
-    check,
-    identities,
-)
-from takifugu.engines.engine import MOST_CELLS
+from takifugu.declarations import Amount, Category, InvalidDeclaration, InvalidQuery, Order
 from takifugu.errors import TakifuguError, TooLarge
+from takifugu.tables import Scope, Share, check, identities
+from takifugu.tables.engine import MOST_CELLS
 from tests.contracts.engines import HIDDEN_VALUE, MICROSECOND, START, Store, Stored, opened, rows
-from tests.engines import recount
 from tests.raising import raises
+from tests.tables import recount
 
 
 def test_lengths_do_not_depend_on_protected_values(stored: Stored) -> None:

@@ -10,24 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from takifugu.engines import (
-    ByEntity,
-    Category,
-    Declaration,
-    FirstDays,
-    InvalidDeclaration,
-    InvalidQuery,
-    Order,
-    Scope,
-    check,
-    fit,
-    open_engine,
-)
-from takifugu.engines.declarations.columns import Outside
+from takifugu.declarations import Category, Declaration, InvalidDeclaration, InvalidQuery, Order
+from takifugu.declarations.columns import Outside
+from takifugu.fitting import ByEntity, FirstDays, fit
 from takifugu.priors import Transitions
+from takifugu.tables import Scope, check, open_engine
 from tests.contracts.engines import LABELS, LANDS, START, Store, Stored, opened, rows
-from tests.engines import recount
 from tests.raising import raises
+from tests.tables import recount
 
 
 def test_transitions_follow_entity_order_and_tie_breakers(stored: Stored) -> None:

@@ -15,26 +15,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.engines import (
+from takifugu.declarations import (
     Amount,
     Category,
     Declaration,
-    Engine,
     InvalidDeclaration,
     InvalidQuery,
     Order,
-    Scope,
     Source,
-    check,
-    open_engine,
 )
-from takifugu.engines.declarations.columns import Outside
-from takifugu.engines.declarations.label_lists import FittedLabels
-from takifugu.engines.engine import MOST_CELLS
-from takifugu.engines.label_finding import find_labels
+from takifugu.declarations.columns import Outside
+from takifugu.declarations.label_lists import FittedLabels
 from takifugu.errors import TooLarge
-from tests.engines import recount
+from takifugu.fitting.label_finding import find_labels
+from takifugu.tables import Engine, Scope, check, open_engine
+from takifugu.tables.engine import MOST_CELLS
 from tests.raising import raises
+from tests.tables import recount
 
 LABELS = ("Café", "東京", "a\\b'c\"d", "home", "empty")
 LANDS = ("ID", "JP", "XX")

@@ -16,21 +16,13 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from takifugu.engines import (
-    Amount,
-    Category,
-    Engine,
-    InvalidDeclaration,
-    InvalidQuery,
-    Order,
-    Scope,
-    cross_tabulation,
-)
-from takifugu.engines.run_counting import refuse_irregular
+from takifugu.declarations import Amount, Category, InvalidDeclaration, InvalidQuery, Order
 from takifugu.errors import InvalidPrior, TooLarge
+from takifugu.tables import Engine, Scope, cross_tabulation
+from takifugu.tables.run_counting import refuse_irregular
 from tests.contracts.engines import LABELS, START, Store, Stored, opened, rows
-from tests.engines import recount
 from tests.raising import raises
+from tests.tables import recount
 
 PLACES = ("at", "row")
 CODE = Category("code", (1, 2, -3), "other", other=0)

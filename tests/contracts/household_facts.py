@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.engines import Category, Declaration, Engine, InvalidQuery, Order, open_engine
-from takifugu.engines.fit_kinds import FitOptions, fit_prior
-from takifugu.engines.household_facts import (
+from takifugu.declarations import Category, Declaration, InvalidQuery, Order
+from takifugu.fitting.fit_kinds import FitOptions, fit_prior
+from takifugu.fitting.household_fitting import People, joint_runs
+from takifugu.priors import MarkovChain, is_exchangeable
+from takifugu.tables import Engine, open_engine
+from takifugu.tables.household_facts import (
     Some,
     entities_without_one,
     household_sizes,
@@ -21,9 +24,7 @@ from takifugu.engines.household_facts import (
     uneven_households,
     uneven_positions,
 )
-from takifugu.engines.household_fitting import People, joint_runs
-from takifugu.engines.scope import EVERYTHING
-from takifugu.priors import MarkovChain, is_exchangeable
+from takifugu.tables.scope import EVERYTHING
 from tests.contracts.engines import LABELS, Store, Stored
 from tests.raising import raises
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from takifugu.engines import Amount, Engine, InvalidDeclaration, InvalidQuery, Order, Scope
-from takifugu.engines.goodness import goodness
-from takifugu.engines.lag_moments import LagMoments, lag_moments
+from takifugu.declarations import Amount, InvalidDeclaration, InvalidQuery, Order
+from takifugu.fitting.goodness import goodness
+from takifugu.fitting.lag_moments import LagMoments, lag_moments
+from takifugu.tables import Engine, Scope
 from tests.contracts.engines import LANDS, Store, Stored, opened
 from tests.oracles import lag_covariances, likelihood_ratio
 from tests.raising import raises

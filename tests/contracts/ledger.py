@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 import takifugu
-from takifugu._postgresql import quoted_name
+from takifugu._core.postgresql import quoted_name
+from takifugu.costs.losses import Approximate, Concentrated, Total
 from takifugu.errors import (
     BudgetExceeded,
     InvalidCharge,
@@ -29,7 +30,6 @@ from takifugu.errors import (
 )
 from takifugu.ledger import Groups, Ledger, Window
 from takifugu.ledger.storage.database import Store
-from takifugu.losses import Approximate, Concentrated, Total
 from takifugu.translation.protocol import LossTranslation
 from tests.ledger.charges import DOUBLING, IDENTITY, RICH, Identity, charge
 from tests.raising import raises

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from takifugu.costs import Cost, Distance, Matrix, Membership
+from takifugu.costs.cost import Cost, Distance, Matrix, Membership
+from takifugu.costs.losses import Approximate, Concentrated, Loss, Metric, Pure, Total
 from takifugu.errors import BudgetExceeded, CellsChanged, InvalidCharge, LedgerDamaged
 from takifugu.ledger import Cells, Charge, Groups, Ledger, Window
 from takifugu.ledger import ledger as ledger_module
 from takifugu.ledger.account import Books
 from takifugu.ledger.events.event_chain import link
 from takifugu.ledger.limits import Limit
-from takifugu.losses import Approximate, Concentrated, Loss, Metric, Pure, Total
 from tests.contracts.ledger import Opener, paid, tamper, worker
 from tests.ledger.charges import CELLS, DOUBLING, KNOWN, Places, charge, count
 from tests.oracles.digests import root as oracle_root

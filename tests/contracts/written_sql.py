@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from takifugu.engines.engine import Engine
-from takifugu.engines.relations import Relation
-from takifugu.engines.sql_writer import sql
+from takifugu.tables.engine import Engine
+from takifugu.tables.relations import Relation
+from takifugu.tables.sql_writer import sql
 
 
 def compare_with_ibis(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from takifugu.numeric import LEAST, Floats
+from takifugu._core.numeric import LEAST, Floats
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.random_field import MarkovRandomField

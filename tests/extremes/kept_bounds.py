@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 
 from takifugu.advice import advise
-from takifugu.costs import Cost
+from takifugu.costs.cost import Cost
+from takifugu.costs.losses import Total
 from takifugu.influence import influence_curve
-from takifugu.losses import Total
 from takifugu.priors import Secrets, from_document
 from takifugu.translation import (
     LinearQuery,

@@ -17,9 +17,9 @@ from unittest.mock import patch
 
 import numpy as np
 
-from takifugu.costs import Column, Cost, Distance, Jointly, Matrix, Membership
+from takifugu._core.numeric import Floats
+from takifugu.costs.cost import Column, Cost, Distance, Jointly, Matrix, Membership
 from takifugu.errors import TakifuguError
-from takifugu.numeric import Floats
 from takifugu.priors import (
     AR1,
     BayesianNetwork,

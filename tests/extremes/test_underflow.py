@@ -7,11 +7,11 @@ import mpmath
 import numpy as np
 import pytest
 
+from takifugu._core.numeric import distribution, multiplied
 from takifugu.errors import InvalidPrior, Malformed, TooLarge, UnsoundRequest
 from takifugu.finite import FiniteMechanism, World, leakage
 from takifugu.influence import InfluenceCurve, interval_chain_curve, network_curve
 from takifugu.influence.gaussian_curves import split_leak
-from takifugu.numeric import distribution, multiplied
 from takifugu.papers.composition.baselines.temporal import (
     tpl_total,
 )

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
+from takifugu._core.numeric import Floats
 from takifugu.finite import FiniteMechanism, World
-from takifugu.numeric import Floats
 from takifugu.priors import Explicit, OneOf, SecretPair, Universe, both_ways
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu._rounding import log_bounds, loss_up, losses_up
+from takifugu._core.rounding import log_bounds, loss_up, losses_up
 from takifugu.errors import InvalidWorld
 from takifugu.finite import FiniteMechanism, World, leakage
 from takifugu.finite.leakage import odds

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from takifugu._core.numeric import Booleans, Floats
 from takifugu.errors import InvalidWorld, TooLarge, UnsoundRequest
 from takifugu.finite import FiniteMechanism, World, leakage
 from takifugu.finite.translation_exact import ExactTranslation, translation_exact
@@ -16,7 +17,6 @@ from takifugu.finite.translation_exact.certificates import admissible, route, wi
 from takifugu.finite.translation_exact.dataset_coupling import coupling
 from takifugu.finite.translation_exact.network import network
 from takifugu.finite.translation_exact.transport_problem import TransportProblem
-from takifugu.numeric import Booleans, Floats
 from takifugu.priors import EntryIs, Explicit, Holds, Knowledge, SecretPair, Tables, Universe
 from takifugu.priors.secrets import entry_pairs
 from tests.oracles import translation as oracle

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.priors import Name
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.random_field import MarkovRandomField

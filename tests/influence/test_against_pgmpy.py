@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from takifugu._core.numeric import Floats
 from takifugu.errors import InvalidPrior
 from takifugu.influence import network_curve
-from takifugu.numeric import Floats
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.bif import read_bif
 from takifugu.priors.factors import written_out

@@ -6,12 +6,12 @@ from fractions import Fraction
 from itertools import permutations
 from typing import Any
 
-from takifugu._rounding import float_down, float_up
-from takifugu.costs import NOTHING, Cost, Membership
+from takifugu._core.fingerprint import fingerprint
+from takifugu._core.rounding import float_down, float_up
+from takifugu.costs.cost import NOTHING, Cost, Membership
+from takifugu.costs.losses import Loss, Metric, Pure, Total
 from takifugu.errors import UnsoundRequest
-from takifugu.fingerprint import fingerprint
 from takifugu.ledger import Cells, Charge, Groups, Window
-from takifugu.losses import Loss, Metric, Pure, Total
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.protocol import LossTranslation
 

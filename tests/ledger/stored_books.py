@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 
+from takifugu.costs.losses import Approximate, Concentrated, Pure, Total
 from takifugu.ledger import Ledger, open_ledger
 from takifugu.ledger.account import WHOLE, Account, Books, Shape, Touch
 from takifugu.ledger.charge_values import END
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.storage import account_tables as tables
-from takifugu.losses import Approximate, Concentrated, Pure, Total
 
 
 def books() -> Books:

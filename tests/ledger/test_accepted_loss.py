@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from takifugu.costs.losses import Concentrated, Total
 from takifugu.errors import (
     BudgetExceeded,
     LedgerConflict,
@@ -24,7 +25,6 @@ from takifugu.ledger import (
     open_ledger,
 )
 from takifugu.ledger.witnesses.state_folder import FileWitness
-from takifugu.losses import Concentrated, Total
 from takifugu.translation.protocol import LossTranslation
 from tests.contracts.ledger import paid
 from tests.ledger.charges import DOUBLING, IDENTITY, RICH, charge

@@ -4,10 +4,10 @@ from fractions import Fraction
 
 import pytest
 
+from takifugu.costs.losses import Pure, Total
 from takifugu.ledger.account import WHOLE, Account, Books, Touch, flat
 from takifugu.ledger.charge_values import BEGINNING, END
 from takifugu.ledger.frontier import ZERO
-from takifugu.losses import Pure, Total
 
 pytestmark = pytest.mark.nightly
 

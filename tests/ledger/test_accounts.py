@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from takifugu.costs.losses import Approximate, Concentrated, Loss, Pure, Total
 from takifugu.errors import BudgetExceeded
 from takifugu.ledger import Groups, Ledger, Window, frontier, open_ledger
 from takifugu.ledger.account import Account, Shape
 from takifugu.ledger.charge_values import groups_body, loss_of, window_body
-from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
 from tests.ledger.charges import DOUBLING, charge
 from tests.oracles import ledger as oracle
 

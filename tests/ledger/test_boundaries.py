@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from takifugu.costs import NOTHING, Cost
+from takifugu.costs.cost import NOTHING, Cost
+from takifugu.costs.losses import Metric, Total
 from takifugu.errors import (
     InvalidCharge,
     InvalidFile,
@@ -23,7 +24,6 @@ from takifugu.ledger.events.decisions import Review, Terms
 from takifugu.ledger.frontier import ZERO
 from takifugu.ledger.limits import Limit
 from takifugu.ledger.storage.database import address_of
-from takifugu.losses import Metric, Total
 from tests.ledger.charges import DOUBLING, Places, charge, count
 from tests.raising import raises
 

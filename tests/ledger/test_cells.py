@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from takifugu.costs.losses import Concentrated, Pure, Total
 from takifugu.errors import (
     BudgetExceeded,
     CellsChanged,
@@ -22,7 +23,6 @@ from takifugu.errors import (
     UnsoundRequest,
 )
 from takifugu.ledger import Cells, Charge, Ledger, Terms, begin_witness, open_ledger
-from takifugu.losses import Concentrated, Pure, Total
 from takifugu.translation.protocol import LossTranslation
 from tests.ledger.charges import CELLS, DOUBLING, KNOWN, RICH, charge, count
 from tests.raising import raises

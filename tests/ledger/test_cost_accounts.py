@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.costs import Column, Cost, Distance, Matrix, Membership, Shape
+from takifugu.costs.cost import Column, Cost, Distance, Matrix, Membership, Shape
+from takifugu.costs.losses import Concentrated, Loss, Metric, Pure, Total
 from takifugu.ledger import Groups, Window, frontier
 from takifugu.ledger.account import Account
 from takifugu.ledger.account import Shape as Named
 from takifugu.ledger.charge_values import groups_body, window_body
 from takifugu.ledger.limits import Limit, costs_of, to_pufferfish
-from takifugu.losses import Concentrated, Loss, Metric, Pure, Total
 from tests.ledger.charges import KNOWN, PLACES, count
 
 VALUES = (*PLACES, "gym", 3, "7.5")

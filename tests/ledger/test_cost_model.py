@@ -22,10 +22,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from takifugu.costs import Cost, Distance, Matrix, Membership
+from takifugu.costs.cost import Cost, Distance, Matrix, Membership
+from takifugu.costs.losses import Approximate, Concentrated, Loss, Metric, Pure
 from takifugu.errors import BudgetExceeded, LedgerSetBack, TakifuguError
 from takifugu.ledger import Cells, Groups, Ledger, Terms, Window, accept_loss, open_ledger
-from takifugu.losses import Approximate, Concentrated, Loss, Metric, Pure
 from takifugu.priors import MarkovChain
 from takifugu.translation.translation import Translation
 from tests.ledger.charges import EVERY_PAIR, charge

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from takifugu.costs import ANY, Column, Cost
+from takifugu._core.fingerprint import fingerprint
+from takifugu.costs.cost import ANY, Column, Cost
+from takifugu.costs.losses import Concentrated, Total
 from takifugu.errors import UnsoundRequest
-from takifugu.fingerprint import fingerprint
 from takifugu.ledger import Anchor, Ledger, Terms, open_ledger
 from takifugu.ledger.account import WHOLE, Books, flat
 from takifugu.ledger.limits import Limit
@@ -23,7 +24,6 @@ from takifugu.ledger.witnesses.lost_history import (
     counted,
     used_in,
 )
-from takifugu.losses import Concentrated, Total
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.protocol import LossTranslation
 from tests.ledger.charges import DOUBLING, IDENTITY, KNOWN, RICH, Doubling, Places, Rich, charge

@@ -6,7 +6,8 @@ from itertools import permutations, product
 
 import pytest
 
-from takifugu.costs import Cost
+from takifugu.costs.cost import Cost
+from takifugu.costs.losses import Approximate, Concentrated, Metric, Pure, Total
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger.frontier import MOST_BITS, MOST_TOTALS, bounded, dominates, joined, worst
 from takifugu.ledger.limits import (
@@ -16,7 +17,6 @@ from takifugu.ledger.limits import (
     spent_epsilon,
     to_pufferfish,
 )
-from takifugu.losses import Approximate, Concentrated, Metric, Pure, Total
 from takifugu.translation.protocol import LossTranslation
 from tests.ledger.charges import DOUBLING, KNOWN, PLACES, RICH, Blind, Places, count
 from tests.raising import raises

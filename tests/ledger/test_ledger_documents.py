@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from takifugu.costs.losses import Total
 from takifugu.ledger import Event, Position, open_ledger
 from takifugu.ledger.event_documents import (
     account_document,
@@ -15,7 +16,6 @@ from takifugu.ledger.event_documents import (
     public_body,
     verification_document,
 )
-from takifugu.losses import Total
 from tests.ledger.charges import DOUBLING, charge, count
 from tests.ledger.older_copies import copied_ledger
 

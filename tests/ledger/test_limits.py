@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import pytest
 
-from takifugu._rounding import float_up
-from takifugu.costs import NOTHING, Cost, Matrix
+from takifugu._core.rounding import float_up
+from takifugu.costs.cost import NOTHING, Cost, Matrix
+from takifugu.costs.losses import Concentrated, Metric, Pure, Total
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger.frontier import Frontier
 from takifugu.ledger.limits import Limit, after, spent_epsilon, to_pufferfish
-from takifugu.losses import Concentrated, Metric, Pure, Total
 from takifugu.translation.certify.closed import Filter
 from tests.ledger.charges import DOUBLING, KNOWN, Blind, Doubling, Places, count
 from tests.raising import raises

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from takifugu.costs.losses import Approximate, Concentrated, Loss, Pure, Total
 from takifugu.errors import BudgetExceeded, NoBudget
 from takifugu.ledger import Groups, Ledger, Window, open_ledger
 from takifugu.ledger.limits import to_pufferfish
-from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
 from takifugu.mechanisms import ThresholdedHistogram
 from takifugu.priors import MarkovChain
 from takifugu.translation.accounting.tables import tabulate

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.costs import ANY, Column, Cost
+from takifugu.costs.cost import ANY, Column, Cost
+from takifugu.costs.losses import Metric, Pure, Total
 from takifugu.errors import BudgetExceeded, UnsoundRequest
 from takifugu.ledger import Cells, Ledger, Terms, Window, accept_loss, open_ledger
-from takifugu.losses import Metric, Pure, Total
 from takifugu.priors import BayesianNetwork, MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.project.owner_changes import cell_change

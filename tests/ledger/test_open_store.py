@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from takifugu._core.keys import key_at
 from takifugu.errors import InvalidCharge, LedgerUnwritable
-from takifugu.keys import key_at
 from takifugu.ledger import Ledger, open_ledger
 from takifugu.ledger.events.event_chain import Anchor
 from tests.raising import raises

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from takifugu.costs.losses import Total
 from takifugu.errors import ApprovalRefused, InvalidCharge, LedgerConflict
 from takifugu.ledger import Event, Ledger, Terms, open_ledger
 from takifugu.ledger.events.decisions import Review
 from takifugu.ledger.frontier import ZERO
-from takifugu.losses import Total
 from tests.ledger.charges import CELLS, DOUBLING, IDENTITY, charge
 from tests.raising import raises
 

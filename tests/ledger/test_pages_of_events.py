@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from takifugu.costs.losses import Total
 from takifugu.errors import LedgerDamaged, NoBudget, UnsoundRequest
 from takifugu.ledger import Ledger, open_ledger
 from takifugu.ledger.event_documents import export_part
 from takifugu.ledger.ledger import MAX_EVENTS
-from takifugu.losses import Total
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
 

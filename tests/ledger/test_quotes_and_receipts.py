@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from takifugu.costs.losses import Pure, Total
 from takifugu.errors import BudgetExceeded, InvalidCharge, NoBudget, UnsoundRequest
 from takifugu.ledger import Anchor, Charge, Ledger, Receipt, Terms, accept_loss, open_ledger
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.stored_answers import EarlierCharge
-from takifugu.losses import Pure, Total
 from takifugu.translation.protocol import LossTranslation
 from tests.ledger.charges import CELLS, DOUBLING, IDENTITY, KNOWN, charge, count
 from tests.ledger.older_copies import copied_ledger, set_back

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from takifugu.costs.losses import Approximate, Concentrated, Pure
 from takifugu.errors import InvalidCharge
 from takifugu.ledger import Groups, Ledger, Window, accept_loss, open_ledger
 from takifugu.ledger.charge_values import (
@@ -19,7 +20,6 @@ from takifugu.ledger.charge_values import (
 )
 from takifugu.ledger.events.decisions import Terms
 from takifugu.ledger.events.stored_answers import request_key
-from takifugu.losses import Approximate, Concentrated, Pure
 from tests.ledger.charges import CELLS, DOUBLING, charge, count
 from tests.raising import raises
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from takifugu.costs.losses import Concentrated
 from takifugu.errors import BudgetExceeded
 from takifugu.ledger import Charge, Ledger, open_ledger
 from takifugu.ledger.events.replay import Rehearsed, rehearse
 from takifugu.ledger.limits import Limits
-from takifugu.losses import Concentrated
 from tests.ledger.charges import DOUBLING, RICH, Doubling, charge
 
 PLACES = st.tuples(st.integers(0, 5), st.integers(1, 4)).map(lambda p: (p[0], p[0] + p[1]))

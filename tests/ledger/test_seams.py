@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from takifugu._core.keys import state_folder
 from takifugu.errors import (
     InvalidFile,
     LedgerConflict,
@@ -16,7 +17,6 @@ from takifugu.errors import (
     LedgerUnwritable,
     SameRows,
 )
-from takifugu.keys import state_folder
 from takifugu.ledger import Ledger, open_ledger, restore_ledger
 from takifugu.ledger.witnesses.lost_history import LossTerms
 from tests.ledger.charges import DOUBLING, charge

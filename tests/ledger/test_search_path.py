@@ -95,7 +95,7 @@ def test_a_server_writes_before_it_answers_and_gives_up_in_time(
 def test_a_pooler_that_ignores_the_search_path_is_refused(server: postgres.Cluster) -> None:
     import psycopg
 
-    from takifugu._postgresql import connect_pinned
+    from takifugu._core.postgresql import connect_pinned
 
     def through_a_pooler(
         address: str, **settings: object

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from takifugu.costs.losses import Total
 from takifugu.errors import CellsChanged, InvalidCharge, NotAccepted, UnknownAnalyst
 from takifugu.ledger import Ledger, Position, Quote, Snapshot, Terms, open_ledger
 from takifugu.ledger.snapshot import (
@@ -15,7 +16,6 @@ from takifugu.ledger.snapshot import (
     refuse_second_spelling,
     similar_names,
 )
-from takifugu.losses import Total
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
 

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from takifugu import ledger as room
+from takifugu.costs.losses import Pure, Total
 from takifugu.errors import BudgetExceeded, InvalidCharge, UnsoundRequest
 from takifugu.influence import InfluenceCurve
 from takifugu.ledger import Groups, Window
 from takifugu.ledger.canonical_text import canonical_json, read_fraction, write_fraction
 from takifugu.ledger.limits import Limit, to_pufferfish
-from takifugu.losses import Pure, Total
 from takifugu.translation.curve_translation import CurveTranslation
 from takifugu.translation.protocol import LossTranslation
 from tests.ledger.charges import DOUBLING, charge

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from takifugu.costs.losses import Approximate, Concentrated, Total
 from takifugu.errors import InvalidFile, LedgerSetBack, NoBudget, UnsoundRequest
 from takifugu.ledger import Ledger, Reading, Stretch, Window, accept_loss, open_ledger
 from takifugu.ledger.account import WHOLE
 from takifugu.ledger.events.replay import Problem
 from takifugu.ledger.snapshot import Position
-from takifugu.losses import Approximate, Concentrated, Total
 from tests.ledger.charges import DOUBLING, KNOWN, RICH, charge, count
 from tests.ledger.older_copies import copied_ledger, set_back
 from tests.raising import raises

@@ -5,11 +5,11 @@ from itertools import permutations
 
 import pytest
 
-from takifugu.costs import Cost, Distance, Matrix, Membership
+from takifugu.costs.cost import Cost, Distance, Matrix, Membership
+from takifugu.costs.losses import Total
 from takifugu.ledger import frontier
 from takifugu.ledger.account import WHOLE, Books, Shape, contents
 from takifugu.ledger.frontier import ZERO, dominates, worst
-from takifugu.losses import Total
 from tests.ledger.charges import count
 
 pytestmark = pytest.mark.nightly

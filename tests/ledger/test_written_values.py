@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from takifugu.costs.losses import Approximate, Concentrated, Pure
 from takifugu.errors import InvalidCharge
 from takifugu.ledger import Cells, Charge, Groups, Window
 from takifugu.ledger.canonical_text import (
@@ -30,7 +31,6 @@ from takifugu.ledger.charge_values import (
     query_identity,
     window_body,
 )
-from takifugu.losses import Approximate, Concentrated, Pure
 from tests.ledger.charges import charge, count
 from tests.raising import raises
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu._rounding import float_up
+from takifugu._core.rounding import float_up
 from takifugu.errors import UnsoundRequest
 from takifugu.influence import InfluenceCurve
 from takifugu.mechanisms import (

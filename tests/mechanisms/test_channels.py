@@ -13,10 +13,10 @@ from opendp.measurements import make_laplace
 from opendp.metrics import absolute_distance
 from opendp.mod import enable_features
 
-from takifugu.costs import Cost, Matrix
+from takifugu.costs.cost import Cost, Matrix
+from takifugu.costs.losses import Pure
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.finite.mechanism import FiniteMechanism
-from takifugu.losses import Pure
 from takifugu.mechanisms import ExternalMeasurement, FiniteChannel, RandomisedResponse
 from takifugu.mechanisms.channel_costs import channel_cost, log_ratio, log_up
 from takifugu.mechanisms.mechanism_protocol import loss_document

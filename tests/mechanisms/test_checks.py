@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from takifugu._core.fingerprint import fingerprint
 from takifugu.errors import InvalidMechanism, TakifuguError
-from takifugu.fingerprint import fingerprint
 from takifugu.finite import FiniteMechanism
 from takifugu.mechanisms import (
     BoundedMean,

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.costs import Cost
+from takifugu.costs.cost import Cost
+from takifugu.costs.losses import Pure
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.losses import Pure
 from takifugu.mechanisms import (
     COUNT,
     BoundedMean,

@@ -21,10 +21,10 @@ from opendp.metrics import (
 from opendp.mod import enable_features
 from opendp.transformations import make_metric_unbounded, make_sum, make_unordered
 
-from takifugu.costs import Cost, Membership
+from takifugu._core.fingerprint import fingerprint
+from takifugu.costs.cost import Cost, Membership
+from takifugu.costs.losses import Approximate, Concentrated, Metric, Pure
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.fingerprint import fingerprint
-from takifugu.losses import Approximate, Concentrated, Metric, Pure
 from takifugu.mechanisms import ExternalMeasurement
 from tests.raising import raises
 

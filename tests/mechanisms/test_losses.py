@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from takifugu.costs.losses import Approximate, Concentrated, Pure
 from takifugu.errors import UnsoundRequest
 from takifugu.finite import FiniteMechanism
-from takifugu.losses import Approximate, Concentrated, Pure
 from takifugu.mechanisms import (
     COUNT,
     BoundedMean,

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pytest
 
+from takifugu._core.numeric import Integers
 from takifugu.mechanisms import IntegerGaussian, IntegerLaplace, ThresholdedHistogram
 from takifugu.mechanisms.noise import IntegerGaussian as Gaussian
-from takifugu.numeric import Integers
 from tests.oracles import noise as oracle
 
 ALARM = 1e-9

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from takifugu._core.numeric import frozen
+from takifugu.costs.losses import Approximate, Concentrated, Loss, Pure
 from takifugu.errors import InvalidMechanism, TooLarge, UnsoundRequest
 from takifugu.influence import chain_curve
-from takifugu.losses import Approximate, Concentrated, Loss, Pure
 from takifugu.mechanisms import (
     Exponential,
     IntegerGaussian,
@@ -36,7 +37,6 @@ from takifugu.mechanisms.prediction import (
     staircase,
 )
 from takifugu.mechanisms.targets import gaussian_beyond, laplace_beyond
-from takifugu.numeric import frozen
 from takifugu.priors.markov import MarkovChain
 from takifugu.translation.curve_translation import CurveTranslation
 from tests.oracles import noise as oracle

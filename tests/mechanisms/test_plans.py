@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu._rounding import float_up
+from takifugu._core.rounding import float_up
+from takifugu.costs.losses import Approximate, Concentrated, Pure
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.losses import Approximate, Concentrated, Pure
 from takifugu.mechanisms import (
     COUNT,
     IntegerLaplace,

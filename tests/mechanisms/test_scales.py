@@ -8,8 +8,8 @@ from typing import Any
 import mpmath
 import pytest
 
+from takifugu.costs.losses import Approximate, Concentrated, Pure
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Approximate, Concentrated, Pure
 from takifugu.mechanisms import (
     COUNT,
     IntegerGaussian,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
+from takifugu._core.numeric import Integers
 from takifugu.finite import FiniteMechanism
 from takifugu.mechanisms import (
     Exponential,
@@ -18,7 +19,6 @@ from takifugu.mechanisms import (
     RandomisedResponse,
 )
 from takifugu.mechanisms.exact_choice import pick
-from takifugu.numeric import Integers
 from takifugu.priors.universe import Tables
 from tests.oracles import noise as oracle
 

@@ -8,10 +8,10 @@ import mpmath
 import numpy as np
 import pytest
 
+from takifugu._core.numeric import Floats
 from takifugu.errors import TooLarge
 from takifugu.mechanisms import noise_laws
 from takifugu.mechanisms.mechanism_protocol import Error
-from takifugu.numeric import Floats
 from tests.oracles import noise as oracle
 
 pytestmark = pytest.mark.nightly

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from takifugu._core.numeric import frozen
 from takifugu.finite import FiniteMechanism, World, leakage
 from takifugu.influence.explicit_curves import explicit_curve
 from takifugu.mechanisms import (
@@ -26,7 +27,6 @@ from takifugu.mechanisms import (
     plan_top_k,
 )
 from takifugu.mechanisms.planner import noise_of
-from takifugu.numeric import frozen
 from takifugu.papers.composition.baselines.rankings import BASELINES
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.markov import MarkovChain

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from takifugu.costs import (
+from takifugu.costs.cost import (
     NOTHING,
     AnyValue,
     Cost,

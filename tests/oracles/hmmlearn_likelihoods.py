@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.numeric import Floats, Integers
+from takifugu._core.numeric import Floats, Integers
 
 REASON = "hmmlearn cannot be imported: install takifugu[nightly]"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import ibis
 
-from takifugu.engines import relations as rel
+from takifugu.tables import relations as rel
 
 DIALECTS = {"duckdb": "duckdb", "postgres": "postgres", "spark": "pyspark"}
 TYPES = {

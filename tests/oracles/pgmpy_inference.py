@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.priors import Name
 from takifugu.priors.bayesian_network import BayesianNetwork
 

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from takifugu.costs import ANY, NOTHING, Column, Cost, Jointly
+from takifugu.costs.cost import ANY, NOTHING, Column, Cost, Jointly
 from takifugu.priors import BayesianNetwork, MarkovChain, MarkovRandomField, Secrets
 from takifugu.translation import Translation
 from takifugu.translation.entry_costs import EntryCosts

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from takifugu._core.fingerprint import fingerprint
 from takifugu.errors import InvalidPrior, InvalidWorld, UnsoundRequest
-from takifugu.fingerprint import fingerprint
 from takifugu.influence.families import influence_curve
 from takifugu.priors import (
     AR1,

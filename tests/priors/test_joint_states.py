@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from takifugu.costs import AnyValue, Column, Cost, Membership
+from takifugu.costs.cost import AnyValue, Column, Cost, Membership
 from takifugu.errors import InvalidPrior, InvalidWorld, UnsoundRequest
 from takifugu.priors import MarkovChain
 from takifugu.priors.documents import from_document

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from takifugu._core.numeric import distribution
 from takifugu.errors import Malformed, TakifuguError
 from takifugu.finite import FiniteMechanism, World
-from takifugu.numeric import distribution
 from takifugu.priors import (
     Between,
     EntryIs,

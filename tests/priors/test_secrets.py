@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from takifugu._core.fingerprint import fingerprint
 from takifugu.errors import InvalidWorld
-from takifugu.fingerprint import fingerprint
 from takifugu.priors import (
     EntryIs,
     Holds,

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import takifugu as tf
-from takifugu.engines import FitOptions, InvalidDeclaration, InvalidQuery
+from takifugu.costs.losses import Metric
+from takifugu.declarations import InvalidDeclaration, InvalidQuery
 from takifugu.errors import CellsChanged, TooLarge, UnsoundRequest
-from takifugu.losses import Metric
+from takifugu.fitting import FitOptions
 from takifugu.priors import MarkovChain, write_prior
 from takifugu.project.policy import InvalidProject
 from takifugu.project.project import Project, init_project, open_project

@@ -10,25 +10,20 @@ from typing import Any
 
 import pytest
 
-from takifugu.engines import (
-    Category,
-    Declaration,
-    FitOptions,
-    Order,
-    Source,
-    open_engine,
-)
+from takifugu.declarations import Category, Declaration, Order, Source
 from takifugu.errors import (
     Malformed,
     NotAccepted,
     UnsoundRequest,
 )
+from takifugu.fitting import FitOptions
 from takifugu.ledger import open_ledger
 from takifugu.priors import Transitions, write_prior
 from takifugu.project.policy import InvalidProject
 from takifugu.project.project import open_project
 from takifugu.session import Session, StalePlan
 from takifugu.session.held_out import first_releasable
+from takifugu.tables import open_engine
 from tests.project.studies import CHAIN, add_line
 from tests.raising import raises
 from tests.session.study import STATES, stays, study

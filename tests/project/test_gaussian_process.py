@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from takifugu.binding.prior_checks import terms_of
 from takifugu.priors import AR1, Gaussian, Secrets, write_prior
 from takifugu.project.policy import parse_policy
 from takifugu.project.project_cache import keep_terms, kept_terms
-from takifugu.session.prior_checks import terms_of
 from takifugu.translation.translation import Translation
 from tests.cli.running import call
 

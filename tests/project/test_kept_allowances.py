@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from takifugu.costs import Cost, Membership
-from takifugu.losses import Pure
+from takifugu.costs.cost import Cost, Membership
+from takifugu.costs.losses import Pure
 from takifugu.priors import MarkovChain
 from takifugu.project.kept_allowances import KeptAllowances
 from takifugu.session.release_cost import Prices

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from takifugu.engines import DatabaseFailed
+from takifugu.declarations import DatabaseFailed
 from takifugu.errors import (
     LedgerSetBack,
     LedgerUnavailable,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from takifugu.engines import InvalidQuery
+from takifugu.declarations import InvalidQuery
 from takifugu.errors import (
     InvalidFile,
     Malformed,

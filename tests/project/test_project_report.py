@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from takifugu.binding.entries import Entries
+from takifugu.costs.losses import Total
 from takifugu.errors import LedgerConflict
 from takifugu.ledger.charge_values import loss_of
 from takifugu.ledger.limits import spent_epsilon
-from takifugu.losses import Total
 from takifugu.priors.provenance import FittedRows
 from takifugu.project.project import Project, open_project
 from takifugu.project.project_report import project_report
@@ -25,7 +26,6 @@ from takifugu.reports.pdf_file import pdf_of
 from takifugu.reports.release_parts import figure_of, table_of
 from takifugu.reports.report_page import report_page
 from takifugu.reports.report_values import PrivacyReport, ReportedDataset
-from takifugu.session.entries import Entries
 from takifugu.session.held_out import releasable_rows
 from takifugu.session.odds import odds_words
 from takifugu.visible import four_digits

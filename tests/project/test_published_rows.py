@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 
 import takifugu as tf
-from takifugu.engines import FitOptions, Table
+from takifugu.binding.prior_checks import terms_of
+from takifugu.drafting import Table
 from takifugu.errors import UnsoundRequest
+from takifugu.fitting import FitOptions
 from takifugu.project import Project, init_project
-from takifugu.session.prior_checks import terms_of
 
 DECLARATION = """
 [source]

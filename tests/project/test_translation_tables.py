@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import takifugu
-from takifugu.keys import Key
+from takifugu._core.keys import Key
 from takifugu.priors import MarkovChain
 from takifugu.project.budgets import budget_standings
 from takifugu.project.project import open_project

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from takifugu.engines import InvalidQuery
+from takifugu.declarations import InvalidQuery
 from takifugu.errors import InvalidCharge, LedgerConflict, LedgerDamaged, UnsoundRequest
 from takifugu.ledger.event_documents import (
     event_document,

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from takifugu.engines import Category, Declaration, Engine, Order, Source, open_engine
+from takifugu.declarations import Category, Declaration, Order, Source
 from takifugu.ledger import Ledger, open_ledger
 from takifugu.priors import MarkovChain
 from takifugu.session import Session
+from takifugu.tables import Engine, open_engine
 from takifugu.translation.translation import Translation
 
 STATES = ("home", "ward", "clinic")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from takifugu.engines import Amount, Category, Declaration, Order, Source
+from takifugu.declarations import Amount, Category, Declaration, Order, Source
 from takifugu.session.cells import rows_of
 
 ZONES, FLOORS, STATES = ("a", "b", "c"), (1, 2), ("home", "ward", "clinic")

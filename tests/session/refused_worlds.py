@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from takifugu.binding.entries import stated_entries
 from takifugu.priors import IndependentEntries, MarkovChain
 from takifugu.session import Entries
-from takifugu.session.entries import stated_entries
 from tests.session.plain_engine import DECLARED
 from tests.session.tables import NETWORK
 

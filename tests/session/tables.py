@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from takifugu.engines import Amount, Category, Declaration, Order, Source, open_engine
+from takifugu.declarations import Amount, Category, Declaration, Order, Source
 from takifugu.ledger import Ledger, open_ledger
 from takifugu.priors import BayesianNetwork, MarkovChain
 from takifugu.session import Session
+from takifugu.tables import open_engine
 
 PLACES, HEALTH = ("home", "out"), ("well", "ill")
 PROTECTED: tuple[Category | Amount, ...] = (

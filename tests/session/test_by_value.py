@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.costs import Cost, Distance, Membership, Steps
-from takifugu.engines import Amount, Declaration, Order, Source, open_engine
+from takifugu.binding.protected_values import ProtectedValues
+from takifugu.costs.cost import Cost, Distance, Membership, Steps
+from takifugu.costs.losses import Metric, Pure
+from takifugu.declarations import Amount, Declaration, Order, Source
 from takifugu.ledger import open_ledger
-from takifugu.losses import Metric, Pure
 from takifugu.mechanisms import BoundedSum, Bounds, IntegerLaplace
 from takifugu.priors import AR1, Gaussian, MarkovChain, Secrets
 from takifugu.session import OverBudget, Session, StalePlan
-from takifugu.session.protected_values import ProtectedValues
 from takifugu.session.query.count import CountQuery
 from takifugu.session.query_options import QueryOptions
+from takifugu.tables import open_engine
 from takifugu.translation.accounting.tables import tabulate
 from takifugu.translation.translation import Translation
 from tests.ledger.folders import forget_rows

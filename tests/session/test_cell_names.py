@@ -15,13 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.engines import Category, Declaration, InvalidQuery, Order, Source, open_engine
+from takifugu.declarations import Category, Declaration, InvalidQuery, Order, Source
 from takifugu.errors import CellsChanged, SameRows, TakifuguError
 from takifugu.ledger import Ledger, open_ledger
 from takifugu.priors import write_prior
 from takifugu.project.project import Project, open_project
 from takifugu.session import Session
 from takifugu.session.cells import cells_of
+from takifugu.tables import open_engine
 from tests.ledger.folders import example_folder
 from tests.raising import raises
 from tests.session.study import study
@@ -265,8 +266,8 @@ def test_a_lost_key_costs_budget_and_is_said(tmp_path: Path) -> None:
 
 
 def test_no_plain_hash_of_the_data_is_stored_or_printed(tmp_path: Path) -> None:
-    from takifugu.engines import check
-    from takifugu.engines.backends.opened_files import file_hash
+    from takifugu.tables import check
+    from takifugu.tables.backends.opened_files import file_hash
 
     ledger = tmp_path / "a.ledger"
     made = declaration(tmp_path)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import takifugu as tf
-from takifugu.engines import Table
+from takifugu.drafting import Table
 from tests.oracles import earlier_rows
 
 EPOCHS = 6

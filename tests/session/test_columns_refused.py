@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.engines import Amount, Category
+from takifugu.declarations import Amount, Category
 from takifugu.errors import InvalidWorld, UnsoundRequest
 from takifugu.priors import (
     AR1,

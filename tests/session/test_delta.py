@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from takifugu.engines import open_engine
+from takifugu.costs.losses import Concentrated, Total
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import open_ledger
-from takifugu.losses import Concentrated, Total
 from takifugu.mechanisms import IntegerGaussian, IntegerLaplace
 from takifugu.session import OverBudget, Session, StalePlan
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_errors import BudgetConflict
+from takifugu.tables import open_engine
 from takifugu.translation.accounting.tables import tabulate
 from tests.ledger.folders import forget_rows
 from tests.raising import raises

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.costs import Cost, Membership
+from takifugu.costs.cost import Cost, Membership
 from takifugu.errors import UnsoundRequest
 from takifugu.session.document_reading import (
     LONGEST,

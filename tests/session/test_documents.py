@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from takifugu.engines import Order
+from takifugu.declarations import Order
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger.charge_values import Charge
 from takifugu.mechanisms import IntegerLaplace

@@ -17,13 +17,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from takifugu.engines import Amount, Category, Declaration, Order, Source, open_engine
+from takifugu.binding.prior_checks import terms_of
+from takifugu.declarations import Amount, Category, Declaration, Order, Source
 from takifugu.errors import CellsChanged, UnsoundRequest
 from takifugu.ledger import Ledger, open_ledger
 from takifugu.priors import MarkovChain
 from takifugu.project.owner_changes import cell_change
 from takifugu.session import Session
-from takifugu.session.prior_checks import terms_of
+from takifugu.tables import open_engine
 from takifugu.translation.translation import Translation
 from tests.ledger.folders import example_folder
 from tests.oracles.raw_readings import NoisySums, leakage

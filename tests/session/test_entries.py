@@ -14,8 +14,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from takifugu.engines import Category, Engine, Source, open_engine
-from takifugu.engines.backends.duckdb_backend import FileBackend
+from takifugu.binding.entries import KINDS
+from takifugu.binding.matched_rows import refuse_unmatched
+from takifugu.declarations import Category, Source
 from takifugu.errors import NotAccepted, UnsoundRequest
 from takifugu.ledger import open_ledger
 from takifugu.priors import (
@@ -33,8 +34,8 @@ from takifugu.priors import (
 from takifugu.project import init_project, open_project
 from takifugu.project.policy import InvalidProject, parse_policy
 from takifugu.session import Entries, Session
-from takifugu.session.entries import KINDS
-from takifugu.session.matched_rows import refuse_unmatched
+from takifugu.tables import Engine, open_engine
+from takifugu.tables.backends.duckdb_backend import FileBackend
 from takifugu.translation.translation import Translation
 from tests.oracles import session as oracle
 from tests.raising import raises

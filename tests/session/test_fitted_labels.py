@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from takifugu.engines.declarations.label_lists import FittedLabels
+from takifugu.binding.fitted_labels import labels_of
+from takifugu.declarations.label_lists import FittedLabels
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import MarkovChain
-from takifugu.session.fitted_labels import labels_of
 from tests.raising import raises
 from tests.session.plain_engine import DECLARED
 

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import takifugu as tf
-from takifugu.engines import FitOptions, Table, fit_prior
+from takifugu.drafting import Table
 from takifugu.errors import UnsoundRequest
+from takifugu.fitting import FitOptions, fit_prior
 from takifugu.priors import (
     AR1,
     Gaussian,

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.engines import Amount, Category, Declaration, Order, Source
+from takifugu.binding.prior_reading import row_translation
+from takifugu.declarations import Amount, Category, Declaration, Order, Source
 from takifugu.priors import (
     AR1,
     BayesianNetwork,
@@ -20,7 +21,6 @@ from takifugu.priors import (
 )
 from takifugu.session import Entries
 from takifugu.session.guarantee import described, guarantee
-from takifugu.session.prior_reading import row_translation
 from takifugu.translation.translation import Translation
 from tests.session.tables import CHAIN as JOINT
 from tests.session.tables import NETWORK

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.engines import ByEntity, FirstDays, FitOptions, Order, Scope, Share, fit, open_engine
-from takifugu.engines import expressions as ask
+from takifugu.declarations import Order
 from takifugu.errors import InvalidPrior, UnsoundRequest
+from takifugu.fitting import ByEntity, FirstDays, FitOptions, fit
 from takifugu.priors import (
     Explicit,
     FittedRows,
@@ -30,6 +30,8 @@ from takifugu.priors import (
 from takifugu.project import open_project
 from takifugu.session import Entries, Session, StalePlan
 from takifugu.session.held_out import HeldOutEngine, fitted_rows_of, releasable_rows
+from takifugu.tables import Scope, Share, open_engine
+from takifugu.tables import expressions as ask
 from takifugu.translation.translation import Translation
 from tests.priors.families import PRIORS
 from tests.raising import raises

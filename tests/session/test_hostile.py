@@ -15,16 +15,17 @@ import numpy as np
 import pytest
 
 import takifugu
-from takifugu.engines import Category, Engine, InvalidDeclaration, InvalidQuery, Scope
-from takifugu.engines.scope import Share
+from takifugu._core.numeric import Integers
+from takifugu.costs.losses import Pure
+from takifugu.declarations import Category, InvalidDeclaration, InvalidQuery
 from takifugu.ledger import Window
-from takifugu.losses import Pure
 from takifugu.mechanisms import COUNT, BoundedSum, IntegerLaplace, PermuteAndFlip
-from takifugu.numeric import Integers
 from takifugu.session import Plan, ReleaseFailed, Session, StalePlan
 from takifugu.session.query.histogram import HistogramQuery
 from takifugu.session.query.quantiles import QuantileQuery
 from takifugu.session.query_options import QueryOptions
+from takifugu.tables import Engine, Scope
+from takifugu.tables.scope import Share
 from tests.raising import raises
 from tests.session.world import PLAIN, ROWS, TRANSLATION, WEIGHT, accept, opened
 
@@ -290,7 +291,7 @@ def test_nothing_protected_is_read_before_the_charge_is_written(
 SCRIPT = """
 import os, sys
 from pathlib import Path
-from takifugu.engines import Engine
+from takifugu.tables import Engine
 from tests.session.world import opened
 Engine.histogram = lambda *_: os._exit(9)  # the machine stops while the answer is computed
 with opened(Path(sys.argv[1])) as (session, ledger, engine):

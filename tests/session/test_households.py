@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.engines import Category
+from takifugu.binding.entries import Entries
+from takifugu.declarations import Category
 from takifugu.errors import BudgetExceeded, NotAccepted, TooLarge, UnsoundRequest
 from takifugu.ledger import Ledger
 from takifugu.priors import FittedRows, MarkovChain, Secrets, household_contagion
 from takifugu.session import Session
-from takifugu.session.entries import Entries
 from takifugu.translation.rows.household import Household
 from tests.oracles import cost_programs as oracle
 from tests.raising import raises

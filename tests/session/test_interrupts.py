@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 import takifugu
-from takifugu.engines.engine_errors import run_isolated
-from takifugu.engines.scope import EVERYTHING
+from takifugu._core.numeric import Integers
+from takifugu.declarations.table_errors import run_isolated
 from takifugu.errors import TakifuguError
 from takifugu.mechanisms import IntegerLaplace, Mechanism, PermuteAndFlip
-from takifugu.numeric import Integers
 from takifugu.session.cells import Rows
 from takifugu.session.query.histogram import HistogramQuery
 from takifugu.session.query.query import draw
 from takifugu.session.release_errors import ReleaseFailed
+from takifugu.tables.scope import EVERYTHING
 from tests.raising import raises
 
 SECRET = 86_028_157_331  # a count that nothing else is equal to, and that noise hides

@@ -11,23 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.engines import (
-    Amount,
-    Category,
-    Declaration,
-    Engine,
-    InvalidQuery,
-    Order,
-    Source,
-    open_engine,
-)
+from takifugu.costs.losses import Pure
+from takifugu.declarations import Amount, Category, Declaration, InvalidQuery, Order, Source
 from takifugu.errors import TooLarge
-from takifugu.losses import Pure
 from takifugu.mechanisms import IntegerLaplace
 from takifugu.session.query.linear import WeightedSum, WeightedSumQuery
 from takifugu.session.query.query import Aim
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.query_planner import query_of
+from takifugu.tables import Engine, open_engine
 from tests.raising import raises
 
 HOURS, ZONES = (6, 12, 18, 23), ("a", "b")

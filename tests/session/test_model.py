@@ -20,9 +20,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from takifugu.engines import Category, Declaration, Order, Source, open_engine
+from takifugu._core.keys import state_folder
+from takifugu.binding.prior_checks import terms_of
+from takifugu.costs.losses import Total
+from takifugu.declarations import Category, Declaration, Order, Source
 from takifugu.errors import LedgerSetBack, TakifuguError
-from takifugu.keys import state_folder
 from takifugu.ledger import (
     Groups,
     Ledger,
@@ -33,12 +35,11 @@ from takifugu.ledger import (
     restore_ledger,
 )
 from takifugu.ledger.witnesses.lost_history import LossTerms
-from takifugu.losses import Total
 from takifugu.priors import MarkovChain
 from takifugu.session import Session
 from takifugu.session.cells import cells_of
-from takifugu.session.prior_checks import terms_of
 from takifugu.session.release_plan import Plan
+from takifugu.tables import open_engine
 from takifugu.translation.translation import Translation
 from tests.ledger.folders import in_memory
 from tests.session.zone_namings import ZONE_NAMINGS

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from takifugu.costs import Cost, Membership
+from takifugu.costs.cost import Cost, Membership
+from takifugu.costs.losses import Concentrated, Total
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Standing
 from takifugu.ledger.limits import Limit
 from takifugu.ledger.snapshot import Payer
-from takifugu.losses import Concentrated, Total
 from takifugu.session.release_cost import Charged, Prices
 from takifugu.translation.protocol import LossTranslation
 from tests.ledger.charges import KNOWN, RICH, Places, Rich, count

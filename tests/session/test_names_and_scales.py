@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.session.answer_scales import SCALES, AnswerScales
-from takifugu.session.key_order import LONGEST, counting_order
-from takifugu.session.name_lists import (
+from takifugu.binding.name_lists import (
     SHOWN,
     both_lists,
     listed,
@@ -18,6 +16,8 @@ from takifugu.session.name_lists import (
     typed,
     types_alone,
 )
+from takifugu.session.answer_scales import SCALES, AnswerScales
+from takifugu.session.key_order import LONGEST, counting_order
 from takifugu.session.time_steps import until_step
 
 pytestmark = pytest.mark.nightly

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.engines import InvalidQuery
+from takifugu.declarations import InvalidQuery
 from takifugu.errors import UnsoundRequest
 from takifugu.session.query_options import KIND_OPTIONS, QueryOptions, checked
 from tests.raising import raises

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from takifugu.engines import Category
+from takifugu.binding.entries import Entries
+from takifugu.declarations import Category
 from takifugu.priors import MarkovChain, MarkovRandomField
 from takifugu.session import OverBudget
-from takifugu.session.entries import Entries
 from tests.ledger.folders import example_folder
 from tests.oracles import cost_programs as oracle
 from tests.session.tables import opened_table

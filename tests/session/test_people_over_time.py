@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.engines import Category
+from takifugu.binding.people_over_time import people_and_positions
+from takifugu.declarations import Category
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Ledger
 from takifugu.priors import MarkovChain, MarkovRandomField
 from takifugu.session import Session
-from takifugu.session.people_over_time import people_and_positions
 from takifugu.translation.translation import Translation
 from tests.oracles import cost_programs as oracle
 from tests.raising import raises

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from takifugu._rounding import float_up
-from takifugu.costs import ANY, Cost, Membership
+from takifugu._core.rounding import float_up
+from takifugu.costs.cost import ANY, Cost, Membership
+from takifugu.costs.losses import Concentrated, Loss, Metric, Pure, Total
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Position, Standing
 from takifugu.ledger.limits import Limit
 from takifugu.ledger.snapshot import Payer
-from takifugu.losses import Concentrated, Loss, Metric, Pure, Total
 from takifugu.session.release_cost import (
     APART,
     MOST_NAMED,

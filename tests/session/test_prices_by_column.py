@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from takifugu._rounding import float_up
-from takifugu.costs import Cost
+from takifugu._core.rounding import float_up
+from takifugu.costs.cost import Cost
+from takifugu.costs.losses import Concentrated, Pure, Total
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Position
-from takifugu.losses import Concentrated, Pure, Total
 from takifugu.priors.secrets import Secrets
 from takifugu.session.release_cost import Prices
 from takifugu.translation.rows.row_translation import RowTranslation

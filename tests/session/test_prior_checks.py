@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.engines import Category, FirstDays, fit
+from takifugu.declarations import Category
 from takifugu.errors import UnsoundRequest
+from takifugu.fitting import FirstDays, fit
 from takifugu.priors import (
     AR1,
     BayesianNetwork,

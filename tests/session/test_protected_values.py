@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from takifugu.costs import Cost, Matrix
-from takifugu.engines import Category, Declaration, Order, Source
+from takifugu.binding.protected_values import WHOLLY, ProtectedValues
+from takifugu.costs.cost import Cost, Matrix
+from takifugu.declarations import Category, Declaration, Order, Source
 from takifugu.priors import MarkovChain
 from takifugu.priors.universe import Name
-from takifugu.session.protected_values import WHOLLY, ProtectedValues
 from takifugu.translation import Translation
 
 STAYS = np.array(

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.engines import InvalidQuery
+from takifugu.costs.losses import Concentrated, Pure
+from takifugu.declarations import InvalidQuery
 from takifugu.errors import TooLarge, UnsoundRequest
-from takifugu.losses import Concentrated, Pure
 from takifugu.session.query.quantiles import (
     exponential_beyond,
     flips_beyond,

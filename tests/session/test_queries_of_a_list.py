@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from takifugu.engines import InvalidQuery
+from takifugu.costs.losses import Concentrated, Pure
+from takifugu.declarations import InvalidQuery
 from takifugu.errors import TooLarge, UnsoundRequest
-from takifugu.losses import Concentrated, Pure
 from takifugu.mechanisms import Bounds, IntegerGaussian, IntegerLaplace
 from takifugu.session.possible_answers import CUT, SUM_TO_ONE
 from takifugu.session.query import query as queries

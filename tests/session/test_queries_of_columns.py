@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.costs import ANY, Column, Cost, Jointly
-from takifugu.engines import Amount, Category, InvalidQuery
+from takifugu.costs.cost import ANY, Column, Cost, Jointly
+from takifugu.costs.losses import Concentrated, Metric
+from takifugu.declarations import Amount, Category, InvalidQuery
 from takifugu.errors import TooLarge
-from takifugu.losses import Concentrated, Metric
 from takifugu.priors import AR1, BayesianNetwork, Gaussian, Secrets
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.session import Session, WeightedSum

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from takifugu.engines import InvalidQuery
+from takifugu.declarations import InvalidQuery
 from takifugu.errors import UnsoundRequest
 from takifugu.session.query_options import KIND_OPTIONS, Kind, QueryOptions
 from takifugu.session.query_planner import KINDS, Planner

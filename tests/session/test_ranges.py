@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.costs import ANY, Column, Cost, Matrix
-from takifugu.engines import Amount, Category
+from takifugu.binding.number_states import cost_by_range
+from takifugu.costs.cost import ANY, Column, Cost, Matrix
+from takifugu.declarations import Amount, Category
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import BayesianNetwork, IndependentEntries, MarkovChain
 from takifugu.session import Session
-from takifugu.session.number_states import cost_by_range
 from tests.raising import raises
 from tests.session.tables import opened_table
 

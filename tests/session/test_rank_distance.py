@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.engines import InvalidQuery, open_engine
+from takifugu.costs.losses import Concentrated, Pure
+from takifugu.declarations import InvalidQuery
 from takifugu.errors import TooLarge, UnsoundRequest
-from takifugu.losses import Concentrated, Pure
 from takifugu.mechanisms import Exponential, PermuteAndFlip
 from takifugu.session.cells import rows_of
 from takifugu.session.query import quantiles
@@ -28,6 +28,7 @@ from takifugu.session.query.quantiles import (
     reach,
 )
 from takifugu.session.query_options import QueryOptions
+from takifugu.tables import open_engine
 from tests.raising import raises
 from tests.session.world import WEIGHT, declaration
 

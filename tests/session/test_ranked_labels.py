@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from takifugu.engines import Category, Declaration, Engine, InvalidQuery, open_engine
-from takifugu.losses import Pure
+from takifugu.costs.losses import Pure
+from takifugu.declarations import Category, Declaration, InvalidQuery
 from takifugu.mechanisms import NoisyTopK
 from takifugu.session.cells import rows_of
 from takifugu.session.query import top_k
 from takifugu.session.query.query import CONFIDENCE, Aim
 from takifugu.session.query.top_k import POSTERIOR, PREDICTED, UNKNOWN, TopKQuery
+from takifugu.tables import Engine, open_engine
 from tests.raising import raises
 from tests.session.world import declaration
 

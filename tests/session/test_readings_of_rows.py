@@ -7,14 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.engines import (
-    Category,
-    Declaration,
-    InvalidDeclaration,
-    Order,
-    Source,
-    open_engine,
-)
+from takifugu.binding.entity_names import as_keys, matched_entities
+from takifugu.binding.entries import stated_entries
+from takifugu.binding.matched_rows import refuse_unmatched
+from takifugu.binding.prior_reading import row_translation, translates_rows
+from takifugu.declarations import Category, Declaration, InvalidDeclaration, Order, Source
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import MarkovChain
 from takifugu.priors.gaussian import Gaussian
@@ -23,10 +20,7 @@ from takifugu.priors.secrets import Secrets
 from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.session import Entries
 from takifugu.session.cells import source_of
-from takifugu.session.entity_names import as_keys, matched_entities
-from takifugu.session.entries import stated_entries
-from takifugu.session.matched_rows import refuse_unmatched
-from takifugu.session.prior_reading import row_translation, translates_rows
+from takifugu.tables import open_engine
 from tests.raising import raises
 from tests.session.world import CHAIN, declaration
 

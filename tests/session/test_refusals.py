@@ -7,7 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from takifugu.engines import Category
+from takifugu.binding.columns_read import refuse_missing_states, refuse_other_columns, refuse_values
+from takifugu.binding.number_states import refuse_other_numbers
+from takifugu.binding.prior_reading import protected_column, refuse_about
+from takifugu.declarations import Category
 from takifugu.errors import TakifuguError
 from takifugu.priors import (
     AR1,
@@ -17,10 +20,7 @@ from takifugu.priors import (
 )
 from takifugu.session import Entries
 from takifugu.session.cells import refuse_order, rows_of
-from takifugu.session.columns_read import refuse_missing_states, refuse_other_columns, refuse_values
 from takifugu.session.held_out import ReleasableRows
-from takifugu.session.number_states import refuse_other_numbers
-from takifugu.session.prior_reading import protected_column, refuse_about
 from takifugu.session.query.linear import WeightedSum, WeightedSumQuery, declared_sums
 from takifugu.session.query.query import Aim
 from takifugu.session.release_errors import BudgetConflict

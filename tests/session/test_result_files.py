@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from takifugu.engines import DriverMissing
+from takifugu.declarations import DriverMissing
 from takifugu.errors import InvalidFile
 from takifugu.ledger import Anchor
 from takifugu.session import Result

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.engines import DriverMissing
+from takifugu.declarations import DriverMissing
 from takifugu.errors import InvalidFile
 from takifugu.reports.result_figure import MOST_BARS, MOST_PANELS, result_figure
 from takifugu.session import ReleaseCost, Result

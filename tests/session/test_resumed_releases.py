@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import takifugu
-from takifugu.engines import DatabaseFailed
+from takifugu.declarations import DatabaseFailed
 from takifugu.errors import ApprovalRefused, InvalidCharge, LedgerConflict, LedgerUnavailable
 from takifugu.ledger import Ledger
 from takifugu.session import Session, time_steps

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from takifugu.engines import Category, Declaration, InvalidQuery, Order, Source
-from takifugu.engines.scope import place_in_order
+from takifugu.declarations import Category, Declaration, InvalidQuery, Order, Source
 from takifugu.errors import TooLarge
 from takifugu.session.cells import Bound, rows_of
+from takifugu.tables.scope import place_in_order
 from tests.raising import raises
 
 ZONE = "Europe/Berlin"  # clocks go on at 2012-03-25 02:00 and back at 2012-10-28 03:00

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from takifugu.engines import InvalidQuery, open_engine
-from takifugu.engines.backends.duckdb_backend import FileBackend
+from takifugu.declarations import InvalidQuery
 from takifugu.ledger import open_ledger
 from takifugu.priors import FittedRows
 from takifugu.project.policy_session import PlanFile
 from takifugu.session import Session
 from takifugu.session.query_options import Kind, QueryOptions
 from takifugu.session.rows_read import RowsRead
+from takifugu.tables import open_engine
+from takifugu.tables.backends.duckdb_backend import FileBackend
 from tests.raising import raises
 from tests.session.world import CHAIN, PLAIN, ROWS, WEIGHT, declaration, opened
 

@@ -6,10 +6,11 @@ import pytest
 from typer.testing import CliRunner
 
 from takifugu.cli.commands.ledger_command import app
-from takifugu.engines import FitOptions, open_engine
 from takifugu.errors import NotAccepted
+from takifugu.fitting import FitOptions
 from takifugu.project.project import Project, open_project
 from takifugu.session import Session
+from takifugu.tables import open_engine
 from tests.session.study import study
 
 

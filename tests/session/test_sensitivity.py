@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.engines import Amount, Category, Declaration, Engine, Order, Source, open_engine
-from takifugu.engines.declarations.columns import Outside
-from takifugu.numeric import Integers
+from takifugu._core.numeric import Integers
+from takifugu.declarations import Amount, Category, Declaration, Order, Source
+from takifugu.declarations.columns import Outside
 from takifugu.session.cells import rows_of
 from takifugu.session.query.count import CountQuery
 from takifugu.session.query.histogram import HistogramQuery
@@ -24,6 +24,7 @@ from takifugu.session.query.quantiles import QuantileQuery
 from takifugu.session.query.query import Query
 from takifugu.session.query.sum_and_mean import MeanQuery, SumQuery
 from takifugu.session.query.transitions import TransitionsQuery
+from takifugu.tables import Engine, open_engine
 
 # three cells of Ann's change, her last and Bea's do not; steps 1 and 1 tie and `row` settles it
 PLACES = (("Ann", 0, "a"), ("Ann", 1, "a"), ("Ann", 1, "b"))

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.engines import Category, Engine, InvalidDeclaration, InvalidQuery
-from takifugu.engines.aggregates import Histogram
+from takifugu.declarations import Category, InvalidDeclaration, InvalidQuery
 from takifugu.errors import BudgetExceeded, NoBudget, NotAccepted, UnknownAnalyst, UnsoundRequest
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.priors.independent import Product
 from takifugu.session import OverBudget, ReleaseFailed, Session, StalePlan
 from takifugu.session.query_options import QueryOptions
+from takifugu.tables import Engine
+from takifugu.tables.aggregates import Histogram
 from takifugu.translation.accounting.tables import tabulate
 from takifugu.translation.translation import Translation
 from takifugu.visible import four_digits

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from takifugu._rounding import float_up
-from takifugu.engines import open_engine
-from takifugu.losses import Pure
+from takifugu._core.rounding import float_up
+from takifugu.costs.losses import Pure
 from takifugu.session import QueryOptions, Session
 from takifugu.session.release_errors import MostlyNoise, SessionClosed
+from takifugu.tables import open_engine
 from tests.session.world import TRANSLATION, declaration, opened
 
 pytestmark = pytest.mark.nightly

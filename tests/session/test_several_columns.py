@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.costs import ANY, Column, Cost
-from takifugu.engines import InvalidQuery
+from takifugu.costs.cost import ANY, Column, Cost
+from takifugu.costs.losses import Pure, Total
+from takifugu.declarations import InvalidQuery
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Standing
 from takifugu.ledger.limits import Limit
 from takifugu.ledger.snapshot import Payer
-from takifugu.losses import Pure, Total
 from takifugu.priors import BayesianNetwork, MarkovChain, Secrets
 from takifugu.session import Session
 from takifugu.session.release_cost import Prices

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.engines import Amount, Category, InvalidQuery
+from takifugu.declarations import Amount, Category, InvalidQuery
 from takifugu.errors import UnsoundRequest
 from takifugu.mechanisms import NoisyTopK, PermuteAndFlip
 from takifugu.priors import MarkovChain

@@ -12,16 +12,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from takifugu.engines import Amount, Engine, InvalidQuery, open_engine
+from takifugu.costs.losses import Pure
+from takifugu.declarations import Amount, InvalidQuery
 from takifugu.errors import UnsoundRequest
 from takifugu.finite.translation_exact import translation_exact
 from takifugu.finite.world import World
 from takifugu.ledger import open_ledger
-from takifugu.losses import Pure
 from takifugu.priors.secrets import EntryIs, SecretPair
 from takifugu.session import OverBudget, Plan, Session
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_cost import Prices
+from takifugu.tables import Engine, open_engine
 from takifugu.translation.translation import Translation
 from tests.ledger.folders import example_folder
 from tests.oracles import session as oracle

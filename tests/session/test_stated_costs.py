@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.costs import Cost
-from takifugu.engines import Amount, Category, Declaration, Engine, Order, Source, open_engine
-from takifugu.engines.declarations.columns import Outside
-from takifugu.losses import Pure
+from takifugu._core.numeric import Integers
+from takifugu.binding.protected_values import WHOLLY, ProtectedValues
+from takifugu.costs.cost import Cost
+from takifugu.costs.losses import Pure
+from takifugu.declarations import Amount, Category, Declaration, Order, Source
+from takifugu.declarations.columns import Outside
 from takifugu.mechanisms import IntegerLaplace, RandomisedResponse, channel_cost
-from takifugu.numeric import Integers
 from takifugu.priors import MarkovChain
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.session.cells import rows_of
-from takifugu.session.protected_values import WHOLLY, ProtectedValues
 from takifugu.session.query.count import CountQuery
 from takifugu.session.query.counts import CountsQuery
 from takifugu.session.query.histogram import HistogramQuery
@@ -35,6 +35,7 @@ from takifugu.session.query.query import Aim, Query
 from takifugu.session.query.sum_and_mean import MeanQuery, SumQuery
 from takifugu.session.query.top_k import TopKQuery
 from takifugu.session.query.transitions import TransitionsQuery
+from takifugu.tables import Engine, open_engine
 from takifugu.translation.translation import Translation
 from tests.oracles import noise as laws
 

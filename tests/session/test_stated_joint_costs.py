@@ -17,21 +17,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.costs import ANY, Column, Cost, Jointly, Membership, Steps
-from takifugu.engines import (
-    Amount,
-    Category,
-    Declaration,
-    Engine,
-    Order,
-    Source,
-    open_engine,
-)
-from takifugu.engines.declarations.columns import Outside
-from takifugu.losses import Pure
+from takifugu.binding.protected_values import ProtectedValues, Values
+from takifugu.costs.cost import ANY, Column, Cost, Jointly, Membership, Steps
+from takifugu.costs.losses import Pure
+from takifugu.declarations import Amount, Category, Declaration, Order, Source
+from takifugu.declarations.columns import Outside
 from takifugu.mechanisms import IntegerLaplace
 from takifugu.session.cells import rows_of
-from takifugu.session.protected_values import ProtectedValues, Values
 from takifugu.session.query.count import CountQuery
 from takifugu.session.query.counts import CountsQuery
 from takifugu.session.query.histogram import HistogramQuery
@@ -44,6 +36,7 @@ from takifugu.session.query.top_k import TopKQuery
 from takifugu.session.query.transitions import TransitionsQuery
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.query_planner import query_of
+from takifugu.tables import Engine, open_engine
 from tests.oracles import noise as laws
 
 PLACES, HEALTH, LOADS = ("home", "ward", "abroad"), ("ill", "well", "odd"), (0.0, 0.5, 2.0)

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from takifugu.engines import InvalidDeclaration, Table, draft_of, fit_markov, table
+from takifugu.declarations import InvalidDeclaration
+from takifugu.drafting import Table, draft_of, table
 from takifugu.errors import CellsChanged, SameRows, UnsoundRequest
+from takifugu.fitting import fit_markov
 from takifugu.ledger import open_ledger
 from takifugu.session import Session
 from takifugu.translation.translation import Translation

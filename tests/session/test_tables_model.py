@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from takifugu.engines import Category
+from takifugu.declarations import Category
 from takifugu.priors import BayesianNetwork, MarkovChain
 from takifugu.session import OverBudget
 from tests.ledger.folders import example_folder

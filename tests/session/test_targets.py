@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.engines import InvalidQuery
+from takifugu.declarations import InvalidQuery
 from takifugu.errors import UnsoundRequest
 from takifugu.mechanisms.targets import gaussian_beyond, laplace_beyond
 from takifugu.session import Plan, Session

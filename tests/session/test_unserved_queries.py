@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.engines import InvalidQuery
+from takifugu.declarations import InvalidQuery
 from takifugu.priors import AR1, Gaussian, MarkovChain, Product
 from takifugu.session.query_planner import refuse_unserved
 from tests.raising import raises

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.costs import Cost, Membership, Steps
-from takifugu.engines import Amount, Category, Declaration, Order, Source
+from takifugu.binding.prior_checks import _refuse_values, terms_of
+from takifugu.binding.protected_values import WHOLLY, ProtectedValues, are_labels
+from takifugu.costs.cost import Cost, Membership, Steps
+from takifugu.declarations import Amount, Category, Declaration, Order, Source
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import AR1, Gaussian, MarkovChain, Secrets, TruncatedGaussian
 from takifugu.session.document_reading import InvalidDocument, converted
-from takifugu.session.prior_checks import _refuse_values, terms_of
-from takifugu.session.protected_values import WHOLLY, ProtectedValues, are_labels
 from takifugu.translation.translation import Translation
 from tests.raising import raises
 from tests.session.test_guarantee_words import ONE

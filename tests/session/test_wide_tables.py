@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from takifugu.engines import Category
+from takifugu.declarations import Category
 from takifugu.priors import read_bif
 from tests.priors.files import examples
 from tests.session.tables import opened_table

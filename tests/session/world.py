@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from takifugu.engines import Amount, Category, Declaration, Engine, Order, Source, open_engine
+from takifugu.binding.prior_checks import terms_of
+from takifugu.declarations import Amount, Category, Declaration, Order, Source
 from takifugu.ledger import Ledger, open_ledger
 from takifugu.priors import MarkovChain
 from takifugu.session import Session
-from takifugu.session.prior_checks import terms_of
+from takifugu.tables import Engine, open_engine
 from takifugu.translation.translation import Translation
 
 STATES = ("home", "ward")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from takifugu.engines import Category
+from takifugu.declarations import Category
 
 # The column as it is declared, and the name that each raw value then has.
 ZONE_NAMINGS: tuple[tuple[Category, Mapping[str, str]], ...] = (

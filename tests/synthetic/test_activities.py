@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from takifugu.engines import check, open_engine
 from takifugu.synthetic import Routines, draw_routines, write_activities
 from takifugu.synthetic.activities import ACTIVITIES, AGES, EPOCHS, PARTICIPANTS, part_of_day
+from takifugu.tables import check, open_engine
 from tests.synthetic.transition_counts import Floats, Integers, codes, columns, farthest, prefers
 
 SEED = 24

@@ -5,11 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from takifugu.costs import Cost, Distance
-from takifugu.engines import check, open_engine, read_declaration
+from takifugu.costs.cost import Cost, Distance
+from takifugu.declarations import read_declaration
 from takifugu.errors import Malformed
 from takifugu.priors import AR1, Gaussian, Secrets
 from takifugu.synthetic import Meters, write_meter_readings
+from takifugu.tables import check, open_engine
 from takifugu.translation import LinearQuery, LinearReleases, Translation
 from tests.oracles.laplace_of_sums import true_leak
 from tests.raising import raises

@@ -21,6 +21,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from takifugu.costs.losses import Pure
 from takifugu.errors import (
     BudgetExceeded,
     LedgerDamaged,
@@ -34,7 +35,6 @@ from takifugu.ledger.charge_values import loss_body
 from takifugu.ledger.storage import migrations
 from takifugu.ledger.storage.database import Connection, Statement
 from takifugu.ledger.witnesses.state_folder import FileWitness
-from takifugu.losses import Pure
 from tests.ledger.charges import Doubling
 from torture.kills import disks, jobs, migrating, stopped, torn
 from torture.kills.__main__ import facts

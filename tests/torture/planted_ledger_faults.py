@@ -6,12 +6,12 @@ from fractions import Fraction
 from typing import Any
 from unittest import mock
 
+from takifugu.costs.losses import Pure
 from takifugu.ledger import Charge, Ledger, account
 from takifugu.ledger.charge_values import BEGINNING, END, cell_names, loss_body
 from takifugu.ledger.frontier import ZERO
 from takifugu.ledger.limits import Limit
 from takifugu.ledger.witnesses import head_witness
-from takifugu.losses import Pure
 
 Planted = Callable[[], AbstractContextManager[Any]]
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import torture.distributed
-from takifugu.engines import Engine, Scope
-from takifugu.engines.engine import Engine as EngineClass
-from tests.engines.spark_sessions import why_no_spark
+from takifugu.tables import Engine, Scope
+from takifugu.tables.engine import Engine as EngineClass
+from tests.tables.spark_sessions import why_no_spark
 from tests.torture.planted import part_report
 from torture.distributed import compare, contract_kept, count_executors, driver_lost, run
 from torture.distributed.contract_run import ended_tests, run_contract
@@ -189,11 +189,11 @@ def test_only_executors_that_descend_from_us_are_found() -> None:
 
 def test_tests_that_fail_are_named() -> None:
     told = (
-        "tests/engines/test_spark.py::test_a[1-two words] PASSED  [ 25%]\n"
-        "tests/engines/test_spark.py::test_b FAILED [ 50%]\n"
-        "tests/engines/test_spark.py::test_c ERROR  [ 75%]\n"
-        "tests/engines/test_spark.py::test_d SKIPPED (needs more) [100%]\n"
-        "FAILED tests/engines/test_spark.py::test_b - AssertionError\n"
+        "tests/tables/test_spark.py::test_a[1-two words] PASSED  [ 25%]\n"
+        "tests/tables/test_spark.py::test_b FAILED [ 50%]\n"
+        "tests/tables/test_spark.py::test_c ERROR  [ 75%]\n"
+        "tests/tables/test_spark.py::test_d SKIPPED (needs more) [100%]\n"
+        "FAILED tests/tables/test_spark.py::test_b - AssertionError\n"
     )
     done = ended_tests(told, 3, 1)
     assert (done.tests, done.failed, done.skipped) == (4, ("test_b", "test_c"), 1)
@@ -201,9 +201,9 @@ def test_tests_that_fail_are_named() -> None:
     assert ended_tests("", 0, None).tests == 0
 
 
-PASSED = "tests/engines/test_spark.py::test_a PASSED [100%]\n"
-SKIPPED = "tests/engines/test_spark.py::test_a SKIPPED (needs Java) [100%]\n"
-NOT_COLLECTED = "collected 0 items / 1 error\nERROR tests/engines/test_spark.py - ImportError\n"
+PASSED = "tests/tables/test_spark.py::test_a PASSED [100%]\n"
+SKIPPED = "tests/tables/test_spark.py::test_a SKIPPED (needs Java) [100%]\n"
+NOT_COLLECTED = "collected 0 items / 1 error\nERROR tests/tables/test_spark.py - ImportError\n"
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_a_canary_that_is_packed_is_found(scratch: Path, name: str) -> None:
 # --- logs and file descriptors ---
 
 
-def logs(level: int, name: str = "takifugu.engines", *, passes_on: bool = True) -> None:
+def logs(level: int, name: str = "takifugu.tables", *, passes_on: bool = True) -> None:
     logger = logging.getLogger(name)
     logger.propagate = passes_on
     logger.log(level, "the value %s", PERSON)
@@ -135,12 +135,12 @@ ELSEWHERE: dict[str, tuple[Main, str]] = {
 
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_what_is_said_elsewhere_is_found(scratch: Path, name: str) -> None:
-    logging.getLogger("takifugu.engines").propagate = name != "a logger that passes nothing on"
+    logging.getLogger("takifugu.tables").propagate = name != "a logger that passes nothing on"
     main, told = ELSEWHERE[name]
     try:
         found = outcome(scratch, Case("command: x", SHOW), main)
     finally:
-        logging.getLogger("takifugu.engines").propagate = True
+        logging.getLogger("takifugu.tables").propagate = True
     assert any(told in what for what in found.wrong), found
 
 

@@ -95,7 +95,7 @@ def chained() -> None:
 
 
 def logged() -> None:
-    logging.getLogger("takifugu.engines").warning("the value %s is strange", NUMBER)
+    logging.getLogger("takifugu.tables").warning("the value %s is strange", NUMBER)
     said("done")
 
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import torture.noise.leakage
+from takifugu.costs.losses import Concentrated
 from takifugu.ledger import Charge
 from takifugu.ledger.charge_values import loss_body
-from takifugu.losses import Concentrated
 from takifugu.session import Session
 from takifugu.session.query_planner import KINDS
 from tests.torture.planted import part_report

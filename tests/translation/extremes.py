@@ -13,8 +13,8 @@ from decimal import Decimal
 
 import numpy as np
 
+from takifugu._core.numeric import LEAST, Floats
 from takifugu.errors import TakifuguError
-from takifugu.numeric import LEAST, Floats
 from takifugu.priors import IntervalMarkovChain, MarkovChain, Secrets
 from takifugu.priors.universe import Name
 from takifugu.translation import LooserTranslation, chain_losses, unbounded_losses

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.translation.certify.fields import PairwiseField, RisingField
 from takifugu.translation.search.fields import CLOSE, narrow
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.costs import Cost, Distance, Matrix, Membership
+from takifugu._core.numeric import Floats, frozen
+from takifugu.costs.cost import Cost, Distance, Matrix, Membership
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.numeric import Floats, frozen
 from takifugu.priors import MarkovChain, Product, Secrets
 from takifugu.translation import Translation
 from takifugu.translation.entry_costs import EntryCosts

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.priors import MarkovChain
 from takifugu.translation import Translation
 from tests.oracles import hmmlearn_likelihoods as oracle

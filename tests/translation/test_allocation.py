@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from takifugu._core.numeric import Floats
 from takifugu.errors import UnsoundRequest
-from takifugu.numeric import Floats
 from takifugu.priors import (
     IndependentEntries,
     IntervalMarkovChain,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.priors import IntervalMarkovChain, Secrets
 from takifugu.translation.certify.boxes import BoxSide
 from takifugu.translation.chain.interval_transport import IntervalTransport

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.costs import ANY, Cost, Distance, Matrix, Membership, Shape
+from takifugu._core.numeric import Floats
+from takifugu.costs.cost import ANY, Cost, Distance, Matrix, Membership, Shape
 from takifugu.errors import UnsoundRequest
-from takifugu.numeric import Floats
 from takifugu.priors import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation import Translation, chain_losses, unbounded_losses

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from takifugu._core.numeric import Floats
 from takifugu.errors import InvalidPrior, Malformed
-from takifugu.numeric import Floats
 from takifugu.priors import MarkovChain
 from takifugu.translation import chain_losses, unbounded_losses
 from tests.oracles import transport as oracle

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.costs import Cost, Distance, Matrix, Membership
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
+from takifugu.costs.cost import Cost, Distance, Matrix, Membership
 from takifugu.priors import MarkovChain
 from takifugu.translation import Translation, unbounded_losses
 from tests.oracles import cost_programs as oracle

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu._rounding import float_up
-from takifugu.costs import Cost, Membership
+from takifugu._core.rounding import float_up
+from takifugu.costs.cost import Cost, Membership
+from takifugu.costs.losses import Approximate, Concentrated, Metric, Pure, Total
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Approximate, Concentrated, Metric, Pure, Total
 from takifugu.priors import IndependentEntries, MarkovChain
 from takifugu.translation import Release, Translation, allocate, compose
 from takifugu.translation.accounting.composition import totals_by_entry

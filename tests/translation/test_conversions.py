@@ -7,8 +7,8 @@ from itertools import product
 import mpmath
 import pytest
 
+from takifugu.costs.losses import Approximate, Concentrated, Total
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Approximate, Concentrated, Total
 from takifugu.translation import zcdp_epsilon
 from takifugu.translation.certify.closed import SMALLEST_DELTA, Filter, gdp_delta, gdp_epsilon
 from takifugu.translation.certify.gaussian import rounding_factor

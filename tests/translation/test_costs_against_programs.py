@@ -11,7 +11,7 @@ from math import log
 import numpy as np
 import pytest
 
-from takifugu.costs import NOTHING, AnyValue, Cost, Distance, Matrix, Membership
+from takifugu.costs.cost import NOTHING, AnyValue, Cost, Distance, Matrix, Membership
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.translation import Translation
 from takifugu.translation.bounds import Witness

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.costs import ANY, Column, Cost, Distance, Membership
+from takifugu._core.numeric import Floats
+from takifugu.costs.cost import ANY, Column, Cost, Distance, Membership
 from takifugu.errors import UnsoundRequest
-from takifugu.numeric import Floats
 from takifugu.priors import (
     IndependentEntries,
     MarkovChain,

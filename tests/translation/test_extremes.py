@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
+from takifugu._core.numeric import Floats
 from takifugu.errors import InvalidPrior, Malformed, TooLarge
-from takifugu.numeric import Floats
 from takifugu.priors import IntervalMarkovChain, MarkovChain, Secrets
 from takifugu.translation import Translation, chain_losses
 from tests.oracles import extreme_chains as oracle

@@ -6,8 +6,8 @@ from math import exp, log
 import numpy as np
 import pytest
 
+from takifugu.costs.losses import Pure
 from takifugu.errors import TakifuguError, UnsoundRequest
-from takifugu.losses import Pure
 from takifugu.priors import IntervalMarkovChain, MarkovChain, Secrets
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.random_field import MarkovRandomField

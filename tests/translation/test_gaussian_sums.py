@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from takifugu.costs import ANY, Cost, Distance
+from takifugu.costs.cost import ANY, Cost, Distance
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import AR1, Covariance, Gaussian, Secrets
 from takifugu.translation.entry_costs import EntryCosts

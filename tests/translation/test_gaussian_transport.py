@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from takifugu.costs import ANY, Column, Cost, Distance, Membership
+from takifugu._core.numeric import Floats
+from takifugu.costs.cost import ANY, Column, Cost, Distance, Membership
 from takifugu.errors import UnsoundRequest
-from takifugu.numeric import Floats
 from takifugu.priors import (
     AR1,
     Covariance,

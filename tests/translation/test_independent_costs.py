@@ -6,8 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from takifugu.costs import NOTHING, Cost, Matrix
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
+from takifugu.costs.cost import NOTHING, Cost, Matrix
 from takifugu.priors.independent import IndependentEntries
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.bounds import Binding, Bound

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from takifugu._core.numeric import Floats
 from takifugu.errors import InvalidPrior, Malformed, TooLarge
 from takifugu.finite import World
 from takifugu.finite.translation_exact import translation_exact
-from takifugu.numeric import Floats
 from takifugu.priors import EntryIs, SecretPair, Secrets
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.bif import read_bif

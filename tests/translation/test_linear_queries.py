@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.costs import Cost, Distance
+from takifugu.costs.cost import Cost, Distance
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import AR1, Covariance, Gaussian, Matern, Secrets
 from takifugu.translation import LinearQuery, LinearReleases, Translation

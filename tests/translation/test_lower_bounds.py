@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from takifugu.costs import Cost, Distance, Matrix, Membership
+from takifugu.costs.cost import Cost, Distance, Matrix, Membership
 from takifugu.priors import BayesianNetwork, Explicit, MarkovChain, Tables
 from takifugu.priors.secrets import Secrets
 from takifugu.translation import LooserTranslation, Translation

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.costs import NOTHING, Cost, Distance, Matrix, Membership
+from takifugu._core.numeric import Floats
+from takifugu.costs.cost import NOTHING, Cost, Distance, Matrix, Membership
 from takifugu.errors import UnsoundRequest
-from takifugu.numeric import Floats
 from takifugu.priors import Explicit, IndependentEntries, SecretPair, Secrets
 from takifugu.priors.bif import read_bif
 from takifugu.priors.factors import FactorModel, written_out

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from takifugu.costs import Cost
+from takifugu.costs.cost import Cost
 from takifugu.priors import Secrets
 from takifugu.priors.bif import read_bif
 from takifugu.translation.certify.closed import profile_group_loss

@@ -6,7 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from takifugu.costs import Cost, Distance, Matrix
+from takifugu.costs.cost import Cost, Distance, Matrix
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import EntryIs

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.costs import ANY, Cost, Distance, Matrix, Membership
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
+from takifugu.costs.cost import ANY, Cost, Distance, Matrix, Membership
 from takifugu.priors import HigherOrderChain, IntervalMarkovChain, MarkovChain, Secrets
 from takifugu.translation import Translation
 from tests.oracles import cost_programs as oracle

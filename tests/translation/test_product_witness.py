@@ -8,9 +8,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from takifugu.costs import Cost, Matrix
+from takifugu._core.numeric import Floats
+from takifugu.costs.cost import Cost, Matrix
 from takifugu.errors import InvalidPrior
-from takifugu.numeric import Floats
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import EntryIs, SecretPair
 from takifugu.translation.entry_costs import EntryCosts

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import takifugu.translation as package
+from takifugu.costs.losses import Approximate, Concentrated, Loss, Pure, Total
 from takifugu.errors import UnsoundRequest
 from takifugu.influence import chain_curve
-from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.translation import (
     CurveTranslation,

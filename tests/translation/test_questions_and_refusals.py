@@ -7,7 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from takifugu.costs import Cost
+from takifugu.costs.cost import Cost
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import AR1, Gaussian, MarkovChain, Product, Secrets
 from takifugu.priors.random_field import MarkovRandomField

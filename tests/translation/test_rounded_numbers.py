@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from takifugu.costs import ANY, Cost, Distance, Steps
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
+from takifugu.costs.cost import ANY, Cost, Distance, Steps
 from takifugu.priors import AR1, Covariance, Gaussian, Matern, Secrets, SquaredExponential
 from takifugu.priors.kernels import Kernel
 from takifugu.translation import Translation

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.priors import MarkovChain, Product, Secrets
 from takifugu.translation import Translation
 from takifugu.translation.bounds import Bound

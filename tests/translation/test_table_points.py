@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.costs import Cost, Membership
+from takifugu.costs.cost import Cost, Membership
+from takifugu.costs.losses import Total
 from takifugu.errors import InvalidFile, UnsoundRequest
-from takifugu.losses import Total
 from takifugu.priors import MarkovChain
 from takifugu.translation import TabledTranslation, Translation, TranslationTable, tabulate
 from takifugu.translation.accounting.tables import tabulate_at

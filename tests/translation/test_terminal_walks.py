@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.priors import MarkovChain
 from takifugu.translation import Translation
 from takifugu.translation.certify.laws import transition_rows

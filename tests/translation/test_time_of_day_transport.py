@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.cost_shapes import Membership
-from takifugu.costs import Cost
+from takifugu.costs.cost import Cost
+from takifugu.costs.shapes import Membership
 from takifugu.errors import InvalidPrior, InvalidWorld, UnsoundRequest
 from takifugu.influence import influence_curve
 from takifugu.priors import MarkovChain, Secrets, TimeOfDayChain

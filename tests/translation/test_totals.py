@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu._rounding import float_up
+from takifugu._core.rounding import float_up
+from takifugu.costs.losses import Approximate, Concentrated, Pure, Total
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Approximate, Concentrated, Pure, Total
 from takifugu.priors import MarkovChain
 from takifugu.translation import Translation, tabulate
 from takifugu.translation.accounting.totals import rho_within, total_to_pufferfish

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.costs import Cost, Matrix
+from takifugu._core.numeric import Floats
+from takifugu.costs.cost import Cost, Matrix
 from takifugu.errors import TooLarge
-from takifugu.numeric import Floats
 from takifugu.priors import MarkovChain
 from takifugu.translation import Translation, chain_losses
 from tests.oracles import transport as oracle

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from takifugu._core.numeric import Floats
 from takifugu.errors import Malformed
-from takifugu.numeric import Floats
 from takifugu.priors import MarkovChain
 from takifugu.translation import Translation, chain_losses, interval_losses, unbounded_losses
 from takifugu.translation.accounting.tables import tabulate_at

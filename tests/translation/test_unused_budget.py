@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.costs import Cost, Membership
+from takifugu.costs.cost import Cost, Membership
 from takifugu.influence import InfluenceCurve
 from takifugu.priors import (
     HigherOrderChain,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.costs import Cost
+from takifugu.costs.cost import Cost
 from takifugu.errors import TooLarge
 from takifugu.priors import Secrets
 from takifugu.priors.factors import written_out

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.costs import ANY, Cost, Distance, Matrix, Membership
+from takifugu.costs.cost import ANY, Cost, Distance, Matrix, Membership
 from takifugu.priors import MarkovChain
 from takifugu.translation import Translation
 

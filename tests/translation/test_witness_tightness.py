@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.priors import MarkovChain
 from takifugu.translation import Translation
 

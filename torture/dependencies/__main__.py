@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import takifugu
-from takifugu._atomic import write_whole
+from takifugu._core.atomic import write_whole
 from takifugu.errors import InvalidFile
 from torture.dependencies.licence_page import PAGE, write_page
 from torture.dependencies.licences import unsuited

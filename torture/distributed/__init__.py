@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from takifugu.engines import Source
-from tests.engines.spark_sessions import CLUSTER, EXECUTORS, small_spark, why_no_spark
+from takifugu.declarations import Source
+from tests.tables.spark_sessions import CLUSTER, EXECUTORS, small_spark, why_no_spark
 from torture.distributed.contract_run import run_contract
 from torture.distributed.driver_loss import EPSILON, lose_driver
 from torture.distributed.executors import PROC, started

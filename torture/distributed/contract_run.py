@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.engines.spark_sessions import CLUSTER, MASTER
+from tests.tables.spark_sessions import CLUSTER, MASTER
 from torture.distributed.executors import executors, kill, processor_seconds
 from torture.part_report import ROOT
 
-TESTS = "tests/engines/test_spark.py"
+TESTS = "tests/tables/test_spark.py"
 TRIED = (0, 1)  # what pytest ends with where it has run tests: all passed, or some failed
 AGE = (3.0, 9.0)  # seconds on a processor at which an executor dies: it needs some to start
 ENDED = re.compile(r"^\S+::(.+?) (PASSED|FAILED|ERROR|SKIPPED)\b", re.MULTILINE)

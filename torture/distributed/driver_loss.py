@@ -17,15 +17,15 @@ from unittest import mock
 
 import numpy as np
 
-from takifugu.engines import Source
+from takifugu.declarations import Source
 from takifugu.errors import TakifuguError
 from takifugu.ledger import open_ledger
 from takifugu.priors import MarkovChain
 from takifugu.session import Session, releasing
 from takifugu.session.query.query import draw
 from tests.contracts.engines import LABELS, rows
-from tests.engines.spark_sessions import small_spark
-from tests.engines.storing import store_duckdb
+from tests.tables.spark_sessions import small_spark
+from tests.tables.storing import store_duckdb
 from torture.distributed.executors import drivers, kill
 from torture.distributed.queries import visits_engine
 from torture.part_report import ROOT

@@ -11,13 +11,14 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from takifugu.engines import Amount, Category, Engine, Order, Scope, Share, Source, check
+from takifugu.declarations import Amount, Category, Order, Source
 from takifugu.errors import TakifuguError
 from takifugu.ledger import open_ledger
 from takifugu.priors import MarkovChain
 from takifugu.session import Session
+from takifugu.tables import Engine, Scope, Share, check
 from tests.contracts.engines import LABELS, START, opened, rows
-from tests.engines.storing import store_duckdb
+from tests.tables.storing import store_duckdb
 
 FILES = 6  # one part of a job for each
 CODES = Category("code", (1, 2, -3), "other", other=-99)

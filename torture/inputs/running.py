@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from takifugu import _atomic
+from takifugu._core import atomic as _atomic
 from takifugu.cli import main
 from takifugu.cli.exit_status import DONE, FAILED
 from takifugu.errors import TakifuguError

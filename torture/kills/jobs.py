@@ -16,12 +16,13 @@ from typing import Any
 import duckdb  # noqa: F401 - imported before processes are made, and not in each of them
 import numpy as np
 
-from takifugu.engines import Category, Declaration, Order, Source, open_engine
+from takifugu.declarations import Category, Declaration, Order, Source
 from takifugu.errors import BudgetExceeded
 from takifugu.ledger import Ledger, open_ledger
 from takifugu.mechanisms import COUNT, IntegerLaplace
 from takifugu.priors import MarkovChain
 from takifugu.session import OverBudget, Session
+from takifugu.tables import open_engine
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation
 from tests.ledger.charges import DOUBLING, charge

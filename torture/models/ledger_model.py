@@ -15,9 +15,9 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from takifugu.costs import Cost, Distance, Matrix, Membership
+from takifugu.costs.cost import Cost, Distance, Matrix, Membership
+from takifugu.costs.losses import Approximate, Concentrated, Loss, Metric, Pure
 from takifugu.ledger import Cells, Charge, Groups, Window
-from takifugu.losses import Approximate, Concentrated, Loss, Metric, Pure
 from takifugu.priors import MarkovChain
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation

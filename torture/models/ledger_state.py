@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant
 
+from takifugu.costs.losses import Total
 from takifugu.errors import InvalidCharge, TakifuguError
 from takifugu.ledger import Cells, Charge, Ledger, Receipt, Terms
-from takifugu.losses import Total
 from tests.ledger.charges import EVERY_PAIR
 from tests.oracles.cell_sums import CellSum, CellSums, Pair
 from torture.models.counted_machine import must

@@ -6,10 +6,10 @@ from fractions import Fraction
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from takifugu.engines import open_engine
+from takifugu.binding.prior_checks import terms_of
 from takifugu.errors import TakifuguError
 from takifugu.session.cells import cells_of
-from takifugu.session.prior_checks import terms_of
+from takifugu.tables import open_engine
 from tests.session.zone_namings import ZONE_NAMINGS
 from torture.models.counted_machine import must
 from torture.models.session_releases import BUDGETS, SessionReleases

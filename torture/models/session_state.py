@@ -15,10 +15,10 @@ from zoneinfo import ZoneInfo
 
 from hypothesis.stateful import invariant
 
-from takifugu.engines import open_engine
+from takifugu.costs.losses import Total
 from takifugu.ledger import Groups, Ledger, Window
-from takifugu.losses import Total
 from takifugu.session import Session
+from takifugu.tables import open_engine
 from tests.oracles.cell_sums import CellSum, CellSums
 from tests.oracles.ledger_sums import PlainEvent
 from tests.session.zone_namings import ZONE_NAMINGS

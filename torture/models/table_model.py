@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from takifugu.engines import Category, Declaration, Order, Source
+from takifugu.binding.prior_reading import PriorTranslation, named_priors, translation_of
+from takifugu.declarations import Category, Declaration, Order, Source
 from takifugu.priors import BayesianNetwork, MarkovChain, Secrets
-from takifugu.session.prior_reading import PriorTranslation, named_priors, translation_of
 from tests.oracles.cell_sums import Pair
 from tests.session.zone_namings import ZONE_NAMINGS
 

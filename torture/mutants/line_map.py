@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from takifugu._atomic import write_whole
+from takifugu._core.atomic import write_whole
 from torture.part_report import ROOT
 
 PACKAGES = ("translation", "influence", "ledger", "session", "mechanisms")

@@ -54,8 +54,8 @@ SWAPPED = {
     "log1p": "log",
 }
 SWAPPED |= {other: name for name, other in SWAPPED.items() if name not in ("expm1", "log1p")}
-OURS = {"up", "down", "float_up", "float_down"}  # of takifugu._rounding
-ROUNDING = "__import__('takifugu._rounding')._rounding"
+OURS = {"up", "down", "float_up", "float_down"}  # of takifugu._core.rounding
+ROUNDING = "__import__('takifugu._core.rounding')._rounding"
 COMMUTES = {"min", "max", "minimum", "maximum", "isinstance", "issubclass", "gcd", "hypot", "cast"}
 COMMUTES |= {"least", "where_least", "together"}  # of compiled loops
 COMMUTES |= {"insert", "update"}  # columns by name

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from takifugu._atomic import write_whole
+from takifugu._core.atomic import write_whole
 from torture.mutants.finding import source_of
 from torture.mutants.line_map import digest
 from torture.mutants.mutation import Mutant, valid

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from takifugu.costs import Value
+from takifugu.costs.cost import Value
 from takifugu.session import Plan
 from takifugu.session.query_options import Kind
 from torture.noise.leakage import Charged, entry_charge

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from takifugu._rounding import float_up
+from takifugu._core.rounding import float_up
 from takifugu.auditing import OutputEvent, epsilon_below, rho_below
 from takifugu.auditing.events import choose
-from takifugu.costs import Value
-from takifugu.losses import Concentrated, Metric
+from takifugu.costs.cost import Value
+from takifugu.costs.losses import Concentrated, Metric
 from takifugu.session import Plan
 
 ROOMS = (0.0, 0.02, 0.1, 0.3)  # an event for ρ is likely, whatever the ratio: not rare and telling

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 import takifugu as tf
-from takifugu.engines import Table
+from takifugu.drafting import Table
 from takifugu.priors import IndependentEntries, MarkovChain
 from takifugu.priors.prior import Prior
 from takifugu.session.query.linear import WeightedSum

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import takifugu as tf
+from takifugu.costs.losses import Concentrated, Loss, Metric, Pure
 from takifugu.ledger import open_ledger
-from takifugu.losses import Concentrated, Loss, Metric, Pure
 from takifugu.session import Plan, QueryOptions, Result
 from tests.oracles.ledger_sums import events_of
 from torture.noise.trial_tables import Rows, Setting, trial_table

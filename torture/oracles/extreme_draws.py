@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from takifugu.numeric import LEAST
+from takifugu._core.numeric import LEAST
 from torture.oracles.comparison import Rng
 
 Floats = NDArray[np.float64]

@@ -15,7 +15,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from takifugu.costs import Cost, Distance
+from takifugu.costs.cost import Cost, Distance
 from takifugu.priors import AR1, Covariance, Gaussian, Matern, Secrets, SquaredExponential
 from takifugu.translation import LinearQuery, LinearReleases, Translation
 from torture.oracles.comparison import Compared, Family, Instance, Rng

@@ -17,7 +17,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from takifugu.costs import Cost, Distance
+from takifugu.costs.cost import Cost, Distance
 from takifugu.priors import MarkovChain
 from takifugu.translation import Translation
 from tests.oracles.binary_chains import counting_losses, unbounded_counting_losses

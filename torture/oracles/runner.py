@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from takifugu._atomic import write_whole
+from takifugu._core.atomic import write_whole
 from takifugu.errors import TakifuguError
 from takifugu.translation import LooserTranslation
 from tests.oracles.all_vertices import TooManyMechanisms

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.priors import (
     BayesianNetwork,
     Explicit,

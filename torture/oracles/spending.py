@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from takifugu.costs import ANY, NOTHING, Cost, Distance, Membership
-from takifugu.costs import Matrix as CostMatrix
+from takifugu.costs.cost import ANY, NOTHING, Cost, Distance, Membership
+from takifugu.costs.cost import Matrix as CostMatrix
 from takifugu.translation.entry_costs import EntryCosts
 from tests.oracles.all_vertices import Matrix, closed
 from torture.oracles.comparison import Instance, Rng

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from takifugu._atomic import write_whole
+from takifugu._core.atomic import write_whole
 from torture.oracles.families import BY_NAME
 from torture.oracles.runner import TITLE
 from torture.part_report import ROOT, PartSummary

@@ -17,8 +17,8 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from takifugu._core.numeric import Floats
 from takifugu.influence import gaussian_curve
-from takifugu.numeric import Floats
 from takifugu.priors import IntervalMarkovChain, MarkovRandomField, TruncatedGaussian
 from takifugu.translation import Translation
 from tests.oracles.all_vertices import (

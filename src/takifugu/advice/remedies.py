@@ -23,8 +23,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from takifugu._core.numeric import Floats
 from takifugu.errors import TakifuguError
-from takifugu.numeric import Floats
 from takifugu.priors.chain_changes import ChainSteps, secrets_merged
 from takifugu.priors.prior import Prior, SequencePrior, state_text
 from takifugu.priors.ranges import are_ranges

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._core.numeric import Floats, Integers, distribution
 from takifugu.auditing.claim_audit import Comparison, Sampler
 from takifugu.errors import InvalidPrior, InvalidWorld
 from takifugu.finite.world import World
-from takifugu.numeric import Floats, Integers, distribution
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.secrets import Secret
 

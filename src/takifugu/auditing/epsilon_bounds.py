@@ -6,9 +6,9 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._rounding import UNIT
+from takifugu._core.numeric import Floats
+from takifugu._core.rounding import UNIT
 from takifugu.errors import UnsoundRequest
-from takifugu.numeric import Floats
 
 SLACK = 1e-9  # relative; the inverse beta function is good to about 1e-13
 

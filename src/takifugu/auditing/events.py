@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from takifugu._core.numeric import Booleans, Floats, Integers
 from takifugu.auditing.epsilon_bounds import epsilon_below
 from takifugu.auditing.features import Feature, bins, counts, edges_of, features, log_ratios
 from takifugu.auditing.output_rows import Reader, reader
-from takifugu.numeric import Booleans, Floats, Integers
 
 Sides = tuple[Any, Any]
 

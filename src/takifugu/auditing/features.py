@@ -13,8 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
+from takifugu._core.numeric import Floats, Integers
 from takifugu.auditing.output_rows import UNSEEN, Reader
-from takifugu.numeric import Floats, Integers
 
 MOST_ATOMS = 512  # up to this many different values, every value is a bin of its own
 TAILS = 12  # extra bins towards either end, each half as likely as the one before

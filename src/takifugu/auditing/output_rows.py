@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from takifugu._core.numeric import Floats
 from takifugu.errors import Malformed
-from takifugu.numeric import Floats
 
 UNSEEN = -1.0  # the code of a value that the reader was not shown
 MOST_CELLS = 100_000

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from takifugu._atomic import PendingFile
-from takifugu._closing import Closing
+from takifugu._core.atomic import PendingFile
+from takifugu._core.closing import Closing
 from takifugu.errors import InvalidFile, TakifuguError
 from takifugu.visible import visible
 

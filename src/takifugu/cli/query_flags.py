@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu._toml import parse_json
+from takifugu._core.toml import parse_json
 from takifugu.cli.shared_options import InvalidOption, listed
 from takifugu.errors import InvalidFile
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from takifugu._atomic import read_whole
-from takifugu._toml import parse_json
+from takifugu._core.atomic import read_whole
+from takifugu._core.toml import parse_json
 from takifugu.cli.plain_values import read_plainly
 from takifugu.cli.shell_completion import FILE, complete_dataset, nearest_project
 from takifugu.errors import InvalidFile, Malformed

@@ -6,7 +6,7 @@ from typing import Literal
 
 import typer
 
-from takifugu._toml import parse_toml
+from takifugu._core.toml import parse_toml
 
 FILE = "takifugu.toml"
 Shell = Literal["bash", "zsh", "fish", "powershell", "pwsh"]

@@ -6,7 +6,7 @@ of `takifugu.session`, and errors are the errors of takifugu, made again from wh
 
 from typing import TYPE_CHECKING
 
-from takifugu._lazy import lazy_names
+from takifugu._core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from takifugu.client.connection import Connection, connect

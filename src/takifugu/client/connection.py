@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 from urllib.parse import quote
 
-from takifugu._closing import Closing
-from takifugu._exact import is_finite
+from takifugu._core.closing import Closing
+from takifugu._core.exact import is_finite
 from takifugu.client.exchange import Exchange
 from takifugu.client.following import API
 from takifugu.client.remote_budget import next_cursor

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from takifugu.client.remote_errors import ApprovalDeclined, ServerRefused
-from takifugu.engines import DriverMissing, InvalidQuery
-from takifugu.engines.engine_errors import DatabaseFailed
+from takifugu.declarations import DriverMissing, InvalidQuery
+from takifugu.declarations.table_errors import DatabaseFailed
 from takifugu.errors import (
     ApprovalRefused,
     BudgetExceeded,

@@ -4,7 +4,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from takifugu._closing import Closing
+from takifugu._core.closing import Closing
 from takifugu.client.following import API, answered
 from takifugu.client.problem_errors import error_of
 from takifugu.client.remote_budget import (

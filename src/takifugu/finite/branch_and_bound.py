@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from takifugu._core.numeric import Booleans, Floats, Integers
 from takifugu.finite.evidence import Blocks, PairUnderPrior
 from takifugu.finite.mixtures import log_sum
-from takifugu.numeric import Booleans, Floats, Integers
 
 STEPS = 3  # Frank–Wolfe steps for a box
 FIRST_STEPS = 12  # … for the box of everything

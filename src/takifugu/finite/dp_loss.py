@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from takifugu._rounding import added_by, loss_up
+from takifugu._core.numeric import Floats, frozen
+from takifugu._core.rounding import added_by, loss_up
 from takifugu.errors import InvalidMechanism, InvalidWorld
 from takifugu.finite.mechanism import FiniteMechanism
-from takifugu.numeric import Floats, frozen
 from takifugu.priors.universe import Name, Tables
 
 

@@ -16,13 +16,13 @@ from math import comb, prod
 
 import numpy as np
 
-from takifugu._rounding import UNIT
+from takifugu._core.numeric import Booleans, Floats, Integers
+from takifugu._core.rounding import UNIT
 from takifugu.errors import InvalidMechanism, TooLarge
 from takifugu.finite.leakage import possible, same_world
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.mixtures import exact_mixture, log_sum
 from takifugu.finite.world import World
-from takifugu.numeric import Booleans, Floats, Integers
 
 Runs = tuple[tuple[FiniteMechanism, int], ...]
 Blocks = tuple[tuple[int, int, int], ...]  # (first column, last + 1, runs) of every mechanism

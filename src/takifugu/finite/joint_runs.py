@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._rounding import UNIT, log_bounds, up
+from takifugu._core.numeric import LEAST, SUMS_TO_ONE, Floats, Integers, distribution, frozen
+from takifugu._core.rounding import UNIT, log_bounds, up
 from takifugu.errors import InvalidMechanism, InvalidWorld, TooLarge
 from takifugu.finite.branch_and_bound import search
 from takifugu.finite.evidence import (
@@ -25,7 +26,6 @@ from takifugu.finite.evidence import (
 from takifugu.finite.leakage import WorstCase, leakage, measure
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
-from takifugu.numeric import LEAST, SUMS_TO_ONE, Floats, Integers, distribution, frozen
 from takifugu.priors.explicit import Knowledge
 
 LISTED = 20_000  # multisets that are listed rather than searched

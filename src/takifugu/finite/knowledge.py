@@ -5,10 +5,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from takifugu._rounding import UNIT
+from takifugu._core.numeric import Booleans, Floats, Integers, frozen
+from takifugu._core.rounding import UNIT
 from takifugu.errors import InvalidPrior
 from takifugu.finite.world import World
-from takifugu.numeric import Booleans, Floats, Integers, frozen
 from takifugu.priors.explicit import Knowledge
 from takifugu.priors.secrets import Secret
 

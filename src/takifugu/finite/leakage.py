@@ -6,12 +6,12 @@ from typing import Literal
 
 import numpy as np
 
-from takifugu._rounding import added_by, gamma, log_bounds, losses_up
+from takifugu._core.numeric import Booleans, Floats, frozen
+from takifugu._core.rounding import added_by, gamma, log_bounds, losses_up
 from takifugu.errors import InvalidWorld
 from takifugu.finite.knowledge import coupled, polytope
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
-from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.priors.explicit import Knowledge, same_universe
 from takifugu.priors.secrets import SecretPair
 

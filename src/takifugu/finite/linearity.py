@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from takifugu._rounding import down, up
+from takifugu._core.rounding import down, up
 from takifugu.errors import TooLarge
 from takifugu.finite import nfc
 from takifugu.finite.joint_runs import joint_mechanism

@@ -6,9 +6,9 @@ from typing import Any, ClassVar, SupportsFloat
 
 import numpy as np
 
+from takifugu._core.fingerprint import ByContent
+from takifugu._core.numeric import Floats, distribution
 from takifugu.errors import InvalidMechanism
-from takifugu.fingerprint import ByContent
-from takifugu.numeric import Floats, distribution
 from takifugu.priors.universe import Universe, distinct
 
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from takifugu.numeric import Floats, Integers
+from takifugu._core.numeric import Floats, Integers
 
 
 def exact_mixture(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Literal
 
-from takifugu._rounding import up
+from takifugu._core.rounding import up
 from takifugu.errors import TooLarge
 from takifugu.finite.dp_loss import by_entry, per_record
 from takifugu.finite.files import WorldFile

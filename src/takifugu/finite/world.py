@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from takifugu._core.fingerprint import ByContent
+from takifugu._core.numeric import Booleans, Floats, frozen
 from takifugu.errors import InvalidWorld
-from takifugu.fingerprint import ByContent
-from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.priors.explicit import Explicit, Knowledge, same_universe, stack
 from takifugu.priors.secrets import EntryIs, Secret, SecretPair, Secrets
 from takifugu.priors.universe import Tables, Universe

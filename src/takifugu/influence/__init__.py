@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from takifugu._lazy import lazy_names
+from takifugu._core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from takifugu.influence.chain.chain_curves import chain_curve, chains_curve

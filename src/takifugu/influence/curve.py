@@ -7,10 +7,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._core.fingerprint import ByContent
+from takifugu._core.numeric import Booleans, Floats, Integers, frozen
 from takifugu.errors import UnsoundRequest
-from takifugu.fingerprint import ByContent
 from takifugu.influence.rounded_ratios import curve_loss_up
-from takifugu.numeric import Booleans, Floats, Integers, frozen
 from takifugu.priors.universe import Name
 
 SHARE = 1e-6  # what is called exact is known to this share

@@ -6,11 +6,11 @@ from itertools import combinations
 
 import numpy as np
 
+from takifugu._core.numeric import Floats
 from takifugu.errors import InvalidWorld, TooLarge
 from takifugu.finite.world import World
 from takifugu.influence.curve import ExposedSets, InfluenceCurve
 from takifugu.influence.rounded_ratios import sums_ratio_up
-from takifugu.numeric import Floats
 from takifugu.priors.universe import Name, Tables
 
 MOST_ENTRIES = 14

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from takifugu._core.numeric import Integers
 from takifugu.errors import UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve, Splits
 from takifugu.influence.presets import per_entry, union
-from takifugu.numeric import Integers
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.gaussian import Gaussian

@@ -27,10 +27,10 @@ from typing import Literal
 
 import numpy as np
 
+from takifugu._core.numeric import distinct
 from takifugu.influence.chain.splitting import entry_time
 from takifugu.influence.curve import ExposedSets, InfluenceCurve
 from takifugu.influence.rounded_ratios import half_square, normal_window
-from takifugu.numeric import distinct
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.kernels import Covariance
 from takifugu.priors.secrets import Secrets

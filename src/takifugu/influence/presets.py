@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from takifugu._core.numeric import distinct
 from takifugu.errors import UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve, Splits
 from takifugu.influence.rounded_ratios import curve_loss_up, uncertainty_shift
-from takifugu.numeric import distinct
 
 
 def per_entry(entries: int | None = None) -> InfluenceCurve:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._rounding import UNIT, gamma, log_ratio_up, up
-from takifugu.numeric import Booleans, Floats, Integers
+from takifugu._core.numeric import Booleans, Floats, Integers
+from takifugu._core.rounding import UNIT, gamma, log_ratio_up, up
 
 UNIT_ROUNDOFF = UNIT  # of what compiled loops leave room for
 SMALLEST = 2.0**-900  # above this no term that matters is lost to underflow

@@ -14,7 +14,7 @@ them, translated once.
 
 from typing import TYPE_CHECKING
 
-from takifugu._lazy import lazy_names
+from takifugu._core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from takifugu.ledger.charge_values import Cells, Charge, Groups, Receipt, Window

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from takifugu.costs.losses import Loss, Total
 from takifugu.errors import InvalidCharge, LedgerDamaged
 from takifugu.ledger.charge_values import BEGINNING, END, cell_names, cost_of, loss_of
 from takifugu.ledger.frontier import (
@@ -31,7 +32,6 @@ from takifugu.ledger.frontier import (
     worst,
 )
 from takifugu.ledger.storage.digest_tree import EMPTY, Tree
-from takifugu.losses import Loss, Total
 
 # What becomes of costs by value when cells are named anew: they stay, where values keep their
 # names; they count as their largest entry; or as the sum of these, if they have several meanings.

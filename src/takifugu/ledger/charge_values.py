@@ -12,7 +12,8 @@ from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from takifugu.costs import Cost
+from takifugu.costs.cost import Cost
+from takifugu.costs.losses import Approximate, Concentrated, Loss, Metric, Pure
 from takifugu.errors import InvalidCharge
 from takifugu.ledger.canonical_text import (
     canonical_json,
@@ -24,7 +25,6 @@ from takifugu.ledger.canonical_text import (
     write_fraction,
 )
 from takifugu.ledger.events.event_chain import Anchor
-from takifugu.losses import Approximate, Concentrated, Loss, Metric, Pure
 
 BEGINNING, END = -(2**63), 2**63 - 1  # stand for a window without a start or an end
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -12,6 +12,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
+from takifugu.costs.losses import Metric
 from takifugu.errors import BudgetExceeded, NoBudget, UnsoundRequest
 from takifugu.ledger.account import WHOLE, charged
 from takifugu.ledger.charge_values import Charge, Receipt, loss_of
@@ -25,7 +26,6 @@ from takifugu.ledger.limits import Limit, Limits
 from takifugu.ledger.snapshot import Standing, amount, payers, read_snapshot
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.database import Connection
-from takifugu.losses import Metric
 from takifugu.translation.protocol import LossTranslation
 
 

@@ -12,9 +12,9 @@ from fractions import Fraction
 from pathlib import Path, PurePath
 from typing import Any
 
-from takifugu._atomic import read_whole
-from takifugu.cost_words import cost_words
-from takifugu.costs import Cost
+from takifugu._core.atomic import read_whole
+from takifugu.costs.cost import Cost
+from takifugu.costs.words import cost_words
 from takifugu.errors import InvalidFile, LedgerDamaged
 from takifugu.ledger.charge_values import EPOCH
 from takifugu.ledger.events.event_chain import ROOT, Anchor, Event, link

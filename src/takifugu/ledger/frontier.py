@@ -12,9 +12,9 @@ from functools import lru_cache, reduce
 from math import ceil, fsum
 from typing import Any
 
-from takifugu.costs import ANY, Cost, Shape, shape_of
+from takifugu.costs.cost import ANY, Cost, Shape, shape_of
+from takifugu.costs.losses import Loss, Total
 from takifugu.ledger.canonical_text import read_fraction
-from takifugu.losses import Loss, Total
 
 Frontier = tuple[Total, ...]
 
@@ -112,7 +112,7 @@ def regardless_of_values(totals: Iterable[Total], *, renamed_before: bool = Fals
 
     .. math:: C(u, v) = \max_{f'(x) = u,\ f'(y) = v} c(f(x), f(y)) \le \max c, \qquad C(u, u) = 0,
 
-    as for ranges of numbers (`takifugu.session.number_states`), with the same assumption: given how
+    as for ranges of numbers (`takifugu.binding.number_states`), with the same assumption: given how
     all cells are read, what else a raw cell holds is independent of the other cells. The largest
     entry of c, the scalar, does not mention f. So it stays what it was: any change of a raw cell
     moves a sum by at most its width, and costs a count at most ε, wherever bounds, steps or labels

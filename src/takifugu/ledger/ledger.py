@@ -25,9 +25,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, Self, Unpack
 
-from takifugu._atomic import whole_file
-from takifugu._closing import Closing
-from takifugu._exact import Number
+from takifugu._core.atomic import whole_file
+from takifugu._core.closing import Closing
+from takifugu._core.exact import Number
+from takifugu._core.keys import Key, beside, key_at, state_folder
+from takifugu.costs.losses import Loss, Pure
 from takifugu.errors import (
     ApprovalRefused,
     BudgetExceeded,
@@ -37,7 +39,6 @@ from takifugu.errors import (
     SameRows,
     UnsoundRequest,
 )
-from takifugu.keys import Key, beside, key_at, state_folder
 from takifugu.ledger import charging
 from takifugu.ledger.account import WHOLE, Touch
 from takifugu.ledger.canonical_text import check_name
@@ -86,7 +87,6 @@ from takifugu.ledger.storage.schema import EVENTS, select
 from takifugu.ledger.witnesses.backup import back_up
 from takifugu.ledger.witnesses.head_witness import holds
 from takifugu.ledger.witnesses.state_folder import KnownRows
-from takifugu.losses import Loss, Pure
 from takifugu.translation.protocol import LossTranslation
 
 MAX_UNLOCKED_TRANSLATIONS = 6  # of one charge, before it holds the lock while it translates

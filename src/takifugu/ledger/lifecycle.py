@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from takifugu._core.keys import state_folder
 from takifugu.errors import LedgerConflict
-from takifugu.keys import state_folder
 from takifugu.ledger.canonical_text import check_name
 from takifugu.ledger.events.event_chain import Event
 from takifugu.ledger.events.replay import Report

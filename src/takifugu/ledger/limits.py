@@ -34,12 +34,12 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from fractions import Fraction
 
-from takifugu._rounding import float_down, float_up
-from takifugu.costs import Cost
+from takifugu._core.rounding import float_down, float_up
+from takifugu.costs.cost import Cost
+from takifugu.costs.losses import Loss, Metric, Pure, Total
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger.account import Book
 from takifugu.ledger.frontier import Frontier, add, dominates, worst
-from takifugu.losses import Loss, Metric, Pure, Total
 from takifugu.translation.accounting.totals import joint_to_pufferfish
 from takifugu.translation.protocol import LossTranslation
 

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any
 
+from takifugu.costs.losses import Concentrated, Loss
 from takifugu.errors import CellsChanged, InvalidCharge, NoBudget, NotAccepted, UnknownAnalyst
 from takifugu.ledger.account import BY_VALUE, WHOLE, Book, Touch
 from takifugu.ledger.canonical_text import folded
@@ -24,7 +25,6 @@ from takifugu.ledger.limits import Limit, after
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.database import Connection
 from takifugu.ledger.storage.schema import ACCOUNTS, select
-from takifugu.losses import Concentrated, Loss
 
 _OF_ANALYSTS = f"dataset = :named AND analyst <> '{WHOLE}'"
 _WITH_ACCOUNTS = select(ACCOUNTS, "analyst", where=_OF_ANALYSTS)

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import expm1, inf
 
-from takifugu._exact import Number, exactly
-from takifugu._rounding import float_down, float_up
+from takifugu._core.exact import Number, exactly
+from takifugu._core.rounding import float_down, float_up
+from takifugu.costs.losses import Approximate, Pure
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Approximate, Pure
 from takifugu.mechanisms.checks import WIDEST, positive, probability
 from takifugu.translation.protocol import LossTranslation
 from takifugu.visible import four_digits

@@ -11,10 +11,10 @@ from fractions import Fraction
 from math import isqrt, log, sqrt
 from typing import Generic, TypeVar
 
-from takifugu._exact import Number
-from takifugu._rounding import float_down
+from takifugu._core.exact import Number
+from takifugu._core.rounding import float_down
+from takifugu.costs.losses import Approximate, Concentrated, Loss, Pure
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Approximate, Concentrated, Loss, Pure
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import (
     allowance,

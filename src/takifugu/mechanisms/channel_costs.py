@@ -7,7 +7,7 @@ from math import log, log1p
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu.costs import Cost, Matrix
+from takifugu.costs.cost import Cost, Matrix
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.priors.universe import Name
 

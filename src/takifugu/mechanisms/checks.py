@@ -9,9 +9,9 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._exact import Number
+from takifugu._core.exact import Number
+from takifugu._core.numeric import Integers
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.numeric import Integers
 
 LARGEST = 2**62  # counts and sums stay below, so that noise on top of them fits int64
 WIDEST = 2.0**50  # a larger noise scale would push noise out of int64

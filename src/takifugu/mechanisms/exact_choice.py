@@ -16,8 +16,8 @@ from itertools import accumulate
 
 import numpy as np
 
+from takifugu._core.numeric import Booleans
 from takifugu.mechanisms import opendp_measurements as measurements
-from takifugu.numeric import Booleans
 
 FIRST_BYTES = 16  # of a random number in [0, 1): drawn at once, whatever the weights are
 FIRST_DIGITS = 60  # of weights that float could not tell apart

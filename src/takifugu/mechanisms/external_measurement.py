@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from takifugu.costs import Cost, Matrix
+from takifugu._core.numeric import Floats
+from takifugu.costs.cost import Cost, Matrix
+from takifugu.costs.losses import Loss, Metric, Pure
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.losses import Loss, Metric, Pure
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.channel_costs import infinite_loss, log_ratio, log_up
 from takifugu.mechanisms.checks import probability, whole
 from takifugu.mechanisms.exact_choice import pick
 from takifugu.mechanisms.mechanism_protocol import loss_document
-from takifugu.numeric import Floats
 from takifugu.priors.universe import Name, Tables
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
 
-from takifugu.losses import Approximate, Loss, Metric, Pure
+from takifugu.costs.losses import Approximate, Loss, Metric, Pure
 from takifugu.mechanisms.candidates import Additive, Selection
 from takifugu.mechanisms.mechanism_protocol import Error, loss_document
 from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from takifugu._core.numeric import Floats
+from takifugu.costs.losses import Loss, Metric
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Loss, Metric
 from takifugu.mechanisms.checks import whole
-from takifugu.numeric import Floats
 
 
 @dataclass(frozen=True)

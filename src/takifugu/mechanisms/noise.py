@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._exact import Number
-from takifugu.losses import Approximate, Concentrated, Pure
+from takifugu._core.exact import Number
+from takifugu._core.numeric import Floats, Integers
+from takifugu.costs.losses import Approximate, Concentrated, Pure
 from takifugu.mechanisms import noise_laws, simulation
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import (
@@ -23,7 +24,6 @@ from takifugu.mechanisms.calibration import (
 )
 from takifugu.mechanisms.checks import WIDEST, counts, noise_scale, probability, whole
 from takifugu.mechanisms.mechanism_protocol import HISTOGRAM, Error, Sensitivity, loss_document
-from takifugu.numeric import Floats, Integers
 from takifugu.translation.protocol import LossTranslation
 
 

@@ -9,9 +9,9 @@ from math import ceil, comb, exp, expm1, log, sqrt
 
 import numpy as np
 
+from takifugu._core.numeric import Floats, Integers
 from takifugu.errors import TooLarge
 from takifugu.mechanisms.mechanism_protocol import Error
-from takifugu.numeric import Floats, Integers
 
 RoundLaw = Callable[[Floats], Floats]
 MOST_SUMS = 4e8  # terms of the places of noisy scores

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any
 
+from takifugu.costs.losses import Approximate, Concentrated, Loss, Pure
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Approximate, Concentrated, Loss, Pure
 
 KEPT = 512  # measurements kept per process and kind
 

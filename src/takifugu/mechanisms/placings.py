@@ -23,9 +23,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from takifugu._core.numeric import Floats, Integers
 from takifugu.mechanisms import noise_laws
 from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace
-from takifugu.numeric import Floats, Integers
 
 REACH = 12.0  # noise scales: e^-12 is left beyond them
 FURTHEST = 40.0  # noise scales below which a rival is not looked at

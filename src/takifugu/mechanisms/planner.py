@@ -14,10 +14,11 @@ from math import pi, sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._exact import Number
-from takifugu._rounding import float_up
+from takifugu._core.exact import Number
+from takifugu._core.numeric import Floats
+from takifugu._core.rounding import float_up
+from takifugu.costs.losses import Approximate, Concentrated, Loss, Metric, Pure
 from takifugu.errors import InvalidMechanism, TooLarge, UnsoundRequest
-from takifugu.losses import Approximate, Concentrated, Loss, Metric, Pure
 from takifugu.mechanisms.calibration import certify
 from takifugu.mechanisms.candidates import (
     Additive,
@@ -52,7 +53,6 @@ from takifugu.mechanisms.prediction import (
 )
 from takifugu.mechanisms.selection import Exponential, PermuteAndFlip
 from takifugu.mechanisms.targets import additive_within, ranked_right
-from takifugu.numeric import Floats
 from takifugu.translation.protocol import LossTranslation
 
 MAX_TERMS = 10_000_000  # of a plan's predictions: seconds of work

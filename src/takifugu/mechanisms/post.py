@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._core.numeric import Floats, Integers
 from takifugu.errors import InvalidMechanism
 from takifugu.mechanisms import noise_laws
 from takifugu.mechanisms.checks import counts, noise_scale, positive, scores, whole
-from takifugu.numeric import Floats, Integers
 
 
 def rounded(values: ArrayLike, *, step: float = 1.0) -> Floats:

@@ -17,8 +17,8 @@ from typing import Literal
 
 import numpy as np
 
+from takifugu._core.numeric import Floats, Integers, frozen
 from takifugu.mechanisms import noise_laws
-from takifugu.numeric import Floats, Integers, frozen
 
 Shape = Literal["laplace", "gaussian", "gumbel", "flips"]
 NODES = 240  # of the quadrature; tails down to about 1e-5 are seen

@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._exact import Number
-from takifugu.costs import Cost
+from takifugu._core.exact import Number
+from takifugu._core.numeric import Floats, Integers
+from takifugu.costs.cost import Cost
+from takifugu.costs.losses import Pure
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.losses import Pure
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import allowance, certify, target_of
 from takifugu.mechanisms.checks import categories as checked
 from takifugu.mechanisms.checks import counts, probability, whole
 from takifugu.mechanisms.mechanism_protocol import Error, loss_document
-from takifugu.numeric import Floats, Integers
 from takifugu.translation.protocol import LossTranslation
 from takifugu.visible import four_digits
 

@@ -18,9 +18,10 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._exact import Number
+from takifugu._core.exact import Number
+from takifugu._core.numeric import Floats, Integers
+from takifugu.costs.losses import Concentrated, Pure
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Concentrated, Pure
 from takifugu.mechanisms import noise_laws, simulation
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import allowance, certify, least_scale, target_of
@@ -33,7 +34,6 @@ from takifugu.mechanisms.mechanism_protocol import (
     loss_document,
 )
 from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace, calibrated_noise
-from takifugu.numeric import Floats, Integers
 from takifugu.translation.protocol import LossTranslation
 
 Currency = Literal["pure", "concentrated"]

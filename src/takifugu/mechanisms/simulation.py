@@ -9,9 +9,9 @@ from math import expm1
 
 import numpy as np
 
+from takifugu._core.numeric import Floats, Integers
 from takifugu.mechanisms.checks import whole
 from takifugu.mechanisms.noise_laws import TABLE, gaussian_table
-from takifugu.numeric import Floats, Integers
 
 CELLS = 2**22  # numbers drawn at a time; bounds the memory, not the result
 

@@ -16,13 +16,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._exact import Number, exactly, shown
+from takifugu._core.exact import Number, exactly, shown
+from takifugu._core.numeric import Floats, Integers
+from takifugu.costs.losses import Loss
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.losses import Loss
 from takifugu.mechanisms.checks import LARGEST, counts, whole
 from takifugu.mechanisms.mechanism_protocol import Error, Sensitivity
 from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace, calibrated_noise
-from takifugu.numeric import Floats, Integers
 from takifugu.translation.protocol import LossTranslation
 
 

@@ -5,6 +5,7 @@ from math import exp, log1p, sqrt
 
 import numpy as np
 
+from takifugu._core.numeric import Floats
 from takifugu.errors import UnsoundRequest
 from takifugu.mechanisms import noise_laws
 from takifugu.mechanisms import opendp_measurements as measurements
@@ -14,7 +15,6 @@ from takifugu.mechanisms.mechanism_protocol import Sensitivity
 from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace
 from takifugu.mechanisms.prediction import Shape, predicted
 from takifugu.mechanisms.selection import Exponential, NoisyTopK, PermuteAndFlip
-from takifugu.numeric import Floats
 
 
 def additive_within(

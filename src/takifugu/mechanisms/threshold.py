@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from takifugu._exact import Number
+from takifugu._core.exact import Number
+from takifugu._core.numeric import Floats
+from takifugu.costs.losses import Approximate
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.losses import Approximate
 from takifugu.mechanisms import noise_laws, simulation
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import approximate_allowance, certify, least_scale
 from takifugu.mechanisms.checks import counts, noise_scale, whole
 from takifugu.mechanisms.mechanism_protocol import Error, loss_document
-from takifugu.numeric import Floats
 from takifugu.translation.protocol import LossTranslation
 from takifugu.visible import four_digits
 

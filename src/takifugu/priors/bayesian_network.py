@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from takifugu._core.numeric import Floats, Integers, distribution
 from takifugu.errors import InvalidPrior
-from takifugu.numeric import Floats, Integers, distribution
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.factors import (
     Factor,

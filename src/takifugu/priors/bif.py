@@ -14,9 +14,9 @@ from typing import Never
 
 import numpy as np
 
-from takifugu._atomic import read_unpacked
+from takifugu._core.atomic import read_unpacked
+from takifugu._core.numeric import LEAST, SUMS_TO_ONE
 from takifugu.errors import InvalidFile, InvalidPrior
-from takifugu.numeric import LEAST, SUMS_TO_ONE
 from takifugu.priors.bayesian_network import BayesianNetwork
 
 _TOKEN = re.compile(

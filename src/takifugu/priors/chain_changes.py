@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from takifugu._core.numeric import Floats, Integers
 from takifugu.errors import InvalidPrior
-from takifugu.numeric import Floats, Integers
 from takifugu.priors.fitting import elsewhere, smooth
 from takifugu.priors.markov import MarkovChain, Start
 from takifugu.priors.secrets import Secrets

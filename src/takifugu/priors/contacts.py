@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import floor, log
 from pathlib import Path
 
-from takifugu._atomic import read_unpacked
+from takifugu._core.atomic import read_unpacked
+from takifugu._core.fingerprint import ByContent
 from takifugu.errors import InvalidFile, InvalidPrior
-from takifugu.fingerprint import ByContent
 from takifugu.priors.random_field import MarkovRandomField
 
 DAY = 86_400.0  # seconds

@@ -7,8 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from takifugu._atomic import read_whole, write_whole
-from takifugu._toml import parse_json
+from takifugu._core.atomic import read_whole, write_whole
+from takifugu._core.toml import parse_json
 from takifugu.errors import InvalidFile, InvalidPrior
 from takifugu.priors.prior import Prior
 

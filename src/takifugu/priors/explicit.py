@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._core.fingerprint import ByContent
+from takifugu._core.numeric import LEAST, Booleans, Floats, distribution, frozen, multiplied
 from takifugu.errors import InvalidPrior, TooLarge
-from takifugu.fingerprint import ByContent
-from takifugu.numeric import LEAST, Booleans, Floats, distribution, frozen, multiplied
 from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secret
 from takifugu.priors.universe import Name, Tables, Universe

@@ -7,9 +7,9 @@ from typing import Protocol
 
 import numpy as np
 
+from takifugu._core.fingerprint import ByContent
+from takifugu._core.numeric import LEAST, Floats, frozen, multiplied, vanished
 from takifugu.errors import InvalidPrior, TooLarge
-from takifugu.fingerprint import ByContent
-from takifugu.numeric import LEAST, Floats, frozen, multiplied, vanished
 from takifugu.priors.explicit import Explicit, refuse_vanishing
 from takifugu.priors.prior import Prior
 from takifugu.priors.universe import Name, Tables, distinct

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from takifugu._core.numeric import Floats, Integers
 from takifugu.errors import InvalidPrior
-from takifugu.numeric import Floats, Integers
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import joint_states, named_states

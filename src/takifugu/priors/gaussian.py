@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from takifugu._core.numeric import Floats, frozen
 from takifugu.errors import InvalidPrior
-from takifugu.numeric import Floats, frozen
 from takifugu.priors.kernels import (
     AR1,
     MOST_ENTRIES,

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from takifugu._core.numeric import Floats, Integers, distribution
 from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
-from takifugu.numeric import Floats, Integers, distribution
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.fitting import TAU, smooth, state_codes
 from takifugu.priors.markov import MarkovChain

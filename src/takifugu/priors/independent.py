@@ -4,8 +4,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from takifugu._core.numeric import Floats, distribution
 from takifugu.errors import InvalidPrior
-from takifugu.numeric import Floats, distribution
 from takifugu.priors.documents import from_document
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.prior import Prior

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._core.numeric import LEAST, Floats, frozen
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.numeric import LEAST, Floats, frozen
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import (
     SequencePrior,

@@ -29,9 +29,9 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from takifugu._rounding import UNIT, float_down, float_up
+from takifugu._core.numeric import Floats, Integers, frozen
+from takifugu._core.rounding import UNIT, float_down, float_up
 from takifugu.errors import InvalidPrior
-from takifugu.numeric import Floats, Integers, frozen
 from takifugu.priors.positive_semidefinite import is_positive_semidefinite
 
 TINY = 2.0**-1022  # stands for a positive number that float64 may have rounded to 0

@@ -15,9 +15,9 @@ from itertools import combinations
 from math import fsum, log
 from pathlib import Path
 
-from takifugu._atomic import read_whole
+from takifugu._core.atomic import read_whole
+from takifugu._core.numeric import Integers
 from takifugu.errors import InvalidFile, InvalidPrior
-from takifugu.numeric import Integers
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.documents import read_prior
 

@@ -16,8 +16,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from takifugu._rounding import UNIT
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
+from takifugu._core.rounding import UNIT
 
 MOST_EXACT = 32  # rows of a matrix that is eliminated over the rationals
 

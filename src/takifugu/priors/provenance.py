@@ -12,9 +12,9 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any, Self
 
-from takifugu._exact import exactly, is_finite
+from takifugu._core.exact import exactly, is_finite
+from takifugu._core.fingerprint import ByContent
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.fingerprint import ByContent
 
 KEY = "fitted_on"  # in documents
 PUBLIC = (
@@ -35,7 +35,7 @@ class FittedRows:
         zone: The zone of ``before``, for times.
         before: Only rows before this position in the order: a local time, or a number.
         days: The number of days until then, for the statement.
-        share: Only entities whose hash lies below this: see `takifugu.engines.Share`.
+        share: Only entities whose hash lies below this: see `takifugu.tables.Share`.
         salt: What the hash begins with.
         words: A statement for readers of the policy, instead of the default one.
     """

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._core.numeric import Floats
 from takifugu.errors import InvalidPrior
-from takifugu.numeric import Floats
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.factors import (
     Factor,

@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import pairwise
 from math import ceil
 
-from takifugu._exact import Number, exactly
+from takifugu._core.exact import Number, exactly
 from takifugu.errors import InvalidPrior, UnsoundRequest
 
 MOST_DIGITS = 40  # on either side of the point

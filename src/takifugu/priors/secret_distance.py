@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from takifugu._exact import exactly
+from takifugu._core.exact import exactly
 from takifugu.errors import UnsoundRequest
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product

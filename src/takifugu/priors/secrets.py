@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from takifugu._exact import Number, exactly
+from takifugu._core.exact import Number, exactly
+from takifugu._core.numeric import Booleans
 from takifugu.errors import InvalidWorld, UnsoundRequest
-from takifugu.numeric import Booleans
 from takifugu.priors.universe import Name, State, Tables, Universe
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from takifugu._rounding import UNIT
+from takifugu._core.numeric import Booleans, Floats, Integers
+from takifugu._core.rounding import UNIT
 from takifugu.errors import InvalidPrior
-from takifugu.numeric import Booleans, Floats, Integers
 
 SMALLEST = 2.0**-900  # below this a sum of products may have lost terms to underflow
 

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from takifugu._rounding import gamma
+from takifugu._core.numeric import Floats, distribution, frozen
+from takifugu._core.rounding import gamma
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.numeric import Floats, distribution, frozen
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import (
     SequencePrior,

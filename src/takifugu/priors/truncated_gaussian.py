@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from takifugu._core.numeric import Floats, frozen
 from takifugu.errors import InvalidPrior
-from takifugu.numeric import Floats, frozen
 from takifugu.priors.prior import Prior
 
 MOST_ENTRIES = 4096  # a covariance of 128 MiB

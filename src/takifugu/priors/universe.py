@@ -8,9 +8,9 @@ from math import prod
 
 import numpy as np
 
+from takifugu._core.fingerprint import ByContent
+from takifugu._core.numeric import Integers
 from takifugu.errors import InvalidWorld, Malformed
-from takifugu.fingerprint import ByContent
-from takifugu.numeric import Integers
 
 Name = str | int
 State = Name | tuple[Name, ...]  # a joint state is the tuple of its columns' values

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from takifugu._lazy import lazy_names
+from takifugu._core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from takifugu.project.project import Project, init_project, open_project

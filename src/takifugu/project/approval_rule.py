@@ -16,8 +16,8 @@ from fractions import Fraction
 from math import inf
 from typing import Any
 
-from takifugu._exact import exactly
-from takifugu._toml import TomlSection
+from takifugu._core.exact import exactly
+from takifugu._core.toml import TomlSection
 from takifugu.errors import TakifuguError, UnsoundRequest
 from takifugu.visible import four_digits
 

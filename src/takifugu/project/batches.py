@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from takifugu._atomic import read_whole, real_path
-from takifugu._closing import Closing
-from takifugu._toml import TomlSection, parse_toml
-from takifugu.engines.opening import BackendName
+from takifugu._core.atomic import read_whole, real_path
+from takifugu._core.closing import Closing
+from takifugu._core.toml import TomlSection, parse_toml
 from takifugu.errors import InvalidFile, Malformed, TakifuguError
 from takifugu.ledger.events.replay import Rehearsed
 from takifugu.project.policy_session import PolicySession
@@ -26,6 +25,7 @@ from takifugu.session.release_errors import MostlyNoise
 from takifugu.session.release_plan import Plan
 from takifugu.session.release_result import Result
 from takifugu.session.result_files import ResultFile, files_of
+from takifugu.tables.opening import BackendName
 
 OWN_KEYS = ("name", "dataset", "analyst", "accept_noise", "out", "approval")
 

@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 
-from takifugu._rounding import float_down
-from takifugu.costs import ANY, Column, Cost
+from takifugu._core.rounding import float_down
+from takifugu.costs.cost import ANY, Column, Cost
+from takifugu.costs.losses import Metric, Pure
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Cells, Ledger, Position, Reading
 from takifugu.ledger.charge_values import EPOCH
 from takifugu.ledger.limits import spent_epsilon
-from takifugu.losses import Metric, Pure
 from takifugu.session.release_cost import Prices, beside_what_is_left
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.rows.row_translation import RowTranslation

@@ -12,9 +12,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from takifugu._rounding import float_down
-from takifugu.engines import open_engine, read_declaration
-from takifugu.engines.opening import BackendName
+from takifugu._core.rounding import float_down
+from takifugu.declarations import read_declaration
 from takifugu.ledger import Ledger
 from takifugu.priors import Prior, write_prior
 from takifugu.project import policy_writing as write
@@ -23,10 +22,12 @@ from takifugu.project.policy import DatasetPolicy, InvalidProject, Policy, read_
 from takifugu.project.policy_writing import policy_of
 from takifugu.session.held_out import fitted_rows_of
 from takifugu.session.published_rows import PUBLISHED, refuse_publishing
+from takifugu.tables import open_engine
+from takifugu.tables.opening import BackendName
 
 if TYPE_CHECKING:
     from takifugu.advice.prior_advice import PriorAdvice
-    from takifugu.engines import FitOptions, Fitted
+    from takifugu.fitting import FitOptions, Fitted
     from takifugu.translation.protocol import LossTranslation
 
 NamedPrior = TypeVar("NamedPrior", bound=Prior)
@@ -97,7 +98,7 @@ class PriorEntering(ABC):
         declaration = declared if replace else found.declaration
         least = _least(policy)
         with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
-            from takifugu.engines import fit_prior
+            from takifugu.fitting import fit_prior
 
             fitted = fit_prior(
                 engine,
@@ -267,7 +268,7 @@ def _least(policy: DatasetPolicy) -> int | None:
 
 def _about(column: str | None, options: "FitOptions") -> tuple[str, ...]:
     """The columns that a prior of a dataset is about, if the options name none."""
-    from takifugu.engines.fit_kinds import KINDS
+    from takifugu.fitting.fit_kinds import KINDS
 
     one = KINDS[str(options.kind)].columns == "the one"
     return (column,) if one and column is not None else ()

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from takifugu import __version__
-from takifugu._exact import exactly
-from takifugu.costs import Cost
+from takifugu._core.exact import exactly
+from takifugu.binding.prior_reading import PriorTranslation
+from takifugu.costs.cost import Cost
 from takifugu.errors import TakifuguError
 from takifugu.priors.documents import read_json, write_json
-from takifugu.session.prior_reading import PriorTranslation
 
 FORM = "takifugu-allowances-1"
 FOLDER = ".takifugu"

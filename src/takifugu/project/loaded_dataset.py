@@ -6,8 +6,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from takifugu.engines import Amount, Category, Declaration, Engine, InvalidQuery
-from takifugu.engines.scope import EVERYTHING, fitted_rows
+from takifugu.binding.entries import Entries
+from takifugu.binding.fitted_labels import labels_of
+from takifugu.binding.prior_checks import refuse_misfit
+from takifugu.binding.prior_reading import (
+    PriorTranslation,
+    SecretsOption,
+    columns_of,
+    protected_column,
+    translation_of,
+)
+from takifugu.binding.protected_values import Values, values_of
+from takifugu.declarations import Amount, Category, Declaration, InvalidQuery
 from takifugu.errors import InvalidPrior
 from takifugu.ledger import Cells
 from takifugu.priors import FittedRows, Secrets, read_prior
@@ -16,8 +26,6 @@ from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.prior import Prior, SequencePrior
 from takifugu.project.policy import DatasetPolicy, InvalidProject, PriorPolicy
 from takifugu.session.cells import protected_cells
-from takifugu.session.entries import Entries
-from takifugu.session.fitted_labels import labels_of
 from takifugu.session.held_out import (
     ReleasableRows,
     against_earlier_rows,
@@ -25,15 +33,8 @@ from takifugu.session.held_out import (
     fitted_rows_of,
     releasable_rows,
 )
-from takifugu.session.prior_checks import refuse_misfit
-from takifugu.session.prior_reading import (
-    PriorTranslation,
-    SecretsOption,
-    columns_of,
-    protected_column,
-    translation_of,
-)
-from takifugu.session.protected_values import Values, values_of
+from takifugu.tables import Engine
+from takifugu.tables.scope import EVERYTHING, fitted_rows
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
 

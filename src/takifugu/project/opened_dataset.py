@@ -19,18 +19,18 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from takifugu._closing import Closing
-from takifugu._toml import parse_toml
-from takifugu.engines import Engine
-from takifugu.engines.backends.opened_files import PATTERN, source_files
-from takifugu.engines.opening import BackendName
+from takifugu._core.closing import Closing
+from takifugu._core.toml import parse_toml
+from takifugu.binding.prior_checks import terms_of
 from takifugu.errors import TakifuguError
 from takifugu.ledger import Ledger
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.owner_changes import refuse_same_files
 from takifugu.project.policy import read_policy
 from takifugu.project.project_cache import MANY, Progress, keep_terms
-from takifugu.session.prior_checks import terms_of
+from takifugu.tables import Engine
+from takifugu.tables.backends.opened_files import PATTERN, source_files
+from takifugu.tables.opening import BackendName
 from takifugu.translation.accounting.tables import TabledTranslation, TranslationTable
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from takifugu.engines import Declaration
-from takifugu.engines.backends.opened_files import source_files
+from takifugu.declarations import Declaration
 from takifugu.errors import SameRows, TakifuguError
 from takifugu.ledger import Cells, Ledger, Position, Review, Terms
 from takifugu.ledger.account import on_every_entry
 from takifugu.ledger.frontier import ZERO
 from takifugu.ledger.limits import spent_epsilon
+from takifugu.tables.backends.opened_files import source_files
 from takifugu.translation.protocol import LossTranslation
 
 if TYPE_CHECKING:

@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 from urllib.parse import parse_qsl, urlsplit
 
-from takifugu._atomic import read_whole
-from takifugu._exact import exactly
-from takifugu._toml import TomlSection, is_name, parse_toml
-from takifugu.engines import InvalidQuery
+from takifugu._core.atomic import read_whole
+from takifugu._core.exact import exactly
+from takifugu._core.toml import TomlSection, is_name, parse_toml
+from takifugu.binding.entries import KINDS as OVER
+from takifugu.binding.entries import canonical
+from takifugu.declarations import InvalidQuery
 from takifugu.errors import InvalidFile, Malformed, UnsoundRequest, one_of
 from takifugu.priors import Name
 from takifugu.priors.adversaries import KNOWN, STARTS
 from takifugu.priors.universe import State
 from takifugu.project.approval_rule import ApprovalRule, read_rule
-from takifugu.session.entries import KINDS as OVER
-from takifugu.session.entries import canonical
 
 if TYPE_CHECKING:
     from takifugu.session.query.linear import WeightedSum
@@ -60,7 +60,7 @@ class PriorPolicy:
         share: With ``share``: how large a share of the entities it has seen.
         salt: With ``share``: what deals the entities out.
         statement: How the prior was fitted, for readers of the policy.
-        over: What its entries are, one of `takifugu.session.entries.KINDS`; None where only one
+        over: What its entries are, one of `takifugu.binding.entries.KINDS`; None where only one
             is possible.
         positions: With ``sequence``: its entries in order, unless they are called 0, 1, 2, …
         household: With ``household``: the public column that groups entities.

@@ -8,7 +8,8 @@ from takifugu.ledger.events.decisions import decimal_up
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
-    from takifugu.engines import Declaration, Fitted
+    from takifugu.declarations import Declaration
+    from takifugu.fitting import Fitted
     from takifugu.project.owner_changes import PolicyChange
     from takifugu.project.project import Project
 

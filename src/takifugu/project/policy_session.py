@@ -12,12 +12,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from takifugu._rounding import float_up
-from takifugu.costs import Cost
+from takifugu._core.rounding import float_up
+from takifugu.costs.cost import Cost
+from takifugu.costs.losses import Total
 from takifugu.errors import InvalidFile, UnsoundRequest
 from takifugu.ledger import Ledger, Quote
 from takifugu.ledger.charging import Refusal
-from takifugu.losses import Total
 from takifugu.priors import Name
 from takifugu.priors.documents import read_json
 from takifugu.project.approval_rule import ApprovalNeeded, ApprovalRule

@@ -11,16 +11,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from takifugu._atomic import whole_file
-from takifugu._toml import parse_toml
-from takifugu.engines import ByEntity, Declaration, FirstDays
+from takifugu._core.atomic import whole_file
+from takifugu._core.toml import parse_toml
+from takifugu.declarations import Declaration
 from takifugu.errors import InvalidFile
+from takifugu.fitting import ByEntity, FirstDays
 from takifugu.priors.prior import Prior
 from takifugu.project.policy import InvalidProject, Policy, parse_policy, read_text
 from takifugu.session.held_out import first_releasable
 
 if TYPE_CHECKING:
-    from takifugu.engines import Fitted
+    from takifugu.fitting import Fitted
 
 Check = Callable[[Policy], None]  # raises if a policy is not to be written
 

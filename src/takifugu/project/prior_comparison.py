@@ -14,20 +14,20 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from takifugu._rounding import float_down
-from takifugu.engines import open_engine
-from takifugu.engines.opening import BackendName
+from takifugu._core.rounding import float_down
+from takifugu.costs.losses import Total
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Event, Ledger
 from takifugu.ledger.account import WHOLE, charged
 from takifugu.ledger.charge_values import loss_of
 from takifugu.ledger.frontier import Frontier
 from takifugu.ledger.limits import to_pufferfish
-from takifugu.losses import Total
 from takifugu.priors import read_prior
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.policy import PriorPolicy
 from takifugu.project.project import Project
+from takifugu.tables import open_engine
+from takifugu.tables.opening import BackendName
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation
 

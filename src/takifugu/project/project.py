@@ -13,11 +13,12 @@ from os.path import abspath, lexists, relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from takifugu._atomic import real_path, whole_file
-from takifugu._exact import Number, exactly
-from takifugu.engines import Category, Declaration, Engine, open_engine, read_declaration
-from takifugu.engines.label_lookup import refuse_many_labels
-from takifugu.engines.opening import BackendName
+from takifugu._core.atomic import real_path, whole_file
+from takifugu._core.exact import Number, exactly
+from takifugu.binding.entries import Entries
+from takifugu.binding.prior_checks import terms_of
+from takifugu.binding.prior_reading import PriorTranslation, protected_column
+from takifugu.declarations import Category, Declaration, read_declaration
 from takifugu.errors import Malformed, NotALedger, TakifuguError, UnsoundRequest, one_of
 from takifugu.ledger import Event, Ledger, Terms, open_ledger
 from takifugu.priors import Name, read_prior
@@ -53,9 +54,9 @@ from takifugu.project.project_cache import (
     table_path,
 )
 from takifugu.session.activity import Activity, in_notebook, screen
-from takifugu.session.entries import Entries
-from takifugu.session.prior_checks import terms_of
-from takifugu.session.prior_reading import PriorTranslation, protected_column
+from takifugu.tables import Engine, open_engine
+from takifugu.tables.label_lookup import refuse_many_labels
+from takifugu.tables.opening import BackendName
 from takifugu.translation.accounting.tables import TranslationTable
 from takifugu.translation.rows.row_translation import RowTranslation
 
@@ -439,7 +440,7 @@ class Project(PriorEntering):
         with ExitStack() as stack:
             if engine is None:
                 engine = stack.enter_context(open_engine(declared, backend=backend))
-                from takifugu.engines import check
+                from takifugu.tables import check
 
                 check(engine)
             ledger = stack.enter_context(self.ledger()) if priors else None

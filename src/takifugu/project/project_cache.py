@@ -26,14 +26,14 @@ from pathlib import Path
 from typing import Any
 
 from takifugu import __version__
-from takifugu._atomic import write_whole
+from takifugu._core.atomic import write_whole
+from takifugu.binding.prior_checks import terms_of
+from takifugu.binding.prior_reading import PriorTranslation, row_translation
 from takifugu.errors import InvalidFile, TakifuguError, UnsoundRequest
 from takifugu.ledger import Terms
 from takifugu.priors import Secrets, from_document, read_prior
 from takifugu.priors.documents import read_json, write_json
 from takifugu.priors.factors import NetworkPrior
-from takifugu.session.prior_checks import terms_of
-from takifugu.session.prior_reading import PriorTranslation, row_translation
 from takifugu.translation.accounting.tables import TranslationTable, tabulate
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation

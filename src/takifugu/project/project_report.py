@@ -16,14 +16,16 @@ from platform import python_version
 from typing import Any
 
 from takifugu import __version__
-from takifugu._rounding import float_up
+from takifugu._core.rounding import float_up
+from takifugu.binding.entries import Entries, stated_entries
+from takifugu.binding.prior_checks import terms_of
+from takifugu.costs.losses import Total
 from takifugu.errors import LedgerDamaged, TakifuguError, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.ledger import Event, Ledger, Report
 from takifugu.ledger.charge_values import loss_of
 from takifugu.ledger.event_documents import event_words
 from takifugu.ledger.limits import spent_epsilon
-from takifugu.losses import Total
 from takifugu.project.budgets import standing_of
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.project import Project
@@ -40,10 +42,8 @@ from takifugu.reports.report_values import (
     ReportedRelease,
 )
 from takifugu.reports.spending_figure import BudgetEvent
-from takifugu.session.entries import Entries, stated_entries
 from takifugu.session.guarantee import guarantee
 from takifugu.session.odds import odds_words
-from takifugu.session.prior_checks import terms_of
 from takifugu.session.published_rows import published_statement, published_windows
 from takifugu.session.release_plan import error_words
 from takifugu.translation.accounting.tables import TabledTranslation

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from takifugu._toml import TomlSection
-from takifugu.engines import InvalidQuery
+from takifugu._core.toml import TomlSection
+from takifugu.declarations import InvalidQuery
 from takifugu.errors import InvalidFile
 from takifugu.session.query_options import QueryOptions
 

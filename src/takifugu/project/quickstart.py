@@ -21,21 +21,14 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from takifugu._exact import exactly
-from takifugu.engines import (
-    Category,
-    DataCheck,
-    Declaration,
-    FitOptions,
-    Fitted,
-    check,
-    open_engine,
-)
-from takifugu.engines.declarations.label_lists import FROM_THE_FITTED_ROWS
-from takifugu.engines.declarations.open_points import OPEN, OpenPoint
-from takifugu.engines.draft_text import draft_text
-from takifugu.engines.drafting import Draft
+from takifugu._core.exact import exactly
+from takifugu.declarations import Category, Declaration
+from takifugu.declarations.label_lists import FROM_THE_FITTED_ROWS
+from takifugu.declarations.open_points import OPEN, OpenPoint
+from takifugu.drafting.draft import Draft
+from takifugu.drafting.draft_text import draft_text
 from takifugu.errors import TakifuguError, UnsoundRequest, pasted
+from takifugu.fitting import FitOptions, Fitted
 from takifugu.project.policy import InvalidProject
 from takifugu.project.project import Project, init_project, open_project
 from takifugu.project.quickstart_choices import (
@@ -47,6 +40,7 @@ from takifugu.project.quickstart_choices import (
 )
 from takifugu.session import QueryOptions
 from takifugu.session.release_plan import Plan
+from takifugu.tables import DataCheck, check, open_engine
 from takifugu.visible import visible
 
 SHARE = Fraction(1, 5)  # of the entities, or of the time, that the prior is fitted on

@@ -4,14 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from takifugu._exact import Number
-from takifugu.engines import Category, Declaration, Fitted
-from takifugu.engines.declarations.label_lists import FROM_THE_FITTED_ROWS
-from takifugu.engines.declarations.open_points import OPEN
-from takifugu.engines.draft_guesses import guess_protected, likely_public
-from takifugu.engines.draft_values import OUTSIDE_WORDS
-from takifugu.engines.drafting import Decision, Draft
+from takifugu._core.exact import Number
+from takifugu.declarations import Category, Declaration
+from takifugu.declarations.label_lists import FROM_THE_FITTED_ROWS
+from takifugu.declarations.open_points import OPEN
+from takifugu.drafting.draft import Decision, Draft
+from takifugu.drafting.draft_guesses import guess_protected, likely_public
+from takifugu.drafting.draft_values import OUTSIDE_WORDS
 from takifugu.errors import pasted
+from takifugu.fitting import Fitted
 from takifugu.project.policy import Side
 from takifugu.visible import visible
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from takifugu.engines import Amount, Category, Declaration
-from takifugu.engines.declarations.label_lists import FittedLabels
+from takifugu.declarations import Amount, Category, Declaration
+from takifugu.declarations.label_lists import FittedLabels
 from takifugu.project.policy import DatasetPolicy, Pairs
 from takifugu.reports.report_values import ReportedColumn
 from takifugu.visible import four_digits, visible

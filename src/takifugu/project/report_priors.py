@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from takifugu.binding.entries import Entries
 from takifugu.ledger import Event
 from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
@@ -11,7 +12,6 @@ from takifugu.priors.random_field import MarkovRandomField
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.policy import PriorPolicy
 from takifugu.reports.report_values import ReportedPrior
-from takifugu.session.entries import Entries
 from takifugu.session.guarantee import described
 from takifugu.session.held_out import ReleasableRows
 from takifugu.visible import four_digits

@@ -20,7 +20,7 @@ from itertools import count, islice, takewhile
 from pathlib import Path
 from typing import Any, Literal
 
-from takifugu._toml import TomlSection
+from takifugu._core.toml import TomlSection
 from takifugu.errors import InvalidFile, Malformed, TakifuguError, UnsoundRequest
 from takifugu.ledger import Event
 from takifugu.project.query_sections import query_from

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from takifugu._exact import is_finite
-from takifugu._toml import TomlSection
+from takifugu._core.exact import is_finite
+from takifugu._core.toml import TomlSection
 
 MAX_WORKERS = 256
 MAX_REQUEST_BYTES = 64 * 2**20

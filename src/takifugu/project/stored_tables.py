@@ -11,7 +11,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from takifugu.engines import Category, Declaration, InvalidQuery
+from takifugu.declarations import Category, Declaration, InvalidQuery
 from takifugu.session.cells import declared
 
 AS_DRAWN = (

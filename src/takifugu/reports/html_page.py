@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from html import escape as escape_html
 from pathlib import Path
 
-from takifugu._atomic import write_whole
+from takifugu._core.atomic import write_whole
 from takifugu.reports.html_style import STYLE, themed
 from takifugu.visible import four_digits, visible
 

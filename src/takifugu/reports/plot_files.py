@@ -8,7 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from takifugu._atomic import write_whole
+from takifugu._core.atomic import write_whole
 from takifugu.errors import InvalidFile
 from takifugu.visible import visible
 

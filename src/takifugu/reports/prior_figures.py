@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.higher_order import HigherOrderChain

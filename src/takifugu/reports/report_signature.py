@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from takifugu._atomic import write_whole
+from takifugu._core.atomic import write_whole
 from takifugu.errors import InvalidFile, TakifuguError
 from takifugu.reports.report_marks import ReportedHead, reported_head
 from takifugu.visible import visible

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.reports.html_style import BLUE, GREEN, GREY, ORANGE, RED
 from takifugu.translation.translation import METHODS, Translation
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from takifugu._toml import TomlSection, parse_toml
+from takifugu._core.toml import TomlSection, parse_toml
 from takifugu.project.policy import InvalidProject, read_text
 from takifugu.project.project import Project
 from takifugu.project.server_section import FILES, READERS, ServerSettings, is_loopback

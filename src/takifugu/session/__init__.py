@@ -9,10 +9,10 @@ For example::
 
 from typing import TYPE_CHECKING
 
-from takifugu._lazy import lazy_names
+from takifugu._core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from takifugu.session.entries import Entries
+    from takifugu.binding.entries import Entries
     from takifugu.session.query.linear import WeightedSum
     from takifugu.session.query_options import QueryOptions
     from takifugu.session.release_cost import ReleaseCost
@@ -30,7 +30,7 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "entries": ("Entries",),
+            "takifugu.binding.entries": ("Entries",),
             "query.linear": ("WeightedSum",),
             "query_options": ("QueryOptions",),
             "release_cost": ("ReleaseCost",),

@@ -8,10 +8,10 @@ such as the report of a project. All of it is published, or public, already.
 from contextlib import suppress
 from typing import Any
 
-from takifugu.engines import Engine
 from takifugu.errors import TakifuguError
 from takifugu.ledger.canonical_text import check_json
 from takifugu.session.release_plan import UnpricedPlan
+from takifugu.tables import Engine
 
 MOST_ROWS = 5_000  # of a table that is copied; a longer one can be laid out with the data only
 

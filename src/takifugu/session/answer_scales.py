@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from takifugu.engines import Engine
-from takifugu.numeric import Floats, Integers
+from takifugu._core.numeric import Floats, Integers
 from takifugu.priors import Name
 from takifugu.session.query.count import CountQuery
 from takifugu.session.query.quantiles import QuantileQuery
 from takifugu.session.query.query import NumberQuery, Query
 from takifugu.session.query.sum_and_mean import MeanQuery
+from takifugu.tables import Engine
 
 ASIDE = 0.05  # of the rows: the smallest groups that hold less together do not decide
 OF_A_RANGE = 4  # numbers are to be told to this part of their range

@@ -27,15 +27,16 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from takifugu._atomic import real_path
-from takifugu.engines import Amount, Category, Declaration, Engine, InvalidQuery, Order, Scope
-from takifugu.engines.declarations.declaration import ORDER_IS_PUBLIC
-from takifugu.engines.declarations.label_lists import FROM_THE_FITTED_ROWS, FittedLabels
+from takifugu._core.atomic import real_path
+from takifugu._core.fingerprint import fingerprint
+from takifugu.binding.protected_values import Values
+from takifugu.declarations import Amount, Category, Declaration, InvalidQuery, Order
+from takifugu.declarations.declaration import ORDER_IS_PUBLIC
+from takifugu.declarations.label_lists import FROM_THE_FITTED_ROWS, FittedLabels
 from takifugu.errors import TooLarge, one_of
-from takifugu.fingerprint import fingerprint
 from takifugu.ledger import Cells, Groups, Window
 from takifugu.priors import Name
-from takifugu.session.protected_values import Values
+from takifugu.tables import Engine, Scope
 
 
 def cells_of(

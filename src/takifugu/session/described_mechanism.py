@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from takifugu.costs.losses import Loss
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger.charge_values import loss_of
-from takifugu.losses import Loss
 from takifugu.mechanisms import Error
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from takifugu._exact import exactly
+from takifugu._core.exact import exactly
 from takifugu.errors import Malformed, TakifuguError, UnsoundRequest
 from takifugu.ledger.canonical_text import check_name
 from takifugu.priors import Name

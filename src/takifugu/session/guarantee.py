@@ -5,7 +5,12 @@ from fractions import Fraction
 from textwrap import fill
 from typing import Any
 
-from takifugu.engines import Amount, Category, Declaration
+from takifugu.binding.entries import Entries
+from takifugu.binding.number_states import stand_for_ranges
+from takifugu.binding.prior_numbers import main_numbers
+from takifugu.binding.prior_reading import PriorTranslation
+from takifugu.binding.protected_values import values_by_column
+from takifugu.declarations import Amount, Category, Declaration
 from takifugu.priors.adversaries import chains_of
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product, people_of
@@ -13,12 +18,7 @@ from takifugu.priors.prior import Prior
 from takifugu.priors.secret_distance import secret_distance
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
-from takifugu.session.entries import Entries
-from takifugu.session.number_states import stand_for_ranges
 from takifugu.session.odds import odds
-from takifugu.session.prior_numbers import main_numbers
-from takifugu.session.prior_reading import PriorTranslation
-from takifugu.session.protected_values import values_by_column
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
 from takifugu.visible import four_digits

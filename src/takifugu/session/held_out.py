@@ -18,23 +18,17 @@ from fractions import Fraction
 from math import ceil
 from typing import Any
 
-from takifugu.engines import (
-    DataFingerprint,
-    Declaration,
-    Engine,
-    InvalidQuery,
-    Scope,
-    Share,
-)
-from takifugu.engines.relations import Relation
-from takifugu.engines.scope import EVERYTHING, fitted_rows, table_name
+from takifugu._core.fingerprint import fingerprint
+from takifugu.declarations import Declaration, InvalidQuery
 from takifugu.errors import UnsoundRequest
-from takifugu.fingerprint import fingerprint
 from takifugu.priors import FittedRows, Secrets
 from takifugu.priors.adversaries import given_earlier_rows
 from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
 from takifugu.session.cells import Bound, rows_of
+from takifugu.tables import DataFingerprint, Engine, Scope, Share
+from takifugu.tables.relations import Relation
+from takifugu.tables.scope import EVERYTHING, fitted_rows, table_name
 
 SHIFT, MOST_SHIFTS = timedelta(hours=1), 3
 ALLOW = "have the owner allow it: release_fitted_rows = true"

@@ -25,7 +25,7 @@ from fractions import Fraction
 from math import exp, floor, isnan, log, log10
 from typing import Any
 
-from takifugu._rounding import float_up
+from takifugu._core.rounding import float_up
 from takifugu.errors import UnsoundRequest
 from takifugu.visible import four_digits
 

@@ -22,13 +22,12 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from takifugu.engines import Scope
+from takifugu._core.keys import DIGITS
+from takifugu.costs.losses import Concentrated, Loss, Metric, Pure
 from takifugu.errors import UnsoundRequest
-from takifugu.keys import DIGITS
 from takifugu.ledger import Cells, Charge, Groups, Window
 from takifugu.ledger.canonical_text import sha256
 from takifugu.ledger.charge_values import loss_body, loss_of
-from takifugu.losses import Concentrated, Loss, Metric, Pure
 from takifugu.priors import Name
 from takifugu.session.cells import MOST_GROUPS, Rows
 from takifugu.session.described_mechanism import DescribedMechanism
@@ -60,6 +59,7 @@ from takifugu.session.query.query import Query
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.query_planner import KINDS
 from takifugu.session.release_plan import Plan, UnpricedPlan
+from takifugu.tables import Scope
 
 ON_THE_SERVER = "on the server: "  # begins what stands for a mark that is the owner's
 LATER = ("key", "approval", "request", "resumable")  # of a charge: decided when it is released

@@ -1,7 +1,7 @@
 """Plans of a session: how a query would be answered, by which mechanism, at what charge.
 
 Nothing here is spent, and nothing protected is read. A query that tells less than everything about
-an entry is charged by what it tells (`takifugu.session.protected_values`): the ε that was asked for
+an entry is charged by what it tells (`takifugu.binding.protected_values`): the ε that was asked for
 then allows less noise, and the error that was asked for costs less.
 """
 
@@ -11,21 +11,20 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol
 
-from takifugu._exact import exactly
-from takifugu._rounding import float_down
-from takifugu.costs import Cost
-from takifugu.engines import DataFingerprint, Engine, identities
+from takifugu._core.exact import exactly
+from takifugu._core.rounding import float_down
+from takifugu.binding.entries import Entries
+from takifugu.binding.matched_rows import refuse_unmatched
+from takifugu.binding.prior_reading import PriorTranslation
+from takifugu.binding.protected_values import WHOLLY, Values, without_steps
+from takifugu.costs.cost import Cost
+from takifugu.costs.losses import Concentrated, Metric, Pure
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Cells, Charge, Ledger, Quote, Terms
-from takifugu.losses import Concentrated, Metric, Pure
 from takifugu.mechanisms import Mechanism
 from takifugu.session.answer_scales import AnswerScales, answer_scales
-from takifugu.session.entries import Entries
 from takifugu.session.guarantee import unprotected_gaps
 from takifugu.session.held_out import ReleasableRows
-from takifugu.session.matched_rows import refuse_unmatched
-from takifugu.session.prior_reading import PriorTranslation
-from takifugu.session.protected_values import WHOLLY, Values, without_steps
 from takifugu.session.query.linear import WeightedSum
 from takifugu.session.query.query import Aim, ChosenMechanism, NumberQuery, Query
 from takifugu.session.query_options import QueryOptions, checked
@@ -43,6 +42,7 @@ from takifugu.session.usefulness import (
     most_noise,
     rows_factor,
 )
+from takifugu.tables import DataFingerprint, Engine, identities
 from takifugu.translation.protocol import LossTranslation
 from takifugu.visible import visible
 

@@ -31,8 +31,8 @@ from typing import Any
 
 import numpy as np
 
+from takifugu._core.numeric import Integers
 from takifugu.mechanisms.post import nearest_with_total, whole_with_total
-from takifugu.numeric import Integers
 
 Rows = tuple[tuple[Any, ...], ...]
 CUT = "numbers and intervals are kept to what is possible; `raw` has them as they were drawn"

@@ -5,7 +5,7 @@ Each function reads what the ``describe`` of its class wrote.
 
 from typing import Any, get_args
 
-from takifugu.costs import Cost
+from takifugu.costs.cost import Cost
 from takifugu.session.document_reading import (
     DocumentPart,
     InvalidDocument,

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from takifugu.engines import Engine
-from takifugu.fingerprint import fingerprint
+from takifugu._core.fingerprint import fingerprint
+from takifugu.binding.prior_reading import PriorTranslation
 from takifugu.ledger import Anchor
 from takifugu.session.guarantee import described
-from takifugu.session.prior_reading import PriorTranslation
+from takifugu.tables import Engine
 
 DRIVERS = {"duckdb": "duckdb", "postgres": "psycopg", "spark": "pyspark"}
 SHORT = 12  # digits of a hash that people read

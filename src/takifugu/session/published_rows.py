@@ -12,13 +12,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from takifugu.engines import Declaration
-from takifugu.engines.scope import EVERYTHING, fitted_rows
+from takifugu.declarations import Declaration
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Ledger
 from takifugu.priors import FittedRows
 from takifugu.session.cells import rows_of
 from takifugu.session.held_out import first_releasable, is_here
+from takifugu.tables.scope import EVERYTHING, fitted_rows
 
 PUBLISHED = "published"  # in the details of an event: the names of the rows
 

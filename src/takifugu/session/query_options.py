@@ -14,8 +14,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from takifugu._exact import Number, exactly, shown
-from takifugu.engines import InvalidQuery
+from takifugu._core.exact import Number, exactly, shown
+from takifugu.declarations import InvalidQuery
 from takifugu.errors import one_of
 from takifugu.priors import Name
 from takifugu.session.cells import Bound

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from takifugu._exact import Number
-from takifugu.engines import Category, Declaration, InvalidQuery
+from takifugu._core.exact import Number
+from takifugu.declarations import Category, Declaration, InvalidQuery
 from takifugu.errors import one_of
 from takifugu.priors import Name
 from takifugu.priors.gaussian import Gaussian

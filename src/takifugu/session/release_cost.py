@@ -7,15 +7,15 @@ from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
-from takifugu._exact import Number, exactly, shown
-from takifugu._rounding import float_down, float_up
-from takifugu.costs import Cost
+from takifugu._core.exact import Number, exactly, shown
+from takifugu._core.rounding import float_down, float_up
+from takifugu.binding.protected_values import WHOLLY
+from takifugu.costs.cost import Cost
+from takifugu.costs.losses import Concentrated, Metric, Pure, Total
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Position, Standing
-from takifugu.losses import Concentrated, Metric, Pure, Total
 from takifugu.mechanisms.calibration import allowance, certify, no_allowance, target_of
 from takifugu.session.odds import odds, or_null
-from takifugu.session.protected_values import WHOLLY
 from takifugu.translation.accounting.totals import rho_within, total_to_pufferfish
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.rows.row_translation import RowTranslation

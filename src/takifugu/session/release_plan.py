@@ -6,13 +6,13 @@ from fractions import Fraction
 from html import escape
 from typing import Any
 
-from takifugu._rounding import float_down
-from takifugu.costs import Cost
-from takifugu.keys import same_key
+from takifugu._core.keys import same_key
+from takifugu._core.rounding import float_down
+from takifugu.binding.protected_values import telling
+from takifugu.costs.cost import Cost
 from takifugu.ledger import Charge, Event
 from takifugu.ledger.charge_values import groups_body, window_body
 from takifugu.mechanisms import Mechanism
-from takifugu.session.protected_values import telling
 from takifugu.session.query.query import CONFIDENCE, Query
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_cost import ReleaseCost, beside_what_is_left

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from takifugu.engines.engine_errors import driver
+from takifugu.declarations.table_errors import driver
 from takifugu.session.provenance import Provenance
 from takifugu.session.release_cost import ReleaseCost
 from takifugu.session.release_plan import error_words

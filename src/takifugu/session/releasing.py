@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
-from takifugu.engines import DatabaseFailed
+from takifugu.declarations import DatabaseFailed
 from takifugu.errors import (
     BudgetExceeded,
     LedgerConflict,

@@ -16,9 +16,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from takifugu._atomic import PendingFile, unwritable
-from takifugu._closing import Closing
-from takifugu.engines.engine_errors import driver
+from takifugu._core.atomic import PendingFile, unwritable
+from takifugu._core.closing import Closing
+from takifugu.declarations.table_errors import driver
 from takifugu.errors import InvalidFile
 from takifugu.visible import FORMULA, csv_cell, visible
 

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from takifugu.engines import Engine, InvalidQuery
+from takifugu.declarations import InvalidQuery
 from takifugu.session.held_out import ReleasableRows
 from takifugu.session.query.query import Query
 from takifugu.session.query_options import QueryOptions
+from takifugu.tables import Engine
 from takifugu.visible import visible
 
 COUNTING = frozenset({"count", "counts", "histogram", "proportions"})  # kinds that count rows

@@ -14,27 +14,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from takifugu._closing import Closing
-from takifugu._exact import Number, exactly
-from takifugu.engines import Declaration, Engine, Table
-from takifugu.errors import UnsoundRequest
-from takifugu.ledger import Anchor, Cells, Charge, Ledger, Snapshot, open_ledger
-from takifugu.ledger.charge_values import groups_body, window_body
-from takifugu.ledger.events.replay import Rehearsed
-from takifugu.priors import Secrets
-from takifugu.priors.prior import Prior
-from takifugu.session.cells import cells_of, declared
-from takifugu.session.entries import Entries
-from takifugu.session.fitted_labels import labels_of
-from takifugu.session.held_out import (
-    HeldOutEngine,
-    ReleasableRows,
-    against_earlier_rows,
-    fitted_rows_of,
-    releasable_rows,
-)
-from takifugu.session.prior_checks import refuse_misfit, terms_of
-from takifugu.session.prior_reading import (
+from takifugu._core.closing import Closing
+from takifugu._core.exact import Number, exactly
+from takifugu.binding.entries import Entries
+from takifugu.binding.fitted_labels import labels_of
+from takifugu.binding.prior_checks import refuse_misfit, terms_of
+from takifugu.binding.prior_reading import (
     OverOption,
     PriorTranslation,
     SecretsOption,
@@ -43,7 +28,23 @@ from takifugu.session.prior_reading import (
     translates_rows,
     translation_of,
 )
-from takifugu.session.protected_values import values_of
+from takifugu.binding.protected_values import values_of
+from takifugu.declarations import Declaration
+from takifugu.drafting import Table
+from takifugu.errors import UnsoundRequest
+from takifugu.ledger import Anchor, Cells, Charge, Ledger, Snapshot, open_ledger
+from takifugu.ledger.charge_values import groups_body, window_body
+from takifugu.ledger.events.replay import Rehearsed
+from takifugu.priors import Secrets
+from takifugu.priors.prior import Prior
+from takifugu.session.cells import cells_of, declared
+from takifugu.session.held_out import (
+    HeldOutEngine,
+    ReleasableRows,
+    against_earlier_rows,
+    fitted_rows_of,
+    releasable_rows,
+)
 from takifugu.session.published_rows import (
     published_statement,
     published_windows,
@@ -58,6 +59,7 @@ from takifugu.session.release_errors import (
 )
 from takifugu.session.release_plan import Plan
 from takifugu.session.releasing import Releasing
+from takifugu.tables import Engine
 from takifugu.translation.accounting.tables import TabledTranslation, TranslationTable
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.rows.row_translation import RowTranslation
@@ -74,7 +76,7 @@ class Session(Releasing, Closing):
             result = session.release(plan)  # charged, then drawn
 
     What the entries of a prior are is given by ``over`` and never guessed: see
-    `takifugu.session.entries`. A session is about one protected column, unless its prior is over
+    `takifugu.binding.entries`. A session is about one protected column, unless its prior is over
     several; these share one budget, a query on one is charged for what it tells about each, and
     the secrets of each are kept. Rows that a prior was fitted on are not released from: see
     `takifugu.session.held_out`. `guarantee` states all of this.

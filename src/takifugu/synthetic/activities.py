@@ -21,8 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
-from takifugu._atomic import write_whole
-from takifugu.numeric import Floats, Integers, frozen
+from takifugu._core.atomic import write_whole
+from takifugu._core.numeric import Floats, Integers, frozen
 from takifugu.synthetic.parquet_files import toml_list, write_parquet
 from takifugu.synthetic.walks import Moves
 

@@ -31,8 +31,8 @@ from datetime import date
 
 import numpy as np
 
+from takifugu._core.numeric import Integers
 from takifugu.errors import InvalidWorld
-from takifugu.numeric import Integers
 from takifugu.synthetic.check_ins import DAYS, FIRST_DAY, draw_users
 from takifugu.synthetic.habits import DEMONSTRATION, HabitParameters, draw_habits
 

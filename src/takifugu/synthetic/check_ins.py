@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from takifugu._atomic import write_whole
+from takifugu._core.atomic import write_whole
+from takifugu._core.numeric import Integers
 from takifugu.errors import InvalidWorld
-from takifugu.numeric import Integers
 from takifugu.synthetic.habits import DEMONSTRATION, HabitParameters, Habits, draw_habits
 from takifugu.synthetic.parquet_files import Block, toml_list, write_parquet
 from takifugu.synthetic.walks import Moves, walk

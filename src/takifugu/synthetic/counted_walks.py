@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from takifugu._compiled import compiled
-from takifugu.numeric import Floats, Integers
+from takifugu._core.compiled import compiled
+from takifugu._core.numeric import Floats, Integers
 
 SLOTS = 128  # of a guide: where in a row of cumulative probabilities a search begins
 

@@ -40,7 +40,7 @@ from typing import Literal
 
 import numpy as np
 
-from takifugu.numeric import Floats, Integers, frozen
+from takifugu._core.numeric import Floats, Integers, frozen
 from takifugu.priors.labels import foursquare_labels
 from takifugu.priors.stationary import stationary_law
 from takifugu.synthetic.places import AFFINITY, COUNTRIES, KINDS

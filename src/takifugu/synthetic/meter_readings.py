@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from takifugu._atomic import write_whole
+from takifugu._core.atomic import write_whole
+from takifugu._core.numeric import Floats, Integers
 from takifugu.errors import Malformed
-from takifugu.numeric import Floats, Integers
 from takifugu.synthetic.parquet_files import Block, write_parquet
 
 BOUNDS = (0, 5)  # kWh

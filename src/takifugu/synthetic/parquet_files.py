@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from takifugu._core.numeric import Integers
 from takifugu.errors import InvalidFile
-from takifugu.numeric import Integers
 
 Block = Mapping[str, Integers]
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from takifugu.numeric import Floats, Integers
+from takifugu._core.numeric import Floats, Integers
 
 
 class Moves:

@@ -6,7 +6,7 @@ ledger and the mechanisms can use `LossTranslation` at no cost.
 
 from typing import TYPE_CHECKING
 
-from takifugu._lazy import lazy_names
+from takifugu._core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from takifugu.translation.accounting.allocation import Allocation, allocate

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.priors.secrets import EntryIs, SecretPair
 from takifugu.priors.universe import Name
 from takifugu.translation.entry_costs import EntryCosts

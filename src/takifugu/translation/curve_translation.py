@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from takifugu.fingerprint import ByContent
+from takifugu._core.fingerprint import ByContent
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.translation.protocol import LossTranslation
 

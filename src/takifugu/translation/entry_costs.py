@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from takifugu.costs import Cost, Value, largest_matrix
+from takifugu._core.numeric import Floats, frozen
+from takifugu.costs.cost import Cost, Value, largest_matrix
 from takifugu.errors import UnsoundRequest
-from takifugu.numeric import Floats, frozen
 from takifugu.priors.independent import Product
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import Prior

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Protocol, SupportsFloat
 
-from takifugu.costs import NOTHING, Cost
-from takifugu.losses import Total
+from takifugu.costs.cost import NOTHING, Cost
+from takifugu.costs.losses import Total
 from takifugu.translation.accounting.totals import total_to_pufferfish
 from takifugu.translation.certify.closed import Filter, epsilon_up
 

@@ -21,14 +21,14 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu.costs import NOTHING, Cost
+from takifugu._core.fingerprint import ByContent
+from takifugu._core.numeric import Floats, distinct
+from takifugu.costs.cost import NOTHING, Cost
+from takifugu.costs.losses import Total
 from takifugu.errors import UnsoundRequest
-from takifugu.fingerprint import ByContent
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.families import has_curve, influence_curve
 from takifugu.influence.presets import uncertain, union
-from takifugu.losses import Total
-from takifugu.numeric import Floats, distinct
 from takifugu.priors.factors import NetworkPrior
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product

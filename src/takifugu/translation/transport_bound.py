@@ -10,8 +10,8 @@ from importlib import import_module
 
 import numpy as np
 
+from takifugu._core.numeric import LEAST, Floats
 from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
-from takifugu.numeric import LEAST, Floats
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.factors import NetworkPrior

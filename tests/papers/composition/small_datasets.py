@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.papers.composition.experiments.measurements import Prepared
 from takifugu.priors import MarkovChain
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from takifugu._core.numeric import Floats
 from takifugu.errors import InvalidMechanism, InvalidWorld, UnsoundRequest
 from takifugu.finite import FiniteMechanism
 from takifugu.finite.joint_runs import post_process
@@ -20,7 +21,6 @@ from takifugu.finite.nfc import (
     needed_epsilons,
     non_redundant,
 )
-from takifugu.numeric import Floats
 from takifugu.papers.composition.postprocessing import paper_construction
 from takifugu.priors import Universe
 from tests.finite.nfc_worlds import apart, laws, problem, random_laws

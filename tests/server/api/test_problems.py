@@ -11,8 +11,8 @@ from importlib import import_module
 import pytest
 
 import takifugu
-from takifugu.engines import InvalidQuery
-from takifugu.engines.engine_errors import DatabaseFailed
+from takifugu.declarations import InvalidQuery
+from takifugu.declarations.table_errors import DatabaseFailed
 from takifugu.errors import (
     BudgetExceeded,
     CellsChanged,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from takifugu.numeric import Booleans, Floats
+from takifugu._core.numeric import Booleans, Floats
 from takifugu.priors import BayesianNetwork
 from takifugu.translation.certify.tables import cost_matrices
 from takifugu.translation.models.tree import JunctionTree, Sides, Tree

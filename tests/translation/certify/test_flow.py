@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.translation.certify.chain import Chain, upper
 from takifugu.translation.certify.flow import (
     Couplings,

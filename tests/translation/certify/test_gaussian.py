@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.costs import Cost, Distance, Steps
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
+from takifugu.costs.cost import Cost, Distance, Steps
 from takifugu.priors import AR1, Covariance, Gaussian, Matern
 from takifugu.translation.certify.closed import (
     gdp_delta,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from takifugu.numeric import Booleans, Floats
+from takifugu._core.numeric import Booleans, Floats
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.translation import Translation
 from takifugu.translation.certify.flow import off_diagonal

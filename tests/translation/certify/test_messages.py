@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.translation.certify.messages import (
     CouplingSteps,
     Flows,

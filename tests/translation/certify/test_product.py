@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.translation.certify.flow import closed, off_diagonal
 from takifugu.translation.certify.product import FactorCost, Neighbourhood, Product, lower
 from takifugu.translation.search.product_search import best_product

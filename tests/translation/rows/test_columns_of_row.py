@@ -5,9 +5,9 @@ from math import expm1, log, log1p
 import numpy as np
 import pytest
 
-from takifugu.costs import ANY, Column, Cost, Jointly, Membership
+from takifugu._core.numeric import Floats
+from takifugu.costs.cost import ANY, Column, Cost, Jointly, Membership
 from takifugu.errors import UnsoundRequest
-from takifugu.numeric import Floats
 from takifugu.priors import (
     Explicit,
     IndependentEntries,

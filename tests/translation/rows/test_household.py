@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.costs import ANY, Column, Cost, Jointly, Membership
+from takifugu.costs.cost import ANY, Column, Cost, Jointly, Membership
+from takifugu.costs.losses import Approximate, Metric, Total
 from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.ledger.limits import to_pufferfish
-from takifugu.losses import Approximate, Metric, Total
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.priors.households import household_contagion, is_exchangeable
 from takifugu.translation.rows.household import Household

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from takifugu.costs import ANY, Column, Cost, Jointly, Membership
+from takifugu.costs.cost import ANY, Column, Cost, Jointly, Membership
 from takifugu.errors import InvalidWorld, UnsoundRequest
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.translation.rows.joint_columns import JointColumns

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from takifugu.costs import Cost
+from takifugu.costs.cost import Cost
 from takifugu.errors import UnsoundRequest
 from takifugu.priors.independent import IndependentEntries
 from takifugu.priors.secrets import Secrets

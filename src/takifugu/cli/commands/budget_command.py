@@ -49,7 +49,7 @@ def run_set(
     dataset, analyst, epsilon, delta, before (null if there was none). Exact numbers are strings
     like "1/2".
     """
-    from takifugu._exact import exactly
+    from takifugu._core.exact import exactly
 
     project = the_project(folder)
     new, new_delta = exactly(epsilon, "epsilon"), exactly(delta, "delta")

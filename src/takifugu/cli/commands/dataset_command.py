@@ -30,7 +30,7 @@ from takifugu.cli.shell_completion import complete_dataset
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
-    from takifugu.engines import Declaration
+    from takifugu.declarations import Declaration
     from takifugu.project.owner_changes import CellChange
     from takifugu.project.project import Project
 
@@ -93,8 +93,8 @@ def add(
     Nothing is added if the data, the priors or the secrets do not fit. Keys of the JSON object:
     dataset, project, and those of `dataset check`.
     """
-    from takifugu.engines import check as check_engine
-    from takifugu.engines import open_engine
+    from takifugu.tables import check as check_engine
+    from takifugu.tables import open_engine
 
     refuse_data_file(declaration, name)
     project = the_project(folder)
@@ -146,7 +146,7 @@ def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -
     released_share (null if all rows may be released from), fitted (statements about fitted
     priors).
     """
-    from takifugu.engines import Amount, read_declaration
+    from takifugu.declarations import Amount, read_declaration
     from takifugu.project.policy_facts import declaration_facts, policy_facts
 
     refuse_data_file(dataset)
@@ -203,8 +203,8 @@ def check(
     printed. The status is 2 if something does not fit. Keys of the JSON object: rows, entities,
     longest (rows of one entity), first, last, keys.
     """
-    from takifugu.engines import check as check_engine
-    from takifugu.engines import open_engine
+    from takifugu.tables import check as check_engine
+    from takifugu.tables import open_engine
 
     refuse_data_file(dataset)
     project = _project_of(dataset, folder)
@@ -374,7 +374,7 @@ def tie_note(declaration: "Declaration") -> str:
 
 def _together(declaration: "Declaration") -> str:
     """The other kind of fit that a public column of households suggests; empty if there is none."""
-    from takifugu.engines import Amount
+    from takifugu.declarations import Amount
 
     words = ("household", "home", "family", "dwelling")
     homes = [c.column for c in declaration.public if any(w in c.column.lower() for w in words)]
@@ -389,7 +389,7 @@ def _together(declaration: "Declaration") -> str:
 
 def _likely_kind(declaration: "Declaration", longest: int) -> str:
     """The option of a fit that suits a table: of numbers, of rows without a sequence, or none."""
-    from takifugu.engines import Amount
+    from takifugu.declarations import Amount
 
     numbers = [isinstance(column, Amount) for column in declaration.protected]
     if len(numbers) == 1:

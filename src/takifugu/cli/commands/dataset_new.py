@@ -15,8 +15,8 @@ from takifugu.errors import Malformed, pasted
 from takifugu.visible import visible
 
 if TYPE_CHECKING:
-    from takifugu.engines import Draft
-    from takifugu.engines.declarations.open_points import OpenPoint
+    from takifugu.declarations.open_points import OpenPoint
+    from takifugu.drafting import Draft
 
 CODEBOOKS = (".csv", ".tsv", ".json", ".toml", ".txt")
 FITTED = "fitted"
@@ -68,9 +68,9 @@ def run_dataset_new(
     overwritten. Keys of the JSON object: file, dataset, declaration, rows, open (key, question,
     needed, option, choices), decisions (part, column, reason, guessed), left_out, next.
     """
-    from takifugu._atomic import write_whole
-    from takifugu.engines.draft_text import draft_text
-    from takifugu.engines.drafting import draft_of
+    from takifugu._core.atomic import write_whole
+    from takifugu.drafting.draft import draft_of
+    from takifugu.drafting.draft_text import draft_text
 
     called = dataset_name(name, file)
     path = out if out is not None else Path(f"{called}.toml")
@@ -104,7 +104,7 @@ def run_dataset_new(
 
 def refuse_data_file(path: str | Path, name: str | None = None) -> None:
     """Raise if a declaration is needed and a file of rows is given."""
-    from takifugu.engines.source_schema import is_data_file
+    from takifugu.drafting.source_schema import is_data_file
 
     if not is_data_file(path):
         return
@@ -178,7 +178,7 @@ def draft_answers(
 
     Codebooks are named by their paths from ``folder``.
     """
-    from takifugu.engines.drafting import NO_ORDER_ANSWER
+    from takifugu.drafting.draft import NO_ORDER_ANSWER
 
     return {
         "entity": entity,
@@ -235,7 +235,7 @@ def labels_said(said: str, folder: Path) -> Any:
 
 
 def _from(path: Path, folder: Path) -> str:
-    from takifugu.engines.draft_text import path_from
+    from takifugu.drafting.draft_text import path_from
 
     return path_from(str(path), folder, Path.cwd())
 
@@ -289,7 +289,7 @@ def asked(draft: "Draft", folder: Path) -> "Draft":
 
 
 def _asked_public(draft: "Draft") -> "Draft":
-    from takifugu.engines.draft_guesses import likely_public
+    from takifugu.drafting.draft_guesses import likely_public
 
     free = likely_public(draft.left_out) if _entity_known(draft) else ()
     while free and not draft.answers.public:
@@ -370,7 +370,7 @@ def _print(draft: "Draft", path: Path, text: str) -> None:
 
 
 def _line(lines: Sequence[str], point: "OpenPoint") -> str:
-    from takifugu.engines.declarations.open_points import line_of
+    from takifugu.declarations.open_points import line_of
 
     found = line_of("\n".join(lines), point.key)
     return f"line {found}, " if found else ""

@@ -170,7 +170,7 @@ def _anchor(text: str) -> "Anchor":
 
 
 def _account_line(position: "Position") -> str:
-    from takifugu.cost_words import cost_words
+    from takifugu.costs.words import cost_words
 
     who = (
         f"{position.dataset}, analyst {position.analyst}" if position.analyst else position.dataset

@@ -181,7 +181,7 @@ def _accounts(event: "Event") -> list[dict[str, Any]]:
 
 
 def _print_loss(event: "Event") -> None:
-    from takifugu.costs import Cost
+    from takifugu.costs.cost import Cost
 
     echo(f"accepted by {event.body['actor']}: everything up to the budgets counts as spent")
     for account in _accounts(event):

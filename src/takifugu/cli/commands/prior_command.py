@@ -152,7 +152,7 @@ def new(
 
 def _state_names(text: str) -> Sequence[str | int]:
     """Names of states: numbers if all are whole numbers, unless a JSON list says what they are."""
-    from takifugu.session.name_lists import numbers
+    from takifugu.binding.name_lists import numbers
 
     names = listed(text, "--states")
     whole = numbers(tuple(names))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from takifugu._atomic import refuse_special
+from takifugu._core.atomic import refuse_special
 from takifugu.cli.commands.prior_output import print_written, recorded
 from takifugu.cli.shared_options import InvalidOption
 from takifugu.errors import InvalidFile

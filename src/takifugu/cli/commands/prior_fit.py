@@ -22,8 +22,8 @@ from takifugu.cli.shell_completion import complete_dataset
 
 if TYPE_CHECKING:
     from takifugu.advice.prior_advice import PriorAdvice
-    from takifugu.engines import Fitted
-    from takifugu.engines.goodness import GoodnessOfFit
+    from takifugu.fitting import Fitted
+    from takifugu.fitting.goodness import GoodnessOfFit
     from takifugu.priors import Prior
     from takifugu.project import Project
 
@@ -270,7 +270,7 @@ def fit(
         if not goodness:
             raise InvalidOption("--plot", given="comes with --no-goodness", needed="come without")
         check_target(plot)
-    from takifugu.engines import FitOptions
+    from takifugu.fitting import FitOptions
     from takifugu.priors.network_structure import read_structure
     from takifugu.project.policy import share_of
     from takifugu.project.policy_facts import fit_facts

@@ -28,8 +28,8 @@ from takifugu.errors import TakifuguError, pasted
 from takifugu.visible import visible
 
 if TYPE_CHECKING:
-    from takifugu.engines import InvalidDeclaration
-    from takifugu.engines.drafting import Draft
+    from takifugu.declarations import InvalidDeclaration
+    from takifugu.drafting.draft import Draft
     from takifugu.project.quickstart import Quickstart
     from takifugu.project.quickstart_choices import Choice, QuickstartOptions
 
@@ -109,8 +109,8 @@ def run_quickstart(
     --json` has it), verdict, advice (null if it will be useful), guarantee,
     release (the command), next.
     """
-    from takifugu.engines import InvalidDeclaration
-    from takifugu.engines.drafting import draft_of
+    from takifugu.declarations import InvalidDeclaration
+    from takifugu.drafting.draft import draft_of
     from takifugu.project.policy import share_of
     from takifugu.project.quickstart import prepared, quickstart, refuse_existing
     from takifugu.project.quickstart_choices import QuickstartOptions
@@ -193,7 +193,7 @@ def _refuse_other_order(draft: "Draft", first_days: int | None, first_steps: int
 
 def _with_option(error: "InvalidDeclaration", draft: "Draft") -> "InvalidDeclaration":
     """An error about values that are not listed, or missing, with the option that admits them."""
-    from takifugu.engines import InvalidDeclaration
+    from takifugu.declarations import InvalidDeclaration
 
     column = str(error.field)
     declared = {**draft.document["protected"], **draft.document.get("public", {})}
@@ -212,7 +212,7 @@ def _with_option(error: "InvalidDeclaration", draft: "Draft") -> "InvalidDeclara
 
 
 def _budget(text: str) -> str:
-    from takifugu._exact import exactly
+    from takifugu._core.exact import exactly
 
     if not exactly(text, "--budget") > 0:
         raise InvalidOption("--budget", given=f"is {text!r:.40}", needed="be above 0")
@@ -225,7 +225,7 @@ def _answered(
     """The draft with what somebody answers; what stays open is refused afterwards."""
     from dataclasses import replace
 
-    from takifugu._exact import exactly
+    from takifugu._core.exact import exactly
     from takifugu.cli.shared_options import listed
     from takifugu.project.quickstart import prepared
 

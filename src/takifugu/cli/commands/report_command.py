@@ -77,7 +77,7 @@ def run_report(
     The status is 1 if the ledger is not sound; the report then says so. Keys of the JSON object:
     out, datasets (name, budget, delta, spent, left, releases), head (seq, hash), sound.
     """
-    from takifugu._atomic import PendingFile
+    from takifugu._core.atomic import PendingFile
     from takifugu.project.project_report import project_report
     from takifugu.reports.report_page import report_page
 

@@ -33,7 +33,7 @@ def run_sign(
     has one. Keys of the JSON object: out, key (its name), signer, signed, sha256, ledger, seq,
     hash.
     """
-    from takifugu._atomic import read_bytes, write_whole
+    from takifugu._core.atomic import read_bytes, write_whole
     from takifugu.ledger.lifecycle import current_actor
     from takifugu.reports.report_signature import sign_report, verify_report
 
@@ -81,7 +81,7 @@ def run_verify(
     signer, signed, sha256, ledger, seq, hash (the event it is as of), events (of the export; null
     without one), newest (whether the export has no later event; null without one).
     """
-    from takifugu._atomic import read_bytes
+    from takifugu._core.atomic import read_bytes
     from takifugu.reports.report_signature import read_public_key, verify_report
 
     content = read_bytes(report, field="REPORT", needed=NEEDED)
@@ -155,7 +155,7 @@ def _beside(report: Path) -> Path:
 
 def _private_key(path: Path) -> Any:
     """The signing key in a file; a passphrase is asked for on a terminal if it needs one."""
-    from takifugu._atomic import read_bytes
+    from takifugu._core.atomic import read_bytes
     from takifugu.reports.report_signature import read_private_key
 
     needed = "be a signing key: `takifugu report key FILE` makes one"

@@ -22,7 +22,7 @@ from takifugu.cli.shared_options import (
 )
 
 if TYPE_CHECKING:
-    from takifugu.engines import InvalidQuery
+    from takifugu.declarations import InvalidQuery
     from takifugu.ledger import Event
     from takifugu.project.project import Project
     from takifugu.project.schedules import PeriodState, Place, Schedule
@@ -115,7 +115,7 @@ def run_run(
     left_out, a list of objects with schedule, start, end and reason; refused (null, or the schedule
     and period that is not admitted).
     """
-    from takifugu.engines import InvalidQuery
+    from takifugu.declarations import InvalidQuery
     from takifugu.errors import BudgetExceeded
     from takifugu.project.approval_rule import ApprovalNeeded
     from takifugu.project.schedules import only_run, session_options, states
@@ -221,7 +221,7 @@ def _write(project: "Project", schedule: "Schedule", period: Any, result: Any) -
     """Write a result where the schedule says; a file of the same name is left alone."""
     if schedule.folder is None:
         return None
-    from takifugu._atomic import unwritable
+    from takifugu._core.atomic import unwritable
     from takifugu.cli.output_files import Undelivered
     from takifugu.session.result_files import ResultFile
 

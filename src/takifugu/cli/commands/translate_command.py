@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu._exact import is_finite
+from takifugu._core.exact import is_finite
 from takifugu.cli.commands.translate_costs import (
     allowed,
     count_of,

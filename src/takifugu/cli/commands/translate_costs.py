@@ -9,7 +9,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.visible import Rounded, four_digits, visible
 
 if TYPE_CHECKING:
-    from takifugu.costs import Cost
+    from takifugu.costs.cost import Cost
     from takifugu.translation.entry_costs import EntryCosts
     from takifugu.translation.translation import Method, Translation
 
@@ -20,7 +20,7 @@ NEEDED = (
 
 def count_of(translation: "Translation", text: str) -> "Cost":
     """What a count of these labels tells at ε = 1; texts are matched with the priors' states."""
-    from takifugu.costs import Cost, Membership
+    from takifugu.costs.cost import Cost, Membership
     from takifugu.translation.entry_costs import labels_of
 
     states = {
@@ -40,7 +40,7 @@ def count_of(translation: "Translation", text: str) -> "Cost":
 
 def read_costs(path: Path) -> "EntryCosts":
     """The cost of every entry, or of each, in a file."""
-    from takifugu.costs import Cost
+    from takifugu.costs.cost import Cost
     from takifugu.translation.entry_costs import EntryCosts
 
     found = read_json_option("--cost", path, NEEDED)

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from takifugu._core.numeric import Floats, Integers
 from takifugu.cli.demo.demo_record import DemoRecord
-from takifugu.costs import Cost
-from takifugu.engines import Engine, FitOptions, check, open_engine
+from takifugu.costs.cost import Cost
 from takifugu.errors import SameRows
-from takifugu.numeric import Floats, Integers
+from takifugu.fitting import FitOptions
 from takifugu.priors import MarkovChain
 from takifugu.project import Project, init_project
 from takifugu.project.budgets import budget_standings
@@ -22,6 +22,7 @@ from takifugu.project.project_cache import reach, table_path
 from takifugu.reports.html_page import FactList, PageTable, Paragraphs, Verbatim
 from takifugu.session import OverBudget, Plan, Result
 from takifugu.synthetic import write_check_ins
+from takifugu.tables import Engine, check, open_engine
 from takifugu.translation.accounting.tables import TabledTranslation, tabulate_at
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation

@@ -18,7 +18,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from takifugu._atomic import write_whole
+from takifugu._core.atomic import write_whole
 from takifugu.cli.demo.demo_command import run_demo
 from takifugu.cli.exit_status import status_of
 from takifugu.cli.shared_options import echo

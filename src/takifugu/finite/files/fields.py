@@ -10,9 +10,9 @@ from fractions import Fraction
 from math import isfinite
 from typing import Any
 
-from takifugu._toml import TomlSection
+from takifugu._core.numeric import LEAST, Floats, distribution
+from takifugu._core.toml import TomlSection
 from takifugu.errors import InvalidFile, Malformed
-from takifugu.numeric import LEAST, Floats, distribution
 
 LONGEST_NAME = 1000  # a dataset of many cells, named as text, still fits
 DEEPEST_LABEL = 4

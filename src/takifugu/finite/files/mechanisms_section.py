@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from takifugu._core.numeric import Floats
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.finite.files import fields as doc
 from takifugu.finite.files.datasets_section import Datasets
 from takifugu.finite.files.fields import FileSection
 from takifugu.finite.mechanism import FiniteMechanism
-from takifugu.numeric import Floats
 
 KEYS = (
     *("name", "claim", "outputs", "rows", "entry"),

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from takifugu._core.numeric import Floats, distribution
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.finite.files import fields as doc
 from takifugu.finite.files.datasets_section import Datasets
 from takifugu.finite.files.fields import FileSection
 from takifugu.finite.files.secrets_section import NamedSecrets
-from takifugu.numeric import Floats, distribution
 from takifugu.priors.explicit import Between, Explicit, Knowledge
 from takifugu.priors.secrets import Secret, SecretPair
 from takifugu.priors.universe import Name

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from takifugu._toml import parse_json, parse_toml
+from takifugu._core.fingerprint import ByContent
+from takifugu._core.toml import parse_json, parse_toml
 from takifugu.errors import InvalidFile, Malformed
-from takifugu.fingerprint import ByContent
 from takifugu.finite.files import fields as doc
 from takifugu.finite.files.datasets_section import read_datasets
 from takifugu.finite.files.fields import FileSection

@@ -24,7 +24,8 @@ from typing import Literal
 
 import numpy as np
 
-from takifugu._rounding import gamma, up
+from takifugu._core.numeric import Floats, Integers
+from takifugu._core.rounding import gamma, up
 from takifugu.errors import InvalidMechanism
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.mixtures import log_sum
@@ -36,7 +37,6 @@ from takifugu.finite.nfc.condition import (
 )
 from takifugu.finite.nfc.outputs_and_requirements import MechanismOutput, OutputTable, output_table
 from takifugu.finite.world import World
-from takifugu.numeric import Floats, Integers
 from takifugu.priors.secrets import SecretPair
 
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from takifugu._rounding import gamma
+from takifugu._core.numeric import LEAST, Booleans, Floats, Integers
+from takifugu._core.rounding import gamma
 from takifugu.errors import UnsoundRequest
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import FINE, claims_by_output, without_dust
 from takifugu.finite.nfc.kernel_proof import KernelProof, prove_for_prior
 from takifugu.finite.nfc.outputs_and_requirements import OutputTable, output_table, supports
 from takifugu.finite.world import World
-from takifugu.numeric import LEAST, Booleans, Floats, Integers
 from takifugu.priors.secrets import SecretPair
 
 

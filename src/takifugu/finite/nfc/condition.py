@@ -24,7 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._rounding import gamma
+from takifugu._core.numeric import Booleans, Floats, frozen
+from takifugu._core.rounding import gamma
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.outputs_and_requirements import (
@@ -35,7 +36,6 @@ from takifugu.finite.nfc.outputs_and_requirements import (
     requirements,
 )
 from takifugu.finite.world import World
-from takifugu.numeric import Booleans, Floats, frozen
 
 FINE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}  # of HiGHS
 DUST = 1e-9  # a weight below this is the solver's rounding; the certificate is made without it

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from takifugu._core.fingerprint import ByContent
+from takifugu._core.numeric import Floats, distribution, frozen
 from takifugu.errors import InvalidWorld, UnsoundRequest
-from takifugu.fingerprint import ByContent
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import FINE, Condition, constraint_values
-from takifugu.numeric import Floats, distribution, frozen
 from takifugu.priors.universe import Universe
 
 TOLERANCE = 1e-9  # of the linear programs that decide redundancy

@@ -16,13 +16,13 @@ from math import comb
 
 import numpy as np
 
-from takifugu._rounding import gamma
+from takifugu._core.numeric import Booleans, Floats, frozen
+from takifugu._core.rounding import gamma
 from takifugu.errors import UnsoundRequest
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import Certificate, Condition
 from takifugu.finite.nfc.outputs_and_requirements import Requirement, output_table, requirements
 from takifugu.finite.world import World
-from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.visible import four_digits
 
 MOST_SETS = 200_000  # candidate sets tried for one dataset to prove that none is smaller

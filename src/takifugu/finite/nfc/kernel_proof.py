@@ -36,13 +36,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._rounding import gamma, log_ratio_up
+from takifugu._core.numeric import Floats, distribution, frozen
+from takifugu._core.rounding import gamma, log_ratio_up
 from takifugu.errors import InvalidWorld
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import Condition, proven_by_beta
 from takifugu.finite.nfc.outputs_and_requirements import OutputTable, output_table, supports
 from takifugu.finite.world import World
-from takifugu.numeric import Floats, distribution, frozen
 from takifugu.priors.secrets import SecretPair
 
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from takifugu._core.numeric import Floats, Integers, frozen
 from takifugu.errors import InvalidMechanism, InvalidWorld, TooLarge
 from takifugu.finite.leakage import same_world
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
-from takifugu.numeric import Floats, Integers, frozen
 from takifugu.priors.secrets import SecretPair
 
 MOST_REQUIREMENTS = 20_000  # one linear program each, at one or two milliseconds

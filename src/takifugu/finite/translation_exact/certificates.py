@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from takifugu._rounding import UNIT, log_ratio_up
+from takifugu._core.numeric import LEAST, Floats, Integers
+from takifugu._core.rounding import UNIT, log_ratio_up
 from takifugu.errors import UnsoundRequest
 from takifugu.finite.translation_exact.network import Network, on_nodes
 from takifugu.finite.translation_exact.transport_problem import TransportProblem
-from takifugu.numeric import LEAST, Floats, Integers
 
 SHRINK = 2.0**-46  # how much the closure tightens e^ε, so that rounding cannot loosen it
 MARGIN = 2.0**-48  # what is left of that when the result is checked

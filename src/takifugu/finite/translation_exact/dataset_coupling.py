@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from takifugu._rounding import UNIT
+from takifugu._core.numeric import Floats, Integers, frozen
+from takifugu._core.rounding import UNIT
 from takifugu.errors import TooLarge
 from takifugu.finite.translation_exact.certificates import Routing
 from takifugu.finite.translation_exact.network import Network
 from takifugu.finite.translation_exact.transport_problem import TransportProblem
-from takifugu.numeric import Floats, Integers, frozen
 
 MOST_CELLS = 2**24  # 128 MiB
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from takifugu._rounding import UNIT, gamma
+from takifugu._core.numeric import Floats, frozen
+from takifugu._core.rounding import UNIT, gamma
 from takifugu.errors import InvalidWorld, UnsoundRequest
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.translation_exact.certificates import (
@@ -23,7 +24,6 @@ from takifugu.finite.translation_exact.transport_problem import (
     allowance_per_entry,
 )
 from takifugu.finite.world import World
-from takifugu.numeric import Floats, frozen
 from takifugu.priors.secrets import SecretPair
 from takifugu.priors.universe import Tables
 

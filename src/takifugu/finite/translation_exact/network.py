@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from takifugu._core.numeric import Floats, Integers
 from takifugu.errors import TooLarge
 from takifugu.finite.translation_exact.transport_problem import TransportProblem
-from takifugu.numeric import Floats, Integers
 
 WIDE = 3  # a line with more values than this gets a node of its own
 SHARP = 2.0**20  # HiGHS drops coefficients below 1e-9; this keeps those above 1e-15

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from takifugu._rounding import gamma
+from takifugu._core.numeric import Booleans, Floats, Integers, frozen
+from takifugu._core.rounding import gamma
 from takifugu.errors import InvalidWorld, TooLarge, UnsoundRequest
-from takifugu.numeric import Booleans, Floats, Integers, frozen
 from takifugu.priors.universe import Name, Tables
 
 MOST_LOSS = 300.0  # e^300 · 2^500 is still a float64; a larger total of ε is refused

@@ -6,6 +6,7 @@ from itertools import islice, repeat
 
 import numpy as np
 
+from takifugu._core.numeric import Booleans, Floats
 from takifugu.errors import InvalidWorld, TooLarge
 from takifugu.influence.chain.splitting import (
     ALL_SECRETS,
@@ -31,7 +32,6 @@ from takifugu.influence.rounded_ratios import (
     scaled_rows,
     turned,
 )
-from takifugu.numeric import Booleans, Floats
 from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets

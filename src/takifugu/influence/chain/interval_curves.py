@@ -27,6 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from takifugu._core.numeric import Booleans, Floats
 from takifugu.errors import TooLarge
 from takifugu.influence.chain.splitting import (
     ALL_SECRETS,
@@ -45,7 +46,6 @@ from takifugu.influence.rounded_ratios import (
     largest_ratios,
     turned,
 )
-from takifugu.numeric import Booleans, Floats
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.secrets import Secrets
 

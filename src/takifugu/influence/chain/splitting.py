@@ -16,10 +16,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from takifugu._core.numeric import Booleans, Floats, Integers
 from takifugu.errors import InvalidWorld, TooLarge, UnsoundRequest
 from takifugu.influence.curve import LEAST_EXACT, SHARE, InfluenceCurve
 from takifugu.influence.rounded_ratios import Side, leak_up
-from takifugu.numeric import Booleans, Floats, Integers
 from takifugu.priors.prior import state_text
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name, State

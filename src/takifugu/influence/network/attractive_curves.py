@@ -18,12 +18,12 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._core.numeric import Floats
 from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.network.elimination import Elimination, bits
 from takifugu.influence.network.network_curves import chosen_entries, named_sets, pair_label
 from takifugu.influence.rounded_ratios import leak_up, sums_ratio_up
-from takifugu.numeric import Floats
 from takifugu.priors.factors import Factor, FactorModel
 from takifugu.priors.secrets import Secrets
 

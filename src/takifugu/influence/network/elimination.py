@@ -38,9 +38,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from takifugu._core.numeric import Booleans, Floats, Integers
 from takifugu.errors import TooLarge
 from takifugu.influence.rounded_ratios import UNIT_ROUNDOFF, sums_ratio_up
-from takifugu.numeric import Booleans, Floats, Integers
 from takifugu.priors.factors import FactorModel, neighbours
 
 ROOM = 2**23  # cells that one table may have

@@ -13,11 +13,11 @@ from math import comb
 
 import numpy as np
 
+from takifugu._core.numeric import Booleans, Floats
 from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
 from takifugu.influence.curve import ExposedSets, InfluenceCurve
 from takifugu.influence.network.elimination import Elimination, Side, Surroundings, bits
 from takifugu.influence.rounded_ratios import leak_up
-from takifugu.numeric import Booleans, Floats
 from takifugu.priors.factors import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
 from takifugu.priors.universe import Name

@@ -17,9 +17,9 @@ with room for the rounding of the sums. This module is imported by need only: it
 
 import numpy as np
 
-from takifugu._compiled import compiled
+from takifugu._core.compiled import compiled
+from takifugu._core.numeric import Booleans, Floats, Integers
 from takifugu.influence.rounded_ratios import UNIT_ROUNDOFF
-from takifugu.numeric import Booleans, Floats, Integers
 
 CLOSER = 2.0**-34  # a ratio is found up to this factor less one
 GOLDEN = 0.6180339887498949  # spreads the rows that are tried

@@ -37,7 +37,7 @@ from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from typing import Any, NotRequired, TypedDict
 
-from takifugu._exact import Number, exactly
+from takifugu._core.exact import Number, exactly
 from takifugu.errors import ApprovalRefused, InvalidCharge, LedgerConflict
 from takifugu.ledger.account import WHOLE
 from takifugu.ledger.canonical_text import (

@@ -23,8 +23,8 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
-from takifugu._atomic import refuse_special
-from takifugu._postgresql import quoted_name
+from takifugu._core.atomic import refuse_special
+from takifugu._core.postgresql import quoted_name
 from takifugu.errors import (
     InvalidFile,
     LedgerDamaged,

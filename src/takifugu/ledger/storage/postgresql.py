@@ -13,7 +13,7 @@ import psycopg
 from psycopg import waiting
 from psycopg.conninfo import conninfo_to_dict
 
-from takifugu._postgresql import configured_schemas, connect_pinned, schemas_with
+from takifugu._core.postgresql import configured_schemas, connect_pinned, schemas_with
 from takifugu.errors import InvalidFile
 from takifugu.ledger.storage.database import Connections, not_an_address
 

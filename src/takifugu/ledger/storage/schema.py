@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import NoneType
 
-from takifugu._postgresql import foreign_code
+from takifugu._core.postgresql import foreign_code
 from takifugu.ledger.storage.database import Connection, Statement, quoted
 
 MIGRATIONS = "takifugu_migrations"

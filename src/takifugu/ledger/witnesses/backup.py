@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
-from takifugu._atomic import refuse_special
+from takifugu._core.atomic import refuse_special
 from takifugu.errors import (
     InvalidFile,
     LedgerConflict,

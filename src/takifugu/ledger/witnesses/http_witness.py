@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from takifugu._atomic import read_whole
+from takifugu._core.atomic import read_whole
 from takifugu.errors import InvalidFile, LedgerUnavailable, LedgerUnwritable
 from takifugu.ledger.events.event_chain import Anchor
 

@@ -53,11 +53,12 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from takifugu._exact import Number, exactly
-from takifugu._rounding import float_up
-from takifugu.costs import ANY, Column, Cost
+from takifugu._core.exact import Number, exactly
+from takifugu._core.fingerprint import fingerprint
+from takifugu._core.rounding import float_up
+from takifugu.costs.cost import ANY, Column, Cost
+from takifugu.costs.losses import Concentrated, Metric, Total
 from takifugu.errors import LedgerConflict, LedgerDamaged, UnsoundRequest
-from takifugu.fingerprint import fingerprint
 from takifugu.ledger.account import WHOLE, Book, Books
 from takifugu.ledger.canonical_text import write_fraction
 from takifugu.ledger.events import event_chain as chain
@@ -68,7 +69,6 @@ from takifugu.ledger.limits import Limit
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.database import Connection
 from takifugu.ledger.witnesses.head_witness import holds
-from takifugu.losses import Concentrated, Metric, Total
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.protocol import LossTranslation
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 
-from takifugu._atomic import refuse_special
+from takifugu._core.atomic import refuse_special
+from takifugu._core.keys import key_at, state_folder
 from takifugu.errors import LedgerSetBack, LedgerUnavailable, LedgerUnwritable
-from takifugu.keys import key_at, state_folder
 from takifugu.ledger.events.event_chain import Anchor
 
 RETRY_SECONDS = 0.001  # seconds until a lock that others hold is tried again

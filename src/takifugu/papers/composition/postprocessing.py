@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from takifugu._core.numeric import Floats, frozen
 from takifugu.errors import UnsoundRequest
 from takifugu.finite.joint_runs import post_process
 from takifugu.finite.mechanism import FiniteMechanism
@@ -32,7 +33,6 @@ from takifugu.finite.nfc.constraints import (
     needed_epsilons,
     one_universe,
 )
-from takifugu.numeric import Floats, frozen
 from takifugu.priors.universe import Universe
 
 

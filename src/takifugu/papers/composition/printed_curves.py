@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from takifugu._rounding import UNIT, up
+from takifugu._core.numeric import Floats, Integers
+from takifugu._core.rounding import UNIT, up
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
-from takifugu.numeric import Floats, Integers
 from takifugu.priors.markov import MarkovChain
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from takifugu._atomic import read_whole
+from takifugu._core.atomic import read_whole
 from takifugu.errors import InvalidFile
 from takifugu.papers.composition.experiments.finished_cells import from_document, to_document
 from takifugu.papers.composition.experiments.measurements import (

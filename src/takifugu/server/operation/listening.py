@@ -4,7 +4,7 @@ import socket
 import ssl
 from pathlib import Path
 
-from takifugu._atomic import refuse_special
+from takifugu._core.atomic import refuse_special
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.project.server_section import ServerSettings
 

@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from takifugu._atomic import read_bytes, real_path
-from takifugu.engines import read_declaration
+from takifugu._core.atomic import read_bytes, real_path
+from takifugu._core.keys import beside, state_folder
+from takifugu.declarations import read_declaration
 from takifugu.errors import Malformed, TakifuguError
-from takifugu.keys import beside, state_folder
 from takifugu.ledger.storage.database import WAIT, Store, address_of
 from takifugu.ledger.witnesses.head_witness import LostWitness
 from takifugu.project.project import Project, open_project
@@ -318,7 +318,7 @@ def _database(project: Project) -> Iterator[Finding]:
     """Schemas of PostgreSQL that everybody may write to, and tables that run the code of others."""
     address = project.ledger_place
     if not address_of(address).sqlite:
-        from takifugu._postgresql import anybody_creates, foreign_code
+        from takifugu._core.postgresql import anybody_creates, foreign_code
 
         with (
             closing(Store(address, read_only=True, wait=WAIT)) as store,
@@ -337,7 +337,7 @@ def _database(project: Project) -> Iterator[Finding]:
     for name, policy in project.policy.datasets.items():
         declaration = read_declaration(project.folder / policy.declaration)
         if declaration.source.kind == "postgres":
-            from takifugu.engines.backends.postgres import PostgresBackend
+            from takifugu.tables.backends.postgres import PostgresBackend
 
             with closing(PostgresBackend(declaration)) as backend:
                 yield from _schema(f"dataset {name!r}", backend.schema, backend.anybody_creates())

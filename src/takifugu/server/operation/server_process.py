@@ -20,7 +20,7 @@ from time import monotonic
 from types import FrameType
 from typing import Any, NoReturn
 
-from takifugu.engines.engine_errors import DriverMissing
+from takifugu.declarations.table_errors import DriverMissing
 from takifugu.errors import TakifuguError
 from takifugu.project.server_section import ServerSettings
 from takifugu.server.operation.listening import (

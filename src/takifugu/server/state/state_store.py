@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
 
-from takifugu._closing import Closing
+from takifugu._core.closing import Closing
 from takifugu.errors import LedgerUnwritable, Malformed, TakifuguError
 from takifugu.ledger.storage.database import Connection, Statement, Store, insert
 from takifugu.ledger.storage.migrations import applied_steps

@@ -18,8 +18,8 @@ from datetime import datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from takifugu.engines import Amount, Category, Engine, InvalidQuery
-from takifugu.engines.declarations.columns import NO_ORDER
+from takifugu.declarations import Amount, Category, InvalidQuery
+from takifugu.declarations.columns import NO_ORDER
 from takifugu.errors import InvalidMechanism, NoBudget, UnsoundRequest
 from takifugu.project.budgets import BudgetStanding, at_tick, standing_of
 from takifugu.project.opened_dataset import OpenedDataset
@@ -38,6 +38,7 @@ from takifugu.session.query_planner import KINDS
 from takifugu.session.release_plan import Plan
 from takifugu.session.result_documents import result_from_document
 from takifugu.session.result_files import WRITERS, arrow_stream, csv_metadata
+from takifugu.tables import Engine
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from takifugu._exact import exactly
+from takifugu._core.exact import exactly
 from takifugu.errors import LedgerConflict
 from takifugu.ledger.events.decisions import decimal_up
 from takifugu.project import Project
@@ -105,7 +105,7 @@ def add_dataset(project: Project, name: str, given: Mapping[str, Any]) -> dict[s
         inside(folder, prior, "priors", suffixes=(".json", ".bif"))
         for prior in given.get("priors") or ()
     ]
-    from takifugu.engines import check, open_engine
+    from takifugu.tables import check, open_engine
 
     with open_engine(declaration) as engine:
         facts = check(engine)

@@ -9,10 +9,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from takifugu._atomic import write_whole
-from takifugu.engines import FitOptions
+from takifugu._core.atomic import write_whole
+from takifugu._core.keys import state_folder
 from takifugu.errors import InvalidFile, Malformed, TakifuguError
-from takifugu.keys import state_folder
+from takifugu.fitting import FitOptions
 from takifugu.ledger.event_documents import verification_document
 from takifugu.priors.ranges import exact_cuts
 from takifugu.project import Project

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from takifugu.engines import DatabaseFailed
+from takifugu.declarations import DatabaseFailed
 from takifugu.errors import LedgerDamaged, LedgerSetBack, NewerLedger, NotALedger, TakifuguError
 from takifugu.project.opened_dataset import Identity, OpenedDataset, identity, open_dataset
 from takifugu.project.project import Project, open_project

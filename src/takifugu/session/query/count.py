@@ -3,16 +3,17 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from takifugu.costs import Cost
-from takifugu.engines import Declaration, Engine, InvalidQuery
+from takifugu._core.numeric import Integers
+from takifugu.binding.protected_values import Values
+from takifugu.costs.cost import Cost
+from takifugu.declarations import Declaration, InvalidQuery
 from takifugu.errors import nearest
 from takifugu.mechanisms import COUNT, Sensitivity
-from takifugu.numeric import Integers
 from takifugu.priors import Name
 from takifugu.session.cells import Rows
-from takifugu.session.protected_values import Values
 from takifugu.session.query.query import NumberQuery, labels_of
 from takifugu.session.query_options import QueryOptions
+from takifugu.tables import Engine
 
 MOST_LISTED = 12  # labels in a message
 MOST_IN_TITLE = 4

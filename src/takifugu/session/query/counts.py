@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from takifugu.costs import Cost
-from takifugu.engines import Declaration, Engine
+from takifugu._core.numeric import Integers
+from takifugu.binding.protected_values import Values
+from takifugu.costs.cost import Cost
+from takifugu.declarations import Declaration
 from takifugu.mechanisms import COUNT, HISTOGRAM, Sensitivity
-from takifugu.numeric import Integers
-from takifugu.session.protected_values import Values
 from takifugu.session.query.count import CountQuery
 from takifugu.session.query.query import Axes
+from takifugu.tables import Engine
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Of several columns it is a cross-tabulation (a contingency table). A row is in o
 in none if one of its values is dropped: whichever of its columns are replaced, one count goes down
 and another up. So it is a histogram of joint values, with the sensitivity of any other, and between
 rows that are equal in the columns that it counts it tells nothing: the cost is ε·[u≠v] of these
-columns together (`takifugu.cost_shapes.Jointly`).
+columns together (`takifugu.costs.shapes.Jointly`).
 
 Where no value is dropped the counts of a group add up to its rows, which are public. Asked with
 ``sum_to_one`` the noisy ones do so as well. That is done to the numbers when they are shown, so it
@@ -14,13 +14,14 @@ is no part of what is asked, charged or stored.
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
-from takifugu.engines import Declaration, Engine
+from takifugu._core.numeric import Integers
+from takifugu.declarations import Declaration
 from takifugu.errors import UnsoundRequest
 from takifugu.mechanisms import HISTOGRAM, Sensitivity
-from takifugu.numeric import Integers
 from takifugu.session.cells import Rows
 from takifugu.session.query.query import Axes, NumberQuery, labels_of
 from takifugu.session.query_options import QueryOptions
+from takifugu.tables import Engine
 
 
 @dataclass(frozen=True)

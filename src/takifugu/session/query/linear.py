@@ -30,16 +30,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from takifugu._exact import Number, exactly
-from takifugu.engines import Declaration, Engine, InvalidQuery
+from takifugu._core.exact import Number, exactly
+from takifugu._core.numeric import Integers
+from takifugu.declarations import Declaration, InvalidQuery
 from takifugu.errors import TooLarge, one_of
 from takifugu.mechanisms import Mechanism, Sensitivity
 from takifugu.mechanisms.checks import LARGEST
-from takifugu.numeric import Integers
 from takifugu.priors import Name
 from takifugu.session.possible_answers import Units
 from takifugu.session.query.query import Aim, ChosenMechanism, Noise, Ranges, numbers_of
 from takifugu.session.query.sum_and_mean import SumQuery
+from takifugu.tables import Engine
 
 MOST_DIGITS = 12  # of the whole numbers that weights become
 Weights = tuple[tuple[Name, Fraction], ...]

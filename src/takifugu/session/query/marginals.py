@@ -19,14 +19,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from takifugu.costs import NOTHING, Cost
-from takifugu.engines import Declaration, Engine
+from takifugu._core.numeric import Integers
+from takifugu.binding.protected_values import Values
+from takifugu.costs.cost import NOTHING, Cost
+from takifugu.declarations import Declaration
 from takifugu.mechanisms import HISTOGRAM, Mechanism, Sensitivity
-from takifugu.numeric import Integers
 from takifugu.priors import Name
 from takifugu.session.possible_answers import AnswerTable, Rows
-from takifugu.session.protected_values import Values
 from takifugu.session.query.query import Axes, NumberQuery, labels_of, own_columns
+from takifugu.tables import Engine
 
 
 @dataclass(frozen=True)

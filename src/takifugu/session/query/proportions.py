@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from takifugu.engines import Engine
 from takifugu.session.possible_answers import Units
 from takifugu.session.query.histogram import HistogramQuery
 from takifugu.session.query.query import filled_groups
+from takifugu.tables import Engine
 
 
 @dataclass(frozen=True)

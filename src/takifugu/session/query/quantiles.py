@@ -19,17 +19,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from takifugu._exact import Number, exactly, shown
-from takifugu._rounding import float_down, float_up
-from takifugu.engines import Declaration, Engine, InvalidQuery
+from takifugu._core.exact import Number, exactly, shown
+from takifugu._core.numeric import Integers
+from takifugu._core.rounding import float_down, float_up
+from takifugu.costs.losses import Concentrated, Loss
+from takifugu.declarations import Declaration, InvalidQuery
 from takifugu.errors import TooLarge, UnsoundRequest
-from takifugu.losses import Concentrated, Loss
 from takifugu.mechanisms import Exponential, Mechanism, PermuteAndFlip, Sensitivity
 from takifugu.mechanisms.calibration import least_scale
 from takifugu.mechanisms.checks import LARGEST
 from takifugu.mechanisms.checks import probability as checked_chance
 from takifugu.mechanisms.mechanism_plan import name, once, price
-from takifugu.numeric import Integers
 from takifugu.session.cells import Rows
 from takifugu.session.possible_answers import AnswerTable
 from takifugu.session.query.query import (
@@ -43,6 +43,7 @@ from takifugu.session.query.query import (
     shape,
 )
 from takifugu.session.query_options import QueryOptions
+from takifugu.tables import Engine
 
 MOST_CANDIDATES = 2**16  # of one group
 FINEST = 10**6  # levels are rounded to this part

@@ -21,13 +21,14 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from takifugu._exact import Number, exactly, shown
-from takifugu.costs import Cost, Jointly
-from takifugu.engines import Amount, Category, Declaration, Engine, InvalidQuery
-from takifugu.engines.engine import MOST_CELLS
-from takifugu.engines.engine_errors import run_isolated
+from takifugu._core.exact import Number, exactly, shown
+from takifugu._core.numeric import Integers
+from takifugu.binding.protected_values import Values
+from takifugu.costs.cost import Cost, Jointly
+from takifugu.costs.losses import Concentrated, Pure
+from takifugu.declarations import Amount, Category, Declaration, InvalidQuery
+from takifugu.declarations.table_errors import run_isolated
 from takifugu.errors import TooLarge, UnsoundRequest, one_of
-from takifugu.losses import Concentrated, Pure
 from takifugu.mechanisms import (
     Choice,
     Error,
@@ -39,7 +40,6 @@ from takifugu.mechanisms import (
 )
 from takifugu.mechanisms.mechanism_plan import name as mechanism_name
 from takifugu.mechanisms.mechanism_plan import once, price
-from takifugu.numeric import Integers
 from takifugu.priors import Name
 from takifugu.session.cells import Rows
 from takifugu.session.key_order import in_counting_order
@@ -51,9 +51,10 @@ from takifugu.session.possible_answers import (
     adding_up,
     possible,
 )
-from takifugu.session.protected_values import Values
 from takifugu.session.query_options import Counts, QueryOptions
 from takifugu.session.release_errors import ReleaseFailed
+from takifugu.tables import Engine
+from takifugu.tables.engine import MOST_CELLS
 
 Axes = tuple[tuple[str, tuple[Name, ...]], ...]  # the name of each axis and the keys along it
 CONFIDENCE = 0.95

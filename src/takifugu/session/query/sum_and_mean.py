@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from takifugu.costs import Cost
-from takifugu.engines import Declaration, Engine
+from takifugu._core.numeric import Integers
+from takifugu.binding.protected_values import Values
+from takifugu.costs.cost import Cost
+from takifugu.declarations import Declaration
 from takifugu.errors import UnsoundRequest
 from takifugu.mechanisms import BoundedMean, BoundedSum, Bounds, Mechanism, Sensitivity
-from takifugu.numeric import Integers
 from takifugu.session.possible_answers import Units
-from takifugu.session.protected_values import Values
 from takifugu.session.query.query import (
     Noise,
     NumberQuery,
@@ -22,6 +22,7 @@ from takifugu.session.query.query import (
     filled_groups,
     numbers_of,
 )
+from takifugu.tables import Engine
 
 
 @dataclass(frozen=True)

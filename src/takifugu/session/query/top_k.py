@@ -19,7 +19,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from takifugu.engines import Declaration, Engine, InvalidQuery
+from takifugu._core.numeric import Integers
+from takifugu.declarations import Declaration, InvalidQuery
 from takifugu.mechanisms import (
     Choice,
     Mechanism,
@@ -29,7 +30,6 @@ from takifugu.mechanisms import (
 )
 from takifugu.mechanisms.mechanism_plan import merit, name, once, price
 from takifugu.mechanisms.placings import right_places
-from takifugu.numeric import Integers
 from takifugu.priors import Name
 from takifugu.session.cells import Rows
 from takifugu.session.possible_answers import CUT, AnswerTable, Shown, Units, possible
@@ -45,6 +45,7 @@ from takifugu.session.query.query import (
     shape,
 )
 from takifugu.session.query_options import QueryOptions
+from takifugu.tables import Engine
 
 # A selection is one call for each group, about 10 µs a label; noise is one call for them all.
 MOST_SELECTIONS = 200_000

@@ -18,10 +18,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from takifugu.engines import Declaration, Engine
+from takifugu._core.numeric import Integers
+from takifugu.declarations import Declaration
 from takifugu.mechanisms import Sensitivity
-from takifugu.numeric import Integers
 from takifugu.session.query.query import Axes, NumberQuery, Ranges, labels_of
+from takifugu.tables import Engine
 
 # A replaced cell x between a and b takes (a,x) and (x,b) away and adds (a,x') and (x',b). Only one
 # of the two pairs can coincide: a = x = b and a = x' = b would make x = x'. So at most 2² + 1 + 1.

@@ -47,8 +47,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from takifugu._core.numeric import Floats, frozen
 from takifugu.errors import UnsoundRequest
-from takifugu.numeric import Floats, frozen
 from takifugu.priors.markov import MarkovChain
 from takifugu.translation.certify.laws import Law
 from takifugu.translation.models.chain_transport import ChainTransport

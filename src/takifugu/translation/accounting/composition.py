@@ -13,9 +13,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._core.numeric import Floats
+from takifugu.costs.losses import Approximate, Concentrated, Loss, Pure, Total
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
-from takifugu.numeric import Floats
 from takifugu.priors.universe import Name
 from takifugu.translation.bounds import Bound
 from takifugu.translation.certify.closed import (

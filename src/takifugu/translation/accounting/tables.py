@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu.costs import NOTHING, Cost
+from takifugu._core.fingerprint import ByContent, fingerprint
+from takifugu._core.numeric import Floats, frozen
+from takifugu.costs.cost import NOTHING, Cost
+from takifugu.costs.losses import Total
 from takifugu.errors import InvalidFile, UnsoundRequest
-from takifugu.fingerprint import ByContent, fingerprint
-from takifugu.losses import Total
-from takifugu.numeric import Floats, frozen
 from takifugu.priors.documents import read_json, write_json
 from takifugu.translation.accounting.totals import total_to_pufferfish
 from takifugu.translation.certify.closed import epsilon_up

@@ -9,8 +9,8 @@ from fractions import Fraction
 from math import inf
 from typing import TYPE_CHECKING
 
+from takifugu.costs.losses import Concentrated, Total
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Concentrated, Total
 from takifugu.translation.certify.closed import (
     MAX_EXPONENT,
     Filter,

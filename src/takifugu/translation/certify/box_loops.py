@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 
-from takifugu._compiled import compiled
-from takifugu._rounding import UNIT
-from takifugu.numeric import Floats, Integers
+from takifugu._core.compiled import compiled
+from takifugu._core.numeric import Floats, Integers
+from takifugu._core.rounding import UNIT
 
 MAX_HALVINGS = 40  # of the interval in which the least proven loss lies
 CLOSE = 1e-7  # share of a loss at which that ends

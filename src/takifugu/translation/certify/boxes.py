@@ -32,9 +32,9 @@ from typing import Any
 
 import numpy as np
 
-from takifugu._parallel import share_range
-from takifugu._rounding import UNIT
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
+from takifugu._core.parallel import share_range
+from takifugu._core.rounding import UNIT
 from takifugu.translation.chain.coalescing import MIN_SHARED_WORK
 from takifugu.translation.chain.stars import Star
 

@@ -22,8 +22,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._core.numeric import Booleans, Floats, Integers, distribution, frozen
 from takifugu.errors import InvalidPrior
-from takifugu.numeric import Booleans, Floats, Integers, distribution, frozen
 from takifugu.translation.certify.cost_levels import CostLevels
 from takifugu.translation.certify.flow import (
     Flows,

@@ -48,10 +48,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._rounding import UNIT, down, float_down, float_up, up
+from takifugu._core.numeric import Floats, Integers
+from takifugu._core.rounding import UNIT, down, float_down, float_up, up
+from takifugu.costs.losses import Approximate, Concentrated, Loss, Total
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Approximate, Concentrated, Loss, Total
-from takifugu.numeric import Floats, Integers
 
 ORDERS = tuple(1 + 2**k for k in range(2, 13))  # spaced by 2: the best is √2 away at most
 MARGIN = 2.0**-44  # more than the rounding of the few operations that it covers

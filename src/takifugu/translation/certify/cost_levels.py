@@ -7,9 +7,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu.costs import Value
+from takifugu._core.numeric import Floats, Integers, frozen
+from takifugu.costs.cost import Value
 from takifugu.errors import Malformed
-from takifugu.numeric import Floats, Integers, frozen
 from takifugu.translation.certify.flow import off_diagonal
 from takifugu.translation.entry_costs import EntryCosts
 

@@ -21,9 +21,9 @@ import math
 
 import numpy as np
 
-from takifugu._compiled import compiled
-from takifugu._rounding import UNIT
-from takifugu.numeric import Booleans, Floats, Integers
+from takifugu._core.compiled import compiled
+from takifugu._core.numeric import Booleans, Floats, Integers
+from takifugu._core.rounding import UNIT
 
 Box = tuple[float, float, float, float]
 BIG = 1e60  # odds beyond it are not computed with: they count as unbounded from above

@@ -82,9 +82,9 @@ from math import fsum
 
 import numpy as np
 
-from takifugu._rounding import UNIT, down, gamma, log_ratio_up, up
+from takifugu._core.numeric import Floats, Integers
+from takifugu._core.rounding import UNIT, down, gamma, log_ratio_up, up
 from takifugu.errors import TooLarge
-from takifugu.numeric import Floats, Integers
 from takifugu.priors.factors import Factor, FactorModel
 from takifugu.translation.certify.tables import PartitionSums
 from takifugu.translation.models.tree import JunctionTree

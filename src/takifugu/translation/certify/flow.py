@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from takifugu._parallel import share_range
-from takifugu._rounding import UNIT, up
-from takifugu.numeric import Booleans, Floats, Integers, frozen
+from takifugu._core.numeric import Booleans, Floats, Integers, frozen
+from takifugu._core.parallel import share_range
+from takifugu._core.rounding import UNIT, up
 
 NEGLIGIBLE = 2.0**-960  # a smaller probability counts as 0: see `takifugu.translation.certify.laws`
 LARGE = 300.0  # a greater cost is not exponentiated: the step is then bounded by the cost itself

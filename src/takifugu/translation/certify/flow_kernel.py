@@ -5,9 +5,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from takifugu._compiled import compiled
-from takifugu._rounding import UNIT
-from takifugu.numeric import Booleans, Floats
+from takifugu._core.compiled import compiled
+from takifugu._core.numeric import Booleans, Floats
+from takifugu._core.rounding import UNIT
 
 
 def _evaluate(

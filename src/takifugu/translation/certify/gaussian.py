@@ -105,10 +105,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from takifugu._rounding import UNIT, float_down, float_up
-from takifugu.costs import ANY, Column, Cost, Distance, Jointly, Shape, Steps
+from takifugu._core.numeric import Floats, Integers
+from takifugu._core.rounding import UNIT, float_down, float_up
+from takifugu.costs.cost import ANY, Column, Cost, Distance, Jointly, Shape, Steps
 from takifugu.errors import UnsoundRequest
-from takifugu.numeric import Floats, Integers
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.kernels import TINY, Covariance, StationaryKernel
 from takifugu.translation.entry_costs import EntryCosts

@@ -36,8 +36,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from takifugu._rounding import UNIT, up
-from takifugu.numeric import Booleans, Floats
+from takifugu._core.numeric import Booleans, Floats
+from takifugu._core.rounding import UNIT, up
 from takifugu.translation.certify.flow import NEGLIGIBLE, Couplings, Step, closed
 from takifugu.translation.certify.laws import HeldLaw, row_slack
 from takifugu.translation.chain.stars import classes_of

@@ -37,9 +37,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._rounding import UNIT
+from takifugu._core.numeric import Booleans, Floats, Integers, distribution
+from takifugu._core.rounding import UNIT
 from takifugu.errors import InvalidPrior
-from takifugu.numeric import Booleans, Floats, Integers, distribution
 from takifugu.priors.stationary import reachable, stationary_law
 from takifugu.translation.certify.flow import LARGE, NEGLIGIBLE, Stretch
 

@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
-from takifugu._compiled import compiled
-from takifugu._rounding import UNIT
-from takifugu.numeric import Floats, Integers
+from takifugu._core.compiled import compiled
+from takifugu._core.numeric import Floats, Integers
+from takifugu._core.rounding import UNIT
 
 Costs = tuple[Integers, Floats, Integers, Integers, Floats]
 Shared = tuple[Integers, Integers, Floats, Floats, Costs]

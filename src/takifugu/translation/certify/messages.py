@@ -38,10 +38,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from takifugu._parallel import share_range
-from takifugu._rounding import gamma, up
+from takifugu._core.numeric import Booleans, Floats, Integers, distinct
+from takifugu._core.parallel import share_range
+from takifugu._core.rounding import gamma, up
 from takifugu.errors import TakifuguError
-from takifugu.numeric import Booleans, Floats, Integers, distinct
 from takifugu.priors.factors import Factor
 from takifugu.translation.certify.closed import profile_group_loss
 from takifugu.translation.certify.tables import DEEPEST, PartitionSums, Weights

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from takifugu._rounding import UNIT
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
+from takifugu._core.rounding import UNIT
 from takifugu.translation.certify.flow import closed
 from takifugu.translation.certify.laws import row_slack
 

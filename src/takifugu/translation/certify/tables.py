@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from takifugu._rounding import down, float_up, gamma, log_ratio_up
+from takifugu._core.numeric import Booleans, Floats, frozen
+from takifugu._core.rounding import down, float_up, gamma, log_ratio_up
 from takifugu.errors import InvalidPrior, Malformed, TooLarge, UnsoundRequest
-from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.priors.factors import Factor
 from takifugu.priors.universe import Name
 from takifugu.translation.entry_costs import EntryCosts

@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
-from takifugu._compiled import compiled
-from takifugu._rounding import UNIT
-from takifugu.numeric import Booleans, Floats, Integers
+from takifugu._core.compiled import compiled
+from takifugu._core.numeric import Booleans, Floats, Integers
+from takifugu._core.rounding import UNIT
 
 LEAST_POWER = 1e-280  # a smaller positive entry of a power, beside its largest one, ends the walk
 TINY = 1e-300  # what a positive number is raised to where a product may underflow

@@ -47,9 +47,9 @@ from typing import Any
 
 import numpy as np
 
-from takifugu._parallel import share_range
-from takifugu._rounding import UNIT
-from takifugu.numeric import Floats, Integers
+from takifugu._core.numeric import Floats, Integers
+from takifugu._core.parallel import share_range
+from takifugu._core.rounding import UNIT
 from takifugu.translation.chain.coalescing import MIN_SHARED_WORK, _split
 from takifugu.translation.chain.stars import Star
 

@@ -62,8 +62,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from takifugu._rounding import UNIT, float_down, up
-from takifugu.numeric import Booleans, Floats, frozen
+from takifugu._core.numeric import Booleans, Floats, frozen
+from takifugu._core.rounding import UNIT, float_down, up
 
 DIGITS = 38
 SETTLED = Decimal("1e-18")  # a relative change by less than this is covered by the rounding

@@ -26,9 +26,9 @@ from functools import cached_property
 
 import numpy as np
 
-from takifugu._rounding import up
+from takifugu._core.numeric import Booleans, Floats, Integers, frozen
+from takifugu._core.rounding import up
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.numeric import Booleans, Floats, Integers, frozen
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within

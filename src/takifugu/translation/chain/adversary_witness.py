@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from takifugu._rounding import UNIT
-from takifugu.costs import NOTHING
+from takifugu._core.numeric import Booleans, Floats
+from takifugu._core.rounding import UNIT
+from takifugu.costs.cost import NOTHING
 from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
-from takifugu.numeric import Booleans, Floats
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.stationary import stationary_law

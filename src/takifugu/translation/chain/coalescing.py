@@ -42,9 +42,9 @@ from typing import Any
 
 import numpy as np
 
-from takifugu._parallel import share_range
-from takifugu._rounding import UNIT, up
-from takifugu.numeric import Booleans, Floats, Integers
+from takifugu._core.numeric import Booleans, Floats, Integers
+from takifugu._core.parallel import share_range
+from takifugu._core.rounding import UNIT, up
 from takifugu.translation.chain.stars import Star
 
 FAINTEST = 1e-150  # a smaller positive probability is left to other bounds

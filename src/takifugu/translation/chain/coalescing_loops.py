@@ -17,9 +17,9 @@ import math
 
 import numpy as np
 
-from takifugu._compiled import compiled
-from takifugu._rounding import UNIT
-from takifugu.numeric import Booleans, Floats, Integers
+from takifugu._core.compiled import compiled
+from takifugu._core.numeric import Booleans, Floats, Integers
+from takifugu._core.rounding import UNIT
 
 ROUNDS = 60  # of raising t to the ratio that its factors attain
 SETTLED = 1e-13  # a smaller relative rise of t counts as none

@@ -24,9 +24,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._rounding import UNIT
+from takifugu._core.numeric import LEAST, Floats, frozen
+from takifugu._core.rounding import UNIT
 from takifugu.errors import InvalidPrior, Malformed
-from takifugu.numeric import LEAST, Floats, frozen
 from takifugu.translation.certify.flow import Rows, entry_cost
 from takifugu.translation.certify.laws import row_slack
 from takifugu.translation.search.fixed_point import fixed_point

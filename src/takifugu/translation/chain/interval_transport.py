@@ -6,10 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
-from takifugu._rounding import up
-from takifugu.costs import largest_matrix
+from takifugu._core.numeric import LEAST, Floats
+from takifugu._core.rounding import up
+from takifugu.costs.cost import largest_matrix
 from takifugu.errors import InvalidPrior
-from takifugu.numeric import LEAST, Floats
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets

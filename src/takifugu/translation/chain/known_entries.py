@@ -30,8 +30,8 @@ from functools import cached_property
 
 import numpy as np
 
-from takifugu._rounding import UNIT
-from takifugu.numeric import LEAST, Booleans, Floats, frozen
+from takifugu._core.numeric import LEAST, Booleans, Floats, frozen
+from takifugu._core.rounding import UNIT
 from takifugu.translation.certify.flow import LARGE, Couplings, Rows, bound, closed, off_diagonal
 from takifugu.translation.certify.laws import row_slack
 from takifugu.translation.chain.interval_steps import robust_rows

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from takifugu._rounding import UNIT
-from takifugu.numeric import Floats, Integers
+from takifugu._core.numeric import Floats, Integers
+from takifugu._core.rounding import UNIT
 
 ALIKE = 1e-12  # relative difference up to which a cost counts as a star, which then is at least it
 

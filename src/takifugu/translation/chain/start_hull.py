@@ -39,8 +39,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from takifugu._rounding import UNIT, up
-from takifugu.numeric import LEAST, Booleans, Floats
+from takifugu._core.numeric import LEAST, Booleans, Floats
+from takifugu._core.rounding import UNIT, up
 from takifugu.translation.certify.flow import LARGE, Couplings, Rows, bound, closed, off_diagonal
 from takifugu.translation.chain.interval_steps import robust_rows
 from takifugu.translation.search.couplings import improve

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from takifugu._rounding import up
-from takifugu.numeric import Booleans, Floats, Integers, frozen
+from takifugu._core.numeric import Booleans, Floats, Integers, frozen
+from takifugu._core.rounding import up
 from takifugu.translation.certify.flow import off_diagonal
 from takifugu.translation.chain.start_hull import StartHull, hull_boxes, hull_step
 from takifugu.translation.search.fixed_point import fixed_point

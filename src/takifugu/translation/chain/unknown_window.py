@@ -7,8 +7,8 @@ others are: that of a chain on joint states, of which one column is read and pro
 knows the values before entry 0 holds some law of the first window.
 """
 
-from takifugu.costs import Cost
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
+from takifugu.costs.cost import Cost
 from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets

@@ -9,9 +9,9 @@ from math import nextafter
 
 import numpy as np
 
-from takifugu.costs import Cost
+from takifugu._core.numeric import Floats, frozen
+from takifugu.costs.cost import Cost
 from takifugu.errors import UnsoundRequest
-from takifugu.numeric import Floats, frozen
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.prior import LONGEST
 from takifugu.priors.secret_distance import secret_distance

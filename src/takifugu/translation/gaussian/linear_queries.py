@@ -10,9 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
-from takifugu._exact import Number, exactly
+from takifugu._core.exact import Number, exactly
+from takifugu._core.numeric import Floats, Integers, frozen
 from takifugu.errors import UnsoundRequest
-from takifugu.numeric import Floats, Integers, frozen
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.secret_distance import secret_distance
 from takifugu.priors.secrets import Secrets

@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
+from takifugu._core.numeric import Booleans, Floats, frozen
 from takifugu.errors import UnsoundRequest
-from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import state_text
 from takifugu.priors.secrets import Secrets

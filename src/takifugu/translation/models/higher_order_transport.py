@@ -22,8 +22,8 @@ from functools import cached_property
 
 import numpy as np
 
+from takifugu._core.numeric import Booleans, Floats, frozen
 from takifugu.errors import InvalidWorld, UnsoundRequest
-from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within

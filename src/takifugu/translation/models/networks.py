@@ -8,9 +8,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from takifugu._core.numeric import Floats, frozen
 from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.influence.network.network_curves import chosen_entries
-from takifugu.numeric import Floats, frozen
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.factors import FactorModel
 from takifugu.priors.random_field import MarkovRandomField

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from takifugu._core.numeric import Integers
 from takifugu.errors import InvalidWorld
-from takifugu.numeric import Integers
 from takifugu.priors.secrets import Secrets
 
 

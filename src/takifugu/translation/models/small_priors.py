@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from takifugu._core.numeric import Booleans, Floats, frozen
 from takifugu.errors import UnsoundRequest
 from takifugu.finite.translation_exact import ExactTranslation, translation_exact
 from takifugu.finite.world import World
-from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.factors import Factor
 from takifugu.priors.independent import IndependentEntries

@@ -22,9 +22,9 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from takifugu.costs import NOTHING, Cost
+from takifugu._core.numeric import Floats, frozen
+from takifugu.costs.cost import NOTHING, Cost
 from takifugu.errors import UnsoundRequest
-from takifugu.numeric import Floats, frozen
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.priors.universe import Name

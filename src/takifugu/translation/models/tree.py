@@ -15,7 +15,7 @@ from math import prod
 
 import numpy as np
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.priors.factors import Factor, FactorModel
 from takifugu.priors.secrets import SecretPair
 from takifugu.priors.universe import Name

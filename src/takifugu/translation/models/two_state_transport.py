@@ -11,9 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
-from takifugu.costs import Cost
+from takifugu._core.numeric import Booleans, Floats, Integers, frozen
+from takifugu.costs.cost import Cost
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.numeric import Booleans, Floats, Integers, frozen
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import state_text
 from takifugu.priors.secrets import Secrets

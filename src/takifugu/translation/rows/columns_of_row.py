@@ -33,9 +33,9 @@ from functools import cached_property
 from math import inf, prod
 from typing import Any
 
-from takifugu.costs import NOTHING, Cost
+from takifugu._core.numeric import Floats
+from takifugu.costs.cost import NOTHING, Cost
 from takifugu.errors import TooLarge, UnsoundRequest
-from takifugu.numeric import Floats
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.factors import FactorModel, NetworkPrior
 from takifugu.priors.independent import IndependentEntries

@@ -31,7 +31,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from takifugu.costs import Column, Cost, Jointly, Matrix
+from takifugu.costs.cost import Column, Cost, Jointly, Matrix
 from takifugu.errors import UnsoundRequest
 from takifugu.priors.households import is_exchangeable, refuse_large_household
 from takifugu.priors.markov import MarkovChain

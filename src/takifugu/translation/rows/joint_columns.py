@@ -8,7 +8,7 @@ joint states: x there, against y there, whatever the other columns are.
 from collections.abc import Mapping
 from functools import cached_property
 
-from takifugu.costs import Cost
+from takifugu.costs.cost import Cost
 from takifugu.errors import UnsoundRequest
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import Prior

@@ -16,10 +16,10 @@ from functools import cached_property
 from math import inf
 from typing import Any, ClassVar
 
-from takifugu.cost_shapes import column_and_shape
-from takifugu.costs import ANY, NOTHING, Column, Cost, Jointly, Shape
+from takifugu._core.fingerprint import ByContent
+from takifugu.costs.cost import ANY, NOTHING, Column, Cost, Jointly, Shape
+from takifugu.costs.shapes import column_and_shape
 from takifugu.errors import UnsoundRequest
-from takifugu.fingerprint import ByContent
 from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from takifugu.numeric import Booleans, Floats, Integers
+from takifugu._core.numeric import Booleans, Floats, Integers
 from takifugu.translation.certify.terminals import LARGEST_POINT, TerminalSide
 
 SPREAD_POINTS = 7  # over the ratios that the far end can have

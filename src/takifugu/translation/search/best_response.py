@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from takifugu.numeric import Booleans, Floats
+from takifugu._core.numeric import Booleans, Floats
 from takifugu.translation.certify.flow import off_diagonal
 from takifugu.translation.certify.product import FactorCost
 from takifugu.translation.search.couplings import NUDGE, nudges

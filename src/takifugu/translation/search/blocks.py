@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.translation.certify.flow import block_step
 from takifugu.translation.search.couplings import MAX_STATES, solve_step
 

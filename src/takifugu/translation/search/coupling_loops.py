@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from takifugu._compiled import compiled
-from takifugu.numeric import Booleans, Floats, Integers
+from takifugu._core.compiled import compiled
+from takifugu._core.numeric import Booleans, Floats, Integers
 from takifugu.translation.certify.message_loops import SPREAD, Shared, extremes, likelier, move
 from takifugu.translation.search.tree_simplex import climb, where_least
 

@@ -10,10 +10,10 @@ from functools import cached_property
 
 import numpy as np
 
+from takifugu._core.numeric import Floats, Integers, frozen
 from takifugu.errors import TooLarge
 from takifugu.influence.network.attractive_curves import check_attractive
 from takifugu.influence.network.network_curves import chosen_entries
-from takifugu.numeric import Floats, Integers, frozen
 from takifugu.priors.factors import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
 from takifugu.priors.universe import Name

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.translation.certify.flow import LARGE, Couplings, RepeatedStep, Rows, off_diagonal
 from takifugu.translation.search.couplings import follow, improve
 

@@ -16,8 +16,8 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
+from takifugu._core.numeric import Booleans, Floats, Integers, frozen
 from takifugu.errors import InvalidWorld
-from takifugu.numeric import Booleans, Floats, Integers, frozen
 from takifugu.translation.certify.chain import ChainLosses
 from takifugu.translation.certify.flow import Couplings, mixture_step, pair_losses
 from takifugu.translation.certify.groups import ConditionedWalk, Steps, Window

@@ -14,9 +14,9 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from takifugu._parallel import share_range
+from takifugu._core.numeric import Integers
+from takifugu._core.parallel import share_range
 from takifugu.errors import TooLarge
-from takifugu.numeric import Integers
 from takifugu.priors.factors import FactorModel, neighbours
 from takifugu.translation.certify.messages import (
     Couplings,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.translation.certify.product import MAX_RANGE, Neighbourhood, Product, lower
 from takifugu.translation.search.best_response import BestResponse
 

@@ -17,8 +17,8 @@ from math import fsum
 
 import numpy as np
 
+from takifugu._core.numeric import Booleans, Floats, frozen
 from takifugu.errors import InvalidPrior, TooLarge
-from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.priors.factors import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair
 from takifugu.translation.certify.tables import (

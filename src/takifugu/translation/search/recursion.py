@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.translation.certify.chain import Chain, ChainLosses, Tables
 from takifugu.translation.certify.cost_levels import CostLevels
 from takifugu.translation.certify.flow import (

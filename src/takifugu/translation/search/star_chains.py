@@ -21,7 +21,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from takifugu.numeric import Floats, Integers, frozen
+from takifugu._core.numeric import Floats, Integers, frozen
 from takifugu.translation.chain.coalescing import MARGIN, StarSide, WorstPair, worst_pair
 from takifugu.translation.chain.stars import Star, star_of
 

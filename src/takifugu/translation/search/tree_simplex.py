@@ -19,8 +19,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from takifugu._compiled import compiled
-from takifugu.numeric import Booleans, Floats, Integers
+from takifugu._core.compiled import compiled
+from takifugu._core.numeric import Booleans, Floats, Integers
 
 Places = NDArray[np.int16]
 ROUNDOFF = 2.0**-53

@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._core.numeric import Floats, frozen
 from takifugu.errors import Malformed
-from takifugu.numeric import Floats, frozen
 from takifugu.translation.certify.flow import entry_cost, pair_losses
 from takifugu.translation.certify.laws import (
     backward_rows,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from takifugu._core.numeric import Floats
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.numeric import Floats
 from takifugu.papers.composition.baselines.chain_laws import (
     group_to_dp,
     stationary,

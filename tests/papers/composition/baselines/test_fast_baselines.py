@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.papers.composition.baselines.chain_laws import stationary
 from takifugu.papers.composition.baselines.quilts import mqm_approx, mqm_exact, spectral_gap
 from takifugu.papers.composition.baselines.ratio_front import ratio_front

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.papers.composition.baselines.chain_laws import stationary
 from takifugu.papers.composition.baselines.quilts import mqm_approx, mqm_exact, spectral_gap
 from takifugu.papers.composition.baselines.temporal import (

@@ -2,10 +2,10 @@
 
 import pytest
 
+from takifugu._core.numeric import frozen
+from takifugu.costs.losses import Pure
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.losses import Pure
 from takifugu.mechanisms import Exponential, NoisyTopK
-from takifugu.numeric import frozen
 from takifugu.papers.composition.baselines.rankings import (
     BASELINES,
     Baseline,

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from takifugu._core.numeric import Integers
 from takifugu.errors import (
     InvalidMechanism,
     InvalidPrior,
@@ -20,7 +21,6 @@ from takifugu.errors import (
     UnsoundRequest,
 )
 from takifugu.finite import leakage
-from takifugu.numeric import Integers
 from takifugu.papers.composition import collapse
 from takifugu.papers.composition.collapse import (
     Collapse,

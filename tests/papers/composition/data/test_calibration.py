@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.papers.composition.data import calibration
 from takifugu.papers.composition.data.calibration import (
     at,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.engines import Order
+from takifugu.declarations import Order
 from takifugu.errors import InvalidFile, InvalidWorld, UnsoundRequest
 from takifugu.papers.composition.data import (
     REAL,

@@ -6,10 +6,10 @@ from math import pi, sqrt
 import numpy as np
 import pytest
 
-from takifugu.losses import Pure
+from takifugu._core.numeric import Integers
+from takifugu.costs.losses import Pure
 from takifugu.mechanisms import Exponential, NoisyTopK
 from takifugu.mechanisms.planner import noise_of
-from takifugu.numeric import Integers
 from takifugu.papers.composition.experiments.allowances import (
     EPSILONS,
     PROOFS,

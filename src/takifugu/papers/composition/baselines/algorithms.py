@@ -14,15 +14,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._exact import Number, exactly
+from takifugu._core.exact import Number, exactly
+from takifugu._core.numeric import Floats, Integers
+from takifugu.costs.losses import Pure
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.losses import Pure
 from takifugu.mechanisms.calibration import allowance, certify, target_of
 from takifugu.mechanisms.checks import LARGEST, positive, whole
 from takifugu.mechanisms.mechanism_protocol import Error, RankProbabilities
 from takifugu.mechanisms.noise import IntegerLaplace
 from takifugu.mechanisms.selection import Exponential
-from takifugu.numeric import Floats, Integers
 from takifugu.papers.composition.baselines.by_curve import calibrate
 from takifugu.translation.curve_translation import CurveTranslation
 from takifugu.translation.protocol import LossTranslation

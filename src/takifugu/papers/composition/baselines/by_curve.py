@@ -10,7 +10,7 @@ from math import fsum
 
 import numpy as np
 
-from takifugu._rounding import down, up
+from takifugu._core.rounding import down, up
 from takifugu.errors import UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
 

@@ -7,10 +7,10 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._rounding import down
+from takifugu._core.numeric import Floats, distribution, frozen
+from takifugu._core.rounding import down
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.influence.rounded_ratios import LogProduct, products
-from takifugu.numeric import Floats, distribution, frozen
 from takifugu.translation.certify.laws import recurrent_law
 
 

@@ -57,9 +57,9 @@ from math import inf, sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._rounding import UNIT, down, gamma, up
+from takifugu._core.numeric import Booleans, Floats, frozen
+from takifugu._core.rounding import UNIT, down, gamma, up
 from takifugu.influence.rounded_ratios import LogProduct, largest_ratios, products, turned
-from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.papers.composition.baselines.chain_laws import (
     check_request,
     initial_law,

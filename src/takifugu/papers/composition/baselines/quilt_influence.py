@@ -13,7 +13,8 @@ from math import inf
 
 import numpy as np
 
-from takifugu._rounding import UNIT
+from takifugu._core.numeric import Floats
+from takifugu._core.rounding import UNIT
 from takifugu.influence.rounded_ratios import (
     IMPOSSIBLE,
     LogProduct,
@@ -21,7 +22,6 @@ from takifugu.influence.rounded_ratios import (
     products,
     turned,
 )
-from takifugu.numeric import Floats
 from takifugu.papers.composition.baselines.chain_laws import laws_over_time
 
 

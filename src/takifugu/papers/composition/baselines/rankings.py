@@ -14,13 +14,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from takifugu._core.numeric import Floats
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.mechanisms.checks import positive, whole
 from takifugu.mechanisms.noise import IntegerLaplace
 from takifugu.mechanisms.selection import Exponential, NoisyTopK
-from takifugu.numeric import Floats
 from takifugu.papers.composition.baselines.chain_laws import (
     group_to_dp,
 )

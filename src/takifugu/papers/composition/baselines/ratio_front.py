@@ -23,8 +23,8 @@ stretches the hull; λ then begins a little below 1.
 
 import numpy as np
 
-from takifugu._rounding import UNIT, gamma
-from takifugu.numeric import Floats, Integers
+from takifugu._core.numeric import Floats, Integers
+from takifugu._core.rounding import UNIT, gamma
 
 Front = tuple[Floats, Floats]  # P_x(A), rounded up, and P_y(A), rounded down: both rise
 Line = tuple[float, float, float]  # λ, S there, and how fast it falls: P_y of the best set

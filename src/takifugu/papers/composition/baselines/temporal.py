@@ -7,10 +7,10 @@ from math import exp, inf
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._rounding import UNIT, up
+from takifugu._core.numeric import Floats, frozen
+from takifugu._core.rounding import UNIT, up
 from takifugu.errors import UnsoundRequest
 from takifugu.influence.rounded_ratios import LogProduct
-from takifugu.numeric import Floats, frozen
 from takifugu.papers.composition.baselines.chain_laws import (
     check_request,
     group_to_dp,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from takifugu._rounding import up
+from takifugu._core.rounding import up
 from takifugu.errors import InvalidPrior
 
 Number = int | float | str | Decimal | Fraction | np.integer[Any] | np.floating[Any]

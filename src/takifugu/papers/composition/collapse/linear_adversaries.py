@@ -7,8 +7,8 @@ from typing import cast
 
 import numpy as np
 
+from takifugu._core.numeric import Booleans, Integers
 from takifugu.errors import InvalidMechanism
-from takifugu.numeric import Booleans, Integers
 from takifugu.papers.composition.collapse.gf2 import Span, parity
 
 ANSWER_BITS = 32  # an output as one integer: the number of the map above so many answer bits

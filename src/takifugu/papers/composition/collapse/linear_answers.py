@@ -17,10 +17,10 @@ from typing import cast
 
 import numpy as np
 
+from takifugu._core.numeric import Integers
 from takifugu.errors import InvalidMechanism, InvalidWorld, TooLarge
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
-from takifugu.numeric import Integers
 from takifugu.papers.composition.collapse.exact_loss import ExactLoss, Number, shares
 from takifugu.papers.composition.collapse.gf2 import Span, kernel, parity
 from takifugu.papers.composition.collapse.linear_adversaries import ANSWER_BITS as BITS

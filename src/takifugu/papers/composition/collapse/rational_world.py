@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from takifugu._core.numeric import Booleans, Floats, Integers
 from takifugu.errors import InvalidMechanism, TooLarge
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
-from takifugu.numeric import Booleans, Floats, Integers
 from takifugu.papers.composition.collapse.exact_loss import ExactLoss, worst_of
 from takifugu.papers.composition.collapse.repeated_runs import at_least_one
 from takifugu.priors.explicit import Explicit

@@ -13,8 +13,8 @@ from typing import Protocol, Self
 
 import numpy as np
 
+from takifugu._core.numeric import Booleans, Integers
 from takifugu.errors import InvalidWorld, UnsoundRequest
-from takifugu.numeric import Booleans, Integers
 from takifugu.papers.composition.collapse.exact_loss import ExactLoss
 from takifugu.papers.composition.collapse.waiting_time import WaitingTime
 

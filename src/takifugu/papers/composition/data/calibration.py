@@ -51,7 +51,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 from takifugu.papers.composition.data.world_parameters import (
     CALIBRATED,
     PAPER_ROWS,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from takifugu.engines import Order
+from takifugu.declarations import Order
 from takifugu.errors import InvalidFile
 from takifugu.papers.composition.data import capture24 as people
 from takifugu.papers.composition.data import published_check_ins as checkins

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from takifugu.numeric import Floats
+from takifugu._core.numeric import Floats
 
 STORED = Path(__file__).with_suffix(".json")
 SEEDS = tuple(range(10_001, 10_025))

@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from takifugu.engines import Declaration, Engine
+from takifugu.declarations import Declaration
 from takifugu.errors import InvalidFile, UnsoundRequest
 from takifugu.papers.composition.data.preparation import DatasetInfo, Parts, prepare_table
 from takifugu.papers.composition.data.prepared_files import read_prepared, write_prepared
 from takifugu.papers.composition.data.raw_tables import EntryTable
 from takifugu.papers.composition.data.source_files import FoundFiles, Progress, RequiredFile
 from takifugu.papers.composition.experiments.measurements import Prepared
+from takifugu.tables import Engine
 
 
 @dataclass(frozen=True)

@@ -26,23 +26,15 @@ from datetime import datetime, time, timedelta
 from pathlib import Path
 from typing import Literal, Self
 
-from takifugu.engines import (
-    Category,
-    Declaration,
-    Engine,
-    FirstDays,
-    Order,
-    Scope,
-    Source,
-    fit,
-    open_engine,
-)
+from takifugu.declarations import Category, Declaration, Order, Source
 from takifugu.errors import InvalidFile
+from takifugu.fitting import FirstDays, fit
 from takifugu.papers.composition.data.raw_rows import text
 from takifugu.papers.composition.experiments.measurements import Family, Prepared, PrintedColumn
 from takifugu.priors import MarkovChain
 from takifugu.priors.fitting import TAU
 from takifugu.priors.labels import foursquare_labels
+from takifugu.tables import Engine, Scope, open_engine
 
 DAYS, FIT_DAYS = 500, 400  # the paper's: the first 500 days, of which 400 are fitted on
 OTHER = "other"

@@ -7,8 +7,8 @@ from typing import Any, get_args
 
 import numpy as np
 
+from takifugu._core.numeric import Integers
 from takifugu.errors import InvalidFile, Malformed
-from takifugu.numeric import Integers
 from takifugu.papers.composition.experiments.measurements import Family, Prepared, PrintedColumn
 from takifugu.priors import MarkovChain
 from takifugu.priors.documents import read_json, write_json

@@ -13,8 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from takifugu._core.fingerprint import fingerprint
 from takifugu.errors import InvalidFile
-from takifugu.fingerprint import fingerprint
 from takifugu.papers.composition.data.raw_rows import refuse_misfits, text, typed
 from takifugu.papers.composition.data.source_files import (
     FoundFiles,

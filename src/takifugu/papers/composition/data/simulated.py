@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from takifugu.fingerprint import fingerprint
-from takifugu.numeric import Integers
+from takifugu._core.fingerprint import fingerprint
+from takifugu._core.numeric import Integers
 from takifugu.papers.composition.data.capture24 import HELD_OUT
 from takifugu.papers.composition.data.preparation import DatasetInfo
 from takifugu.papers.composition.data.raw_tables import EntryTable, make_synthetic_table

@@ -6,9 +6,9 @@ from math import prod
 
 import numpy as np
 
+from takifugu._core.numeric import Integers
 from takifugu.errors import InvalidWorld
 from takifugu.finite.world import World
-from takifugu.numeric import Integers
 from takifugu.papers.composition.definitions.parts import (
     check_room,
     check_size,

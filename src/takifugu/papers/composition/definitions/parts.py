@@ -5,9 +5,9 @@ from math import prod
 
 import numpy as np
 
+from takifugu._core.numeric import Integers
 from takifugu.errors import InvalidWorld, TooLarge
 from takifugu.finite.world import World
-from takifugu.numeric import Integers
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.secrets import SecretPair
 from takifugu.priors.universe import Name, Tables

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from takifugu import __version__
-from takifugu._rounding import UNIT, down, up
+from takifugu._core.rounding import UNIT, down, up
 from takifugu.errors import InvalidFile, InvalidPrior, UnsoundRequest
 from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.papers.composition.baselines.quilts import quilt_allowances

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from takifugu import __version__
+from takifugu._core.numeric import Floats
 from takifugu.errors import InvalidFile, InvalidPrior
-from takifugu.numeric import Floats
 from takifugu.papers.composition.baselines.chain_laws import group_to_dp
 from takifugu.papers.composition.baselines.gk16 import gk16_norm, gk16_to_dp
 from takifugu.papers.composition.baselines.quilts import mqm_approx, mqm_exact

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from takifugu.losses import Pure
+from takifugu.costs.losses import Pure
 from takifugu.mechanisms import plan_top_k
 from takifugu.mechanisms.candidates import Selection
 from takifugu.mechanisms.planner import noise_of

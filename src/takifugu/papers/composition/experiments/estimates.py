@@ -22,8 +22,8 @@ with 95 % confidence. Only t grows, from 1.97 to 3.44 for 72 comparisons of 200 
 
 import numpy as np
 
+from takifugu._core.numeric import Floats
 from takifugu.errors import Malformed
-from takifugu.numeric import Floats
 from takifugu.papers.composition.experiments.measurements import Difference, Estimate
 
 CONFIDENCE = 0.95

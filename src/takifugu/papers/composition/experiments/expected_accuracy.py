@@ -18,8 +18,8 @@ in a place is 0 are left out of its mean.
 
 import numpy as np
 
+from takifugu._core.numeric import Floats
 from takifugu.errors import Malformed
-from takifugu.numeric import Floats
 from takifugu.papers.composition.experiments.metrics import K
 
 

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from takifugu import __version__
+from takifugu._core.fingerprint import fingerprint
 from takifugu.errors import Malformed, UnsoundRequest
-from takifugu.fingerprint import fingerprint
 from takifugu.papers.composition.experiments.allowances import EPSILONS, Allowances, allowances
 from takifugu.papers.composition.experiments.contenders import (
     CONTENDERS,

@@ -12,7 +12,7 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
-from takifugu._atomic import refuse_special
+from takifugu._core.atomic import refuse_special
 from takifugu.errors import InvalidFile
 from takifugu.papers.composition.experiments.measurements import Cell, Difference, Estimate
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
-from takifugu.numeric import Integers
+from takifugu._core.numeric import Integers
 from takifugu.priors.markov import MarkovChain
 
 Family = Literal["foursquare", "capture24"]

@@ -22,8 +22,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from takifugu._core.numeric import Booleans, Floats, Integers
 from takifugu.errors import Malformed
-from takifugu.numeric import Booleans, Floats, Integers
 
 K = 3  # the paper asks for the first three
 METRICS = (*(f"acc@{place + 1}" for place in range(K)), "hit", "ndcg", "l1")

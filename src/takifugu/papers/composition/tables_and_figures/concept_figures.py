@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from takifugu._rounding import up
+from takifugu._core.numeric import Floats
+from takifugu._core.rounding import up
 from takifugu.errors import UnsoundRequest
 from takifugu.finite import FiniteMechanism, World, leakage
 from takifugu.finite.joint_runs import joint_leakage
 from takifugu.finite.nfc import Condition, necessary_condition, prove_with_certificates
 from takifugu.influence.rounded_ratios import LogProduct, largest_ratios, products, turned
-from takifugu.numeric import Floats
 from takifugu.papers.composition.baselines.chain_laws import stationary
 from takifugu.papers.composition.baselines.quilts import QuiltNoise, mqm_exact
 from takifugu.papers.composition.tables_and_figures.figure_writing import write_figure

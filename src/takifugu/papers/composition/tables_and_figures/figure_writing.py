@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
-from takifugu import _atomic
+from takifugu._core import atomic as _atomic
 from takifugu.errors import InvalidFile
 
 if TYPE_CHECKING:

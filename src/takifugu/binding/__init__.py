@@ -1,0 +1,1 @@
+"""What the entries of a prior are in a table, by name."""

@@ -1,0 +1,225 @@
+"""The translation of priors as they are read: what a loss on the rows of a table means.
+
+Where an entry of every prior is a row of one column, a loss per entry is one per row, and the
+translation is a `Translation`. Where a prior relates the columns of a row, or the members of a
+household, it is a `RowTranslation`, which knows what a row is to the prior.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from takifugu.binding.columns_read import (
+    refuse_missing_states,
+    refuse_other_columns,
+    refuse_values,
+)
+from takifugu.binding.entries import Entries, EntriesOption, of_several_columns, stated_entries
+from takifugu.binding.name_lists import listed
+from takifugu.binding.protected_values import values_by_column
+from takifugu.declarations import Declaration
+from takifugu.errors import UnsoundRequest, one_of
+from takifugu.priors import Secrets
+from takifugu.priors.markov import MarkovChain
+from takifugu.priors.prior import Prior
+from takifugu.translation.rows.row_translation import RowTranslation
+from takifugu.translation.translation import Translation
+
+OverOption = EntriesOption | Mapping[str, EntriesOption]
+SecretsOption = Secrets | Mapping[str, Secrets]
+PriorTranslation = Translation | RowTranslation
+
+
+def named_priors(prior: Prior | Sequence[Prior] | Mapping[str, Prior]) -> dict[str, Prior]:
+    """Priors by name, as `Translation` names them."""
+    if isinstance(prior, Mapping):
+        return {str(name): one for name, one in prior.items()}
+    if isinstance(prior, Sequence) and not isinstance(prior, str):
+        return {f"prior {k}": one for k, one in enumerate(prior)}
+    return {"prior": prior}
+
+
+def protected_column(declaration: Declaration, about: str | None) -> str:
+    """The column that the prior is about: the one named, or the only one there is."""
+    names = [column.column for column in declaration.protected]
+    if about is None:
+        if len(names) > 1:
+            raise UnsoundRequest(
+                f"{', '.join(names)} are protected and a prior is about one of them; name it with"
+                ' `about`, or give a prior over all of them (over = "row", or a chain with'
+                " `columns`)",
+                field="about",
+                needed=tuple(names),
+            )
+        return names[0]
+    if about not in names:
+        raise UnsoundRequest(
+            f"about is {about!r}; it must {one_of(names)}",
+            field="about",
+            given=about,
+            needed=tuple(names),
+        )
+    return about
+
+
+def translates_rows(priors: Mapping[str, Prior], over: OverOption) -> bool:
+    """Whether some prior is stated to relate columns or members, or can be about nothing else."""
+    for name, prior in priors.items():
+        given = over.get(name) if isinstance(over, Mapping) else over
+        stated = given.over if isinstance(given, Entries) else given
+        if stated in ("row", "household"):
+            return True
+        if isinstance(prior, MarkovChain) and prior.columns is not None:
+            return True
+    return False
+
+
+def translation_of(
+    priors: Mapping[str, Prior],
+    secrets: SecretsOption,
+    uncertainty: float,
+    *,
+    over: OverOption,
+    declaration: Declaration,
+    about: str | None,
+    where: str = "",
+) -> PriorTranslation:
+    """What a loss on rows means under ``priors``; an error if names do not match the table's."""
+    if not translates_rows(priors, over):
+        return Translation(priors, _of_one(secrets, declaration, about), uncertainty=uncertainty)
+    read = stated_entries(priors, over, entity=declaration.entity, where=where)
+    first = next(iter(priors))
+    if of_several_columns(priors[first], read[first]):
+        refuse_about(about, declaration)
+        for name, prior in priors.items():
+            refuse_other_columns(name, prior, declaration)
+        places = read[first].over == "sequence"
+        kept = _by_column(secrets, priors[first], declaration, places=places)
+    else:
+        column = protected_column(declaration, about)
+        kept = {column: _of_one(secrets, declaration, about)}
+        for name, prior in priors.items():
+            _refuse_members(name, prior, declaration, column)
+    stated = read[first]
+    grouping = stated.household, stated.member
+    return row_translation(stated.over, priors, kept, uncertainty, grouping=grouping)
+
+
+def _refuse_members(name: str, prior: Prior, declaration: Declaration, about: str) -> None:
+    """Raise unless every member of a household has the labels of the protected column."""
+    column = next(c for c in declaration.protected if c.column == about)
+    from takifugu.translation.rows.household import household_chain
+
+    chain = household_chain(name, prior)
+    for member, values in values_by_column(chain).items():
+        refuse_values(f"{name}, {member}", column, values)
+    refuse_missing_states(name, chain)
+
+
+def row_translation(
+    over: str,
+    priors: Mapping[str, Prior],
+    secrets: Mapping[str, Secrets],
+    uncertainty: float,
+    *,
+    grouping: tuple[str | None, str | None] = (None, None),
+) -> RowTranslation:
+    """The translation of rows for one reading of the priors; households have a ``grouping``."""
+    from takifugu.translation.rows.columns_of_row import ColumnsOfRow
+    from takifugu.translation.rows.household import Household
+    from takifugu.translation.rows.joint_columns import JointColumns
+
+    if over == Household.over:
+        return Household(priors, secrets, uncertainty, grouping=grouping)
+    for kind in (ColumnsOfRow, JointColumns):
+        if kind.over == over:
+            return kind(priors, secrets, uncertainty)
+    raise UnsoundRequest(
+        f"over is {over!r:.80}, which is no reading of rows", field="over", given=over
+    )
+
+
+def columns_of(
+    translation: PriorTranslation, declaration: Declaration, about: str | None
+) -> tuple[str, ...]:
+    """The protected columns that a session is about, in the order of the declaration."""
+    if isinstance(translation, RowTranslation):
+        return tuple(c.column for c in declaration.protected if c.column in translation.secrets)
+    return (protected_column(declaration, about),)
+
+
+def refuse_about(about: str | None, declaration: Declaration) -> None:
+    """A prior over all protected columns is not about one of them."""
+    names = tuple(column.column for column in declaration.protected)
+    if about is not None and names != (about,):
+        raise UnsoundRequest(
+            f"about is {about!r}, and the prior is over all protected columns"
+            f" ({', '.join(names)}); leave `about` out",
+            field="about",
+            reason="several-columns",
+            given=about,
+            needed=names,
+        )
+
+
+def _of_one(secrets: SecretsOption, declaration: Declaration, about: str | None) -> Secrets:
+    """The secrets of the one column that a prior is about."""
+    if isinstance(secrets, Secrets):
+        return secrets
+    column = protected_column(declaration, about)
+    others = [name for name in secrets if name != column]
+    if others:
+        raise UnsoundRequest(
+            f"secrets are given for {listed(others)}, and the prior is about {column!r} alone",
+            field="secrets",
+            reason="other-column",
+            given=tuple(others),
+            needed=(column,),
+        )
+    return secrets.get(column, Secrets())
+
+
+def _by_column(
+    secrets: SecretsOption, prior: Prior, declaration: Declaration, *, places: bool
+) -> dict[str, Secrets]:
+    """The secrets of each protected column: all pairs of one that is not named.
+
+    ``places``: whether entries are places in a sequence, of which some may be kept alone.
+    """
+    names = tuple(column.column for column in declaration.protected)
+    if isinstance(secrets, Secrets):
+        if secrets.pairs is not None and len(names) > 1:
+            raise UnsoundRequest(
+                f"pairs are given for no column, and {', '.join(names)} are protected; give them"
+                " by column: {column: pairs}",
+                field="pairs",
+                reason="by-column",
+                needed=names,
+            )
+        secrets = dict.fromkeys(names, secrets)
+    unknown = [name for name in secrets if name not in names]
+    if unknown:
+        raise UnsoundRequest(
+            f"secrets are given for {listed(unknown)}; the protected columns are {listed(names)}",
+            field="secrets",
+            reason="other-column",
+            given=tuple(unknown),
+            needed=names,
+        )
+    kept = {name: secrets.get(name, Secrets()) for name in names}
+    values = values_by_column(prior)
+    for name, one in kept.items():
+        if one.within is not None:
+            raise UnsoundRequest(
+                f"secrets within a distance are for a gaussian prior, and `{name}` has values of a"
+                " list; give pairs of them",
+                field="within",
+                given=name,
+            )
+        if one.entries is not None and not places:
+            raise UnsoundRequest(
+                'entries are given, and the entries of over = "row" are columns, whose secrets are'
+                " all kept; leave them out",
+                field="entries",
+                given=one.entries,
+            )
+        one.sides(values[name])  # refuses a value that the column does not have
+    return kept

@@ -1,1 +1,0 @@
-"""Declarations: their parts, their files, and the table that a program declares."""

@@ -1,0 +1,334 @@
+"""Fit a Gaussian process to a column of numbers, by its moments.
+
+A fitter of `engines.fit_kinds`: the database adds up products on the fitted rows (`lag_moments`), a
+kernel is fitted to their correlations (`kernel_fitting`), and what was estimated, from how much,
+and where it does not describe the rows is said beside it.
+"""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from takifugu._core.numeric import Floats
+from takifugu.declarations.table_errors import InvalidQuery
+from takifugu.drafting.declared_table import Table
+from takifugu.fitting.fit_kinds import Estimate, FitOptions, fit_prior
+from takifugu.fitting.fitted_part import share_of_entities
+from takifugu.fitting.goodness import GoodnessOfFit
+from takifugu.fitting.kernel_fitting import KernelFit, best_kernel, correlations_of, fit_kernel
+from takifugu.fitting.lag_moments import LagMoments, lag_moments
+from takifugu.priors import Gaussian
+from takifugu.priors.kernels import Covariance, StationaryKernel
+from takifugu.tables.engine import Engine
+from takifugu.tables.scope import EVERYTHING, Scope
+from takifugu.visible import four_digits
+
+LAGS = 24  # a day of hours
+ROUNDS = 30  # of correcting for means that were estimated
+DIFFERS = 3.0  # standard errors that a correlation may be above the fitted one
+MATTERS = 0.01  # and by how much
+LONG = 100.0  # a sum of correlations: such a process hardly forgets
+WALKS = 8.0  # T·(1 − ρ) below which a random walk is not ruled out (Dickey & Fuller, 1979, 5 %)
+CLAMPED = 0.01  # a share of values at a bound that a Gaussian does not describe
+
+
+@dataclass(frozen=True, eq=False)
+class FittedProcess:
+    """A Gaussian process, and what it was estimated from.
+
+    Attributes:
+        prior: The process; its kernel is raised by the margin.
+        moments: What was counted.
+        fit: The kernel before the margin, with the correlations that it was fitted to.
+        margin: By how many standard errors its parameter was raised.
+    """
+
+    prior: Gaussian
+    moments: LagMoments
+    fit: KernelFit
+    margin: float
+
+    @property
+    def kernel(self) -> StationaryKernel:
+        """The kernel of the prior."""
+        kernel = self.prior.kernel
+        assert not isinstance(kernel, Covariance)  # noqa: S101
+        return kernel
+
+    @property
+    def rests(self) -> tuple[str, ...]:
+        """What it rests on, for the statement of the policy."""
+        moments, fit = self.moments, self.fit
+        usual = "the mean of all rows"
+        if moments.profile is not None:
+            usual = f"the mean of the rows with the same {moments.profile}"
+        if moments.own:
+            usual += " and from the mean of its own entity, which count as known to the adversary"
+        raised = ""
+        if self.margin:
+            raised = f", raised by {four_digits(self.margin)} standard errors"
+        size = f"{moments.rows:,} rows of {moments.entities:,} entities"
+        return (
+            f"Its kernel is {fit.family.word} with {fit.family.parameter}"
+            f" {four_digits(fit.parameter)} ± {four_digits(fit.error, 'up')} (standard error by"
+            f" Bartlett's formula){raised}, by moments of {size} at lags 0 to {moments.longest};"
+            f" each value is taken by how far it is from {usual}.",
+            "Means do not matter to the loss: it holds whatever they are, if the adversary knows"
+            " them.",
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the owner should see: where the process does not describe the rows."""
+        return tuple(_notes(self))
+
+    def document(self) -> dict[str, Any]:
+        """Ready to be written as JSON."""
+        moments, fit = self.moments, self.fit
+        low, high = moments.at_bounds
+        return {
+            "kernel": fit.kernel.word,
+            "parameter": fit.family.parameter,
+            "estimate": fit.parameter,
+            "standard_error": fit.error,
+            "margin": self.margin,
+            "sum_of_correlations": self.kernel.total(),
+            "variance": moments.variance,
+            "profile": moments.profile,
+            "own_levels": moments.own,
+            "rows": moments.rows,
+            "entities": moments.entities,
+            "at_bounds": [low, high],
+            "spacing": None if moments.spacing is None else list(moments.spacing),
+            "lags": [
+                {
+                    "lag": lag,
+                    "products": int(moments.products[lag]),
+                    "empirical": float(fit.empirical[lag]),
+                    "standard_error": float(fit.errors[lag]),
+                    "fitted": float(fitted),
+                }
+                for lag, fitted in enumerate(correlations_of(self.kernel, moments.longest))
+            ],
+        }
+
+
+def fit_process(
+    engine: Engine,
+    column: str,
+    scope: Scope = EVERYTHING,
+    *,
+    kernel: str | None = None,
+    lags: int = LAGS,
+    profile: str | None = None,
+    own_levels: bool = False,
+    margin: float = 0.0,
+    length: int | None = None,
+) -> FittedProcess:
+    """Fit a Gaussian process to ``column`` on the rows of ``scope``.
+
+    Args:
+        engine: The table.
+        column: A column of numbers without missing values.
+        scope: The rows to fit on.
+        kernel: Of `kernel_fitting.FAMILIES`; None for the one that is nearest to all lags. On rows
+            before some time a smooth one is refused (`takifugu.priors.adversaries`), and None is
+            AR(1).
+        lags: The last lag that is counted.
+        profile: A public column: each of its keys has a mean of its own.
+        own_levels: Whether each entity has a mean of its own too, known to the adversary.
+        margin: By how many standard errors the parameter of the kernel is raised.
+        length: How many entries the process has; None for an unbounded one.
+    """
+    if not 0 <= margin < inf:
+        raise InvalidQuery("margin", given=f"is {margin}", needed="be 0 or more, and finite")
+    moments = lag_moments(engine, column, scope, lags=lags, profile=profile, own=own_levels)
+    if kernel is None and scope.end is not None:
+        kernel = "ar1"
+    fit = _fitted(moments, kernel, moments.correlations)
+    if own_levels:
+        for _ in range(ROUNDS):
+            fit = _fitted(moments, fit.family.word, _with_means(moments, fit.kernel))
+    if not fit.error < inf:
+        raise InvalidQuery(
+            "kernel",
+            given=f"{fit.family.word} does not determine its parameter from these rows",
+            needed="be another, as ar1",
+            reason="undetermined",
+        )
+    prior = Gaussian(fit.raised(margin), length, moments.mean, moments.variance)  # type: ignore[arg-type]
+    return FittedProcess(prior, moments, fit, margin)
+
+
+def fit_gaussian_process(
+    engine: Engine, columns: tuple[str, ...], train: Scope, options: FitOptions
+) -> Estimate:
+    """A Gaussian process of one column of numbers: the fitter of the kind ``gaussian``."""
+    if len(columns) != 1:
+        raise InvalidQuery(
+            "columns",
+            given=f"are {', '.join(columns)}",
+            needed="be one column of numbers: a Gaussian process is fitted to one",
+        )
+    found = fit_process(
+        engine,
+        columns[0],
+        train,
+        kernel=options.kernel,
+        lags=LAGS if options.lags is None else options.lags,
+        profile=options.profile,
+        own_levels=options.own_levels,
+        margin=0.0 if options.margin is None else options.margin,
+        length=options.length,
+    )
+
+    def goodness() -> GoodnessOfFit:
+        from takifugu.fitting.process_goodness import process_goodness
+
+        return process_goodness(engine, columns[0], found, train)
+
+    return Estimate(
+        found.prior,
+        int(found.moments.products[1:].sum()),
+        "products",
+        found.rests,
+        found.notes,
+        found.document(),
+        "sequence",
+        goodness,
+    )
+
+
+def fit_gaussian(
+    table: Table | Engine,
+    column: str,
+    *,
+    first_days: int | None = None,
+    share: Fraction | float | str | None = None,
+    kernel: str | None = None,
+    lags: int | None = None,
+    profile: str | None = None,
+    own_levels: bool = False,
+    margin: float | None = None,
+    length: int | None = None,
+) -> Gaussian:
+    """Fit a Gaussian process to a column of numbers, as a prior, by moments.
+
+    The database adds up products of the fitted rows. As for `fit_markov`: fit on some rows and
+    release from the others. `fit_prior` also says how well it fits.
+
+    Args:
+        table: The table.
+        column: A column of numbers, none of which is missing.
+        first_days: Fit on so many days, and release from the days after them.
+        share: Fit on such a share of the entities, 0.2 or "1/5", and release from the others.
+            With neither, all rows are fitted on, and none is left to release from.
+        kernel: "ar1", "matern-1/2", "matern-3/2", "matern-5/2" or "squared-exponential"; None for
+            the one that is nearest to all lags.
+        lags: How many lags it is fitted to; by default 24.
+        profile: A public column: each of its keys has a mean of its own.
+        own_levels: Whether each entity has a mean of its own too, known to the adversary.
+        margin: By how many standard errors the parameter of the kernel is raised.
+        length: How many entries the process has; None for an unbounded one.
+    """
+    options = FitOptions(
+        kind="gaussian",
+        first_days=first_days,
+        share=None if share is None else share_of_entities(share),
+        kernel=kernel,
+        lags=lags,
+        profile=profile,
+        own_levels=own_levels,
+        margin=margin,
+        length=length,
+    )
+    with nullcontext(table) if isinstance(table, Engine) else table.open() as engine:
+        prior = fit_prior(engine, (column,), options).prior
+    assert isinstance(prior, Gaussian)  # noqa: S101
+    return prior
+
+
+def _fitted(moments: LagMoments, kernel: str | None, correlations: Floats) -> KernelFit:
+    if kernel is None:
+        return best_kernel(correlations, moments.products)
+    return fit_kernel(kernel, correlations, moments.products)
+
+
+def _with_means(moments: LagMoments, kernel: StationaryKernel) -> Floats:
+    """Correlations corrected for the means of entities, which are themselves estimates.
+
+    The mean of T values varies by about v = γ₀·Σρ/T, and subtracting it lowers every covariance by
+    that much. The sum of the sizes is taken, which is no less: that errs to more dependence.
+    """
+    length = moments.rows / moments.entities
+    lowered = moments.variance * min(kernel.total() / length, 0.5)
+    found: Floats = (moments.covariances + lowered) / (moments.covariances[0] + lowered)
+    return found
+
+
+def _notes(found: FittedProcess) -> Iterator[str]:
+    moments, fit = found.moments, found.fit
+    spacing = moments.spacing
+    if spacing is not None and spacing[0] != spacing[1]:
+        unit = " (seconds, where the order is time)"
+        yield (
+            f"The rows are not evenly spaced: from {four_digits(spacing[0])} to"
+            f" {four_digits(spacing[1])} apart{unit}. A lag counts rows, so that the prior is about"
+            " rows and not about time."
+        )
+    total = found.kernel.total()
+    if total > LONG:
+        yield (
+            f"The correlations add up to {four_digits(total, 'up')}: the process hardly forgets,"
+            " and one value tells much about many others. Noise grows with that sum."
+        )
+    rest = (1 - abs(float(fit.empirical[1]))) * moments.rows / moments.entities
+    if rest < WALKS:
+        yield (
+            "A random walk, whose correlation is 1, is not ruled out by entities of this length"
+            f" (length × (1 − correlation at lag 1) is {four_digits(rest)}, and {WALKS:g} is the"
+            " critical value of Dickey and Fuller at 5 %): no finite loss protects its values."
+        )
+    yield from excess_dependence(found)
+    if moments.own and moments.entities and total * moments.entities > 0.2 * moments.rows:
+        yield (
+            "Entities have few rows for a mean of their own: the correction for that is as large as"
+            " what is corrected."
+        )
+    at = sum(moments.at_bounds)
+    if at > CLAMPED * moments.rows:
+        share = four_digits(100 * at / moments.rows)
+        yield (
+            f"{share} % of the values are at the bounds: clamped values vary less than the numbers"
+            " behind them, and their correlations may be underestimated. Declare wider bounds."
+        )
+
+
+def excess_dependence(found: FittedProcess) -> Iterator[str]:
+    """Whether rows depend on each other more than the prior says."""
+    fit = found.fit
+    fitted = np.abs(correlations_of(found.kernel, found.moments.longest))
+    above = np.abs(fit.empirical) - fitted
+    bad = np.flatnonzero((above > DIFFERS * fit.errors) & (above > MATTERS))
+    if not bad.size:
+        return
+    worst = int(bad[np.argmax(above[bad])])
+    far = worst > found.moments.longest / 2 and float(np.abs(fit.empirical[-1])) > MATTERS
+    remedy = "another --kernel, or more --margin"
+    if far and not found.moments.own:
+        remedy = (
+            "--profile with a public column if values repeat daily, or --own-levels if entities"
+            " differ in level"
+        )
+    yield (
+        f"The rows depend on each other more than the prior says at {bad.size} of"
+        f" {found.moments.longest} lags, most at lag {worst}: correlation"
+        f" {four_digits(float(fit.empirical[worst]))}, by the prior"
+        f" {four_digits(float(fitted[worst]))}. Its guarantee is about rows that depend less; try"
+        f" {remedy}."
+    )

@@ -1,0 +1,268 @@
+"""Fit a Bayesian network to the columns of a row: all tables are counted in one pass."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from math import prod, sqrt
+from typing import Any
+
+import numpy as np
+
+from takifugu._core.exact import is_finite
+from takifugu._core.numeric import Integers
+from takifugu.declarations.columns import Amount
+from takifugu.declarations.table_errors import InvalidQuery
+from takifugu.errors import TooLarge
+from takifugu.fitting.fit_kinds import Estimate, FitOptions
+from takifugu.fitting.fit_report import name_of
+from takifugu.priors import Name
+from takifugu.priors.bayesian_network import BayesianNetwork
+from takifugu.priors.network_structure import (
+    Parents,
+    checked_structure,
+    chow_liu_tree,
+    mutual_information,
+)
+from takifugu.tables.engine import Engine
+from takifugu.tables.scope import Scope
+from takifugu.visible import four_digits
+
+SMOOTHING = 1.0  # added to every count by default
+MOST_LABELS = 1_000  # of a column of a network: losses are bounded for each pair of them
+MOST_TABLE = 2**20  # cells of one table
+LISTED = 12  # tables that the statement lists one by one
+DEVIATIONS = 6  # standard deviations beyond which rows count as dependent
+THINNEST = 5  # tables that it lists otherwise
+
+
+def fit_network(
+    engine: Engine, columns: tuple[str, ...], train: Scope, options: FitOptions
+) -> Estimate:
+    r"""A network with a given structure, or a Chow-Liu tree, whose tables are smoothed counts.
+
+    P(x | parents) = (n(x, parents) + α) / (n(parents) + α k), the posterior mean under a symmetric
+    Dirichlet law, where k is the number of labels. Rows are taken to be independent.
+    """
+    alpha = SMOOTHING if options.smoothing is None else options.smoothing
+    if not (alpha >= 0 and is_finite(alpha)):
+        raise InvalidQuery("smoothing", given=f"is {alpha}", needed="be 0 or more")
+    keys = {column: _labels(engine, column) for column in columns}
+    parents, tables, information = _counted(engine, keys, train, options.structure)
+    rows = int(tables[columns[0]].sum())
+    if not rows:
+        raise InvalidQuery(
+            "rows", given="to fit on are none", needed="be at least one", reason="no-rows"
+        )
+    network = BayesianNetwork(
+        entries=columns,
+        states=tuple(keys.values()),
+        parents=tuple(parents[column] for column in columns),
+        tables=tuple(_smoothed(column, tables[column], alpha) for column in columns),
+        name="fitted",
+    )
+    thin = {column: _thinnest(parents[column], keys, tables[column]) for column in columns}
+    facts: dict[str, Any] = {
+        "rows": rows,
+        "smoothing": alpha,
+        "tables": {
+            column: {"parents": list(parents[column]), "rows": rows, "least": thin[column][0]}
+            for column in columns
+        },
+        "mutual_information": {f"{a} - {b}": value for (a, b), value in information.items()},
+    }
+    rests = (_sentence(rows, alpha, parents, thin, options.structure is None),)
+    notes = (*_notes(engine, keys, tables), *_dependent_rows(engine, columns, train))
+    return Estimate(network, rows, "rows", rests, notes, facts, over="row")
+
+
+def _dependent_rows(engine: Engine, columns: tuple[str, ...], train: Scope) -> tuple[str, ...]:
+    """A warning where the rows of an entity tell about one another, which a network rules out.
+
+    For the labels of a column in successive rows G² = 2 n I is about chi-square, of mean and half
+    the variance (k − 1)², if rows are independent.
+    """
+    longest = engine.lengths(train).longest
+    if longest < 2:
+        return ()
+    found = {}
+    for column in columns:
+        counts = engine.transitions(column, train).counts
+        seen = counts[np.ix_(*(np.flatnonzero(counts.sum(axis=axis)) for axis in (1, 0)))]
+        freedom = (seen.shape[0] - 1) * (seen.shape[1] - 1)
+        told = mutual_information(counts)
+        if 2 * int(counts.sum()) * told > freedom + DEVIATIONS * sqrt(2 * freedom):
+            found[column] = told
+    if not found:
+        return ()
+    worst = max(found, key=lambda column: found[column])
+    return (
+        f"the rows of one entity are not independent, as a network takes them to be: {worst} tells"
+        f" {four_digits(found[worst])} nats about that of the next row; fit a chain on joint states"
+        f" instead (kind markov with columns {','.join(columns)}), or declare tables in which an"
+        " entity has one row",
+    )
+
+
+def _labels(engine: Engine, column: str) -> tuple[Name, ...]:
+    declared = next((c for c in engine.declaration.protected if c.column == column), None)
+    if isinstance(declared, Amount):
+        raise InvalidQuery(
+            "columns",
+            given=f"name {column}, a column of numbers",
+            needed="name columns of labels for a network",
+            reason="numbers",
+        )
+    category = engine.declaration.category(column)
+    if category.outside == "drop":
+        raise InvalidQuery(
+            column,
+            given="drops rows that have other values, or none",
+            needed="have a value in each row of a network: declare outside = 'other' or 'refuse'",
+            reason="drops",
+        )
+    keys = engine.keys(column)
+    if len(keys) < 2:
+        raise InvalidQuery(
+            column,
+            given="has one label",
+            needed="have at least two for a network; leave it out of `columns`",
+            reason="one-value",
+        )
+    if len(keys) > MOST_LABELS:
+        raise TooLarge(
+            f"{column} has {len(keys):,} labels; a column of a network has at most"
+            f" {MOST_LABELS:,}: merge labels in the declaration, or leave the column out",
+            size=len(keys),
+            limit=MOST_LABELS,
+        )
+    return keys
+
+
+def _counted(
+    engine: Engine,
+    keys: Mapping[str, tuple[Name, ...]],
+    train: Scope,
+    structure: Mapping[str, Sequence[str]] | None,
+) -> tuple[Parents, dict[str, Integers], dict[tuple[str, str], float]]:
+    """The parents of each column, ``[parent, …, own value]`` of each, and what its edges tell."""
+    columns = tuple(keys)
+    if structure is not None:
+        parents = checked_structure(structure, columns)
+        families = {column: (*parents[column], column) for column in columns}
+        for column, family in families.items():
+            cells = prod(len(keys[name]) for name in family)
+            if cells > MOST_TABLE:
+                raise TooLarge(
+                    f"the table of {column} given {', '.join(parents[column])} has {cells:,} cells;"
+                    f" at most {MOST_TABLE:,}: give it fewer parents, or merge labels",
+                    size=cells,
+                    limit=MOST_TABLE,
+                )
+        distinct = {frozenset(family): family for family in families.values()}
+        found = engine.cross_tabulations(tuple(distinct.values()), train)
+        made = {frozenset(table.columns): (table.columns, table.counts) for table in found}
+        tables = {
+            column: _turned(*made[frozenset(family)], family) for column, family in families.items()
+        }
+        return parents, tables, {}
+    if len(columns) == 1:
+        (table,) = engine.cross_tabulations([columns], train)
+        return {columns[0]: ()}, {columns[0]: table.counts}, {}
+    pairs = tuple(combinations(columns, 2))
+    found = engine.cross_tabulations(pairs, train)
+    counts = {pair: table.counts for pair, table in zip(pairs, found, strict=True)}
+    parents, information = chow_liu_tree(columns, counts)
+    tables = {}
+    for column in columns:
+        if parents[column]:
+            (parent,) = parents[column]
+            pair = (column, parent) if (column, parent) in counts else (parent, column)
+            tables[column] = _turned(pair, counts[pair], (parent, column))
+        else:
+            other = next(pair for pair in pairs if column in pair)
+            tables[column] = counts[other].sum(axis=1 - other.index(column))
+    return parents, tables, information
+
+
+def _turned(columns: tuple[str, ...], counts: Integers, wanted: tuple[str, ...]) -> Integers:
+    return np.transpose(counts, [columns.index(name) for name in wanted])
+
+
+def _smoothed(column: str, counts: Integers, alpha: float) -> Any:
+    size = counts.shape[-1]
+    total = counts.sum(axis=-1, keepdims=True) + alpha * size
+    if (total == 0).any():
+        raise InvalidQuery(
+            "smoothing",
+            given=f"is 0, and {int((total == 0).sum()):,} combinations of the parents of {column}"
+            " were never seen",
+            needed="be above 0, or the structure have fewer parents",
+            reason="unseen",
+        )
+    return (counts + alpha) / total
+
+
+def _thinnest(
+    parents: tuple[str, ...], keys: Mapping[str, tuple[Name, ...]], counts: Integers
+) -> tuple[int, str]:
+    """How many rows the least seen combination of parents has, and which it is."""
+    rows = counts.sum(axis=-1)
+    place = np.unravel_index(int(np.argmin(rows)), rows.shape)
+    words = " and ".join(
+        f"{name} = {name_of(keys[name][i])}" for name, i in zip(parents, place, strict=True)
+    )
+    return int(rows.min()), words
+
+
+def _sentence(
+    rows: int,
+    alpha: float,
+    parents: Parents,
+    thin: Mapping[str, tuple[int, str]],
+    found: bool,
+) -> str:
+    """What the tables rest on, in one sentence."""
+    children = sorted((c for c in parents if parents[c]), key=lambda c: (thin[c][0], c))
+    listed = children if len(children) <= LISTED else children[:THINNEST]
+    parts = [
+        f"{column} given {', '.join(parents[column])}: at least {thin[column][0]:,} rows"
+        f" ({thin[column][1]})"
+        for column in listed
+    ]
+    left = len(children) - len(listed)
+    more = f"; {left} more tables on at least {thin[children[len(listed)]][0]:,}" if left else ""
+    how = "a Chow-Liu tree" if found else "a given structure"
+    tables = f" By combination of parents, {'; '.join(parts)}{more}." if parts else ""
+    return (
+        f"It is {how} over {len(parents)} columns and rests on {rows:,} rows, with {alpha:g} added"
+        f" to every count.{tables}"
+    )
+
+
+def _notes(
+    engine: Engine, keys: Mapping[str, tuple[Name, ...]], tables: Mapping[str, Integers]
+) -> tuple[str, ...]:
+    notes = []
+    for column, table in tables.items():
+        seen = table.sum(axis=tuple(range(table.ndim - 1)))
+        never = [name_of(keys[column][int(i)]) for i in np.flatnonzero(seen == 0)]
+        if never:
+            shown = ", ".join(never[:THINNEST]) + (", …" if len(never) > THINNEST else "")
+            notes.append(f"never seen in the rows that were counted: {column} = {shown}")
+    unseen = {
+        column: f"{int((rows == 0).sum()):,} of {rows.size:,} for {column}"
+        for column, table in tables.items()
+        if not (rows := table.sum(axis=-1)).all()
+    }
+    if unseen:
+        listed = ", ".join(list(unseen.values())[:THINNEST])
+        more = f" and {len(unseen) - THINNEST} more columns" if len(unseen) > THINNEST else ""
+        notes.append(
+            f"combinations of parents that were never seen, after which all labels are taken to be"
+            f" equally likely: {listed}{more}"
+        )
+    others = [c.column for c in engine.declaration.protected if c.column not in keys]
+    if others:
+        notes.append(
+            f"it says nothing about {', '.join(others)}, which the declaration protects too"
+        )
+    return tuple(notes)

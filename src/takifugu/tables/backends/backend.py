@@ -1,0 +1,167 @@
+"""What every database has to do for an engine: describe its columns, and answer SQL.
+
+`takifugu.tables.sql_writer` writes the SQL, the database's own driver runs it. The steps that
+add a database are in docs/how-to/add-an-engine.md.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from takifugu._core.fingerprint import fingerprint
+from takifugu.declarations.columns import NO_ORDER
+from takifugu.declarations.declaration import Declaration
+from takifugu.declarations.table_errors import InvalidDeclaration
+from takifugu.errors import one_of
+from takifugu.tables.backends.cached_facts import CachedFact
+
+Kind = Literal["text", "whole", "real", "time", "zoned", "unknown"]
+DATA = "data"  # the one relation that a query may read: the declared columns and no other
+COUNT = "SELECT count(*) FROM data"
+
+
+@dataclass(frozen=True)
+class DataFingerprint:
+    """An identity of the data at one time, and what it covers.
+
+    It is a plain hash, and confirms a guess of the whole file: it is neither printed nor stored,
+    only its keyed mark is (`Ledger.mark`).
+
+    Attributes:
+        fingerprint: Equal for equal data, as far as ``covers`` goes.
+        covers: What it covers, for people.
+        changed: When the youngest file was last written, in nanoseconds since 1970; None for a
+            table. No part of the identity: a copy of a file is the same data.
+        rows: How many rows there are, where that was counted for it; else None.
+    """
+
+    fingerprint: str = field(repr=False)
+    covers: str
+    changed: int | None = None
+    rows: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class HashSQL:
+    """How a dialect makes one number of a row; the same number in every dialect.
+
+    Attributes:
+        text: The type of text, for CAST.
+        number: A whole number from its hexadecimal digits.
+        microseconds: A time as microseconds since 1970, which ``CAST … AS timestamp`` makes of it.
+        total: The exact sum of whole numbers of 60 bits.
+        quote: The mark around names.
+    """
+
+    text: str
+    number: str
+    microseconds: str
+    total: str = "sum(CAST({} AS decimal(30, 0)))"
+    quote: str = '"'
+
+    def name(self, column: str) -> str:
+        """A column as SQL takes it, whatever it holds."""
+        return self.quote + column.replace(self.quote, 2 * self.quote) + self.quote
+
+
+class Backend(Protocol):
+    """A database with one relation, `DATA`, of exactly the declared columns.
+
+    Implementers: `FileBackend` and `FrameBackend` (DuckDB), `PostgresBackend`, `SparkBackend`. A
+    new one is a module beside these, and one line each in `SourceKind` and `SOURCES`
+    (declarations/columns.py), in `BackendName` and `READERS` (opening.py), and in `DIALECTS`
+    (sql_writer.py) if its SQL is new. Its test is the contract, tests/contracts/engines.py.
+
+    Attributes:
+        dialect: The name of its SQL in `DIALECTS` (sql_writer.py).
+        hashing: How its SQL makes a number of a row.
+        kinds: The kind of every declared column. `NO_ORDER` is one of `DATA` that is 0 in each row.
+        files: The files that the rows are in; none for a table of a server.
+        finds_in_lists: Whether its SQL finds the place of a value in a list; if not, labels are
+            looked up here.
+        finds_for_each_row: Whether it does so fast enough to look up each row's value in a short
+            list before rows are sorted.
+        may_change: Whether others may write to the rows while they are read.
+    """
+
+    dialect: str
+    hashing: HashSQL
+    kinds: Mapping[str, Kind]
+    files: tuple[Path, ...] = ()
+    finds_in_lists: bool = True
+    finds_for_each_row: bool = False
+    may_change: bool = False
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """Run a query that returns aggregates."""
+
+    def fingerprint(self) -> DataFingerprint:
+        """The identity of the data, as far as this kind of source allows."""
+
+    def note(self, *what: str | None) -> CachedFact | None:  # noqa: ARG002 - for those that keep one
+        """Where a public fact about the data as it is now is kept; None to find it each time."""
+        return None
+
+    def refuse_cut_rows(self) -> None:
+        """Raise if rows of a CSV file have too many or too few fields."""
+        return
+
+    def unparsed_times(self) -> int:
+        """How many rows have a time that is not in the declared format; 0 where none is said."""
+        return 0
+
+    def refuse_change(self) -> None:
+        """Raise if a file is not as it was when it was opened; nothing for other sources."""
+        return
+
+    def interrupt(self) -> None:
+        """Give up the query that is running, in whichever thread; for those that can."""
+        return
+
+    def close(self) -> None:
+        """Let go of the database."""
+
+
+def declared_kinds(declaration: Declaration, found: Mapping[str, Kind]) -> dict[str, Kind]:
+    """The kinds of the declared columns; an error for one that the data does not have."""
+    if declaration.order.absent:
+        found = {**found, NO_ORDER: "whole"}
+    missing = [name for name in declaration.columns if name not in found]
+    if missing:
+        raise InvalidDeclaration(
+            missing[0],
+            given=f"is not a column of {declaration.source.place}",
+            needed=_listed(declaration, found, missing[0]),
+        )
+    return {name: found[name] for name in declaration.columns}
+
+
+def _listed(declaration: Declaration, found: Mapping[str, Kind], name: str) -> str:
+    """The columns that there are; not of a CSV file, whose header may be a row of data."""
+    if declaration.source.kind == "csv":
+        return "be one, spelled as it is there"
+    return f"{one_of(found, name)}, spelled as it is there"
+
+
+def quoted(name: str) -> str:
+    """A name as SQL takes it, whatever it holds."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quoted_table(table: str) -> str:
+    """``schema.table`` as SQL takes it."""
+    return ".".join(quoted(part) for part in table.split("."))
+
+
+def table_fingerprint(
+    declaration: Declaration, columns: Mapping[str, Kind], count: int
+) -> DataFingerprint:
+    """The identity of a table, which nothing short of reading it all would make complete."""
+    source = declaration.source
+    return DataFingerprint(
+        fingerprint(("table", source.table, count, dict(columns))),
+        "the name of the table, the number of its rows and the kinds of the declared columns;"
+        " not the values: rows that changed in place are not noticed",
+        rows=int(count),
+    )

@@ -1,0 +1,76 @@
+"""Where the rows of a table are and what they hold, so that the same rows can be recognised.
+
+Hashes of files are over protected bytes: all of it is compared under a key, and neither kept nor
+shown as it is.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from takifugu._core.atomic import real_path
+from takifugu.tables.backends.backend import COUNT, DATA, HashSQL, Kind
+from takifugu.tables.backends.opened_files import file_hash
+from takifugu.tables.engine import Engine
+
+MOST_FILES = 10_000  # of a pattern that are compared one by one, by where they are
+MOST_BYTES = 256  # of these that are compared by what they hold
+MOST_ROWS = 20_000_000  # of files and servers that are compared by content
+
+
+def identities(engine: Engine, columns: tuple[str, ...]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Pairs of a kind of identity and its content: of paths, of bytes, of tables, of rows.
+
+    ``columns`` are the protected columns that matter, each with identities of its own: two datasets
+    may be about two columns of one file, but not about one of them twice. Rows are compared by
+    entity and order, which are public, in any order and file format: no protected value is looked
+    at before it is paid for.
+    """
+    source = engine.declaration.source
+    found: list[tuple[str, tuple[Any, ...]]] = []
+    if source.table is not None:
+        found.append(("table", (source.url, source.path, source.table)))
+    for place, path in enumerate(engine.files[:MOST_FILES]):
+        whole = real_path(path)
+        found.append(("path", (str(whole), source.table)))
+        if place < MOST_BYTES and source.table is None and whole.stat().st_size:
+            found.append(("bytes", (file_hash(whole),)))
+    content = _content(engine)
+    if content is not None:
+        found.append(("content", content))
+    for column in columns:
+        yield from ((kind, (*what, column)) for kind, what in found)
+
+
+def _content(engine: Engine) -> tuple[Any, ...] | None:
+    """The number of rows and the sum of a hash of each; None where that is out of reach.
+
+    Alike in every database, so that a table is recognised by whatever address, name or kind of
+    source it is read. Equal sums for other rows are as unlikely as equal parts of MD5 for rows that
+    nobody chose for that.
+    """
+    backend = engine._backend
+    ((count,),) = backend.rows(COUNT)  # of all rows, whichever of them may be released from
+    declaration, sql = engine.declaration, backend.hashing
+    most = count if declaration.source.kind == "memory" else MOST_ROWS
+    if not 0 < count <= most:
+        return None
+    columns = (declaration.entity, declaration.order.column)
+    parts = " || chr(31) || ".join(_text(name, backend.kinds[name], sql) for name in columns)
+    number = sql.number.format(f"substr(md5({parts}), 1, 15)")  # 60 bits, never below 0
+    total = f"CAST({sql.total.format(number)} AS {sql.text})"
+    found = backend.rows(f"SELECT {total} AS total FROM {DATA}")  # noqa: S608 - quoted
+    return int(count), str(found[0][0])
+
+
+def _text(column: str, kind: Kind, sql: HashSQL) -> str:
+    """A value as text, alike whatever its type is said to be: 1 and 1.0, a day and midnight."""
+    name = sql.name(column)
+    if kind in ("time", "zoned"):
+        name = sql.microseconds.format(name)
+    found = f"CAST({name} AS {sql.text})"
+    if kind == "real":
+        whole = f"{name} = floor({name}) AND abs({name}) < 1e15"
+        found = (
+            f"CASE WHEN {whole} THEN CAST(CAST({name} AS bigint) AS {sql.text}) ELSE {found} END"
+        )
+    return f"coalesce({found}, chr(30))"
