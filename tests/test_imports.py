@@ -131,5 +131,14 @@ def test_a_lazy_package_names_for_the_type_checker_what_it_has(package: str) -> 
 
 
 def test_all_packages_of_a_session_are_lazy() -> None:
-    needed = ("engines", "influence", "ledger", "mechanisms", "priors", "project", "session")
+    needed = (
+        "tables",
+        "fitting",
+        "influence",
+        "ledger",
+        "mechanisms",
+        "priors",
+        "project",
+        "session",
+    )
     assert {f"takifugu.{name}" for name in needed} <= set(LAZY)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from takifugu import engines
+from takifugu import declarations, drafting, fitting, tables
 from takifugu.declarations import (
     Amount,
     Category,
@@ -229,7 +229,7 @@ def test_a_file_of_another_kind_is_one_clear_line(tmp_path: Path) -> None:
     declaration = parse_declaration(
         GOOD.replace("visits/*.parquet", "visits.parquet"), folder=tmp_path
     )
-    with raises(engines.DatabaseFailed, place="visits.parquet") as refused:
+    with raises(declarations.DatabaseFailed, place="visits.parquet") as refused:
         open_engine(declaration)
     assert "no parquet at all" not in str(refused.value)
 
@@ -254,5 +254,6 @@ def test_scopes_and_splits_that_mean_nothing_are_refused(make: Any, field: str) 
 
 
 def test_every_public_name_is_there() -> None:
-    assert all(hasattr(engines, name) for name in engines.__all__)
-    assert list(engines.__all__) == sorted(engines.__all__)
+    for package in (declarations, drafting, fitting, tables):
+        assert all(hasattr(package, name) for name in package.__all__)
+        assert list(package.__all__) == sorted(package.__all__)

@@ -1,6 +1,6 @@
 """Fit a Gaussian process to a column of numbers, by its moments.
 
-A fitter of `engines.fit_kinds`: the database adds up products on the fitted rows (`lag_moments`), a
+A fitter of `fitting.fit_kinds`: the database adds up products on the fitted rows (`lag_moments`), a
 kernel is fitted to their correlations (`kernel_fitting`), and what was estimated, from how much,
 and where it does not describe the rows is said beside it.
 """
