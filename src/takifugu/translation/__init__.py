@@ -24,7 +24,6 @@ if TYPE_CHECKING:
         tabulate,
     )
     from takifugu.translation.bounds import LooserTranslation
-    from takifugu.translation.chain.interval_steps import interval_losses
     from takifugu.translation.curve_translation import CurveTranslation
     from takifugu.translation.gaussian.linear_queries import (
         GaussianNoiseLoss,
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
         LinearQuery,
         LinearReleases,
     )
+    from takifugu.translation.models.interval_transport import interval_losses
     from takifugu.translation.models.networks import network_losses
     from takifugu.translation.protocol import LossTranslation
     from takifugu.translation.rows.row_translation import RowTranslation
@@ -53,7 +53,7 @@ else:
             ),
             "accounting.tables": ("TabledTranslation", "TranslationTable", "tabulate"),
             "bounds": ("LooserTranslation",),
-            "chain.interval_steps": ("interval_losses",),
+            "models.interval_transport": ("interval_losses",),
             "search.recursion": ("chain_losses",),
             "search.unbounded_losses": ("unbounded_losses",),
             "curve_translation": ("CurveTranslation",),

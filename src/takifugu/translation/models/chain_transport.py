@@ -26,8 +26,8 @@ from takifugu.translation.certify.laws import (
     transition_rows,
 )
 from takifugu.translation.certify.product import MAX_RANGE, Neighbourhood
-from takifugu.translation.chain.coalescing import StarSide
-from takifugu.translation.chain.stars import star_of
+from takifugu.translation.certify.star_walks import StarSide
+from takifugu.translation.certify.stars import star_of
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.models.secret_entries import secret_entries
 from takifugu.translation.search.blocks import MAX_BLOCK_ENTRIES, block_length, settle, walk_blocks
@@ -65,8 +65,8 @@ class ChainTransport(TransportBound):
     """One Markov chain and chosen secrets.
 
     Costs in the shape of a star, among them every scalar ε, are solved for pairs of values: see
-    `takifugu.translation.chain.coalescing`. For others, and for groups of values, the least of the
-    pairwise recursion and of such a star is an upper bound, whose distance from the truth the
+    `takifugu.translation.certify.star_walks`. For others, and for groups of values, the least of
+    the pairwise recursion and of such a star is an upper bound, whose distance from the truth the
     witness shows. Two states have a closed form (`BinaryTransport`).
     """
 
