@@ -253,20 +253,21 @@ class HullStep:
         return Step(law.rows, law.rows, self.cost, 0.0)
 
     def between(self, first: LawOnEdge, second: LawOnEdge, ends: Floats) -> Floats:
-        """``[x, y]``: the larger end of a cell, ``ends``, plus β(Δ, ω)."""
+        """``[…, x, y]``: the larger end of a cell, ``ends``, plus β(Δ, ω); of many at once."""
         with np.errstate(divide="ignore", invalid="ignore"):
             shift = np.log(second.totals) - np.log(first.totals)  # [x]; infinite where p stays
-            delta = np.abs(shift[:, None] - shift[None])
+            delta = np.abs(shift[..., :, None] - shift[..., None, :])
         delta = np.where(np.isnan(delta), np.inf, delta + 64 * UNIT)
         omega = self._apart(first.rows, second.rows)
-        extra = two_point(delta, np.minimum(omega[:, None], omega[None]))
-        unit = off_diagonal(len(ends))
+        extra = two_point(delta, np.minimum(omega[..., :, None], omega[..., None, :]))
+        unit = off_diagonal(len(self.weights))
         return np.minimum(up(ends + extra) * unit, self.dearest * unit)
 
     def _by_edges(self, edges: Mapping[Edge, Sequence[tuple[float, Couplings]]]) -> Floats:
         """``[x, y]``: the largest bound of all cells of all edges."""
         size = len(self.weights)
-        worst = np.zeros((size, size))
+        cells: list[tuple[LawOnEdge, LawOnEdge, Floats]] = []
+        vertices: dict[tuple[int, int], Floats] = {}  # what flows prove at a vertex
         for edge in self.edges:
             points = sorted(edges.get(edge, ()), key=lambda point: point[0])
             shares = [share for share, _ in points]
@@ -275,24 +276,39 @@ class HullStep:
                 return off_diagonal(size, np.inf)
             first, second = self.ends(edge)
             laws = [first, *(self.inside(edge, share) for share in shares[1:-1]), second]
-            values = [
-                self.at(law).upper(flows) for law, (_, flows) in zip(laws, points, strict=True)
-            ]
-            for (law, value), (after, value_after) in pairwise(zip(laws, values, strict=True)):
-                cell = self.between(law, after, np.maximum(value, value_after))
-                worst = np.maximum(worst, cell)
+            plain = bool((first.totals > 0).all() and (second.totals > 0).all())
+            values = []
+            for k, (law, (_, flows)) in enumerate(zip(laws, points, strict=True)):
+                vertex = edge[0] if k == 0 else edge[1] if k == len(laws) - 1 else None
+                known = None
+                if plain and vertex is not None:  # the same law at the end of every edge
+                    known = vertices.get((vertex, id(flows)))
+                value = self.at(law).upper(flows) if known is None else known
+                if plain and vertex is not None:
+                    vertices[vertex, id(flows)] = value
+                values.append(value)
+            ends = zip(pairwise(laws), pairwise(values), strict=True)
+            cells += [(one, other, np.maximum(*pair)) for (one, other), pair in ends]
+        if not cells:
+            return off_diagonal(size, np.inf)
+        parts = list(zip(*cells, strict=True))
+        one, other = (
+            LawOnEdge(np.array([law.rows for law in laws]), np.array([law.totals for law in laws]))
+            for laws in parts[:2]
+        )
+        worst: Floats = self.between(one, other, np.array(parts[2])).max(axis=0)
         return worst
 
     def _apart(self, one: Floats, other: Floats) -> Floats:
-        """``[x]``: at least |log E_1 g / E_2 g| of the two rows of x."""
+        """``[…, x]``: at least |log E_1 g / E_2 g| of the two rows of x."""
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.log(one) - np.log(other)
-        high = np.where(np.isnan(ratio), -np.inf, ratio).max(axis=1)
-        low = np.where(np.isnan(ratio), np.inf, ratio).min(axis=1)
+        high = np.where(np.isnan(ratio), -np.inf, ratio).max(axis=-1)
+        low = np.where(np.isnan(ratio), np.inf, ratio).min(axis=-1)
         by_ratio = two_point(high - low + 64 * UNIT, self.dearest)
-        moved = np.abs(one - other).sum(axis=1) / 2
+        moved = np.abs(one - other).sum(axis=-1) / 2
         by_mass = np.log1p(np.expm1(self.dearest) * (moved + 16 * UNIT)) * (1 + 16 * UNIT)
-        same = (one == other).all(axis=1)
+        same = (one == other).all(axis=-1)
         return np.where(same, 0.0, np.minimum(by_ratio, by_mass))
 
     def _two_states(self) -> Floats:

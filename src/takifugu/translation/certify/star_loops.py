@@ -30,18 +30,19 @@ def _advance(
     order: Integers,
     last: Booleans,
     e: Floats,
+    j: int,
     error: float,
     floor: float,
     after: Floats,
     plus: Floats,
     minus: Floats,
 ) -> None:
-    """One step, rounded up: ``after`` becomes the next measure.
+    """One step of direction j, rounded up: ``after`` becomes the next measure.
 
     ``error`` is at least the relative error of a row, of a factor and of a sum of so many products.
     ``floor`` keeps products of positive numbers from underflow: a positive weight is raised to it.
     """
-    k = e.shape[0]
+    k = e.shape[1]
     for v in range(k):
         plus[v] = minus[v] = 0.0
     begin = 0
@@ -50,17 +51,17 @@ def _advance(
             continue
         if begin == place:
             u = order[begin]
-            if e[u] > 0:
-                weight = max(e[u] * high[u], floor)
+            if e[j, u] > 0:
+                weight = max(e[j, u] * high[u], floor)
                 for v in range(k):
                     plus[v] += weight * matrix[u, v]
-            elif e[u] < 0:
-                weight = -e[u] * low[u]
+            elif e[j, u] < 0:
+                weight = -e[j, u] * low[u]
                 for v in range(k):
                     minus[v] += weight * matrix[u, v]
         begin = place + 1
     for v in range(k):
-        after[v] = plus[v] * (1 + error) - minus[v] * (1 - error)
+        after[j, v] = plus[v] * (1 + error) - minus[v] * (1 - error)
     begin = 0
     for place in range(k):
         if not last[place]:
@@ -71,19 +72,19 @@ def _advance(
                 plus[v] = minus[v] = 0.0
             for index in range(begin, place + 1):
                 u = order[index]
-                if e[u] > 0:
-                    weight = max(e[u], floor)
+                if e[j, u] > 0:
+                    weight = max(e[j, u], floor)
                     for v in range(k):
                         plus[v] += weight * matrix[u, v]
-                elif e[u] < 0:
-                    weight = -e[u]
+                elif e[j, u] < 0:
+                    weight = -e[j, u]
                     for v in range(k):
                         minus[v] += weight * matrix[u, v]
             for v in range(k):
                 value = plus[v] * (1 + error) - minus[v] * (1 - error)
                 gained = value * (rise * (1 + error) if value > 0 else fall * (1 - error))
-                total = after[v] + gained
-                after[v] = total + (abs(after[v]) + abs(gained)) * 4 * UNIT
+                total = after[j, v] + gained
+                after[j, v] = total + (abs(after[j, v]) + abs(gained)) * 4 * UNIT
         begin = place + 1
 
 
@@ -96,19 +97,20 @@ def _remaining(
     order: Integers,
     last: Booleans,
     e: Floats,
+    j: int,
     law: Floats,
     error: float,
 ) -> float:
     """The sum with the weights ``law`` that is left if nothing comes after this entry."""
     positive = negative = 0.0
     begin = 0
-    for place in range(e.shape[0]):
+    for place in range(e.shape[1]):
         if not last[place]:
             continue
         u = order[begin]
         rise = fall = 0.0
         for index in range(begin, place + 1):
-            value = e[order[index]]
+            value = e[j, order[index]]
             share = law[order[index]]
             if value > 0 and share > 0:
                 rise += max(value * share, TINY)
@@ -151,7 +153,8 @@ def _certified(
     last step an unbounded side repeats it. ``held[n]`` is whether all is the same from n on.
     """
     k = rows.shape[1]
-    e, before, after, plus, minus = work[0], work[1], work[2], work[3], work[4]
+    e, after, before, plus, minus = work[0], work[1], work[2], work[3], work[4]
+    current, next_one = work[0:1], work[1:2]  # e and after, as a grid of one direction
     listed = row_at.shape[0]
     first = rows[row_at[0]]
     for v in range(k):
@@ -166,7 +169,10 @@ def _certified(
                 break
         if none:
             return True  # and it stays so
-        if not remaining(high[level], low[level], order[level], last[level], e, ones, error) <= 0:
+        left = remaining(
+            high[level], low[level], order[level], last[level], current, 0, ones, error
+        )
+        if not left <= 0:
             return False  # entries that are left out reveal no less than t
         if n == steps and not unbounded:
             return True
@@ -186,8 +192,8 @@ def _certified(
             return False
         matrix = rows[row_at[min(n, listed - 1)]]
         advance(
-            matrix, high[level], low[level], order[level], last[level], e, error, floor,
-            after, plus, minus,
+            matrix, high[level], low[level], order[level], last[level], current, 0, error, floor,
+            next_one, plus, minus,
         )  # fmt: skip
         most = 0.0
         for v in range(k):
@@ -498,7 +504,7 @@ def _bounds(
         if not unknown and not impossible:
             before = 0.0
             for j in range(begin_j, end_j):
-                value = remaining(high, low, order, last, e[j], law, error)
+                value = remaining(high, low, order, last, e, j, law, error)
                 if value <= 0:
                     if j > begin_j:
                         value = shift + math.log(
@@ -564,7 +570,7 @@ def _bounds(
             return n
         # one step further
         for j in range(begin_j, end_j):
-            advance(kernel, high, low, order, last, e[j], error, floor, after[j], plus, minus)
+            advance(kernel, high, low, order, last, e, j, error, floor, after, plus, minus)
             most = 0.0
             for v in range(k):
                 most = max(most, abs(after[j, v]))

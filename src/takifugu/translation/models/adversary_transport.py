@@ -213,11 +213,10 @@ class AdversaryTransport(TransportBound):
                 *(fixed_rows(kernel), cost),
                 slack=row_slack(self._size),
                 tolerance=self._tolerance,
-                with_lower=False,
             ).upper
             behind = unbounded_start(kernel, cost, tolerance=self._tolerance)
         else:
-            both = unbounded_losses(kernel, cost, tolerance=self._tolerance, with_lower=False)
+            both = unbounded_losses(kernel, cost, tolerance=self._tolerance)
             ahead, behind = both.forward.upper, both.backward.upper
         if self._chain.known == "any":
             turned = np.ascontiguousarray(kernel.T)
@@ -234,7 +233,6 @@ class AdversaryTransport(TransportBound):
             slack=step.slack,
             tolerance=self._tolerance,
             above=least,
-            with_lower=False,
         )
         return settled.upper, settled.couplings
 

@@ -47,7 +47,6 @@ from takifugu.translation.search.star_chains import (
 )
 from takifugu.translation.search.unbounded_losses import (
     UnboundedLosses,
-    unbounded_allowance,
     unbounded_losses,
 )
 
@@ -344,7 +343,6 @@ class ChainTransport(TransportBound):
                     epsilon,
                     tolerance=self._tolerance,
                     near=near,
-                    with_lower=False,
                 )
                 yield self._unbounded_bound(near).value, False
 
@@ -366,14 +364,7 @@ class ChainTransport(TransportBound):
             found = largest_within(loss, target, nearby=nearby)
             if found > 0:
                 return found
-        first = None
-        if not (self.walked or self._sides_chosen or self._blocks > 1 or target == 0):
-            # the search starts each ε from the one before; a fresh start must confirm the result
-            found, _ = unbounded_allowance(
-                self._chain.transition, target, tolerance=self._tolerance
-            )
-            first = found or None
-        return largest_within(lambda e: self.uniform(e).value, target, first=first)
+        return largest_within(lambda e: self.uniform(e).value, target)
 
     def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
         """Randomised response around the worst entry, on the pairs with the largest bounds."""
@@ -446,10 +437,6 @@ class ChainTransport(TransportBound):
         later = self._secret_entries[self._secret_entries >= entries]
         return int(later[0]) if len(later) else None
 
-    @property
-    def _sides_chosen(self) -> bool:
-        return not self._secret.all_values
-
     @cached_property
     def _stationary_rows(self) -> tuple[Floats, Floats, Floats]:
         rows = transition_rows(self._chain.transition)
@@ -457,9 +444,7 @@ class ChainTransport(TransportBound):
         return rows, law, backward_rows(rows, law)[0]
 
     def _unbounded(self, cost: Floats) -> UnboundedLosses:
-        return unbounded_losses(
-            self._chain.transition, cost, tolerance=self._tolerance, with_lower=False
-        )
+        return unbounded_losses(self._chain.transition, cost, tolerance=self._tolerance)
 
     def _unbounded_bound(self, losses: UnboundedLosses) -> Bound:
         ahead, behind, table = losses.forward.upper, losses.backward.upper, losses.upper

@@ -119,9 +119,7 @@ class HigherOrderTransport(TransportBound):
         length = self._prior.length
         if length is not None and length * self._windows**2 <= WALKED:
             return self._one_by_one(CostLevels((cost,), np.zeros(length, dtype=np.int64)).checked())
-        losses = unbounded_losses(
-            self._stationary_rows[0], cost, tolerance=self._tolerance, with_lower=False
-        )
+        losses = unbounded_losses(self._stationary_rows[0], cost, tolerance=self._tolerance)
         value, pair = self._loss(cost, losses.forward.upper, losses.backward.upper)
         return Bound(value, self._binding(pair, None))
 

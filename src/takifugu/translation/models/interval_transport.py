@@ -65,7 +65,6 @@ def interval_losses(
             *(robust_rows(*boxes), charged),
             slack=2 * row_slack(len(low)),
             tolerance=tolerance,
-            with_lower=False,
         )
         for boxes in ((low, high), backward_boxes(low, high, *law_bounds(low, high)))
     ]
@@ -187,7 +186,6 @@ class IntervalTransport(TransportBound):
             *(robust_rows(low, high), charged),
             slack=slack,
             tolerance=self._tolerance,
-            with_lower=False,
         ).upper
         value = off_diagonal(size, float(charged.max()))
         behind = value
@@ -212,7 +210,6 @@ class IntervalTransport(TransportBound):
                 slack=slack,
                 tolerance=self._tolerance,
                 above=value,
-                with_lower=False,
             ).upper
             behind = np.maximum(behind, later)
         return ahead, behind

@@ -68,11 +68,6 @@ class SecretSides:
         return pair_mask(self.sides, self.states)
 
     @cached_property
-    def all_values(self) -> bool:
-        """Whether every pair of different values is secret by itself."""
-        return len(self._single) == self.states * (self.states - 1)
-
-    @cached_property
     def _single(self) -> dict[tuple[int, int], int]:
         """The pairs of single values."""
         return {

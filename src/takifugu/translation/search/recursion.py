@@ -144,7 +144,6 @@ def _settled(
         tolerance=tolerance,
         above=value,
         known=couplings,
-        with_lower=False,
     )
     if settled.couplings is None:
         return None
