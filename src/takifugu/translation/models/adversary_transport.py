@@ -47,8 +47,12 @@ from takifugu.translation.certify.stars import star_of
 from takifugu.translation.certify.terminals import TerminalSide
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.models.adversary_witness import strongest_witness
+from takifugu.translation.models.chain_entries import (
+    refuse_other_length,
+    refuse_unbounded,
+    secret_entries,
+)
 from takifugu.translation.models.chain_transport import ChainTransport, joined
-from takifugu.translation.models.secret_entries import secret_entries
 from takifugu.translation.search.adversary_walks import SettledSides, pair_table
 from takifugu.translation.search.couplings import solve_step
 from takifugu.translation.search.fixed_point import fixed_point, fixed_rows
@@ -96,11 +100,7 @@ class AdversaryTransport(TransportBound):
         if chain.stationary_start:
             recurrent_law(self._kernels[0])
         elif not chain.unknown_start and chain.length is None:
-            raise UnsoundRequest(
-                "an unbounded chain that begins somewhere is not stationary; give `length`,"
-                " or start = 'unknown'",
-                field="length",
-            )
+            refuse_unbounded(", or start = 'unknown'")
 
     @cached_property
     def _kernels(self) -> tuple[Floats, ...]:
@@ -239,13 +239,7 @@ class AdversaryTransport(TransportBound):
     def _one_by_one(self, charged: CostLevels) -> Bound:
         """The loss if every entry has a cost of its own; later ones of an unbounded chain none."""
         chain, beyond = self._chain, 0
-        if chain.length is not None and len(charged) != chain.length:
-            raise UnsoundRequest(
-                f"the profile has {len(charged)} numbers; the chain has {chain.length} entries",
-                field="profile",
-                given=len(charged),
-                needed=chain.length,
-            )
+        refuse_other_length(len(charged), chain.length)
         if chain.length is None:
             beyond = TAIL
             charged = charged.then_nothing(TAIL)

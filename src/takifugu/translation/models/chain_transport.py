@@ -7,7 +7,6 @@ from typing import Literal
 import numpy as np
 
 from takifugu._core.numeric import Booleans, Floats, frozen
-from takifugu.errors import UnsoundRequest
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import state_text
 from takifugu.priors.secrets import Secrets
@@ -29,7 +28,11 @@ from takifugu.translation.certify.product import MAX_RANGE, Neighbourhood
 from takifugu.translation.certify.star_walks import StarSide
 from takifugu.translation.certify.stars import star_of
 from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.models.secret_entries import secret_entries
+from takifugu.translation.models.chain_entries import (
+    refuse_other_length,
+    refuse_unbounded,
+    secret_entries,
+)
 from takifugu.translation.search.blocks import MAX_BLOCK_ENTRIES, block_length, settle, walk_blocks
 from takifugu.translation.search.groups import (
     GroupWindows,
@@ -81,10 +84,7 @@ class ChainTransport(TransportBound):
         if self._stationary:
             _ = self._stationary_rows  # an error now rather than later
         elif chain.length is None:
-            raise UnsoundRequest(
-                "an unbounded chain that begins somewhere is not stationary; give `length`",
-                field="length",
-            )
+            refuse_unbounded()
 
     @property
     def size(self) -> int | None:
@@ -219,13 +219,7 @@ class ChainTransport(TransportBound):
         entries are: those of the largest losses, or all of them, and none if they are too many.
         """
         chain, beyond = self._chain, 0
-        if chain.length is not None and len(charged) != chain.length:
-            raise UnsoundRequest(
-                f"the profile has {len(charged)} numbers; the chain has {chain.length} entries",
-                field="profile",
-                given=len(charged),
-                needed=chain.length,
-            )
+        refuse_other_length(len(charged), chain.length)
         if chain.length is None:
             beyond = TAIL
             charged = charged.then_nothing(TAIL)

@@ -29,7 +29,7 @@ import numpy as np
 
 from takifugu._core.numeric import Booleans, Floats, frozen
 from takifugu.costs.cost import Cost
-from takifugu.errors import InvalidWorld, UnsoundRequest
+from takifugu.errors import InvalidWorld
 from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
@@ -48,13 +48,13 @@ from takifugu.translation.certify.laws import (
 from takifugu.translation.certify.product import Neighbourhood
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.models.adversary_transport import AdversaryTransport
+from takifugu.translation.models.chain_entries import refuse_other_length, secret_entries
 from takifugu.translation.models.chain_transport import (
     TAIL,
     WALKED,
     around_entry,
     joined,
 )
-from takifugu.translation.models.secret_entries import secret_entries
 from takifugu.translation.search.couplings import solve_step
 from takifugu.translation.search.groups import pair_mask
 from takifugu.translation.search.product_search import best_product
@@ -126,13 +126,7 @@ class HigherOrderTransport(TransportBound):
     def _one_by_one(self, spent: CostLevels) -> Bound:
         """The loss if every entry has a cost of its own; later ones of an unbounded chain none."""
         length = self._prior.length
-        if length is not None and len(spent) != length:
-            raise UnsoundRequest(
-                f"the profile has {len(spent)} numbers; the chain has {length} entries",
-                field="profile",
-                given=len(spent),
-                needed=length,
-            )
+        refuse_other_length(len(spent), length)
         tail = TAIL if length is None else 0
         charged = spent.then_nothing(tail) if tail else spent
         losses = chain_losses(self._stationary_rows[0], charged)
