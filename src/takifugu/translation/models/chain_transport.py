@@ -33,7 +33,6 @@ from takifugu.translation.models.chain_entries import (
     refuse_unbounded,
     secret_entries,
 )
-from takifugu.translation.search.blocks import MAX_BLOCK_ENTRIES, block_length, settle, walk_blocks
 from takifugu.translation.search.groups import (
     GroupWindows,
     PairLosses,
@@ -41,7 +40,13 @@ from takifugu.translation.search.groups import (
     unbounded_groups,
 )
 from takifugu.translation.search.product_search import best_product
-from takifugu.translation.search.recursion import chain_losses
+from takifugu.translation.search.recursion import (
+    MAX_BLOCK_ENTRIES,
+    block_length,
+    chain_losses,
+    settle,
+    walk_blocks,
+)
 from takifugu.translation.search.star_chains import (
     Entry,
     RisingLosses,

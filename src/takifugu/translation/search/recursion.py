@@ -6,6 +6,11 @@ step are solved, each from those of the step before.
 Long stretches in which nothing changes are not walked one by one: when the last step raised the
 table so little that all that are left would not raise it noticeably, or if a table is found that no
 further step raises (`takifugu.translation.search.fixed_point`).
+
+**Blocks.** The step of one entry bounds every pair of states of the next one by the mechanism that
+is worst for that pair; one mechanism may not be worst for all at once. Coupling the next k entries
+together loses less (`takifugu.translation.certify.flow.block_step`). With all later entries in one
+block this is the linear program itself, hence exact up to the other side of the entry.
 """
 
 from collections.abc import Sequence
@@ -28,6 +33,7 @@ from takifugu.translation.certify.flow import (
     Stretch,
     StretchOfSide,
     Take,
+    block_step,
     off_diagonal,
 )
 from takifugu.translation.certify.hulls import (
@@ -37,7 +43,7 @@ from takifugu.translation.certify.hulls import (
     HullStretch,
     hull_boxes,
 )
-from takifugu.translation.search.couplings import solve_step
+from takifugu.translation.search.couplings import MAX_STATES, solve_step
 from takifugu.translation.search.fixed_point import fixed_point, fixed_rows
 from takifugu.translation.search.hull_steps import solve_hull
 
@@ -45,6 +51,10 @@ STILL = 1e-7  # a smaller relative change counts as none
 NOTHING = 1e-10  # and so does a smaller absolute change
 PATIENCE = 40  # steps of a stretch that are taken one by one before the others are bounded at once
 MIN_PIECES = 64  # in which a stretch that never settles is bounded by a straight line
+MAX_BLOCK_STATES = 81
+MAX_BLOCK_ENTRIES = 64  # of a chain that is walked in blocks
+MAX_SETTLING_STEPS = 12  # of lowering a bound for chains of every length
+SETTLED = 1e-4  # a smaller relative change of such a bound counts as none
 MAX_STAGES = 400  # steps of an unbounded chain over hulls, before the others are bounded at once
 MAX_TRIALS = 60  # of a bound for all later entries
 WIDE = 0.1  # a hull whose boxes are of no use
@@ -189,3 +199,60 @@ def _settled_hull(stretch: HullStretch, value: Floats, walked: int, tolerance: f
         trial = np.maximum(after, trial)
         room *= 1.5
     return Settle(trial, proof)
+
+
+def block_length(states: int) -> int:
+    """How many entries of so many states make a block; 1 if it does not pay."""
+    length = 1
+    while states > 1 and states ** (length + 1) <= min(MAX_BLOCK_STATES, MAX_STATES):
+        length += 1
+    return length
+
+
+def coupled_block(
+    rows: Sequence[Floats], spent: Sequence[float | Floats], after: Floats, *, slack: float
+) -> Floats:
+    """``[x, y]``: the bound over the next entries, whose rows and costs are given, nearest first.
+
+    A cost is a matrix ``[u, v]``, or an ε for any change. ``after`` bounds what lies behind the
+    last of them; ``slack`` is the rounding of one step's rows.
+    """
+    step = block_step(rows, spent, after, slack=slack)
+    return step.upper(solve_step(step, guess=np.minimum(after, step.dearest)))
+
+
+def walk_blocks(
+    rows: Sequence[Floats], spent: Sequence[float | Floats] | Floats, *, size: int, slack: float
+) -> list[Floats]:
+    """Tables of what lies ahead, from the entry that begins to the last one.
+
+    ``rows[j]`` leads from entry j to entry j + 1, which is charged ``spent[j]``.
+    """
+    most = block_length(size)
+    tables = [np.zeros((size, size))]
+    for j in reversed(range(len(rows))):
+        taken = min(most, len(rows) - j)
+        charged = list(spent[j : j + taken])
+        after = tables[taken - 1]  # the first is that of entry j + 1
+        tables.insert(0, coupled_block(rows[j : j + taken], charged, after, slack=slack))
+    return tables
+
+
+def settle(rows: Floats, cost: float | Floats, above: Floats, *, slack: float) -> Floats:
+    """Lower a bound that holds for chains of every length, block by block, until it settles.
+
+    If ``above`` bounds what n entries reveal, for every n, then a block step from it bounds what
+    n + k entries reveal; and fewer entries reveal no more, since a mechanism may ignore some. So
+    every step gives another bound for every length.
+    """
+    length = block_length(len(above))
+    value = above
+    for _ in range(MAX_SETTLING_STEPS):
+        after = np.minimum(
+            value, coupled_block([rows] * length, [cost] * length, value, slack=slack)
+        )
+        settled = float((value - after).max()) <= SETTLED * float(value.max())
+        value = after
+        if settled:
+            break
+    return value
