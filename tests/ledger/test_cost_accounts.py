@@ -171,3 +171,13 @@ def test_a_frontier_is_translated_together_and_not_one_by_one() -> None:
     assert to_pufferfish(KNOWN, (home, ward), Fraction(0)) == 6
     assert costs_of((home, Total(Fraction(1)))) == (home.cost, Cost.any(1))
     assert costs_of((home, Total(rho=Fraction(1)))) is None and costs_of((Total(),)) is None
+
+
+def test_a_total_that_covers_several_is_below_none_of_them_in_any_currency() -> None:
+    totals = [
+        Total(Fraction(epsilon), Fraction(delta), Fraction(rho))
+        for epsilon, delta, rho in permutations(("1/2", "1/3", "0"))
+    ]
+    found = frontier.covering(totals)
+    assert (found.epsilon, found.delta, found.rho) == (Fraction(1, 2),) * 3
+    assert all(frontier.dominates(found, total) for total in totals)
