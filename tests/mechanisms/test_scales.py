@@ -27,7 +27,7 @@ from takifugu.mechanisms.calibration import (
     searched_scale,
     target_of,
 )
-from takifugu.mechanisms.checks import WIDEST
+from takifugu.mechanisms.checks import MAX_SCALE
 from takifugu.mechanisms.mechanism_protocol import HISTOGRAM, Sensitivity
 from takifugu.translation.protocol import LossTranslation
 from tests.raising import raises
@@ -73,13 +73,13 @@ def test_the_first_scale_that_is_enough_is_near_the_guess(beyond: float) -> None
 
 
 def test_the_widest_scale_is_still_one() -> None:
-    assert least_scale(nextafter(WIDEST, 0.0), from_on(WIDEST), 0.5) == WIDEST
-    assert searched_scale(WIDEST / 2, from_on(WIDEST), 0.5) == WIDEST
-    assert searched_scale(WIDEST / 4, from_on(WIDEST), 0.5) == WIDEST
+    assert least_scale(nextafter(MAX_SCALE, 0.0), from_on(MAX_SCALE), 0.5) == MAX_SCALE
+    assert searched_scale(MAX_SCALE / 2, from_on(MAX_SCALE), 0.5) == MAX_SCALE
+    assert searched_scale(MAX_SCALE / 4, from_on(MAX_SCALE), 0.5) == MAX_SCALE
 
 
 @SEARCHES
-@pytest.mark.parametrize("guess", [WIDEST, WIDEST / 2, nextafter(WIDEST, 0.0), 1.0])
+@pytest.mark.parametrize("guess", [MAX_SCALE, MAX_SCALE / 2, nextafter(MAX_SCALE, 0.0), 1.0])
 def test_no_scale_is_wider(search: Any, guess: float) -> None:
     tried: list[float] = []
 
@@ -90,7 +90,7 @@ def test_no_scale_is_wider(search: Any, guess: float) -> None:
     with raises(UnsoundRequest, field="epsilon", reason="too small", given=0.25) as caught:
         search(guess, loss, 0.25)
     assert "0.25" in str(caught.value)
-    assert WIDEST / 3 < max(tried) <= WIDEST
+    assert MAX_SCALE / 3 < max(tried) <= MAX_SCALE
 
 
 @pytest.mark.parametrize("least", [1e-4, 0.3, 0.5, 0.9, 1.0, 1.1, 1.9, 2.0, 3.0, 1000.0])
@@ -322,8 +322,8 @@ def test_noise_is_whole(distance: float) -> None:
 
 
 def test_a_distance_beyond_all_noise_is_the_widest() -> None:
-    with raises(UnsoundRequest, field="scale", needed=WIDEST):
+    with raises(UnsoundRequest, field="scale", needed=MAX_SCALE):
         list(targets.additive_within(inf, 0.5, None, COUNT))
-    (found,) = targets.additive_within(WIDEST * 4, 1 - 1e-9, None, COUNT)
-    (also,) = targets.additive_within(WIDEST, 1 - 1e-9, None, COUNT)
+    (found,) = targets.additive_within(MAX_SCALE * 4, 1 - 1e-9, None, COUNT)
+    (also,) = targets.additive_within(MAX_SCALE, 1 - 1e-9, None, COUNT)
     assert found == also

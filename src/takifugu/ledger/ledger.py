@@ -450,7 +450,7 @@ class Ledger(Closing):
         for charged in self._rows.charged(charge.elsewhere):
             other = f"ledger {charged.ledger}"
             if charged.ledger != self._store.identity and other not in apart:
-                same = cell_naming.SAME[charged.mark.partition(" ")[0]]
+                same = cell_naming.SAME_ROWS_WORDS[charged.mark.partition(" ")[0]]
                 is_there = "://" in charged.place or Path(charged.place).exists()
                 where = (charged.place, charged.dataset, is_there)
                 raise SameRows(charge.dataset, other, same, where)

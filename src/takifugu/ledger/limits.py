@@ -44,9 +44,9 @@ from takifugu.translation.accounting.totals import joint_to_pufferfish
 from takifugu.translation.protocol import LossTranslation
 
 Costs = tuple[Cost, ...]
-MOST_LIMITS = 64  # translated budgets that are remembered
-MOST_COSTS = 256  # translated costs of one budget that are remembered
-HALVINGS = 50  # of searching for the largest factor that fits
+MAX_LIMITS = 64  # translated budgets that are remembered
+MAX_TRANSLATED_COSTS = 256  # translated costs of one budget that are remembered
+FACTOR_HALVINGS = 50  # of searching for the largest factor that fits
 
 
 def to_pufferfish(translation: LossTranslation, totals: Frontier, delta: Fraction) -> float:
@@ -209,7 +209,7 @@ class Limit:
         if found is None:
             found = _of_costs(self.translation, costs)
             self._losses[costs] = found
-            while len(self._losses) > MOST_COSTS:
+            while len(self._losses) > MAX_TRANSLATED_COSTS:
                 self._losses.popitem(last=False)
         return found
 
@@ -278,7 +278,7 @@ class Limit:
             low, shrink = max(low * (1 - shrink), Fraction(0)), shrink * 16
         if any(total.costs for total in spent):
             low, high = (high, high) if fits(high) else (low, high)
-            for _ in range(HALVINGS):
+            for _ in range(FACTOR_HALVINGS):
                 middle = Fraction(float_down((low + high) / 2))
                 if not low < middle < high:
                     break
@@ -313,7 +313,7 @@ class Limits:
         found = self._known.get((id(translation), epsilon, delta))
         if found is None:
             found = Limit(translation, epsilon, delta)
-            if len(self._known) >= MOST_LIMITS:
+            if len(self._known) >= MAX_LIMITS:
                 self._known.clear()
             self._known[id(translation), epsilon, delta] = found
         return found

@@ -22,7 +22,7 @@ from takifugu.mechanisms.calibration import (
     searched_scale,
     target_of,
 )
-from takifugu.mechanisms.checks import WIDEST, counts, noise_scale, probability, whole
+from takifugu.mechanisms.checks import MAX_SCALE, counts, noise_scale, probability, whole
 from takifugu.mechanisms.mechanism_protocol import HISTOGRAM, Error, Sensitivity, loss_document
 from takifugu.translation.protocol import LossTranslation
 
@@ -104,7 +104,7 @@ class _IntegerNoise(ABC):
         }
 
 
-@lru_cache(measurements.KEPT)
+@lru_cache(measurements.MAX_CACHED_MEASUREMENTS)
 def _laplace_loss(scale: float, moves: int) -> Pure:
     """What OpenDP's map says of one noise: it is asked for many times for each plan."""
     return measurements.pure(measurements.laplace(scale), moves)
@@ -191,7 +191,7 @@ class IntegerGaussian(_IntegerNoise):
         allowed, room = approximate_allowance(epsilon, delta, translation)
         moves = Sensitivity.of(sensitivity)
         root = allowed / (sqrt(log(1 / room) + allowed) + sqrt(log(1 / room)))  # √ρ of that (ε, δ)
-        guess = min(moves.l2 / (sqrt(2) * root), WIDEST / 2)
+        guess = min(moves.l2 / (sqrt(2) * root), MAX_SCALE / 2)
         scale = searched_scale(guess, lambda s: cls(s, moves).approximate(room).epsilon, allowed)
         made = cls(scale, moves)
         certify(made.approximate(room), epsilon, translation)

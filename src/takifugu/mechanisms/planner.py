@@ -58,7 +58,9 @@ from takifugu.translation.protocol import LossTranslation
 
 MAX_TERMS = 10_000_000  # of a plan's predictions: seconds of work
 PREDICTIONS, SEARCHED_PREDICTIONS = 5, 100  # of a plan: for what may be lost; for a confidence
-ALIKE = 1e-4  # probabilities closer than this are compared by the gap that is resolved
+EQUAL_PROBABILITIES = (
+    1e-4  # probabilities closer than this are compared by the gap that is resolved
+)
 
 
 def plan_histogram(
@@ -214,7 +216,7 @@ def _refuse_long_predictions(known: Floats, k: int, *, searched: bool) -> None:
 def _worse(choice: Choice[Selection, RankingError]) -> tuple[float, float]:
     error = choice.error
     right = error.mean_right
-    return (0.0 if right is None else round((1 - right) / ALIKE), error.gap)
+    return (0.0 if right is None else round((1 - right) / EQUAL_PROBABILITIES), error.gap)
 
 
 def _noise(one: Priced[Additive]) -> Choice[Additive, Error]:

@@ -26,7 +26,7 @@ from takifugu.ledger import Ledger
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.owner_changes import refuse_same_files
 from takifugu.project.policy import read_policy
-from takifugu.project.project_cache import MANY, KeptAllowances, Progress, keep_terms
+from takifugu.project.project_cache import SLOW_STATES, KeptAllowances, Progress, keep_terms
 from takifugu.tables import Engine
 from takifugu.tables.backends.opened_files import PATTERN, source_files
 from takifugu.tables.opening import BackendName
@@ -198,7 +198,7 @@ def open_dataset(
         budgets = _budgets(ledger, name) if table and project.tabulates(name, translation) else None
         cached = project.cached_table(name, translation, ledger, progress) if table else None
         broad = max(prior.breadth for prior in translation.priors.values())
-        if progress is not None and cached is None and broad >= MANY:
+        if progress is not None and cached is None and broad >= SLOW_STATES:
             progress(f"translating under a prior of {broad} entries or states")
         if cached is not None:
             session.use_table(cached.table, trusted=cached.own)

@@ -30,7 +30,7 @@ from takifugu.session.session import Session
 from takifugu.translation.accounting.tables import TabledTranslation, TranslationTable
 from takifugu.translation.translation import Translation
 
-ROUNDED = 1 + 1e-6  # a price by value is that of a cost which is as close as this
+PRICE_TOLERANCE = 1 + 1e-6  # a price by value is that of a cost which is as close as this
 
 
 def _bound(text: Any, number: bool) -> Bound:
@@ -163,7 +163,7 @@ class PolicySession(Session):
     def _confirmed(self, cost: ReleaseCost, by_value: Cost) -> ReleaseCost:
         """A price by value, which a table may have lowered by what it says without values."""
         found = self._prior.cost_to_pufferfish(by_value)
-        if found <= cost.alone * ROUNDED:
+        if found <= cost.alone * PRICE_TOLERANCE:
             return cost
         plain = float(self._prior.to_pufferfish(float_up(by_value.scalar)))
         return replace(
@@ -201,9 +201,16 @@ class PolicySession(Session):
         return tuple(keys.get(str(text), text) for text in texts)
 
 
-FORM = "takifugu-plan-1"
-SAME = ("dataset", "query", "window", "groups", "mechanism", "cells")  # must not differ in a plan
-SAME_COST = ("currency", "per_entry", "delta", "by_value")  # nor in its cost: the rest moves
+PLAN_FORM = "takifugu-plan-1"
+SAME_PLAN_PARTS = (
+    "dataset",
+    "query",
+    "window",
+    "groups",
+    "mechanism",
+    "cells",
+)  # must not differ in a plan
+SAME_COST_PARTS = ("currency", "per_entry", "delta", "by_value")  # nor in its cost: the rest moves
 
 
 @dataclass(frozen=True)
@@ -226,21 +233,21 @@ class PlanFile:
         """The parts in which the file is not the plan that was made from its options now."""
         now, cost = made.describe(), self.document.get("cost")
         then = cost if isinstance(cost, dict) else {}
-        parts = [key for key in SAME if self.document.get(key) != now[key]]
-        return (*parts, *(key for key in SAME_COST if then.get(key) != now["cost"][key]))
+        parts = [key for key in SAME_PLAN_PARTS if self.document.get(key) != now[key]]
+        return (*parts, *(key for key in SAME_COST_PARTS if then.get(key) != now["cost"][key]))
 
 
 def plan_document(dataset: str, analyst: str | None, plan: Plan, guarantee: str) -> dict[str, Any]:
     """A plan as JSON, ready to be released from later."""
     options = plan.options.document()
     query = {"dataset": dataset, "kind": options.pop("kind"), "analyst": analyst, "how": options}
-    return {"form": FORM, "asked": query, **plan.describe(), "guarantee": guarantee}
+    return {"form": PLAN_FORM, "asked": query, **plan.describe(), "guarantee": guarantee}
 
 
 def read_plan(path: Path) -> PlanFile:
     """What a plan file holds."""
     document = read_json(path, needed="be a plan: `takifugu plan … --out FILE` writes one")
-    if not isinstance(document, dict) or document.get("form") != FORM:
+    if not isinstance(document, dict) or document.get("form") != PLAN_FORM:
         raise InvalidFile(
             str(path),
             given="is not a plan",

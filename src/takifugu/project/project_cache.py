@@ -40,13 +40,15 @@ from takifugu.translation.accounting.tables import TranslationTable, tabulate
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
 
-FOLDER = ".takifugu"  # of a project, for what can be made again
-MANY = 20  # states from which on a translation takes seconds
-LEAST = 0.05  # the smallest Pufferfish loss that a table covers
-MOST = 16  # beyond this budget nothing is tabulated
+CACHE_FOLDER = ".takifugu"  # of a project, for what can be made again
+SLOW_STATES = 20  # states from which on a translation takes seconds
+LEAST_TABLED_LOSS = 0.05  # the smallest Pufferfish loss that a table covers
+LARGEST_TABLED_BUDGET = 16  # beyond this budget nothing is tabulated
 ALLOWANCES_FORM = "takifugu-allowances-1"
 MAX_ALLOWANCES = 1000  # in a file; the oldest go first
-SHARE = 0.04  # of neighbouring points: an allowance from a table is less by at most that
+TABLE_POINT_SHARE = (
+    0.04  # of neighbouring points: an allowance from a table is less by at most that
+)
 
 Progress = Callable[[str], None]
 
@@ -57,13 +59,13 @@ def reach(budgets: Iterable[Fraction]) -> int | None:
     So a table is made anew only when a budget doubles, and it then keeps its points.
     """
     largest = max((*budgets, Fraction(1)))
-    return next((2**k for k in range(MOST.bit_length()) if largest <= 2**k), None)
+    return next((2**k for k in range(LARGEST_TABLED_BUDGET.bit_length()) if largest <= 2**k), None)
 
 
 def table_path(folder: Path, name: str, translation: Translation, most: int) -> Path:
     """Where the table of a dataset is kept: one for each translation, reach and version."""
     mark = f"{translation.fingerprint[:16]}.{most}.{__version__}"
-    return folder / FOLDER / f"{name}.{mark}.table.json"
+    return folder / CACHE_FOLDER / f"{name}.{mark}.table.json"
 
 
 def pays(translation: Translation) -> bool:
@@ -75,7 +77,7 @@ def pays(translation: Translation) -> bool:
     now one and now the other.
     """
     chains = [p for p in translation.priors.values() if not isinstance(p, NetworkPrior)]
-    return max((prior.breadth for prior in chains), default=0) >= MANY
+    return max((prior.breadth for prior in chains), default=0) >= SLOW_STATES
 
 
 @dataclass(frozen=True)
@@ -126,8 +128,8 @@ def project_table(
     try:
         made = tabulate(
             translation,
-            losses=(LEAST, float(most)),
-            share=SHARE,
+            losses=(LEAST_TABLED_LOSS, float(most)),
+            share=TABLE_POINT_SHARE,
             progress=lambda k, n: say(f"tabulating, {k} of about {n}"),
         )
     except UnsoundRequest:
@@ -188,7 +190,7 @@ class KeptAllowances:
 
     def __init__(self, folder: Path, name: str, translation: PriorTranslation) -> None:
         mark = f"{translation.fingerprint[:16]}.{__version__}"
-        self._path = folder / FOLDER / f"{name}.{mark}.allowances.json"
+        self._path = folder / CACHE_FOLDER / f"{name}.{mark}.allowances.json"
         self._mark = translation.fingerprint
 
     def find(self, unit: Cost, pufferfish: float) -> Fraction | None:
@@ -227,7 +229,7 @@ TERMS_FORM = "takifugu-terms-1"
 
 
 def _place(folder: Path, terms: Terms) -> Path:
-    return folder / FOLDER / f"{terms.prior[:24]}.{terms.secrets[:24]}.terms.json"
+    return folder / CACHE_FOLDER / f"{terms.prior[:24]}.{terms.secrets[:24]}.terms.json"
 
 
 def keep_terms(folder: Path, translation: PriorTranslation) -> None:

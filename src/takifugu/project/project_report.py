@@ -36,7 +36,7 @@ from takifugu.project.reported_dataset import (
     secrets_sentence,
 )
 from takifugu.project.reported_releases import (
-    FOREIGN,
+    FOREIGN_ANSWER,
     method_of,
     question_of,
     rows_of_charge,
@@ -301,7 +301,7 @@ class _Gathered:
             )
         else:
             table = stored_table(body, answer, self.found.declaration)
-            if table.note != FOREIGN and isinstance(answer.get("shown"), Mapping):
+            if table.note != FOREIGN_ANSWER and isinstance(answer.get("shown"), Mapping):
                 shown = answer["shown"]
             columns, rows = table.columns, table.rows
             notes += [table.note] if table.note else []

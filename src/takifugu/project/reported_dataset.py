@@ -18,14 +18,14 @@ from takifugu.session.guarantee import described
 from takifugu.session.held_out import ReleasableRows
 from takifugu.visible import four_digits, visible
 
-MOST_LISTED = 12  # labels or pairs of a list
-OUTSIDE = {
+MAX_LISTED = 12  # labels or pairs of a list
+OUTSIDE_WORDS = {
     "drop": "rows with anything else are left out",
     "refuse": "anything else is an error",
 }
 OF_PEOPLE = frozenset({"entities", "entities × sequence"})  # readings whose entries are people
-MOST_NAMES = 12
-NAMES = {  # of facts, for people
+MAX_FACT_NAMES = 12
+FACT_WORDS = {  # of facts, for people
     "states": "values",
     "names": "which are",
     "length": "rows of one entity, at most",
@@ -36,7 +36,7 @@ NAMES = {  # of facts, for people
     "kernel": "kernel of the correlation",
 }
 SEQUENCES = frozenset({"sequence", "household", "entities × sequence"})
-RELATED = (  # by what the entries of all priors are
+RELATED_EXAMPLES = (  # by what the entries of all priors are
     (SEQUENCES, "where somebody was at noon says where they were at eleven"),
     (frozenset({"row"}), "one column of a row says something about another"),
     (frozenset({"entities"}), "what holds for one person says something about those around them"),
@@ -44,7 +44,7 @@ RELATED = (  # by what the entries of all priors are
 NOT_PROTECTED = (
     "The people whose rows the prior was fitted on are not protected from what the prior shows"
 )
-HOW = frozenset({"fitted", "entered", "written"})  # what a policy event records
+POLICY_CHANGES = frozenset({"fitted", "entered", "written"})  # what a policy event records
 
 
 def reported_columns(declaration: Declaration, about: Sequence[str]) -> tuple[ReportedColumn, ...]:
@@ -84,7 +84,7 @@ def _values(column: Category | Amount) -> str:
     if column.values is None:
         return "as the table has them"
     listed = _some([str(key) for key in column.keys])
-    rule = OUTSIDE.get(column.outside, f"anything else counts as {column.other}")
+    rule = OUTSIDE_WORDS.get(column.outside, f"anything else counts as {column.other}")
     return f"{len(column.keys)} labels: {listed}; {rule}"
 
 
@@ -115,8 +115,8 @@ def _side(values: Sequence[Any]) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    more = len(names) - MOST_LISTED
-    return visible(", ".join(names[:MOST_LISTED])) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - MAX_LISTED
+    return visible(", ".join(names[:MAX_LISTED])) + (f" and {more} more" if more > 0 else "")
 
 
 def reported_priors(found: LoadedDataset, events: Sequence[Event]) -> tuple[ReportedPrior, ...]:
@@ -139,7 +139,7 @@ def reported_priors(found: LoadedDataset, events: Sequence[Event]) -> tuple[Repo
 def related_words(read: Mapping[str, Entries]) -> str:
     """An example of how one cell tells of another, by what the entries of the priors are."""
     over = {one.over for one in read.values()}
-    return next((example for kinds, example in RELATED if over <= kinds), "")
+    return next((example for kinds, example in RELATED_EXAMPLES if over <= kinds), "")
 
 
 def fitted_sentence(releasable: ReleasableRows) -> str:
@@ -175,7 +175,7 @@ def _origin(policy: PriorPolicy, prior: Prior, events: Sequence[Event]) -> Itera
         if event.kind == "policy" and name in [
             PurePath(str(file)).name for file in details.get("files", ())
         ]:
-            how = details.get("how") if details.get("how") in HOW else "entered"
+            how = details.get("how") if details.get("how") in POLICY_CHANGES else "entered"
             who = f" by {event.body['actor']}" if event.body.get("actor") else ""
             yield f"It was {how} on {event.at:%Y-%m-%d}{who} (event {event.seq})."
             return
@@ -187,15 +187,15 @@ def _facts(prior: Prior) -> dict[str, str]:
     for name, value in facts.items():
         if isinstance(value, list | tuple):
             names = [str(part) for part in value]
-            more = len(names) - MOST_NAMES
-            text = ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+            more = len(names) - MAX_FACT_NAMES
+            text = ", ".join(names[:MAX_FACT_NAMES]) + (f" and {more} more" if more > 0 else "")
         elif isinstance(value, float):
             text = four_digits(value)
         elif value is None:
             text = "unbounded" if name in ("length", "entries") else "none"
         else:
             text = f"{value:,}" if isinstance(value, int) else str(value)
-        found[NAMES.get(name, name.replace("_", " "))] = text
+        found[FACT_WORDS.get(name, name.replace("_", " "))] = text
     if isinstance(prior, MarkovRandomField):
         found["pairs that pull each other"] = f"{len(prior.edges):,}"
     return found

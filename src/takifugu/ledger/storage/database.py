@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 Values = Mapping[str, Any]
 ADVISORY_LOCK = 7_472_696_667  # of PostgreSQL: one process at a time creates or migrates
-WAIT = 10.0  # seconds that a locked ledger is waited for
+LOCK_WAIT_SECONDS = 10.0  # seconds that a locked ledger is waited for
 STREAMED_ROWS = 1000  # rows that a server sends at a time
 MAX_IDLE_CONNECTIONS, MAX_CONNECTIONS = 5, 15
 MIN_FILE_BYTES = 512  # SQLite takes a smaller file for an empty one and fills it

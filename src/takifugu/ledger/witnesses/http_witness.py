@@ -22,7 +22,7 @@ from takifugu.errors import InvalidFile, LedgerUnavailable, LedgerUnwritable
 from takifugu.ledger.events.event_chain import Anchor
 
 TOKEN, TOKEN_FILE = "TAKIFUGU_WITNESS_TOKEN", "TAKIFUGU_WITNESS_TOKEN_FILE"
-LONGEST = 10_000  # bytes of an answer
+MAX_ANSWER_BYTES = 10_000  # bytes of an answer
 _HASH = re.compile(r"[0-9a-f]{64}")
 _LOST = (OSError, http.client.HTTPException)  # a refused connection, or one that ended
 
@@ -105,8 +105,8 @@ class HttpWitness:
             self._connection = self._new()
         self._connection.request(method, path, text, headers)
         response = self._connection.getresponse()
-        answer = response.read(LONGEST + 1)
-        if len(answer) > LONGEST or response.will_close:
+        answer = response.read(MAX_ANSWER_BYTES + 1)
+        if len(answer) > MAX_ANSWER_BYTES or response.will_close:
             self._drop()
         return response.status, answer
 

@@ -72,8 +72,8 @@ from takifugu.ledger.witnesses.head_witness import holds
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.protocol import LossTranslation
 
-HALVINGS = 60  # of halving: the most is found up to 2^-60 of itself, from above
-MAX_LOSS = 2**20
+AMOUNT_HALVINGS = 60  # of halving: the most is found up to 2^-60 of itself, from above
+MAX_COUNTED_LOSS = 2**20
 
 Budgets = Mapping[str, Number | tuple[Number, Number]]
 
@@ -339,13 +339,13 @@ def _above(admits: Callable[[Fraction], bool]) -> Fraction:
         return Fraction(1, 2**200)
     while admits(high):
         low, high = high, 2 * high
-        if high > MAX_LOSS:
+        if high > MAX_COUNTED_LOSS:
             raise UnsoundRequest(
-                f"the budget admits a loss of more than {MAX_LOSS} per entry, or the translation"
-                f" does not grow; what was lost cannot be counted ({float_up(high):g})",
+                f"the budget admits a loss of more than {MAX_COUNTED_LOSS} per entry, or the"
+                f" translation does not grow; what was lost cannot be counted ({float_up(high):g})",
                 reason="broken translation",
             )
-    for _ in range(HALVINGS):
+    for _ in range(AMOUNT_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if admits(middle) else (low, middle)
     return high
