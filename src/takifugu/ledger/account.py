@@ -22,6 +22,7 @@ from typing import Any
 from takifugu.costs.losses import Loss, Total
 from takifugu.errors import InvalidCharge, LedgerDamaged
 from takifugu.ledger.charge_values import BEGINNING, END, cell_names, cost_of, loss_of
+from takifugu.ledger.events.event_chain import KINDS
 from takifugu.ledger.frontier import (
     ZERO,
     Frontier,
@@ -263,11 +264,7 @@ class Books:
                     for (dataset, _), book in self.books.items():
                         if dataset == body["dataset"]:
                             book.everywhere(body.get("costs", BY_VALUE))
-            case "created" | "policy" | "accepted" | "answer" | "totals" | "source" | "separate":
-                pass
-            case "access" | "approval" | "abandoned" | "state" | "witness":
-                pass
-            case kind:
+            case kind if kind not in KINDS:
                 raise LedgerDamaged(f"unknown kind of event {kind!r}", reason="unknown kind")
 
 

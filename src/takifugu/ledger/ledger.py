@@ -691,7 +691,7 @@ class Ledger(Closing):
         self, accounts: tuple[Payer, ...], translation: LossTranslation
     ) -> tuple[Standing, ...]:
         return tuple(
-            Standing(payer, self._limits.limit(translation, payer.epsilon, payer.delta))
+            Standing.under(payer, self._limits.limit(translation, payer.epsilon, payer.delta))
             for payer in accounts
         )
 

@@ -251,26 +251,15 @@ class Payer:
 
 
 @dataclass(frozen=True)
-class Standing:
+class Standing(Payer):
     """An account with a translated budget, as a charge finds it."""
 
-    payer: Payer
     limit: Limit
 
-    @property
-    def analyst(self) -> str | None:
-        """Whose own account it is; None for that of the whole dataset."""
-        return self.payer.analyst
-
-    @property
-    def epsilon(self) -> Fraction:
-        """The budget."""
-        return self.payer.epsilon
-
-    @property
-    def delta(self) -> Fraction:
-        """The δ of the budget."""
-        return self.payer.delta
+    @classmethod
+    def under(cls, payer: Payer, limit: Limit) -> "Standing":
+        """An account under its budget, once that is translated."""
+        return cls(**vars(payer), limit=limit)
 
     def admits(self, loss: Loss) -> bool:
         """Whether one more ``loss`` on the cells that are touched is within the budget."""
@@ -281,21 +270,21 @@ class Standing:
 
         Of a cost, the largest factor: 1 is the cost itself.
         """
-        if not self.limit.admits(self.payer.overall):
+        if not self.limit.admits(self.overall):
             return Fraction(0)
-        return self.limit.room(self.payer.touched, loss, self.payer.overall)
+        return self.limit.room(self.touched, loss, self.overall)
 
     @property
     def spent(self) -> float:
         """The Pufferfish ε of all that was released, at the δ of the budget, rounded up."""
-        return self.limit.spent(self.payer.overall)
+        return self.limit.spent(self.overall)
 
     def spent_after(self, loss: Loss) -> float:
         """The same after one more ``loss`` on the cells that are touched."""
         return self.limit.spent(self._after(loss))
 
     def _after(self, loss: Loss) -> Frontier:
-        return after(self.payer.touched, loss, self.payer.overall)
+        return after(self.touched, loss, self.overall)
 
 
 def payers(

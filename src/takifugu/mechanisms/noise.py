@@ -1,10 +1,11 @@
 """Integer noise on counts, histograms and other whole numbers."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from math import log, sqrt
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +28,15 @@ from takifugu.mechanisms.mechanism_protocol import HISTOGRAM, Error, Sensitivity
 from takifugu.translation.protocol import LossTranslation
 
 
+class _NoiseLaw(NamedTuple):
+    """What is known of a noise by its scale: see the methods of `_IntegerNoise`."""
+
+    error: Callable[[float], Error]
+    reach: Callable[[float, float], int]
+    places: Callable[[Integers, int, float], Floats]
+    draw: Callable[["np.random.Generator", float, tuple[int, ...]], Integers]
+
+
 @dataclass(frozen=True)
 class _IntegerNoise(ABC):
     """Noise of its own on every number.
@@ -40,6 +50,7 @@ class _IntegerNoise(ABC):
     """
 
     kind: ClassVar[str]
+    _law: ClassVar[_NoiseLaw]
 
     scale: float
     sensitivity: Sensitivity = field(default=HISTOGRAM)
@@ -53,21 +64,21 @@ class _IntegerNoise(ABC):
     def loss(self) -> Pure | Concentrated:
         """What one release costs every entry."""
 
-    @abstractmethod
     def error(self) -> Error:
         """What to expect of the noise, before anything is spent."""
+        return self._law.error(self.scale)
 
-    @abstractmethod
     def reach(self, miss: float) -> int:
         """The least h such that noise is beyond ±h with a probability of at most ``miss``."""
+        return self._law.reach(self.scale, probability(miss, "miss"))
 
-    @abstractmethod
     def places(self, scores: Integers, k: int) -> Floats:
         """``[place, candidate]``: the probabilities of the k largest scores with noise on each."""
+        return self._law.places(scores, k, self.scale)
 
-    @abstractmethod
     def draw(self, shape: tuple[int, ...], *, rng: "np.random.Generator") -> Integers:
         """Noise from numpy, for planning; it protects nothing."""
+        return self._law.draw(rng, self.scale, shape)
 
     @property
     @abstractmethod
@@ -119,6 +130,12 @@ class IntegerLaplace(_IntegerNoise):
     """
 
     kind: ClassVar[str] = "integer-laplace"
+    _law: ClassVar[_NoiseLaw] = _NoiseLaw(
+        noise_laws.laplace_error,
+        noise_laws.laplace_reach,
+        noise_laws.laplace_places,
+        simulation.laplace,
+    )
 
     @classmethod
     def calibrated(
@@ -152,22 +169,6 @@ class IntegerLaplace(_IntegerNoise):
     def _measurement(self) -> Any:
         return measurements.laplace(self.scale)
 
-    def error(self) -> Error:
-        """Exact for this noise, before anything is spent."""
-        return noise_laws.laplace_error(self.scale)
-
-    def reach(self, miss: float) -> int:
-        """The least h such that noise is beyond ±h with a probability of at most ``miss``."""
-        return noise_laws.laplace_reach(self.scale, probability(miss, "miss"))
-
-    def places(self, scores: Integers, k: int) -> Floats:
-        """``[place, candidate]``: the probabilities of the k largest scores with noise on each."""
-        return noise_laws.laplace_places(scores, k, self.scale)
-
-    def draw(self, shape: tuple[int, ...], *, rng: "np.random.Generator") -> Integers:
-        """Noise from numpy, for planning; it protects nothing."""
-        return simulation.laplace(rng, self.scale, shape)
-
 
 @dataclass(frozen=True)
 class IntegerGaussian(_IntegerNoise):
@@ -177,6 +178,12 @@ class IntegerGaussian(_IntegerNoise):
     """
 
     kind: ClassVar[str] = "integer-gaussian"
+    _law: ClassVar[_NoiseLaw] = _NoiseLaw(
+        noise_laws.gaussian_error,
+        noise_laws.gaussian_reach,
+        noise_laws.gaussian_places,
+        simulation.gaussian,
+    )
 
     @classmethod
     def calibrated(
@@ -210,22 +217,6 @@ class IntegerGaussian(_IntegerNoise):
     @property
     def _measurement(self) -> Any:
         return measurements.gaussian(self.scale)
-
-    def error(self) -> Error:
-        """From the table of the law, before anything is spent."""
-        return noise_laws.gaussian_error(self.scale)
-
-    def reach(self, miss: float) -> int:
-        """The least h such that noise is beyond ±h with a probability of at most ``miss``."""
-        return noise_laws.gaussian_reach(self.scale, probability(miss, "miss"))
-
-    def places(self, scores: Integers, k: int) -> Floats:
-        """``[place, candidate]``: the probabilities of the k largest scores with noise on each."""
-        return noise_laws.gaussian_places(scores, k, self.scale)
-
-    def draw(self, shape: tuple[int, ...], *, rng: "np.random.Generator") -> Integers:
-        """Noise from numpy, for planning; it protects nothing."""
-        return simulation.gaussian(rng, self.scale, shape)
 
 
 def calibrated_noise(

@@ -26,7 +26,13 @@ from takifugu.ledger import Ledger
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.owner_changes import refuse_same_files
 from takifugu.project.policy import read_policy
-from takifugu.project.project_cache import SLOW_STATES, KeptAllowances, Progress, keep_terms
+from takifugu.project.project_cache import (
+    SLOW_STATES,
+    KeptAllowances,
+    Progress,
+    budgets_of,
+    keep_terms,
+)
 from takifugu.tables import Engine
 from takifugu.tables.backends.opened_files import PATTERN, source_files
 from takifugu.tables.opening import BackendName
@@ -140,7 +146,7 @@ class OpenedDataset(Closing):
             return True
         if tuple(noted.rows) != _rows(self.loaded, self.engine):
             return True
-        return noted.budgets is not None and _budgets(self.ledger, self.name) != noted.budgets
+        return noted.budgets is not None and budgets_of(self.ledger, self.name) != noted.budgets
 
     def close(self) -> None:
         """Let go of the table and the ledger."""
@@ -195,7 +201,9 @@ def open_dataset(
         keep_terms(project.folder, translation)
         if len(project.policy.datasets) > 1:
             refuse_same_files(project, found, ledger)
-        budgets = _budgets(ledger, name) if table and project.tabulates(name, translation) else None
+        budgets = (
+            budgets_of(ledger, name) if table and project.tabulates(name, translation) else None
+        )
         cached = project.cached_table(name, translation, ledger, progress) if table else None
         broad = max(prior.breadth for prior in translation.priors.values())
         if progress is not None and cached is None and broad >= SLOW_STATES:
@@ -232,14 +240,6 @@ def _is_current(project: "Project") -> bool:
         return read_policy(project.file) == project.policy
     except TakifuguError:
         return False
-
-
-def _budgets(ledger: Ledger, name: str) -> frozenset[Fraction]:
-    return frozenset(
-        position.epsilon
-        for position in ledger.positions()
-        if position.dataset == name and position.epsilon is not None
-    )
 
 
 def _ledger_file(ledger: Ledger) -> Path | None:

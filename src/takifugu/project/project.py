@@ -46,6 +46,7 @@ from takifugu.project.policy import (
 from takifugu.project.project_cache import (
     CachedTable,
     Progress,
+    budgets_of,
     keep_terms,
     kept_terms,
     pays,
@@ -266,11 +267,7 @@ class Project:
         """The table of `table`, and whether it was computed here."""
         if isinstance(translation, RowTranslation) or not self.tabulates(name, translation):
             return None
-        budgets = {
-            position.epsilon
-            for position in ledger.positions()
-            if position.dataset == name and position.epsilon is not None
-        }
+        budgets = budgets_of(ledger, name)
         most = reach(budgets)
         if most is None:
             return None

@@ -32,7 +32,7 @@ from takifugu.binding.prior_checks import terms_of
 from takifugu.binding.prior_reading import PriorTranslation, row_translation
 from takifugu.costs.cost import Cost
 from takifugu.errors import InvalidFile, TakifuguError, UnsoundRequest
-from takifugu.ledger import Terms
+from takifugu.ledger import Ledger, Terms
 from takifugu.priors import Secrets, from_document, read_prior
 from takifugu.priors.documents import read_json, write_json
 from takifugu.priors.factors import NetworkPrior
@@ -60,6 +60,15 @@ def reach(budgets: Iterable[Fraction]) -> int | None:
     """
     largest = max((*budgets, Fraction(1)))
     return next((2**k for k in range(LARGEST_TABLED_BUDGET.bit_length()) if largest <= 2**k), None)
+
+
+def budgets_of(ledger: Ledger, name: str) -> frozenset[Fraction]:
+    """Every ε that somebody may spend on a dataset."""
+    return frozenset(
+        position.epsilon
+        for position in ledger.positions()
+        if position.dataset == name and position.epsilon is not None
+    )
 
 
 def table_path(folder: Path, name: str, translation: Translation, most: int) -> Path:
