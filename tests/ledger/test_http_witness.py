@@ -235,15 +235,11 @@ def test_the_certificate_of_another_machine_is_checked(monkeypatch: pytest.Monke
     monkeypatch.setenv(TOKEN, SECRET)
     contexts: list[ssl.SSLContext] = []
 
-    class Unreachable(http.client.HTTPSConnection):
-        def __init__(self, *place: Any, context: ssl.SSLContext, **how: Any) -> None:
-            contexts.append(context)
-            super().__init__(*place, context=context, **how)
+    def unreachable(*_: Any, context: ssl.SSLContext, **__: Any) -> None:
+        contexts.append(context)
+        raise ConnectionRefusedError(111, "Connection refused")
 
-        def connect(self) -> None:
-            raise ConnectionRefusedError(111, "Connection refused")
-
-    monkeypatch.setattr(http.client, "HTTPSConnection", Unreachable)
+    monkeypatch.setattr(http.client, "HTTPSConnection", unreachable)
     with raises(LedgerUnavailable, reason="witness"):
         HttpWitness("https://example.org/heads", wait=1).read(LEDGER)
     (context,) = contexts

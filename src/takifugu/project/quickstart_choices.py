@@ -10,7 +10,6 @@ from takifugu.declarations.label_lists import FROM_THE_FITTED_ROWS
 from takifugu.declarations.open_points import OPEN
 from takifugu.drafting.draft import Decision, Draft
 from takifugu.drafting.draft_guesses import guess_protected, likely_public
-from takifugu.drafting.draft_values import OUTSIDE_WORDS
 from takifugu.errors import pasted
 from takifugu.fitting import Fitted
 from takifugu.project.policy import Side
@@ -110,15 +109,7 @@ def _change(decision: Decision) -> str:
     """How to decide otherwise than a draft did."""
     if not decision.guessed or decision.part not in ("entity", "order", "protected"):
         return ""
-    if decision.reason in OUTSIDE_WORDS.values():
-        others = [f"--outside {rule}" for rule, words in OUTSIDE_WORDS.items()
-                  if words != decision.reason]  # fmt: skip
-        return " or ".join(others)
-    if "steps of" in decision.reason:
-        return "`step` in the declaration"
-    if decision.part == "order" and "UTC" in decision.reason:
-        return "--zone Europe/Berlin"
-    return f"--{decision.part} COLUMN"
+    return decision.change or f"--{decision.part} COLUMN"
 
 
 def _found(draft: Draft, column: str) -> bool:
