@@ -144,15 +144,15 @@ class Account:
         """The worst total of the cells of ``touch``, as they stand."""
         if touch.everything:
             return self.worst
-        found: list[Total] = []
+        totals: list[Total] = []
         first = bisect_right(self.segments, touch.start, key=_start) - 1
         last = bisect_left(self.segments, touch.end, key=_start)
         for segment in self.segments[first:last]:
             own: Iterable[Total] = segment.peak
             if touch.cells is not None:
                 own = [segment.own.get(cell, ZERO) for cell in touch.cells]
-            found += self.totals(segment, own)
-        return worst(found)
+            totals += self.totals(segment, own)
+        return worst(totals)
 
     def totals(self, segment: Segment, own: Iterable[Total]) -> Frontier:
         """The totals in ``segment`` of cells that lost ``own`` by releases on groups."""
@@ -227,11 +227,11 @@ class Books:
 
     def book(self, dataset: str, analyst: str) -> Book:
         """The account of ``analyst`` on ``dataset``; opened if there is none."""
-        found = self.books.get((dataset, analyst))
-        if found is None:
+        book = self.books.get((dataset, analyst))
+        if book is None:
             whole = self.books.get((dataset, WHOLE)) or Book(dataset, WHOLE)
-            found = self.books[dataset, analyst] = whole.for_analyst(analyst)
-        return found
+            book = self.books[dataset, analyst] = whole.for_analyst(analyst)
+        return book
 
     def apply(self, body: Mapping[str, Any]) -> None:
         """Take one more event into account."""

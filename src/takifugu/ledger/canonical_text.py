@@ -124,5 +124,5 @@ def check_text(value: object, name: str) -> None:
 def folded(name: str) -> str:
     """A name without what eyes overlook: case, width, the form of accents, spaces."""
     wide = unicodedata.normalize("NFKC", name).casefold()
-    kept = (c for c in wide if not c.isspace() and unicodedata.category(c) != "Cf")
-    return unicodedata.normalize("NFKC", "".join(kept))
+    letters = (c for c in wide if not c.isspace() and unicodedata.category(c) != "Cf")
+    return unicodedata.normalize("NFKC", "".join(letters))

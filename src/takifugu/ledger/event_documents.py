@@ -77,12 +77,12 @@ def account_document(position: Position) -> dict[str, Any]:
 def ledger_document(ledger: Ledger, *, places: bool) -> dict[str, Any]:
     """The head, the first event and the accounts; with ``places`` also where it is kept."""
     head = ledger.head()
-    found = {
+    document = {
         "origin": ledger.origin.hash,
         "head": {"seq": head.seq, "hash": head.hash},
         "accounts": [account_document(position) for position in ledger.positions()],
     }
-    return found | ({"place": ledger.name, "witness": ledger.witness} if places else {})
+    return document | ({"place": ledger.name, "witness": ledger.witness} if places else {})
 
 
 def verification_document(ledger: Ledger, *, places: bool) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def verification_document(ledger: Ledger, *, places: bool) -> dict[str, Any]:
             message = message.replace(place, "…") if place else message
         return message
 
-    found = {
+    document = {
         "sound": report.sound,
         "events": report.events,
         "head": {"seq": report.head.seq, "hash": report.head.hash},
@@ -108,7 +108,7 @@ def verification_document(ledger: Ledger, *, places: bool) -> dict[str, Any]:
             for one in report.problems
         ],
     }
-    return found | ({"place": ledger.name} if places else {})
+    return document | ({"place": ledger.name} if places else {})
 
 
 def export_part(ledger: Ledger, after: int, last: int, most: int) -> tuple[bytes, int]:

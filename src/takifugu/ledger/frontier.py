@@ -141,15 +141,19 @@ def worst(totals: Iterable[Total]) -> Frontier:
     if not any(total.delta or total.rho or total.costs for total in totals):
         return (max(totals, key=lambda total: total.epsilon),) if totals else ()
     few = any(total.costs for total in totals)
-    kept: list[Total] = []
+    undominated: list[Total] = []
     for total in totals:
-        if any(other is total or dominates(other, total) for other in kept):
+        if any(other is total or dominates(other, total) for other in undominated):
             continue
-        kept = [other for other in kept if not dominates(total, other)]
-        kept = _with(kept, total) if few and len(kept) == MAX_TOTALS else [*kept, total]
-    if len(kept) > MAX_TOTALS:
-        kept = [covering(kept)]
-    return tuple(sorted(kept, key=_order))
+        undominated = [other for other in undominated if not dominates(total, other)]
+        undominated = (
+            _with(undominated, total)
+            if few and len(undominated) == MAX_TOTALS
+            else [*undominated, total]
+        )
+    if len(undominated) > MAX_TOTALS:
+        undominated = [covering(undominated)]
+    return tuple(sorted(undominated, key=_order))
 
 
 def _order(total: Total) -> tuple[Fraction, Fraction, Fraction, str]:
@@ -220,8 +224,8 @@ def _total(text: str) -> Total:
     epsilon, delta, rho, *costs = text.split(" ")
     if costs:
         (document,) = costs
-        found = _costs(document)
-        return Total(read_fraction(epsilon), read_fraction(delta), read_fraction(rho), found)
+        cost = _costs(document)
+        return Total(read_fraction(epsilon), read_fraction(delta), read_fraction(rho), cost)
     if delta == rho == "0":
         return Total(read_fraction(epsilon))
     return Total(read_fraction(epsilon), read_fraction(delta), read_fraction(rho))
@@ -229,15 +233,15 @@ def _total(text: str) -> Total:
 
 @lru_cache(maxsize=512)
 def _costs(text: str) -> Cost:
-    found = {}
+    coefficients = {}
     try:
         for value, shape in json.loads(text):
             known = _shape(json.dumps(shape, ensure_ascii=True, separators=(",", ":")))
-            found[known] = read_fraction(value)
+            coefficients[known] = read_fraction(value)
     except (TypeError, AttributeError) as error:
         raise ValueError("costs that are no list of coefficients and shapes") from error
-    costs = Cost.of(found)
-    if not found or ANY in found or _costs_text(costs) != text:
+    costs = Cost.of(coefficients)
+    if not coefficients or ANY in coefficients or _costs_text(costs) != text:
         raise ValueError("costs that are none, that belong to ε, or that are written differently")
     return costs
 

@@ -166,7 +166,7 @@ def differing(known: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[str, 
     >>> differing(one, {"about": "mood", "fits": []})
     ('about', 'fitted')
     """
-    found = []
+    keys = []
     for key in sorted({*known, *given}):
         before, now = known.get(key), given.get(key)
         if before == now:
@@ -175,18 +175,18 @@ def differing(known: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[str, 
         if fits[0] and fits[1] and fits[0].keys() == fits[1].keys():
             pairs = [(old, fits[1][prior]) for prior, old in fits[0].items()]
             parts = {k for old, new in pairs for k in {*old, *new} if old.get(k) != new.get(k)}
-            found += sorted(parts)
+            keys += sorted(parts)
         else:
-            found.append("fitted" if key == "fits" else key)
-    return tuple(found)
+            keys.append("fitted" if key == "fits" else key)
+    return tuple(keys)
 
 
 def _by_prior(fits: Any) -> dict[str, Mapping[str, Any]] | None:
     """Fits by the prior that they made; None if that does not tell them apart."""
     if not isinstance(fits, list) or not all(isinstance(fit, Mapping) for fit in fits):
         return None
-    found = {str(fit.get("prior")): fit for fit in fits}
-    return found if len(found) == len(fits) else None
+    by_prior = {str(fit.get("prior")): fit for fit in fits}
+    return by_prior if len(by_prior) == len(fits) else None
 
 
 def read_snapshot(
@@ -304,14 +304,16 @@ def payers(
     if whole is None or whole.epsilon is None:
         raise NoBudget(dataset)
     touch: Touch = whole.shape.touch(window, groups)
-    found = []
+    accounts = []
     for book in (stored[name] for name in names if name in stored):
         if book.epsilon is not None:
             if not touch.everything:
                 tables.load(connection, book, touch)
             account, analyst = book.account, book.analyst or None
-            found.append(Payer(analyst, book.epsilon, book.delta, account.worst, account.on(touch)))
-    return tuple(found)
+            accounts.append(
+                Payer(analyst, book.epsilon, book.delta, account.worst, account.on(touch))
+            )
+    return tuple(accounts)
 
 
 def paying(analyst: str | None) -> tuple[str, ...]:

@@ -66,8 +66,8 @@ def approximate_allowance(
             given=target,
             needed=700,
         )
-    kept = room * (expm1(allowed) / expm1(target)) * (1 - MARGIN)
-    return allowed, positive(min(kept, room), "the delta that is left for one entry")
+    allowed_delta = room * (expm1(allowed) / expm1(target)) * (1 - MARGIN)
+    return allowed, positive(min(allowed_delta, room), "the delta that is left for one entry")
 
 
 def certify(loss: Pure | Approximate, epsilon: Number, translation: LossTranslation) -> None:

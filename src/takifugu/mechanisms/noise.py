@@ -92,16 +92,16 @@ class _IntegerNoise(ABC):
 
     def release(self, values: ArrayLike) -> Integers:
         """Every number with noise of its own, in the shape given."""
-        found = counts(values)
-        drawn = measurements.release(self._measurement, found.ravel().tolist())
-        return np.array(drawn, dtype=np.int64).reshape(found.shape)
+        numbers = counts(values)
+        drawn = measurements.release(self._measurement, numbers.ravel().tolist())
+        return np.array(drawn, dtype=np.int64).reshape(numbers.shape)
 
     def simulate(
         self, values: ArrayLike, repetitions: int, *, rng: "np.random.Generator"
     ) -> Integers:
         """``[repetition, ...]``: the same law, from numpy."""
-        found = counts(values)
-        return found + self.draw((whole(repetitions, "repetitions"), *found.shape), rng=rng)
+        numbers = counts(values)
+        return numbers + self.draw((whole(repetitions, "repetitions"), *numbers.shape), rng=rng)
 
     def describe(self) -> dict[str, Any]:
         """Kind, parameters and loss."""

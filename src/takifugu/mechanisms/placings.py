@@ -63,12 +63,12 @@ def right_places(
     near = int((ranked >= last[:, None]).sum(axis=1).max())  # rivals that may be ahead
     if near * groups * k * k * POSTERIOR_BINS > MAX_POSTERIOR_TERMS:
         return None
-    above, found = _above(noise), np.empty((groups, k))
+    above, right = _above(noise), np.empty((groups, k))
     step = max(1, MAX_TERMS_HELD // (k * k * POSTERIOR_BINS))
     for first in range(0, groups, step):
         part = slice(first, first + step)
-        found[part] = _right(ranked[part, :near], k, top[part], noise.scale, above)
-    return found
+        right[part] = _right(ranked[part, :near], k, top[part], noise.scale, above)
+    return right
 
 
 def _right(ranked: Floats, k: int, top: Floats, scale: float, above: Above) -> Floats:

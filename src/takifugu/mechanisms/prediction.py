@@ -204,9 +204,9 @@ def _binomial(size: Integers, k: int, probability: Floats) -> Floats:
     from scipy.special import gammaln, xlog1py, xlogy
 
     fallen = np.arange(numbers, dtype=np.float64).reshape(-1, *[1] * p.ndim)
-    kept = np.maximum(size - fallen, 0.0)
-    ways = gammaln(size + 1) - gammaln(fallen + 1) - gammaln(kept + 1)
-    law: Floats = np.exp(ways + xlogy(fallen, p) + xlog1py(kept, -p))
+    standing = np.maximum(size - fallen, 0.0)
+    ways = gammaln(size + 1) - gammaln(fallen + 1) - gammaln(standing + 1)
+    law: Floats = np.exp(ways + xlogy(fallen, p) + xlog1py(standing, -p))
     return np.where(fallen > size, 0.0, law)
 
 

@@ -147,10 +147,10 @@ def _by_column(view: LossTranslation, position: Position, most: float) -> dict[s
     if any(total.delta or total.rho for total in totals):
         return None
     try:
-        found = view.losses(*(total.cost for total in totals))
+        losses = view.losses(*(total.cost for total in totals))
     except UnsoundRequest:  # costs that name no column, of before there were several
-        found = view.losses(Cost.any(max(total.scalar for total in totals)))
-    return {column: min(loss, most) for column, loss in found.items()}
+        losses = view.losses(Cost.any(max(total.scalar for total in totals)))
+    return {column: min(loss, most) for column, loss in losses.items()}
 
 
 def at_tick(tick: int | None, *, instants: bool) -> datetime | int | None:

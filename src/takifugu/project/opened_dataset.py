@@ -176,11 +176,11 @@ def open_dataset(
     from takifugu.project.policy_session import PolicySession
 
     files = {path: identity(path) for path in _policy_files(project, name)}
-    found = project.load(name)
-    translation = found.translation
+    loaded = project.load(name)
+    translation = loaded.translation
     with ExitStack() as opened:
-        before = {path: identity(path) for path in _source_files(found)}
-        engine = opened.enter_context(project.engine(found, backend=backend))
+        before = {path: identity(path) for path in _source_files(loaded)}
+        engine = opened.enter_context(project.engine(loaded, backend=backend))
         ledger = opened.enter_context(project.ledger())
         inode = _inode(_ledger_file(ledger))
         # it compares terms, rules, priors and rows, once and before a table is made
@@ -189,18 +189,18 @@ def open_dataset(
             translation,
             ledger=ledger,
             dataset=name,
-            over=found.over,
-            release_fitted_rows=found.releases_fitted_rows,
-            rules=found.rules,
-            about=found.policy.about,
+            over=loaded.over,
+            release_fitted_rows=loaded.releases_fitted_rows,
+            rules=loaded.rules,
+            about=loaded.policy.about,
             analyst=_first(ledger, name, analyst),
             home=project.folder,
-            linear=found.policy.linear,
+            linear=loaded.policy.linear,
         )
-        session.require_approval(found.policy.approval)
+        session.require_approval(loaded.policy.approval)
         keep_terms(project.folder, translation)
         if len(project.policy.datasets) > 1:
-            refuse_same_files(project, found, ledger)
+            refuse_same_files(project, loaded, ledger)
         budgets = (
             budgets_of(ledger, name) if table and project.tabulates(name, translation) else None
         )
@@ -212,13 +212,13 @@ def open_dataset(
             session.use_table(cached.table, trusted=cached.own)
         if table:
             session.keep_allowances(KeptAllowances(project.folder, name, translation))
-        rows = {path: before.get(path, identity(path)) for path in _rows(found, engine)}
+        rows = {path: before.get(path, identity(path)) for path in _rows(loaded, engine)}
         if not _is_current(project):
             files[project.file] = None  # it was replaced between being read and being noted
         noted = _Noted(files, rows, inode, budgets)
         made = None if cached is None else cached.table
         return OpenedDataset(
-            *(project, found, engine, ledger, session, made, noted), _opened=opened.pop_all()
+            *(project, loaded, engine, ledger, session, made, noted), _opened=opened.pop_all()
         )
     raise AssertionError("unreachable")
 

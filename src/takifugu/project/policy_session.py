@@ -68,15 +68,15 @@ class PolicySession(Session):
         if self._approval is None:
             return None
         quote = self._quote(plan, plan.charge)
-        found = self._waits(quote, self._cost(plan, quote), after=after)
-        return None if found is None else found[1]
+        waits = self._waits(quote, self._cost(plan, quote), after=after)
+        return None if waits is None else waits[1]
 
     def refuse_unapproved(self, plan: Plan, *, after: bool = False, name: str = "") -> None:
         """Raise `ApprovalNeeded` if a release waits for an owner; ``name``: in its batch."""
         quote = self._quote(plan, plan.charge)
-        found = self._waits(quote, self._cost(plan, quote), after=after)
-        if found is not None:
-            raise ApprovalNeeded(self._dataset, *found, name=name)
+        waits = self._waits(quote, self._cost(plan, quote), after=after)
+        if waits is not None:
+            raise ApprovalNeeded(self._dataset, *waits, name=name)
 
     def _waits(
         self, quote: Quote, cost: ReleaseCost, *, after: bool = False
@@ -93,14 +93,14 @@ class PolicySession(Session):
         Nobody has to decide on what no budget admits: that is refused as such.
         """
         super()._refuse_unapproved(made, quote, cost, approval)
-        found = None if approval is not None else self._waits(quote, cost)
-        if found is None:
+        waits = None if approval is not None else self._waits(quote, cost)
+        if waits is None:
             return
         if not cost.fits:
             payers = (one for one in quote.standings if one.analyst or not quote.reuse)
             refused = Refusal(tuple(payers)).error(made.charge.body())
             raise OverBudget(refused, alone=cost.alone, most=cost.most)
-        raise ApprovalNeeded(self._dataset, *found)
+        raise ApprovalNeeded(self._dataset, *waits)
 
     def release_in_steps(self, seconds: float) -> None:
         """Record answers, and fail, a whole number of steps of so many seconds after the charge.
@@ -162,13 +162,13 @@ class PolicySession(Session):
 
     def _confirmed(self, cost: ReleaseCost, by_value: Cost) -> ReleaseCost:
         """A price by value, which a table may have lowered by what it says without values."""
-        found = self._prior.cost_to_pufferfish(by_value)
-        if found <= cost.alone * PRICE_TOLERANCE:
+        price = self._prior.cost_to_pufferfish(by_value)
+        if price <= cost.alone * PRICE_TOLERANCE:
             return cost
         plain = float(self._prior.to_pufferfish(float_up(by_value.scalar)))
         return replace(
             cost,
-            alone=max(cost.alone, min(found, plain)),
+            alone=max(cost.alone, min(price, plain)),
             without_values=max(cost.without_values or 0.0, plain),
         )
 

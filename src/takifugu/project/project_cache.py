@@ -170,8 +170,8 @@ def keep_table(table: TranslationTable, path: Path, mark: Callable[..., str]) ->
 def _is_ours(table: TranslationTable, path: Path, mark: Callable[..., str]) -> bool:
     """Whether the mark beside a table fits its content: then it was computed with this ledger."""
     with suppress(OSError, ValueError, TakifuguError):
-        found = _mark_beside(path).read_text(encoding="ascii").strip()
-        return compare_digest(found, _mark_of(table, mark))
+        stored_mark = _mark_beside(path).read_text(encoding="ascii").strip()
+        return compare_digest(stored_mark, _mark_of(table, mark))
     return False
 
 
@@ -208,14 +208,14 @@ class KeptAllowances:
 
     def keep(self, unit: Cost, pufferfish: float, factor: Fraction) -> None:
         """Write a factor for the next time; a folder that cannot be written to does no harm."""
-        found = self._read()
-        found.pop((unit, pufferfish), None)
-        found[unit, pufferfish] = factor
-        kept = list(found.items())[-MAX_ALLOWANCES:]
+        factors = self._read()
+        factors.pop((unit, pufferfish), None)
+        factors[unit, pufferfish] = factor
+        latest = list(factors.items())[-MAX_ALLOWANCES:]
         document = {
             "form": ALLOWANCES_FORM,
             "translation": self._mark,
-            "allowed": [[cost.document(), loss.hex(), str(f)] for (cost, loss), f in kept],
+            "allowed": [[cost.document(), loss.hex(), str(f)] for (cost, loss), f in latest],
         }
         with suppress(OSError, TakifuguError):
             self._path.parent.mkdir(exist_ok=True)
@@ -223,15 +223,15 @@ class KeptAllowances:
 
     def _read(self) -> dict[tuple[Cost, float], Fraction]:
         """What the file holds; nothing if it is not there, of another translation, or damaged."""
-        found: dict[tuple[Cost, float], Fraction] = {}
+        factors: dict[tuple[Cost, float], Fraction] = {}
         with suppress(TakifuguError, AttributeError, KeyError, TypeError, ValueError):
             document: Any = read_json(self._path, needed="be cached allowances")
             if document["form"] == ALLOWANCES_FORM and document["translation"] == self._mark:
                 for cost, loss, factor in document["allowed"]:
                     allowed = exactly(factor, "factor")
                     if allowed > 0:
-                        found[Cost.of_document(cost), float.fromhex(loss)] = allowed
-        return found
+                        factors[Cost.of_document(cost), float.fromhex(loss)] = allowed
+        return factors
 
 
 TERMS_FORM = "takifugu-terms-1"
@@ -262,18 +262,20 @@ def keep_terms(folder: Path, translation: PriorTranslation) -> None:
         if isinstance(secrets, Secrets):
             document |= _secrets_document(secrets)
         else:
-            document["columns"] = {c: _secrets_document(kept) for c, kept in secrets.items()}
+            document["columns"] = {
+                c: _secrets_document(column_secrets) for c, column_secrets in secrets.items()
+            }
         path.parent.mkdir(exist_ok=True)
         write_json(document, path)
 
 
 def _secrets_document(secrets: Secrets) -> dict[str, Any]:
     pairs = secrets.pairs
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "entries": None if secrets.entries is None else list(secrets.entries),
         "pairs": None if pairs is None else [[list(a), list(b)] for a, b in pairs],
     }
-    return found if secrets.within is None else found | {"within": str(secrets.within)}
+    return document if secrets.within is None else document | {"within": str(secrets.within)}
 
 
 def _secrets_of(document: Mapping[str, Any]) -> Secrets:
@@ -300,20 +302,20 @@ def _candidates(
 ) -> Iterator[PriorTranslation]:
     yield like
     with suppress(TakifuguError, AttributeError, KeyError, TypeError, ValueError):
-        found = read_json(_place(folder, terms), needed="be kept terms")
-        priors = {key: from_document(prior) for key, prior in found["priors"].items()}
-        if "columns" in found:
-            kept = {column: _secrets_of(one) for column, one in found["columns"].items()}
-            household, member = found.get("grouping", (None, None))
+        document = read_json(_place(folder, terms), needed="be kept terms")
+        priors = {key: from_document(prior) for key, prior in document["priors"].items()}
+        if "columns" in document:
+            secrets = {column: _secrets_of(one) for column, one in document["columns"].items()}
+            household, member = document.get("grouping", (None, None))
             yield row_translation(
-                found["over"],
+                document["over"],
                 priors,
-                kept,
-                found["uncertainty"],
+                secrets,
+                document["uncertainty"],
                 grouping=(household, member),
             )
         else:
-            yield Translation(priors, _secrets_of(found), uncertainty=found["uncertainty"])
+            yield Translation(priors, _secrets_of(document), uncertainty=document["uncertainty"])
     if not isinstance(like, Translation):
         return
     for file in sorted(folder.glob(f"{name}.*.prior.json")):  # one that was fitted before

@@ -115,11 +115,11 @@ def _ledger(checked: Report, events: Sequence[Event], ledger: Ledger) -> Reporte
 
 
 def _software() -> dict[str, str]:
-    found = {"takifugu": __version__, "Python": python_version()}
+    versions = {"takifugu": __version__, "Python": python_version()}
     for package in SOFTWARE:
         with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
+            versions[package] = version(package)
+    return versions
 
 
 @dataclass(frozen=True)
@@ -152,19 +152,19 @@ class _Gathered:
         progress: Progress | None,
     ) -> "_Gathered":
         """Read what the policy and the ledger have on a dataset."""
-        found = project.load(name)
+        loaded = project.load(name)
         mine = tuple(event for event in events if _concerns(event, name))
         view, spent, notes = None, dict[int, float](), []
-        if not found.policy.priors:
+        if not loaded.policy.priors:
             notes.append("The dataset has no prior yet, so that nothing can be released from it.")
         else:
-            view = _view(project, found, ledger, progress)
+            view = _view(project, loaded, ledger, progress)
             try:
                 spent = {one.seq: one.epsilon for one in ledger.odometer(name, view)}
             except LedgerDamaged:
                 notes.append("What was spent cannot be computed: the ledger is damaged.")
-            notes += _pending(found, ledger)
-        return cls(found, ledger, mine, view, spent, tuple(notes))
+            notes += _pending(loaded, ledger)
+        return cls(loaded, ledger, mine, view, spent, tuple(notes))
 
     def reported(self) -> ReportedDataset:
         """The dataset as the report has it."""
@@ -404,10 +404,10 @@ def _curve(found: LoadedDataset) -> InfluenceCurve | None:
 
 def _versions(answer: Any) -> str:
     """The versions that drew an answer, as they were stored with it."""
-    found = answer.get("software") if isinstance(answer, Mapping) else None
-    if not isinstance(found, Mapping):
+    versions = answer.get("software") if isinstance(answer, Mapping) else None
+    if not isinstance(versions, Mapping):
         return ""
-    return ", ".join(f"{name} {number}" for name, number in found.items())
+    return ", ".join(f"{name} {number}" for name, number in versions.items())
 
 
 def _error(body: Mapping[str, Any], shown: Mapping[str, Any]) -> str:

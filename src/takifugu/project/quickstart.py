@@ -109,7 +109,7 @@ def prepared(draft: Draft, options: QuickstartOptions) -> Draft:
     be there in every row, as the prior of numbers needs it.
     """
     draft = replace(draft, open=tuple(p for p in draft.open if p.key != WITHIN_KEY))
-    found = {
+    fitted_labels = {
         point.key.split(".", 1)[1].removesuffix(".values"): FROM_THE_FITTED_ROWS
         for point in draft.open
         if point.key.startswith("protected.") and point.key.endswith(".values")
@@ -126,11 +126,11 @@ def prepared(draft: Draft, options: QuickstartOptions) -> Draft:
                 " not named is not read, and nothing is guaranteed about it",
                 f"--protected {pasted(names[0])}",
             ),
-            found,
+            fitted_labels,
         )
-    if found:
-        kept = draft.answers.protected or tuple(draft.document["protected"])
-        draft = draft.answered(values=found, protected=kept)
+    if fitted_labels:
+        protected_names = draft.answers.protected or tuple(draft.document["protected"])
+        draft = draft.answered(values=fitted_labels, protected=protected_names)
     numbers = _numbers(draft)
     if not numbers:
         return draft
@@ -163,15 +163,15 @@ def _numbers(draft: Draft) -> list[str]:
 
 def _in_steps(keys: Mapping[str, Any], draft: Draft, column: str) -> dict[str, Any]:
     """A column of numbers of which none is missing, in steps that are fine enough."""
-    found = dict(keys) | {"missing": "refuse"}
+    with_step = dict(keys) | {"missing": "refuse"}
     if keys["bounds"] == OPEN or "step" in keys or draft.schema.column(column).kind == "whole":
-        return found
+        return with_step
     low, high = (exactly(str(bound), "bounds") for bound in keys["bounds"])
     digits = math.floor(math.log10(float(high - low) / MIN_STEPS))
     step = min(Decimal(1).scaleb(digits), Decimal(1))
     while any((end / Fraction(step)).denominator != 1 for end in (low, high)):
         step = step.scaleb(-1)
-    return found | {"step": step}
+    return with_step | {"step": step}
 
 
 def quickstart(

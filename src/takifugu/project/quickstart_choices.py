@@ -79,7 +79,7 @@ def draft_choices(draft: Draft) -> tuple[Choice, ...]:
         else d
         for d in draft.decisions
     ]
-    found = [
+    choices = [
         Choice(
             words.get(decision.part, decision.part),
             visible(decision.column) or "-",
@@ -92,7 +92,7 @@ def draft_choices(draft: Draft) -> tuple[Choice, ...]:
         names = ", ".join(visible(column.name) for column in draft.left_out)
         open_ = draft.document["entity"]["column"] == OPEN  # it may be among them
         public = () if open_ else likely_public(draft.left_out)
-        found.append(
+        choices.append(
             Choice(
                 "left out",
                 names,
@@ -102,7 +102,7 @@ def draft_choices(draft: Draft) -> tuple[Choice, ...]:
                 else "",
             )
         )
-    return tuple(found)
+    return tuple(choices)
 
 
 def _change(decision: Decision) -> str:
@@ -121,7 +121,7 @@ def label_choices(
     declaration: Declaration, fitted: Fitted, options: QuickstartOptions
 ) -> tuple[Choice, ...]:
     """Where the labels come from, if they were found."""
-    found = {one["column"]: one for one in fitted.estimate.facts.get("found_labels", ())}
+    label_facts = {one["column"]: one for one in fitted.estimate.facts.get("found_labels", ())}
     return tuple(
         Choice(
             "labels",
@@ -131,7 +131,7 @@ def label_choices(
             f"--labels {pasted(column)}=home,work (or a codebook.csv)"
             + ("" if options.at_least is not None else ", or --at-least N"),
         )
-        for column, one in found.items()
+        for column, one in label_facts.items()
         if column in declaration.unfitted
     )
 

@@ -51,7 +51,7 @@ def reported_columns(declaration: Declaration, about: Sequence[str]) -> tuple[Re
     """Every column that exists for queries, protected ones first."""
     order = declaration.order
     when = "a number" if order.kind == "number" else f"a time, in the zone {order.zone}"
-    found = [
+    columns = [
         ReportedColumn(
             column.column,
             "protected" if column.column in about else "protected, and not in this dataset",
@@ -59,20 +59,20 @@ def reported_columns(declaration: Declaration, about: Sequence[str]) -> tuple[Re
         )
         for column in declaration.protected
     ]
-    found += [
+    columns += [
         ReportedColumn(column.column, "public", _values(column)) for column in declaration.public
     ]
-    found += [
+    columns += [
         ReportedColumn(declaration.entity, "whose row it is; public", "as the table has them"),
         ReportedColumn(order.column, "the order of rows; public", when),
     ]
-    named = {column.name for column in found}
-    found += [
+    named = {column.name for column in columns}
+    columns += [
         ReportedColumn(tie, "orders rows of the same time; public", "as the table has them")
         for tie in order.ties
         if tie not in named
     ]
-    return tuple(found)
+    return tuple(columns)
 
 
 def _values(column: Category | Amount) -> str:
@@ -90,20 +90,19 @@ def _values(column: Category | Amount) -> str:
 
 def secrets_sentence(policy: DatasetPolicy) -> str:
     """Which values of a cell are kept apart."""
-    kept = []
+    parts = []
     if policy.entries is not None:
-        kept.append(f"of {len(policy.entries)} chosen entries only")
+        parts.append(f"of {len(policy.entries)} chosen entries only")
     if isinstance(policy.pairs, Mapping):
-        kept += [f"in {column}: {_pairs(pairs)}" for column, pairs in policy.pairs.items()]
+        parts += [f"in {column}: {_pairs(pairs)}" for column, pairs in policy.pairs.items()]
     elif policy.pairs is not None:
-        kept.append(_pairs(policy.pairs))
+        parts.append(_pairs(policy.pairs))
     if policy.within is not None:
-        kept.append(f"two numbers that are at most {four_digits(policy.within, 'down')} apart")
-    if not kept:
+        parts.append(f"two numbers that are at most {four_digits(policy.within, 'down')} apart")
+    if not parts:
         return "Kept apart are any two values that a protected cell may hold."
-    return (
-        f"Kept apart are, of a protected cell, {'; '.join(kept)}. Nothing is guaranteed for others."
-    )
+    words = "; ".join(parts)
+    return f"Kept apart are, of a protected cell, {words}. Nothing is guaranteed for others."
 
 
 def _pairs(pairs: Pairs) -> str:
@@ -183,7 +182,7 @@ def _origin(policy: PriorPolicy, prior: Prior, events: Sequence[Event]) -> Itera
 
 def _facts(prior: Prior) -> dict[str, str]:
     facts: Mapping[str, Any] = prior.facts()
-    found = {}
+    in_words = {}
     for name, value in facts.items():
         if isinstance(value, list | tuple):
             names = [str(part) for part in value]
@@ -195,7 +194,7 @@ def _facts(prior: Prior) -> dict[str, str]:
             text = "unbounded" if name in ("length", "entries") else "none"
         else:
             text = f"{value:,}" if isinstance(value, int) else str(value)
-        found[FACT_WORDS.get(name, name.replace("_", " "))] = text
+        in_words[FACT_WORDS.get(name, name.replace("_", " "))] = text
     if isinstance(prior, MarkovRandomField):
-        found["pairs that pull each other"] = f"{len(prior.edges):,}"
-    return found
+        in_words["pairs that pull each other"] = f"{len(prior.edges):,}"
+    return in_words

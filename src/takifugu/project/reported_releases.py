@@ -277,12 +277,12 @@ def _axes(body: Mapping[str, Any], declaration: Declaration) -> Axes | None:
     """The names and keys of an answer; None if the declaration does not list them."""
     query = body["query"]
     columns = query["column"] if isinstance(query["column"], list) else [query["column"]]
-    found: Axes = []
+    axes: Axes = []
     for name in query.get("by", ()):
         keys = _keys(declaration, name)
         if keys is None:
             return None
-        found.append((name, _chosen(name, keys, body["groups"])))
+        axes.append((name, _chosen(name, keys, body["groups"])))
     match query["name"]:
         case "histogram" | "proportions":
             own = [(name, _keys(declaration, name)) for name in columns]
@@ -302,7 +302,7 @@ def _axes(body: Mapping[str, Any], declaration: Declaration) -> Axes | None:
             return None
     if any(keys is None for _, keys in own):
         return None
-    return [*found, *((name, keys) for name, keys in own if keys is not None)]
+    return [*axes, *((name, keys) for name, keys in own if keys is not None)]
 
 
 def _keys(declaration: Declaration, name: str) -> tuple[Any, ...] | None:
@@ -321,8 +321,8 @@ def _chosen(name: str, keys: Sequence[Any], groups: Mapping[str, Any] | None) ->
     if groups is None or name not in groups["columns"]:
         return tuple(keys)
     place = groups["columns"].index(name)
-    kept = {key[place] for key in groups["keys"]}
-    return tuple(key for key in keys if key in kept)
+    chosen = {key[place] for key in groups["keys"]}
+    return tuple(key for key in keys if key in chosen)
 
 
 def _ranking(query: Mapping[str, Any], axes: Axes, drawn: list[Any]) -> StoredTable:

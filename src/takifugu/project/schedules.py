@@ -272,12 +272,12 @@ def _span(section: TomlSection, key: str, start: Place) -> Span:
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise section.wrong(key, given=f"is {value!r:.40}", needed="be a number of steps")
         return Span(value, "step")
-    found = SPAN.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
+    match = SPAN.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
         raise section.wrong(
             key, given=f"is {value!r:.40}", needed="be text as '7 days', '2 weeks' or '1 month'"
         )
-    return Span(int(found[1]), found[2])  # type: ignore[arg-type]
+    return Span(int(match[1]), match[2])  # type: ignore[arg-type]
 
 
 def states(
@@ -338,13 +338,13 @@ def _reached(last: datetime | int) -> Place:
 
 def _answered(events: Mapping[int, Event], analyst: str | None) -> dict[str, tuple[Event, Event]]:
     """The first answered charge of every query, by what tells it from others."""
-    found: dict[str, tuple[Event, Event]] = {}
+    answered: dict[str, tuple[Event, Event]] = {}
     for event in events.values():
         if event.kind == "answer":
             charge = events[event.body["charge"]]
             if analyst is None or charge.body["analyst"] == analyst:
-                found.setdefault(_key(charge.body), (charge, event))
-    return found
+                answered.setdefault(_key(charge.body), (charge, event))
+    return answered
 
 
 def _key(body: Mapping[str, Any]) -> str:
@@ -369,8 +369,8 @@ def admitted_ahead(
     for one in islice(ahead, most):
         rows = rows_of(session.declaration, one.window, schedule.options.where)
         charges.append((replace(charge, window=rows.window, sources=()), translation))
-    found = session.rehearse(charges)
-    return len(list(takewhile(lambda one: one.admitted, found)))
+    rehearsed = session.rehearse(charges)
+    return len(list(takewhile(lambda one: one.admitted, rehearsed)))
 
 
 @contextmanager

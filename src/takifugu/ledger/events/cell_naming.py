@@ -116,16 +116,16 @@ def compare(
 def _changes(connection: Connection, last: Event, cells: Cells) -> list[Difference]:
     """How ``cells`` differ from those of the last event that names them."""
     dataset, known, values = last.body["dataset"], last.body["cells"], last.body.get("values", {})
-    found: list[Difference] = []
+    changes: list[Difference] = []
     if known != cells.fingerprint:
-        found += differences(named(connection, dataset, known) or {}, cells.parts)
+        changes += differences(named(connection, dataset, known) or {}, cells.parts)
     if values != cells.value_parts and has_costs(connection, dataset):
-        found += differences({PROTECTED: values}, {PROTECTED: cells.value_parts})
+        changes += differences({PROTECTED: values}, {PROTECTED: cells.value_parts})
     renamed = _renamed_under_costs(connection, dataset)
     if renamed is not None:
         was = f"renamed by event {renamed}, which left costs by value as they were,"
-        found.append(Difference(PROTECTED, was, "to be accepted once more"))
-    return found
+        changes.append(Difference(PROTECTED, was, "to be accepted once more"))
+    return changes
 
 
 def has_costs(connection: Connection, dataset: str) -> bool:
@@ -287,18 +287,18 @@ def _refuse_changed(connection: Connection, dataset: str, last: Event | None, ce
     if last.body.get("cells") is None:
         return
     known_parts = named(connection, dataset, last.body["cells"]) is not None
-    found = [
+    changes = [
         difference
         for difference in _changes(connection, last, cells)
         if not known_parts or difference.part.split(" ")[0] not in PARTS_THAT_MAY_MOVE
     ]
-    if found:
+    if changes:
         raise UnsoundRequest(
-            f"the declaration of {dataset!r} is not unchanged: {'; '.join(map(str, found))}. Put it"
-            " back, or accept that all earlier releases count on every row",
+            f"the declaration of {dataset!r} is not unchanged: {'; '.join(map(str, changes))}. Put"
+            " it back, or accept that all earlier releases count on every row",
             field="dataset",
             reason="changed",
-            given=tuple(difference.part for difference in found),
+            given=tuple(difference.part for difference in changes),
         )
 
 

@@ -738,9 +738,9 @@ def _kind(cause: BaseException) -> tuple[type[LedgerError], str, str]:
     if code in _SQLITE:
         return _SQLITE[code]
     state = getattr(cause, "sqlstate", None) or ""
-    for prefix, found in _POSTGRESQL.items():
+    for prefix, named in _POSTGRESQL.items():
         if state.startswith(prefix):
-            return found
+            return named
     return LedgerUnavailable, "unreachable", "See whether it can be reached, then try again."
 
 

@@ -231,12 +231,12 @@ def identity(connection: Connection) -> str:
 
 def identity_in(first: Event) -> str:
     """The name of the ledger whose first event this is."""
-    found = first.body.get("ledger")
-    if not isinstance(found, str) or not IDENTITY.fullmatch(found):
+    name = first.body.get("ledger")
+    if not isinstance(name, str) or not IDENTITY.fullmatch(name):
         raise LedgerDamaged(
             "the first event does not name the ledger; restore a copy", reason="unreadable", event=1
         )
-    return found
+    return name
 
 
 _READ, _LOCKED = (

@@ -93,10 +93,10 @@ def counted(
             "the ledger has the event that its witness has seen: nothing was lost",
             reason="nothing lost",
         )
-    found = replay.verify(connection, None, sqlite=False)
-    if not found.sound:
+    report = replay.verify(connection, None, sqlite=False)
+    if not report.sound:
         raise LedgerDamaged(
-            f"the copy is not sound ({found.problems[0]}); restore another one",
+            f"the copy is not sound ({report.problems[0]}); restore another one",
             reason="unsound copy",
         )
     accounts, books = _accounts(connection, terms, overwritten or ShownLosses())
@@ -219,10 +219,10 @@ class Used:
 
 def used_in(connection: Connection) -> dict[str, Used]:
     """What the events of each dataset name."""
-    found: dict[str, Used] = {}
+    by_dataset: dict[str, Used] = {}
     for event in chain.events(connection):
-        _take_use(found, event)
-    return found
+        _take_use(by_dataset, event)
+    return by_dataset
 
 
 def _take_use(found: dict[str, Used], event: Event) -> None:
