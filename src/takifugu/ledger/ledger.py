@@ -795,10 +795,20 @@ class Ledger(Closing):
             for segment in book.account.segments
         )
 
-    def positions(self) -> tuple[Position, ...]:
-        """Every account, by name: its budget and the worst per-entry totals."""
+    def positions(self, dataset: str | None = None) -> tuple[Position, ...]:
+        """The accounts by name, of all datasets or of one: budgets and worst per-entry totals.
+
+        That of the whole dataset is the first of its accounts.
+        """
         with self._store.reading() as connection:
-            return tuple(map(Position.from_book, tables.every(connection)))
+            books = tables.every(connection)
+        return tuple(Position.from_book(b) for b in books if dataset in (None, b.dataset))
+
+    def position(self, dataset: str, analyst: str | None = None) -> Position | None:
+        """The account of a dataset, or of an analyst on it; None if nobody has opened it."""
+        with self._store.reading() as connection:
+            book = tables.find(connection, dataset, analyst or WHOLE).get(analyst or WHOLE)
+        return None if book is None else Position.from_book(book)
 
     # --- the events ---
 

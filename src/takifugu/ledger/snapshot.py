@@ -125,6 +125,11 @@ class Snapshot:
     costs: str = BY_VALUE
 
     @property
+    def budget(self) -> tuple[Fraction | None, Fraction]:
+        """ε and δ of the whole dataset; no ε if nobody has set a budget."""
+        return (None, Fraction(0)) if self.whole is None else (self.whole.epsilon, self.whole.delta)
+
+    @property
     def payers(self) -> tuple[Position, ...]:
         """The accounts with a budget that pay for a release."""
         return tuple(account for account in (self.whole, self.own) if account is not None)

@@ -184,7 +184,7 @@ def _remove_unused(project: "Project", before: DatasetPolicy, ledger: Ledger) ->
     Under a budget the earlier prior is part of the published policy, and its price is shown
     when another one is accepted: that file stays, and so does every file written by hand.
     """
-    if any(position.dataset == before.name for position in ledger.positions()):
+    if ledger.positions(before.name):
         return
     named = {prior.file for dataset in project.policy.datasets.values() for prior in dataset.priors}
     for prior in before.priors:

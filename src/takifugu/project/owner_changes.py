@@ -76,7 +76,7 @@ def cell_change(
     """How the declaration of a dataset differs from what was charged under."""
     snapshot = ledger.snapshot(dataset, cells=cells)
     changes = snapshot.changes
-    position = _position(ledger, dataset)
+    position = ledger.position(dataset)
     before = after = None
     if translation is not None and position is not None:
         worst = position.worst
@@ -92,13 +92,6 @@ def cell_change(
         before=before,
         after=after,
     )
-
-
-def _position(ledger: Ledger, dataset: str) -> Position | None:
-    for position in ledger.positions():
-        if (position.dataset, position.analyst) == (dataset, None):
-            return position
-    return None
 
 
 def has_spent(position: Position) -> bool:

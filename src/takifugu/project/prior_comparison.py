@@ -184,13 +184,9 @@ def _compared(
     views: Mapping[str, LossTranslation],
     last: int | None,
 ) -> PriorComparison:
-    whole = ledger.snapshot(name).whole
-    delta = Fraction(0) if whole is None else whole.delta
-    budget = None if whole is None else whole.epsilon
+    budget, delta = ledger.snapshot(name).budget
     if analyst is not None:
-        own = next(
-            (p for p in ledger.positions() if (p.dataset, p.analyst) == (name, analyst)), None
-        )
+        own = ledger.position(name, analyst)
         delta, budget = (delta, None) if own is None else (own.delta, own.epsilon)
     events = [
         event

@@ -488,8 +488,8 @@ class Project:
                         name, translation, analyst=position.analyst, cells=loaded.protected_cells
                     ),
                 )
-                for position in ledger.positions()
-                if position.dataset == name and position.analyst and position.epsilon is not None
+                for position in ledger.positions(name)
+                if position.analyst and position.epsilon is not None
             }
             needed = known != terms or "rules" in snapshot.changed(terms, rules)
         return PolicyChange(terms, rules, seen, analysts, needed)
@@ -572,10 +572,8 @@ class Project:
         """The Pufferfish ε that the ledger allows now; None if nobody has set one."""
         self.dataset(name)
         with self.ledger(read_only=True) as ledger:
-            for position in ledger.positions():
-                if (position.dataset, position.analyst) == (name, analyst):
-                    return position.epsilon
-        return None
+            position = ledger.position(name, analyst)
+        return None if position is None else position.epsilon
 
     def _relative(self, path: str | Path) -> str:
         """A path as the project file has it: from its folder where that leads there."""

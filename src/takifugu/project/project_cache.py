@@ -65,9 +65,7 @@ def reach(budgets: Iterable[Fraction]) -> int | None:
 def budgets_of(ledger: Ledger, name: str) -> frozenset[Fraction]:
     """Every ε that somebody may spend on a dataset."""
     return frozenset(
-        position.epsilon
-        for position in ledger.positions()
-        if position.dataset == name and position.epsilon is not None
+        position.epsilon for position in ledger.positions(name) if position.epsilon is not None
     )
 
 

@@ -25,7 +25,7 @@ from takifugu.ledger import Event, Ledger, Report
 from takifugu.ledger.charge_values import loss_of
 from takifugu.ledger.event_documents import event_words, without_folders
 from takifugu.ledger.limits import spent_epsilon
-from takifugu.project.budgets import standing_of
+from takifugu.project.budgets import BudgetStanding, standing_of
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.project import Project
 from takifugu.project.reported_dataset import (
@@ -209,14 +209,14 @@ class _Gathered:
         if self.view is None:
             return ""
         found = self.found
-        whole = self.ledger.snapshot(found.name).whole
+        epsilon, delta = self.ledger.snapshot(found.name).budget
         return guarantee(
             found.declaration,
             found.translation,
             found.columns,
             self._entries(),
-            epsilon=None if whole is None else whole.epsilon,
-            delta=Fraction(0) if whole is None else whole.delta,
+            epsilon=epsilon,
+            delta=delta,
             statement=" ".join(
                 filter(
                     None,
@@ -230,32 +230,21 @@ class _Gathered:
 
     def _budgets(self) -> Iterator[ReportedBudget]:
         """That of the dataset first, then those of analysts who have one or have spent."""
-        mine = [one for one in self.ledger.positions() if one.dataset == self.found.name]
-        whole = next((one.epsilon for one in mine if one.analyst is None), None)
-        for position in sorted(mine, key=lambda one: one.analyst or ""):
-            spent = left = None
-            spent_odds = full_odds = ""
+        cells = self.found.protected_cells
+        for position in self.ledger.positions(self.found.name):
+            budget, delta = position.epsilon, position.delta
+            standing = BudgetStanding(position.analyst, budget, delta)
             if self.view is not None:
                 with suppress(LedgerDamaged):
-                    spent = self.ledger.spent(
-                        self.found.name,
-                        self.view,
-                        analyst=position.analyst,
-                        cells=self.found.protected_cells,
-                    )
-                    spent_odds = odds_words(spent, position.delta)
-            if position.epsilon is not None:
-                full_odds = odds_words(position.epsilon, position.delta)
-                if spent is not None:
-                    left = standing_of(self.ledger, position, whole, self.view, 0).left
+                    standing = standing_of(self.ledger, position, self.view, cells=cells)
             yield ReportedBudget(
                 position.analyst,
-                position.epsilon,
-                position.delta,
-                spent,
-                left,
-                spent_odds,
-                full_odds,
+                budget,
+                delta,
+                standing.spent,
+                standing.left,
+                "" if standing.spent is None else odds_words(standing.spent, delta),
+                "" if budget is None else odds_words(budget, delta),
             )
 
     def _spending(self) -> Iterator[BudgetEvent]:
@@ -343,8 +332,7 @@ class _Gathered:
         """The Pufferfish ε of a charge if nothing else were ever released."""
         if self.view is None:
             return None
-        whole = self.ledger.snapshot(self.found.name).whole
-        delta = Fraction(0) if whole is None else whole.delta
+        _, delta = self.ledger.snapshot(self.found.name).budget
         if Fraction(shown.get("delta") or 0):
             delta = Fraction(shown["delta"])
         with suppress(UnsoundRequest):
