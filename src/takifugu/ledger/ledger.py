@@ -269,8 +269,7 @@ class Ledger(Closing):
         with self._deciding() as (connection, append):
             state = cell_naming.state_of(connection, dataset, mark)
             if not state.is_current:
-                numbered = {"number": state.number, "data": state.data}
-                append("state", {"dataset": dataset, "analyst": None, **numbered})
+                append("state", {"dataset": dataset, **vars(state)})
         return state.data
 
     def knows_data(self, dataset: str, data: str) -> bool:
@@ -478,7 +477,8 @@ class Ledger(Closing):
             now = self._time()
 
             def append(kind: str, content: Mapping[str, Any]) -> Event:
-                return chain.append(connection, kind, {**content, "actor": self._actor}, now)
+                whole = {"dataset": None, "analyst": None, **content, "actor": self._actor}
+                return chain.append(connection, kind, whole, now)
 
             yield connection, append
 
@@ -521,8 +521,7 @@ class Ledger(Closing):
         partition = tuple(sorted(Groups(columns, [("",) * len(columns)]).columns))
         with self._deciding() as (connection, append):
             tables.set_partition(connection, dataset, partition)
-            content = {"dataset": dataset, "analyst": None, "columns": list(partition)}
-            return append("partition", content)
+            return append("partition", {"dataset": dataset, "columns": list(partition)})
 
     def accept_cells(self, dataset: str, found: Cells, *, unchanged: bool = False) -> Event:
         """Name the cells of ``dataset`` as in ``found`` from now on.
@@ -544,7 +543,7 @@ class Ledger(Closing):
         if dataset == other:
             raise InvalidCharge("dataset", given="is named twice", needed="be two datasets")
         with self._deciding() as (_, append):
-            return append("separate", {"dataset": dataset, "analyst": None, "other": other})
+            return append("separate", {"dataset": dataset, "other": other})
 
     def counted_separately(self, dataset: str) -> frozenset[str]:
         """The datasets that the owner allowed to have the same rows as ``dataset``."""
@@ -622,10 +621,7 @@ class Ledger(Closing):
             check_name(value, field)
         ends = None if expires is None else expires.isoformat()
         with self._deciding() as (_, append):
-            return append(
-                "access",
-                {"dataset": None, "analyst": None, "how": change, **named, "expires": ends},
-            )
+            return append("access", {"how": change, **named, "expires": ends})
 
     def approve(self, **asked: Unpack[Asked]) -> Event:
         """Allow one query of one analyst; its charge then names this event, once.

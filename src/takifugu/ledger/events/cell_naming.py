@@ -260,7 +260,6 @@ def accept_cells(connection: Connection, dataset: str, cells: Cells, how: str) -
     known = None if last is None else last.body.get("cells")
     content = {
         "dataset": dataset,
-        "analyst": None,
         "cells": cells.fingerprint,
         "naming": cells.parts,
         "how": how,

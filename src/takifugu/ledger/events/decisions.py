@@ -171,7 +171,6 @@ def accept(
         )
     content = {
         "dataset": seen.dataset,
-        "analyst": None,
         "prior": terms.prior,
         "secrets": terms.secrets,
         "before": None if seen.old is None else vars(seen.old),
@@ -197,7 +196,6 @@ def enter_policy(
     """
     content = {
         "dataset": dataset,
-        "analyst": None,
         "prior": terms.prior,
         "secrets": terms.secrets,
         "details": _plain(details),
