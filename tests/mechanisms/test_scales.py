@@ -16,7 +16,6 @@ from takifugu.mechanisms import (
     IntegerLaplace,
     candidates,
     noise_laws,
-    targets,
 )
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import (
@@ -274,12 +273,12 @@ def test_what_noise_is_beyond_a_distance(scale: float, reach: int) -> None:
     with mpmath.workdps(30):
         r = mpmath.exp(-1 / mpmath.mpf(scale))
         exact = 2 * mpmath.nsum(lambda z: r**z, [reach + 1, mpmath.inf]) * (1 - r) / (1 + r)
-        assert targets.laplace_beyond(scale, reach) == pytest.approx(float(exact), rel=1e-12)
+        assert candidates.laplace_beyond(scale, reach) == pytest.approx(float(exact), rel=1e-12)
         weight = [
             mpmath.exp(-(mpmath.mpf(z) ** 2) / (2 * mpmath.mpf(scale) ** 2)) for z in range(200)
         ]
         exact = 2 * sum(weight[reach + 1 :]) / (2 * sum(weight) - 1)
-        assert targets.gaussian_beyond(scale, reach) == pytest.approx(float(exact), rel=1e-9)
+        assert candidates.gaussian_beyond(scale, reach) == pytest.approx(float(exact), rel=1e-9)
 
 
 def test_very_wide_noise_is_a_rounded_normal() -> None:
@@ -287,7 +286,7 @@ def test_very_wide_noise_is_a_rounded_normal() -> None:
     for scale, reach in ((edge, 9_000), (edge * 1.5, 9_000), (2e4, 40_000), (1e6, 10)):
         with mpmath.workdps(30):
             exact = mpmath.erfc((reach + mpmath.mpf("0.5")) / (scale * mpmath.sqrt(2)))
-        assert targets.gaussian_beyond(scale, reach) == pytest.approx(float(exact), rel=1e-6)
+        assert candidates.gaussian_beyond(scale, reach) == pytest.approx(float(exact), rel=1e-6)
 
 
 @pytest.mark.parametrize("distance", [1, 1.9, 2, 10, 300.5])
@@ -296,13 +295,13 @@ def test_very_wide_noise_is_a_rounded_normal() -> None:
 def test_the_most_noise_within_a_distance(
     distance: float, confidence: float, moves: Sensitivity
 ) -> None:
-    (laplace,) = targets.additive_within(distance, confidence, None, moves)
-    also, gaussian = targets.additive_within(distance, confidence, ROOM, moves)
+    (laplace,) = candidates.additive_within(distance, confidence, None, moves)
+    also, gaussian = candidates.additive_within(distance, confidence, ROOM, moves)
     assert laplace == also
     reach, miss = int(distance), 1 - confidence
     for one, kind, law in (
-        (laplace, IntegerLaplace, targets.laplace_beyond),
-        (gaussian, IntegerGaussian, targets.gaussian_beyond),
+        (laplace, IntegerLaplace, candidates.laplace_beyond),
+        (gaussian, IntegerGaussian, candidates.gaussian_beyond),
     ):
         noise = one.mechanism
         assert noise == kind(noise.scale, moves)
@@ -315,15 +314,15 @@ def test_the_most_noise_within_a_distance(
 @pytest.mark.parametrize("distance", [0.999, 0.0, -1.0, nan])
 def test_noise_is_whole(distance: float) -> None:
     with raises(UnsoundRequest, field="within", needed=1) as caught:
-        list(targets.additive_within(distance, 0.9, None, COUNT))
+        list(candidates.additive_within(distance, 0.9, None, COUNT))
     assert caught.value.given is distance
     with raises(UnsoundRequest, field="confidence"):
-        list(targets.additive_within(1.0, 1.0, None, COUNT))
+        list(candidates.additive_within(1.0, 1.0, None, COUNT))
 
 
 def test_a_distance_beyond_all_noise_is_the_widest() -> None:
     with raises(UnsoundRequest, field="scale", needed=MAX_SCALE):
-        list(targets.additive_within(inf, 0.5, None, COUNT))
-    (found,) = targets.additive_within(MAX_SCALE * 4, 1 - 1e-9, None, COUNT)
-    (also,) = targets.additive_within(MAX_SCALE, 1 - 1e-9, None, COUNT)
+        list(candidates.additive_within(inf, 0.5, None, COUNT))
+    (found,) = candidates.additive_within(MAX_SCALE * 4, 1 - 1e-9, None, COUNT)
+    (also,) = candidates.additive_within(MAX_SCALE, 1 - 1e-9, None, COUNT)
     assert found == also

@@ -931,7 +931,7 @@ class Ledger(Closing):
                 charge is then judged again by it; without it, only by what holds for any.
         """
         guard, admissions = self._store.guard, Admissions(translation_under)
-        recorded = None if guard is None else guard.noted()
+        recorded = None if guard is None else guard.recorded()
         with self._store.unguarded() as connection:
             report = replay.verify(
                 connection, anchor, sqlite=self._store.sqlite, admissions=admissions

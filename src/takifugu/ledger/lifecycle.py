@@ -156,7 +156,7 @@ def accept_loss(
         _opened_by_owner(where, witness, wait, clock, who) as (store, guard, now),
         store.writing() as connection,
     ):
-        return lost_history.accept(connection, guard.noted(), terms, who, now)
+        return lost_history.accept(connection, guard.recorded(), terms, who, now)
 
 
 def begin_witness(
@@ -179,7 +179,7 @@ def begin_witness(
     with _opened_by_owner(where, witness, wait, clock, who) as (store, guard, now):
         if guard.witness is None:
             raise LedgerConflict("no witness is named; name one", reason="witness")
-        if guard.noted() is not None:
+        if guard.recorded() is not None:
             raise LedgerConflict(
                 f"{guard.witness.name!r} has a record of this ledger; there is none to begin",
                 reason="witness",

@@ -40,7 +40,7 @@ from takifugu.mechanisms.mechanism_plan import (
     merit,
     name,
     once,
-    others,
+    other_choices,
     price,
 )
 from takifugu.mechanisms.mechanism_protocol import HISTOGRAM, Error, Sensitivity
@@ -96,7 +96,7 @@ def plan_histogram(
     reason = (
         f"{aim}, {name(best.mechanism)} has a standard deviation of {best.error.deviation:.4g}"
         f" on each of the {size} counts and costs {price(best.loss)}"
-        + others(choices, lambda c: f"{c.error.deviation:.4g}, {price(c.loss)}")
+        + other_choices(choices, lambda c: f"{c.error.deviation:.4g}, {price(c.loss)}")
         + once(parts)
     )
     return _plan(choices, reason, parts, translation, epsilon)
@@ -169,7 +169,7 @@ def plan_top_k(
     reason = (
         f"{aim}, {name(best.mechanism)} {merit(best)}"
         + (f" and costs {price(best.loss)}" if confidence is not None else "")
-        + others(choices, lambda c: price(c.loss) if confidence is not None else merit(c))
+        + other_choices(choices, lambda c: price(c.loss) if confidence is not None else merit(c))
         + once(parts)
     )
     return _plan(choices, reason, parts, translation, epsilon)

@@ -75,7 +75,7 @@ def draft_choices(draft: Draft) -> tuple[Choice, ...]:
     likely = guess_protected(draft.schema.columns, taken)
     decisions = [
         replace(d, reason=likely[d.column], guessed=True)
-        if d.part == "protected" and _found(draft, d.column) and d.column in likely
+        if d.part == "protected" and _takes_fitted_labels(draft, d.column) and d.column in likely
         else d
         for d in draft.decisions
     ]
@@ -112,8 +112,8 @@ def _change(decision: Decision) -> str:
     return decision.change or f"--{decision.part} COLUMN"
 
 
-def _found(draft: Draft, column: str) -> bool:
-    """Whether the labels of a column are to be found."""
+def _takes_fitted_labels(draft: Draft, column: str) -> bool:
+    """Whether the labels of a column are those of the rows that the prior is fitted on."""
     return bool(draft.document["protected"][column].get("values") == FROM_THE_FITTED_ROWS)
 
 

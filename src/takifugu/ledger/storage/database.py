@@ -552,14 +552,14 @@ class Store:
     @contextlib.contextmanager
     def _reading(self) -> Iterator[Connection]:
         guard = self.guard
-        noted = None if guard is None else guard.noted()  # before what is seen
+        recorded = None if guard is None else guard.recorded()  # before what is seen
         with self.unguarded() as connection:
             if guard is not None:
-                guard.compare(connection, noted)
+                guard.compare(connection, recorded)
             state = connection.state
-            state.witnessed = noted
+            state.witnessed = recorded
             yield connection
-            event = None if guard is None else guard.unknown(connection, state.witnessed)
+            event = None if guard is None else guard.unrecorded(connection, state.witnessed)
         if guard is not None and event is not None:
             guard.advance(event, state.witnessed, self.unguarded)
 
@@ -568,7 +568,7 @@ class Store:
         if self.guard is None:
             return
         state = connection.state
-        event = self.guard.unknown(connection, state.witnessed)
+        event = self.guard.unrecorded(connection, state.witnessed)
         if event is not None:
             self.guard.advance(event, state.witnessed, self.unguarded)
             state.witnessed = event
