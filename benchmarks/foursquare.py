@@ -31,7 +31,7 @@ def generate(folder: Path, rows: int) -> None:
     """Write check-ins and venues as dataset_TIST2015 has them; categories of the paper's map."""
     import duckdb
 
-    from takifugu.papers.composition.data.raw_rows import text
+    from takifugu.papers.composition.data.raw_tables import text
     from takifugu.priors.labels import foursquare_labels
 
     raw = sorted({name for members in foursquare_labels().members.values() for name in members})
@@ -71,7 +71,7 @@ import resource
 from pathlib import Path
 from time import perf_counter, process_time
 from takifugu.papers.composition.data import SOURCES, prepare
-from takifugu.papers.composition.data.source_files import look
+from takifugu.papers.composition.data.raw_tables import look
 import takifugu.tables.backends.duckdb_backend, duckdb
 source, folder = SOURCES["foursquare"], Path({str(folder)!r})
 began, busy = perf_counter(), process_time()

@@ -7,26 +7,28 @@ of runs until the secret is revealed, and an adversary who finds it from outputs
 from collections.abc import Callable, Mapping
 
 from takifugu.errors import Malformed
-from takifugu.papers.composition.collapse.exact_loss import ExactLoss
-from takifugu.papers.composition.collapse.linear_adversaries import AffinePosterior
-from takifugu.papers.composition.collapse.linear_answers import LinearAnswers
-from takifugu.papers.composition.collapse.many_priors import Interval, ManyPriors
-from takifugu.papers.composition.collapse.many_secrets import many_secrets, printed_type_a
+from takifugu.papers.composition.collapse.linear_answers import (
+    AffinePosterior,
+    LinearAnswers,
+    many_secrets,
+    printed_type_a,
+)
 from takifugu.papers.composition.collapse.rational_world import RationalWorld, repeated
 from takifugu.papers.composition.collapse.repeated_runs import (
     AttackStep,
     AttackTrace,
     Collapse,
+    ExactLoss,
     Posterior,
     PrintedNumber,
     SimulatedAttacks,
+    WaitingTime,
     join_batches,
     simulate,
     simulate_in_batches,
     trace_attack,
 )
-from takifugu.papers.composition.collapse.single_secret import SingleSecret
-from takifugu.papers.composition.collapse.waiting_time import WaitingTime
+from takifugu.papers.composition.collapse.two_secrets import Interval, ManyPriors, SingleSecret
 
 __all__ = [
     "EXAMPLES",

@@ -3,8 +3,11 @@
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from takifugu.papers.composition.collapse.repeated_runs import AttackTrace, SimulatedAttacks
-from takifugu.papers.composition.collapse.waiting_time import WaitingTime
+from takifugu.papers.composition.collapse.repeated_runs import (
+    AttackTrace,
+    SimulatedAttacks,
+    WaitingTime,
+)
 from takifugu.reports.html_style import BLUE, ORANGE, RED
 from takifugu.visible import four_digits
 

@@ -5,39 +5,46 @@ so in its title. Each mechanism is moved sideways by a few points of the page, i
 so that none hides another where they agree; panels that are compared have the same axes.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import combinations
 from math import isfinite, log
+from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from takifugu.papers.composition.experiments.contenders import GROUP_DP, MAJORITY
-from takifugu.papers.composition.experiments.measurements import Cell
-from takifugu.papers.composition.experiments.printed import (
+from takifugu.papers.composition.experiments.experiment import GROUP_DP, MAJORITY
+from takifugu.papers.composition.experiments.measurements import (
     UNCERTAINTY,
+    Cell,
     PrintedCell,
     printed_numbers,
 )
 from takifugu.papers.composition.results import DatasetSummary, Results, ShiftedCell
-from takifugu.papers.composition.tables_and_figures.layout import (
+from takifugu.papers.composition.tables_and_figures.figure_writing import write_figure, write_whole
+from takifugu.papers.composition.tables_and_figures.paper_tables import all_layouts, all_tables
+from takifugu.papers.composition.tables_and_figures.print_agreement import (
     ACCURACY,
     INK,
     OTHER,
     STYLES,
     Metric,
-    mechanisms,
-)
-from takifugu.papers.composition.tables_and_figures.print_agreement import (
     beside_print,
+    mechanisms,
     printed_belong,
+)
+from takifugu.papers.composition.tables_and_figures.table_formats import (
+    latex_document,
+    write_table_files,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.transforms import Transform
+
 
 SHIFT = log((1 + UNCERTAINTY) / (1 - UNCERTAINTY))  # theory: a(b) rises by this, except at the end
 SIMULATED = "simulated data"
@@ -370,4 +377,92 @@ def _finish(drawn: "Figure", axes: "Axes", what: str, about: DatasetSummary | No
     columns = -(-len(labels) // -(-len(labels) // across))  # rows of equal length
     drawn.legend(
         handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9
+    )
+
+
+PRINTED = "printed"
+SIDEWAYS = "Each mechanism is moved sideways a little, so that none hides another."
+
+
+@dataclass(frozen=True)
+class NamedFigure:
+    """A figure: its name among files, its dataset ("printed" for the paper's), what it shows."""
+
+    key: str
+    data: str
+    caption: str
+    figure: "Figure"
+
+
+def write_tables(results: Results, out: Path) -> list[Path]:
+    """Every table as Markdown, CSV and LaTeX, and all of them as one LaTeX document.
+
+    Where the printed numbers belong, the paper's tables also in the paper's own layout.
+    """
+    tables = [*all_layouts(results), *all_tables(results)]
+    files = write_table_files(tables, out)
+    if tables:
+        files.append(out / "all.tex")
+        write_whole(files[-1], latex_document(tables))
+    return files
+
+
+def pictures(results: Results) -> list[NamedFigure]:
+    """The figures of every dataset, after the shift on the printed tables."""
+    drawn = [picture for one in results.about for picture in _pictures(one, results)]
+    return [printed_shift(), *drawn]
+
+
+def printed_shift() -> NamedFigure:
+    """The paper's own columns: those with uncertainty are those without, shifted."""
+    plain, uncertain = (printed_points(uncertain=flag) for flag in (False, True))
+    return NamedFigure(
+        f"{PRINTED}-shift",
+        PRINTED,
+        "Printed Acc@1 of Table 1: from ε = 1 on each point with 20 % uncertainty (open) lies on"
+        f" the line without it, at ε − {SHIFT:.3f}.",
+        shift_figure(None, plain, uncertain),
+    )
+
+
+def write_picture(picture: NamedFigure, out: Path) -> list[Path]:
+    """A figure as SVG and PNG: both files."""
+    files = [out / f"{picture.key}{end}" for end in (".svg", ".png")]
+    for path in files:
+        write_figure(picture.figure, path)
+    return files
+
+
+def _coinciding(cells: tuple[Cell, ...]) -> str:
+    """Which lines cannot be told apart, in words."""
+    pairs = [f"{one} and {other}" for one, other in coinciding(cells)]
+    return f" Everywhere within a point of each other: {'; '.join(pairs)}." if pairs else ""
+
+
+def _pictures(one: DatasetSummary, results: Results) -> Iterator[NamedFigure]:
+    cells = results.of(one.key)
+    yield NamedFigure(
+        f"{one.key}-accuracy",
+        one.key,
+        "Acc@k against the Pufferfish ε. The shaded region is between no and 20 % uncertainty."
+        f" {SIDEWAYS}{_coinciding(cells)}",
+        accuracy_figure(one, cells),
+    )
+    yield NamedFigure(
+        f"{one.key}-noise",
+        one.key,
+        "The standard deviation of the noise on one count, on a logarithmic scale; where nothing"
+        f" may be spent it is infinite, and marked at the top. {SIDEWAYS}",
+        noise_figure(one, cells),
+    )
+    plain, uncertain = (measured_points(cells, uncertain=flag) for flag in (False, True))
+    again = again_points(results.shifted_of(one.key))
+    line = {name: points | again.get(name, {}) for name, points in plain.items()}
+    yield NamedFigure(
+        f"{one.key}-shift",
+        one.key,
+        "Lines: without uncertainty, with what was run again at each ε −"
+        f" {SHIFT:.3f}. Marks: with 20 % uncertainty. Group DP, which is no worse for it,"
+        " is left out; where it is all that is left, a mark is above its line.",
+        shift_figure(one, line, uncertain),
     )
