@@ -47,7 +47,13 @@ from takifugu.papers.composition.experiments.compared_chains import (
     write_chain_allowances,
 )
 from takifugu.papers.composition.tables_and_figures.concept_figures import CAPTIONS, concept_figures
-from takifugu.papers.composition.tables_and_figures.figure_writing import write_figure, write_whole
+from takifugu.papers.composition.tables_and_figures.figure_writing import (
+    legend_below,
+    new_figure,
+    write_figure,
+    write_svg_and_png,
+    write_whole,
+)
 from takifugu.papers.composition.tables_and_figures.print_agreement import INK
 from takifugu.papers.composition.tables_and_figures.table_formats import (
     PlainTable,
@@ -227,13 +233,8 @@ def _cell(one: ChainAllowances, method: str) -> str:
 
 def baseline_figure(made: ComparedChains) -> "Figure":
     """Per-entry ε against p: on the left p = q, on the right q fixed; the same axis for both."""
-    from matplotlib.figure import Figure
-
-    drawn = Figure(figsize=(10.5, 5.0), layout="constrained")
-    drawn.suptitle(
-        f"What a Pufferfish ε of {EPSILON:g} nat allows per entry of a binary chain of {LENGTH}",
-        fontsize=12,
-    )
+    title = f"What a Pufferfish ε of {EPSILON:g} nat allows per entry of a binary chain of {LENGTH}"
+    drawn = new_figure(10.5, 5.0, title)
     left, right = drawn.subplots(1, 2, sharey=True)
     _lines(left, STAYS, made.equal)
     _lines(right, OTHERS, made.unequal)
@@ -251,10 +252,9 @@ def baseline_figure(made: ComparedChains) -> "Figure":
     for axes in (left, right):
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
-    handles, labels = left.get_legend_handles_labels()
-    handles.append(left.plot([], [], "x", color=RED, ms=8, mew=2)[0])
-    labels.append("applies no further")
-    drawn.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False, fontsize=9)
+    legend_below(
+        drawn, left, 5, [(left.plot([], [], "x", color=RED, ms=8, mew=2)[0], "applies no further")]
+    )
     return drawn
 
 
@@ -302,9 +302,7 @@ def write_appendix(
         tables.append(baseline_table(made))
         figures = {**concept_figures(), "baselines": baseline_figure(made)}
         for name, figure in figures.items():
-            files += [out / "figures" / f"{name}{end}" for end in (".svg", ".png")]
-            for path in files[-2:]:
-                write_figure(figure, path)
+            files += write_svg_and_png(figure, out / "figures", name)
             drawings.append(
                 drawing(figure, name=name, caption=CAPTIONS.get(name, BASELINE_CAPTION))
             )

@@ -33,7 +33,6 @@ from takifugu.papers.composition.reproduction_page import DatasetDrawing, page
 from takifugu.papers.composition.results import Results, ShiftedCell, about, merged, write_results
 from takifugu.papers.composition.tables_and_figures.cell_figures import (
     pictures,
-    write_picture,
     write_tables,
 )
 from takifugu.papers.composition.tables_and_figures.curve_figures import (
@@ -42,7 +41,11 @@ from takifugu.papers.composition.tables_and_figures.curve_figures import (
     kept_drawings,
     write_panels,
 )
-from takifugu.papers.composition.tables_and_figures.figure_writing import check_folder, write_whole
+from takifugu.papers.composition.tables_and_figures.figure_writing import (
+    check_folder,
+    write_svg_and_png,
+    write_whole,
+)
 from takifugu.reports.html_figures import drawing
 from takifugu.synthetic.check_in_counts import check_rows
 
@@ -323,7 +326,7 @@ def _drawn(
     every = pictures(results)
     for place, one in enumerate(every):
         progress("figures", place, len(every))
-        files += write_picture(one, out)
+        files += write_svg_and_png(one.figure, out, one.key)
         shown.append(
             DatasetDrawing(one.data, drawing(one.figure, name=one.key, caption=one.caption))
         )

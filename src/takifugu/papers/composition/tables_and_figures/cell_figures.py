@@ -23,7 +23,12 @@ from takifugu.papers.composition.experiments.measurements import (
     printed_numbers,
 )
 from takifugu.papers.composition.results import DatasetSummary, Results, ShiftedCell
-from takifugu.papers.composition.tables_and_figures.figure_writing import write_figure, write_whole
+from takifugu.papers.composition.tables_and_figures.figure_writing import (
+    legend_below,
+    new_figure,
+    open_axes,
+    write_whole,
+)
 from takifugu.papers.composition.tables_and_figures.paper_tables import all_layouts, all_tables
 from takifugu.papers.composition.tables_and_figures.print_agreement import (
     ACCURACY,
@@ -65,9 +70,7 @@ Points = Mapping[float, float]
 
 def accuracy_figure(about: DatasetSummary, cells: tuple[Cell, ...]) -> "Figure":
     """Acc@k against ε, the figure of Capture24: each band is between no and 20 % uncertainty."""
-    from matplotlib.figure import Figure
-
-    drawn = Figure(figsize=(11.5, 4.4), layout="constrained")
+    drawn = new_figure(11.5, 4.4)
     panels = drawn.subplots(1, len(ACCURACY), sharex=True, sharey=True)
     for axes, metric in zip(panels, ACCURACY, strict=True):
         for name in _names(cells):
@@ -81,7 +84,7 @@ def accuracy_figure(about: DatasetSummary, cells: tuple[Cell, ...]) -> "Figure":
             )  # fmt: skip
         axes.set(title=f"{metric.label}: place {metric.label[-1]}", xlabel=EPSILON, ylim=PERCENT)
         _ticks(axes, cells)
-        _plain(axes)
+        open_axes(axes)
     panels[0].set_ylabel("label in its place is right (%)")
     _uncertain_in_legend(panels[0])
     if printed_belong(about):
@@ -94,14 +97,9 @@ def accuracy_figure(about: DatasetSummary, cells: tuple[Cell, ...]) -> "Figure":
 
 def overview_figure(results: Results) -> "Figure":
     """Acc@1 on every dataset, each band between no and 20 % uncertainty: all at a glance."""
-    from matplotlib.figure import Figure
-
     rows = -(-len(results.about) // ACROSS)
-    drawn = Figure(figsize=(11, 1.1 + 3.4 * rows), layout="constrained")
-    drawn.suptitle(
-        "Acc@1 of every mechanism on every dataset; points at one ε are drawn side by side",
-        fontsize=11,
-    )
+    title = "Acc@1 of every mechanism on every dataset; points at one ε are drawn side by side"
+    drawn = new_figure(11, 1.1 + 3.4 * rows, title, size=11)
     panels = list(drawn.subplots(rows, ACROSS, sharex=True, sharey=True, squeeze=False).flat)
     for axes, one in zip(panels, results.about, strict=False):
         cells = results.of(one.key)
@@ -113,22 +111,19 @@ def overview_figure(results: Results) -> "Figure":
         axes.set_xlabel(EPSILON + _within_a_point(cells), fontsize=8.5)
         axes.tick_params(labelbottom=True)
         _ticks(axes, cells)
-        _plain(axes)
+        open_axes(axes)
     _uncertain_in_legend(panels[0])
     for place, axes in enumerate(panels):
         axes.set_visible(place < len(results.about))
         if place % ACROSS == 0:
             axes.set_ylabel("Acc@1 (%)")
-    handles, labels = panels[0].get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False, fontsize=9)
+    legend_below(drawn, panels[0], 6)
     return drawn
 
 
 def noise_figure(about: DatasetSummary, cells: tuple[Cell, ...]) -> "Figure":
     """The standard deviation of the noise on one count; dashed with 20 % uncertainty."""
-    from matplotlib.figure import Figure
-
-    drawn = Figure(figsize=(8.6, 4.8), layout="constrained")
+    drawn = new_figure(8.6, 4.8)
     axes = drawn.subplots()
     infinite = False
     for name in _names(cells):
@@ -162,7 +157,7 @@ def noise_figure(about: DatasetSummary, cells: tuple[Cell, ...]) -> "Figure":
     if finite:
         axes.set_ylim(min(finite) / 1.5, max(finite) * (4 if infinite else 1.5))
     _ticks(axes, cells)
-    _plain(axes)
+    open_axes(axes)
     _finish(drawn, axes, "The price of correlation", about)
     return drawn
 
@@ -177,9 +172,7 @@ def shift_figure(
         plain: For each mechanism Acc@1 in % at each ε, without uncertainty.
         uncertain: The same with 20 %.
     """
-    from matplotlib.figure import Figure
-
-    drawn = Figure(figsize=(10.5, 4.1), layout="constrained")
+    drawn = new_figure(10.5, 4.1)
     left, right = drawn.subplots(1, 2, sharex=True, sharey=True)
     for name, points in plain.items():
         if name == GROUP_DP:  # it is no worse for uncertainty, so nothing is shifted
@@ -194,7 +187,7 @@ def shift_figure(
             )  # fmt: skip
     for axes, title in ((left, "at ε"), (right, f"at ε − {SHIFT:.3f}")):
         axes.set(title=f"uncertain prior drawn {title}", xlabel=EPSILON, ylim=PERCENT)
-        _plain(axes)
+        open_axes(axes)
     left.set_ylabel("Acc@1 (%)")
     _finish(drawn, left, "Uncertainty is a shift of ε", about)
     return drawn
@@ -357,11 +350,6 @@ def _ticks(axes: "Axes", cells: tuple[Cell, ...]) -> None:
         axes.set_xlim(at[0] - room, at[-1] + room)
 
 
-def _plain(axes: "Axes") -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", alpha=0.25)
-
-
 def _finish(drawn: "Figure", axes: "Axes", what: str, about: DatasetSummary | None) -> None:
     """The title says what the data is; one legend below for all panels."""
     if about is None:
@@ -372,12 +360,7 @@ def _finish(drawn: "Figure", axes: "Axes", what: str, about: DatasetSummary | No
     together = title.replace(SIMULATED, SIMULATED.replace(" ", "\u00a0"))  # on one line
     lines = fill(together, int(9 * drawn.get_figwidth())).replace("\u00a0", " ")
     drawn.suptitle(lines, fontsize=11)
-    handles, labels = axes.get_legend_handles_labels()
-    across = 3 if drawn.get_figwidth() < 9 else 6
-    columns = -(-len(labels) // -(-len(labels) // across))  # rows of equal length
-    drawn.legend(
-        handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9
-    )
+    legend_below(drawn, axes, 3 if drawn.get_figwidth() < 9 else 6)
 
 
 PRINTED = "printed"
@@ -423,14 +406,6 @@ def printed_shift() -> NamedFigure:
         f" the line without it, at ε − {SHIFT:.3f}.",
         shift_figure(None, plain, uncertain),
     )
-
-
-def write_picture(picture: NamedFigure, out: Path) -> list[Path]:
-    """A figure as SVG and PNG: both files."""
-    files = [out / f"{picture.key}{end}" for end in (".svg", ".png")]
-    for path in files:
-        write_figure(picture.figure, path)
-    return files
 
 
 def _coinciding(cells: tuple[Cell, ...]) -> str:

@@ -5,11 +5,9 @@ uncertainty. ALARM is read from the files of the package pgmpy, which is not imp
 (c) is left out, and the run says so.
 """
 
-import argparse
 import hashlib
 import importlib.util
 import json
-import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +24,12 @@ from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.gaussian_curves import gaussian_curve
 from takifugu.influence.network.network_curves import nearest_curve, network_curve
 from takifugu.influence.presets import uncertain
-from takifugu.papers.composition.tables_and_figures.figure_writing import write_figure, write_whole
+from takifugu.papers.composition.tables_and_figures.figure_writing import (
+    legend_below,
+    new_figure,
+    write_svg_and_png,
+    write_whole,
+)
 from takifugu.papers.composition.tables_and_figures.print_agreement import INK
 from takifugu.priors.bif import read_bif
 from takifugu.priors.markov import MarkovChain
@@ -237,11 +240,8 @@ def panels() -> Iterator[Panel]:
 
 def figure(panel: Panel) -> "Figure":
     """The printed curves on the left, the right ones beside them on the same axes."""
-    from matplotlib.figure import Figure
-
-    drawn = Figure(figsize=(10.5, 4.6), layout="constrained")
+    drawn = new_figure(10.5, 4.6, f"({panel.key}) {panel.title}", size=11)
     axes = drawn.subplots(1, 2, sharex=True, sharey=True)
-    drawn.suptitle(f"({panel.key}) {panel.title}", fontsize=11)
     both = panel.printed, panel.right
     limits: list[float] = []  # both panels reach to the higher one
     for one, curves, name in zip(axes, both, panel.above, strict=True):
@@ -252,18 +252,15 @@ def figure(panel: Panel) -> "Figure":
         one.grid(axis="y", alpha=0.25)
     axes[0].set_ylim(top=max(limits))
     axes[1].set_ylabel("")
-    handles, labels = axes[0].get_legend_handles_labels()
+    more = []
     shown = [c.pooled()[c.exposed <= panel.most] for curves in both for c in curves.values()]
     if any(np.isinf(leak).any() for leak in shown):
-        handles.append(axes[0].plot([], [], "^", ls="", color=INK)[0])
-        labels.append("infinite: the rest may reveal the entry")
+        mark = axes[0].plot([], [], "^", ls="", color=INK)[0]
+        more.append((mark, "infinite: the rest may reveal the entry"))
     if panel.floor is not None and any((leak < panel.floor).any() for leak in shown):
-        handles.append(axes[0].plot([], [], "v", ls="", color=INK)[0])
-        labels.append(f"from here on below {panel.floor:g}")
-    columns = -(-len(labels) // -(-len(labels) // 6))
-    drawn.legend(
-        handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9
-    )
+        mark = axes[0].plot([], [], "v", ls="", color=INK)[0]
+        more.append((mark, f"from here on below {panel.floor:g}"))
+    legend_below(drawn, axes[0], 6, more)
     return drawn
 
 
@@ -292,8 +289,7 @@ def write_panels(out: Path, work: Path, progress: Progress) -> tuple[Path, ...]:
     for place, panel in enumerate(panels()):
         progress("influence curves", place, len(keys))
         drawn = figure(panel)
-        for end in (".svg", ".png"):
-            write_figure(drawn, out / f"curves-{panel.key}{end}")
+        write_svg_and_png(drawn, out, f"curves-{panel.key}")
         write_whole(work / f"curves-{panel.key}.svg", drawing(drawn, name=f"c-{panel.key}").svg)
         rows[panel.key] = {"printed": numbers(panel.printed), "right": numbers(panel.right)}
     progress("influence curves", len(keys), len(keys))
@@ -322,18 +318,3 @@ def _known(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))["about"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def main() -> None:
-    """Draw the three panels and write the numbers behind them."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("out/composition"))
-    if alarm_file() is None:
-        print(LEFT_OUT, file=sys.stderr)
-    out: Path = parser.parse_args().out
-    for path in write_panels(out, out / "work", lambda *_: None):
-        print(path)
-
-
-if __name__ == "__main__":
-    main()
