@@ -13,13 +13,15 @@ from takifugu.papers.composition.collapse.linear_answers import (
     many_secrets,
     printed_type_a,
 )
-from takifugu.papers.composition.collapse.rational_world import RationalWorld, repeated
+from takifugu.papers.composition.collapse.rational_world import (
+    ExactPosterior,
+    RationalWorld,
+    repeated,
+)
 from takifugu.papers.composition.collapse.repeated_runs import (
     AttackStep,
     AttackTrace,
-    Collapse,
     ExactLoss,
-    Posterior,
     PrintedNumber,
     SimulatedAttacks,
     WaitingTime,
@@ -28,7 +30,12 @@ from takifugu.papers.composition.collapse.repeated_runs import (
     simulate_in_batches,
     trace_attack,
 )
-from takifugu.papers.composition.collapse.two_secrets import Interval, ManyPriors, SingleSecret
+from takifugu.papers.composition.collapse.two_secrets import (
+    Interval,
+    ManyPriors,
+    PosteriorRange,
+    SingleSecret,
+)
 
 __all__ = [
     "EXAMPLES",
@@ -45,6 +52,7 @@ __all__ = [
     "RationalWorld",
     "SimulatedAttacks",
     "SingleSecret",
+    "Stage",
     "WaitingTime",
     "example",
     "join_batches",
@@ -56,6 +64,16 @@ __all__ = [
     "trace_attack",
 ]
 
+Collapse = SingleSecret | LinearAnswers | ManyPriors
+"""A mechanism that leaks little in one run and everything in two.
+
+It says its exact `loss`, the law of `waiting`, outputs that reveal a secret, and the adversary's
+posterior; its `stage` runs it many times.
+"""
+Stage = RationalWorld | LinearAnswers
+"""A mechanism with a prior, ready to be run many times; datasets and outputs are codes."""
+Posterior = ExactPosterior | AffinePosterior | PosteriorRange
+"""The exact posterior after some outputs; `after` gives that of one more, by Bayes' rule."""
 EXAMPLES: Mapping[int, Callable[[int], Collapse]] = {
     1: SingleSecret.sized,
     2: many_secrets,

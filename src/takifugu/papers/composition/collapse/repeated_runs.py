@@ -14,13 +14,16 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from takifugu._core.numeric import Booleans, Integers
 from takifugu._core.rounding import up
 from takifugu.errors import InvalidPrior, InvalidWorld, TooLarge, UnsoundRequest
+
+if TYPE_CHECKING:
+    from takifugu.papers.composition.collapse import Collapse, Posterior, Stage
 
 Number = int | float | str | Decimal | Fraction | np.integer[Any] | np.floating[Any]
 Exact = Fraction | float  # a float only when it is infinite
@@ -216,84 +219,6 @@ class WaitingTime:
 BATCH = 2**14  # adversaries that are simulated together
 
 
-class Posterior(Protocol):
-    """The exact posterior after some outputs; immutable."""
-
-    def after(self, output: Hashable) -> "Posterior":
-        """The posterior after one more output, by Bayes' rule."""
-        ...
-
-    @property
-    def probabilities(self) -> tuple[Fraction, ...]:
-        """The probability of each statement, given the outputs so far."""
-        ...
-
-    @property
-    def bounds(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """The least and largest probability over all priors; equal when there is one prior."""
-        ...
-
-    @property
-    def candidates(self) -> int:
-        """How many datasets could have given these outputs."""
-        ...
-
-
-class Adversaries(Protocol):
-    """Many adversaries, each with its own outputs."""
-
-    def see(self, outputs: Integers) -> Self:
-        """After one more output each."""
-        ...
-
-    def only(self, kept: Booleans) -> Self:
-        """The adversaries at ``kept``, who continue."""
-        ...
-
-    @property
-    def declared(self) -> Integers:
-        """``[adversary]``: the secret that each declares, as a code; −1 while it is open."""
-        ...
-
-
-class Stage(Protocol):
-    """A mechanism with a prior, ready to be run many times; datasets and outputs as codes."""
-
-    @property
-    def statements(self) -> tuple[str, ...]:
-        """The statements whose probabilities the adversary updates."""
-        ...
-
-    @property
-    def exclusive(self) -> bool:
-        """Whether exactly one of the statements is true."""
-        ...
-
-    def draw(self, size: int, *, rng: np.random.Generator) -> Integers:
-        """``[size]``: datasets drawn from the prior."""
-        ...
-
-    def answer(self, datasets: Integers, *, rng: np.random.Generator) -> Integers:
-        """``[size]``: one output of the mechanism for each dataset."""
-        ...
-
-    def secret(self, datasets: Integers) -> Integers:
-        """``[size]``: the code of the true secret, to check what was declared."""
-        ...
-
-    def holds(self, dataset: int) -> tuple[bool, ...]:
-        """Which statements are true."""
-        ...
-
-    def output(self, code: int) -> Hashable:
-        """The output that a code stands for."""
-        ...
-
-    def adversaries(self, size: int) -> Adversaries:
-        """Adversaries that have seen nothing yet."""
-        ...
-
-
 @dataclass(frozen=True)
 class PrintedNumber:
     """A number that the paper prints, beside the exact one."""
@@ -301,45 +226,6 @@ class PrintedNumber:
     what: str
     printed: Fraction | float
     exact: Fraction | float
-
-
-class Collapse(Protocol):
-    """A mechanism that leaks little in one run and everything in two."""
-
-    @property
-    def title(self) -> str:
-        """The example in one line."""
-        ...
-
-    @property
-    def stage(self) -> Stage:
-        """The mechanism and the prior that the simulation uses."""
-        ...
-
-    @property
-    def printed(self) -> tuple[PrintedNumber, ...]:
-        """What the paper prints about it, beside the exact numbers."""
-        ...
-
-    def loss(self, runs: int = 1) -> ExactLoss:
-        """The exact loss of so many runs together."""
-        ...
-
-    def waiting(self) -> WaitingTime:
-        """The exact law of the number of runs until the secret is revealed."""
-        ...
-
-    def revealing_outputs(self) -> tuple[Hashable, ...]:
-        """Outputs that together are possible under one side of a secret pair only."""
-        ...
-
-    def initial_posterior(self) -> Posterior:
-        """The prior, before the first run."""
-        ...
-
-    def show(self, output: Hashable) -> str:
-        """An output as text."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -380,7 +266,7 @@ class AttackTrace:
         return next((step.run for step in self.steps if step.revealed), None)
 
 
-def trace_attack(example: Collapse, runs: int, *, rng: np.random.Generator) -> AttackTrace:
+def trace_attack(example: "Collapse", runs: int, *, rng: np.random.Generator) -> AttackTrace:
     """Attack one dataset, drawn from the prior, with ``runs`` runs; the posterior is exact."""
     at_least_one("runs", runs)
     stage = example.stage
@@ -395,7 +281,7 @@ def trace_attack(example: Collapse, runs: int, *, rng: np.random.Generator) -> A
     return AttackTrace(stage.statements, truth, stage.exclusive, tuple(steps))
 
 
-def _step(run: int, output: Hashable, posterior: Posterior) -> AttackStep:
+def _step(run: int, output: Hashable, posterior: "Posterior") -> AttackStep:
     return AttackStep(run, output, posterior.probabilities, posterior.bounds, posterior.candidates)
 
 
@@ -454,7 +340,7 @@ class SimulatedAttacks:
 
 
 def simulate(
-    example: Collapse, repetitions: int, *, rng: np.random.Generator, limit: int = 10_000
+    example: "Collapse", repetitions: int, *, rng: np.random.Generator, limit: int = 10_000
 ) -> SimulatedAttacks:
     """Attack ``repetitions`` datasets, until each secret is declared or ``limit`` runs are over."""
     return join_batches(list(simulate_in_batches(example, repetitions, rng=rng, limit=limit)))
@@ -468,7 +354,7 @@ def join_batches(parts: list[SimulatedAttacks]) -> SimulatedAttacks:
 
 
 def simulate_in_batches(
-    example: Collapse, repetitions: int, *, rng: np.random.Generator, limit: int = 10_000
+    example: "Collapse", repetitions: int, *, rng: np.random.Generator, limit: int = 10_000
 ) -> Iterator[SimulatedAttacks]:
     """As `simulate`, a batch at a time, for callers that show progress."""
     at_least_one("repetitions", repetitions)
@@ -478,7 +364,7 @@ def simulate_in_batches(
         yield _batch(stage, min(BATCH, repetitions - start), rng, limit)
 
 
-def _batch(stage: Stage, size: int, rng: np.random.Generator, limit: int) -> SimulatedAttacks:
+def _batch(stage: "Stage", size: int, rng: np.random.Generator, limit: int) -> SimulatedAttacks:
     datasets = stage.draw(size, rng=rng)
     runs, right = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=bool)
     active, adversaries = np.arange(size), stage.adversaries(size)
