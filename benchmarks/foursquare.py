@@ -71,13 +71,13 @@ import resource
 from pathlib import Path
 from time import perf_counter, process_time
 from takifugu.papers.composition.data import SOURCES, prepare
-from takifugu.papers.composition.data.raw_tables import look
+from takifugu.papers.composition.data.raw_tables import inspect_file
 import takifugu.tables.backends.duckdb_backend, duckdb
 source, folder = SOURCES["foursquare"], Path({str(folder)!r})
 began, busy = perf_counter(), process_time()
 if {step!r} == "read through":
     for needed in source.files.values():
-        look(needed, folder / needed.name)
+        inspect_file(needed, folder / needed.name)
 else:
     found = prepare(source, folder, Path({str(work)!r}), lambda *_: None)
     assert found.chain.transition.shape == (78, 78)

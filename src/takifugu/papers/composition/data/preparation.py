@@ -96,6 +96,11 @@ class DatasetInfo:
         title = f"Other data in the form of: {self.title}"
         return replace(self, origin="real", title=title, notes=(*self.notes, note))
 
+    def shared(self, *notes: str) -> dict[str, Any]:
+        """The fields of `Prepared` that do not depend on rows, with further ``notes``."""
+        every = {**vars(self), "notes": (*self.notes, *notes)}
+        return {name: value for name, value in every.items() if name != "known_facts"}
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -239,21 +244,14 @@ def prepare_table(
     }
     if nowhere:
         facts["rows released from no group"] = nowhere
-    about = about.checked(facts)
     return Prepared(
-        key=about.key,
-        title=about.title,
-        family=about.family,
-        origin=about.origin,
+        **about.checked(facts).shared(*parts.notes, *(() if some.all() else empty)),
         chain=replace(parts.chain, length=released.longest),
-        group_by=about.group_by,
         groups=groups,
         counts=counts,
         train=train.counts,
         facts=facts,
-        notes=(*about.notes, *parts.notes, *(() if some.all() else empty)),
         fingerprint=identity,
-        calibrated=about.calibrated,
     )
 
 

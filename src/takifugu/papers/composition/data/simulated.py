@@ -124,19 +124,13 @@ def prepared_counts(about: DatasetInfo, drawn: CheckInCounts, *, identity: str) 
         "states": len(drawn.labels),
     }
     return Prepared(
-        key=about.key,
-        title=about.title,
-        family=about.family,
-        origin=about.origin,
+        **about.shared(*(empty if left_out else ())),
         chain=chain,
-        group_by=about.group_by,
         groups=groups,
         counts=_fixed(drawn.released[[k for _, k in named]]),
         train=_fixed(drawn.fitted),
         facts=facts,
-        notes=(*about.notes, *(empty if left_out else ())),
         fingerprint=identity,
-        calibrated=about.calibrated,
     )
 
 
