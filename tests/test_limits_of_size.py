@@ -21,7 +21,7 @@ LISTS = 2**20  # what is gone through one by one
         ("translation.certify.gaussian", "MAX_PROFILE_LAGS", LISTS),
         ("translation.certify.gaussian", "MAX_LAGS", LISTS),
         ("translation.certify.gaussian", "MAX_QUERY_ROWS", LISTS),
-        ("translation.gaussian.linear_queries", "MAX_WEIGHTS", LISTS),
+        ("translation.models.gaussian", "MAX_WEIGHTS", LISTS),
         ("translation.search.fields", "MAX_CLIQUE_STATES", TABLES),
         ("translation.models.networks", "MAX_CLIQUE_STATES", TABLES),
         ("translation.search.products", "MAX_CLIQUE_STATES", TABLES),

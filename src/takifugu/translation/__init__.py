@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from takifugu.translation.bounds import LooserTranslation
     from takifugu.translation.chain.interval_steps import interval_losses
     from takifugu.translation.curve_translation import CurveTranslation
-    from takifugu.translation.gaussian.linear_queries import (
+    from takifugu.translation.models.gaussian import (
         GaussianNoiseLoss,
         LinearLoss,
         LinearQuery,
@@ -57,7 +57,7 @@ else:
             "search.recursion": ("chain_losses",),
             "search.unbounded_losses": ("unbounded_losses",),
             "curve_translation": ("CurveTranslation",),
-            "gaussian.linear_queries": (
+            "models.gaussian": (
                 "GaussianNoiseLoss",
                 "LinearLoss",
                 "LinearQuery",

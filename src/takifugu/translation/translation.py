@@ -29,6 +29,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.families import has_curve, influence_curve
 from takifugu.influence.presets import uncertain, union
+from takifugu.influence.rounded_ratios import uncertainty_shift
 from takifugu.priors.factors import NetworkPrior
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
@@ -45,7 +46,6 @@ from takifugu.translation.certify.closed import (
     group_loss,
     own_entry_leak,
     profile_group_loss,
-    uncertainty_shift,
     with_uncertainty,
     without_uncertainty,
 )

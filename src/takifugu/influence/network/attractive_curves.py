@@ -22,9 +22,9 @@ from takifugu._core.numeric import Floats
 from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.network.elimination import Elimination, bits
-from takifugu.influence.network.network_curves import chosen_entries, named_sets, pair_label
+from takifugu.influence.network.network_curves import exposed_sizes, named_sets
 from takifugu.influence.rounded_ratios import leak_up, sums_ratio_up
-from takifugu.priors.factors import Factor, FactorModel
+from takifugu.priors.factors import Factor, FactorModel, secret_pair, secret_sides
 from takifugu.priors.secrets import Secrets
 
 LARGEST = 20  # entries of a set that can be summed over
@@ -165,16 +165,11 @@ def attractive_curve(
             needed=LARGEST,
         )
     field, count, secrets = AttractiveField(model), len(model.entries), secrets or Secrets()
-    chosen = chosen_entries(model, secrets)
-    wholes = {entry: field.full.part((1 << count) - 1, entry) for entry in chosen}
-    exposed = sorted(
-        {*range(1, min(largest, count) + 1), *(w.bit_count() for w in wholes.values()), count}
-    )
+    sides_of = secret_sides(model, secrets)
+    wholes = {entry: field.full.part((1 << count) - 1, entry) for entry in sides_of}
+    exposed = exposed_sizes(count, largest, wholes.values())
     leak, exact, pairs, masks = [], [], [], []
-    for entry in chosen:
-        sides = secrets.sides(model.states[entry])
-        if not sides:
-            continue
+    for entry, sides in sides_of.items():
         whole = wholes[entry]
         best, sets, known, tried = _grow(field, entry, whole, largest)
         sure = whole.bit_count() <= LARGEST
@@ -194,7 +189,7 @@ def attractive_curve(
             leak.append(row)
             exact.append(flags)
             masks.append(tuple(shown))
-            pairs.append(pair_label(model, entry, side))
+            pairs.append(str(secret_pair(model, entry, side)))
     return InfluenceCurve(
         np.array(exposed),
         np.array(leak),

@@ -41,7 +41,7 @@ import numpy as np
 from takifugu._core.numeric import Booleans, Floats, Integers
 from takifugu.errors import TooLarge
 from takifugu.influence.rounded_ratios import UNIT_ROUNDOFF, sums_ratio_up
-from takifugu.priors.factors import FactorModel, neighbours
+from takifugu.priors.factors import FactorModel, Sides, neighbours
 
 ROOM = 2**23  # cells that one table may have
 SMALL = 2**14  # cells of a table of possible states before its constraint is dropped
@@ -57,7 +57,6 @@ MAX_THINNED_ROWS = 3_000
 MAX_THINNED_COLUMNS = 4  # beyond which the proof is slow
 
 _T = TypeVar("_T", Floats, Booleans)
-Side = tuple[int, ...]
 Piece = tuple[int, Booleans]  # entries, as a bit mask, and which of their states are possible
 
 
@@ -306,7 +305,7 @@ class Elimination:
             connected |= front
         return connected
 
-    def odds(self, whole: int, entry: int, sides: Sequence[tuple[Side, Side]]) -> Floats:
+    def odds(self, whole: int, entry: int, sides: Sides) -> Floats:
         """``[pair]``: log P(A)/P(B), rounded up, by elimination of all of a connected part.
 
         −∞ says that side A cannot happen at all.

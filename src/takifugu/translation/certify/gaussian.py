@@ -114,7 +114,7 @@ from takifugu.priors.kernels import TINY, Covariance, StationaryKernel
 from takifugu.translation.entry_costs import EntryCosts
 
 if TYPE_CHECKING:
-    from takifugu.translation.gaussian.linear_queries import LinearQuery
+    from takifugu.translation.models.gaussian import LinearQuery
 
 MAX_LISTED_ENTRIES = 2**17  # up to which the loss of each is listed
 MAX_PROFILE_LAGS = 2**14  # entries up to which every lag of a profile is added up one by one

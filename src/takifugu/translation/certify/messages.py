@@ -42,10 +42,10 @@ from takifugu._core.numeric import Booleans, Floats, Integers, distinct
 from takifugu._core.parallel import share_range
 from takifugu._core.rounding import gamma, up
 from takifugu.errors import TakifuguError
-from takifugu.priors.factors import Factor
+from takifugu.priors.factors import Factor, Sides
 from takifugu.translation.certify.closed import profile_group_loss
 from takifugu.translation.certify.tables import DEEPEST, PartitionSums, Weights
-from takifugu.translation.models.tree import JunctionTree, Sides, Tree, any_change
+from takifugu.translation.models.tree import JunctionTree, Tree, any_change
 
 RAREST = 2.0**-500  # a rarer state counts as this likely as a source, as impossible as a sink
 ALONE = 100_000  # cells for which no second thread is started
@@ -54,6 +54,10 @@ FIXED_WORK = 8  # what a problem costs beside its cells
 
 class NoProof(Exception):
     """A proof that is malformed, or of another problem."""
+
+
+# what hostile choices raise where they are used
+MALFORMED = NoProof, AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +176,11 @@ class Transports:
         """What a loop needs of the problems from ``begin`` to before ``end``."""
         return self.shared, self.lefts[begin:end], self.rights[begin:end]
 
+    def share(self, work: Callable[[int, int], None]) -> None:
+        """Run ``work(begin, end)`` on all problems, in threads where that pays."""
+        cells = len(self.lefts) * float(FIXED_WORK + self.widths.mean() ** 2)
+        share_range(work, len(self.lefts), worthwhile=cells >= ALONE)
+
     @property
     def widths(self) -> Integers:
         """``[side]``: how many states it has."""
@@ -212,7 +221,7 @@ class Flows:
             given = *problems.part(begin, end), first[begin : end + 1]
             message_loops.evaluate(*given, source, sink, mass, values[begin:end])
 
-        share_range(work, count, worthwhile=count * _work_of_each(problems) >= ALONE)
+        problems.share(work)
         return values
 
 
@@ -242,7 +251,7 @@ class Thresholds:
             here = tau[begin:end], values[begin:end]
             message_loops.staying(*problems.part(begin, end), problems.match, ceiling, *here)
 
-        share_range(work, len(tau), worthwhile=len(tau) * _work_of_each(problems) >= ALONE)
+        problems.share(work)
         return values
 
 
@@ -373,7 +382,7 @@ def upper(
         }
     except TakifuguError:
         raise  # the problem itself
-    except (NoProof, AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
+    except MALFORMED:
         return {entry: np.full(len(pairs), inf) for entry, pairs in secrets.items()}
 
 
@@ -432,7 +441,7 @@ class MergedDatasets:
         steps = CouplingSteps(self.sizes, proof(JunctionTree(self.sizes, (scope,), (-1,))))
         try:
             return float(steps.between(law, terms, sides, np.array([0]), np.array([1]))[0])
-        except (NoProof, AttributeError, IndexError, TypeError, ValueError):
+        except MALFORMED:
             return inf
 
 
@@ -495,7 +504,7 @@ class ReadColumns:
             )
             try:
                 losses[fine] = steps.between(law, terms, states, lefts, rights)
-            except (NoProof, AttributeError, IndexError, TypeError, ValueError):
+            except MALFORMED:
                 losses[fine] = inf
         return losses
 
@@ -754,11 +763,6 @@ class CouplingSteps:
         values = self._proof.couplings(problems, in_parts=in_parts).prove(problems)
         error = gamma(law.roundings + max(map(len, listed)))
         return up(values + 5 * error)  # two rows, each divided by its sum
-
-
-def _work_of_each(problems: Transports) -> float:
-    """Cells of the cost matrix of a problem, roughly."""
-    return float(FIXED_WORK + problems.widths.mean() ** 2)
 
 
 def _integers(values: Any) -> Integers:

@@ -336,8 +336,3 @@ def table_lower(
     )
     total = fsum(float(cost.max(initial=0.0)) for cost in closed)
     return max(float(down(leak - 2 * ROUNDED_UP * total - 1e-14 * (1 + total))), 0.0)
-
-
-def loss_up(loss: Fraction) -> float:
-    """The least float that is not below an exact loss."""
-    return float_up(loss)

@@ -36,17 +36,20 @@ from typing import Any
 from takifugu._core.numeric import Floats
 from takifugu.costs.cost import NOTHING, Cost
 from takifugu.errors import TooLarge, UnsoundRequest
+from takifugu.influence.rounded_ratios import uncertainty_shift
 from takifugu.priors.explicit import Explicit
-from takifugu.priors.factors import FactorModel, NetworkPrior
+from takifugu.priors.factors import FactorModel, NetworkPrior, Sides
 from takifugu.priors.independent import IndependentEntries
 from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
-from takifugu.translation.certify.closed import profile_group_loss, uncertainty_shift
+from takifugu.translation.certify.closed import (
+    epsilon_up,
+    profile_group_loss,
+)
 from takifugu.translation.certify.messages import ReadColumns, Term
-from takifugu.translation.certify.tables import loss_up
 from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.models.tree import Sides, any_change
+from takifugu.translation.models.tree import any_change
 from takifugu.translation.rows.row_translation import RowSpending, RowTranslation, maximal
 from takifugu.translation.search.junction import CouplingSearch, junction_tree
 from takifugu.translation.translation import Translation
@@ -101,7 +104,7 @@ class ChargedColumns:
             terms.append(Term((entry,), cost.matrix(self._model.states[entry])))
         for columns, epsilon in spending.together.items():
             scope = tuple(sorted(self._place[name] for name in columns))
-            terms.append(Term(scope, any_change(self._sizes, scope, loss_up(epsilon))))
+            terms.append(Term(scope, any_change(self._sizes, scope, epsilon_up(epsilon))))
         return [term for term in terms if term.cost.any()]
 
     def _given(self, spending: RowSpending) -> ReadColumns | None:
@@ -155,7 +158,7 @@ class ColumnsOfRow(RowTranslation):
         found = dict.fromkeys(self.secrets, 0.0)
         for cost in maximal(costs):
             spending = RowSpending.from_cost(cost)
-            row = loss_up(cost.scalar)
+            row = epsilon_up(cost.scalar)
             for name in self.priors:
                 self._refuse_unknown(name, spending.columns)
                 self._refuse_labels(name, cost)
@@ -166,7 +169,7 @@ class ColumnsOfRow(RowTranslation):
 
     def _loss(self, name: str, column: str, spending: RowSpending) -> float:
         """By the columns that were read, or by the network."""
-        own, rest = loss_up(spending.constant(column)), spending.beside(column)
+        own, rest = epsilon_up(spending.constant(column)), spending.beside(column)
         if not rest.columns:
             return own
         if name in self._charged:
@@ -185,7 +188,7 @@ class ColumnsOfRow(RowTranslation):
         if rest.together:
             loss = min(loss, self._by_terms(name, column, rest))
             apart = RowSpending(Fraction(0), {}, rest.alone)
-            whole = loss_up(rest.at_once)
+            whole = epsilon_up(rest.at_once)
             other = self._by_network(name, column, apart) if apart.columns else 0.0
             loss = min(loss, profile_group_loss((other, whole)))
         return profile_group_loss((loss, own))
@@ -209,7 +212,7 @@ class ColumnsOfRow(RowTranslation):
 
         prior, place = self.priors[name], {c: k for k, c in enumerate(self._values[name])}
         groups = {
-            tuple(place[c] for c in columns): loss_up(epsilon)
+            tuple(place[c] for c in columns): epsilon_up(epsilon)
             for columns, epsilon in spending.together.items()
         }
         sizes = [len(values) for values in self._values[name].values()]

@@ -23,7 +23,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
-from takifugu.translation.certify.tables import loss_up
+from takifugu.translation.certify.closed import epsilon_up
 from takifugu.translation.protocol import LossTranslation
 
 MAX_CACHED_COSTS = 256  # translated
@@ -211,7 +211,7 @@ class RowTranslation(ByContent, LossTranslation):
             more = unit * factor
             return self.cost_to_pufferfish(*(cost + more for cost in spent), *beside)
 
-        size = loss_up(unit.scalar)
+        size = epsilon_up(unit.scalar)
         found = largest_within(
             loss,
             pufferfish,

@@ -1,33 +1,151 @@
-r"""Linear queries on a Gaussian process, with Laplace or Gaussian noise, composed entry by entry.
+"""Gaussian processes: the transport bound, mechanisms that leak as much, and linear queries.
 
-The bounds, and why they hold, are in `takifugu.translation.certify.gaussian`.
+What is proven, and why it holds, is in `takifugu.translation.certify.gaussian`; here a proof and a
+witness are chosen, and queries with Laplace or Gaussian noise are composed entry by entry.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import nextafter
 
 import numpy as np
 
 from takifugu._core.exact import Number, exactly
 from takifugu._core.numeric import Floats, Integers, frozen
+from takifugu.costs.cost import Cost
 from takifugu.errors import UnsoundRequest
 from takifugu.priors.gaussian import Gaussian
+from takifugu.priors.prior import LONGEST
 from takifugu.priors.secret_distance import secret_distance
 from takifugu.priors.secrets import Secrets
-from takifugu.translation.bounds import EXACT, Binding
-from takifugu.translation.certify.closed import (
-    gdp_delta,
-    gdp_epsilon,
-    gdp_rho,
-    mixed_epsilon,
+from takifugu.translation.bounds import EXACT, Binding, Bound, TransportBound, Witness
+from takifugu.translation.certify.closed import gdp_delta, gdp_epsilon, gdp_rho, mixed_epsilon
+from takifugu.translation.certify.gaussian import (
+    ClampedSum,
+    QueryShifts,
+    Shift,
+    ShiftProblem,
+    lower,
+    upper,
 )
-from takifugu.translation.certify.gaussian import QueryShifts
-from takifugu.translation.gaussian.gaussian_transport import distance_binding, secret_entries
+from takifugu.translation.entry_costs import EntryCosts
+from takifugu.visible import four_digits
 
+WITNESS_SIZES = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)  # entries beside the secret's own
+WITNESS_WINDOW = 512  # how far from it, at most
+MAX_WITNESS_COSTS = 8  # of those that any entry may have lost
 SMALLEST_SCALE = Fraction(1, 2**1074)  # the least float above 0
 MAX_WEIGHTS = 2**14  # entries that a query may use
+
+
+class GaussianTransport(TransportBound):
+    """A Gaussian process: every entry's loss is what the shift of its neighbours costs."""
+
+    def __init__(self, prior: Gaussian, secrets: Secrets) -> None:
+        self._prior = prior
+        self._within = secret_distance(secrets)
+        self._secret = secret_entries(prior, secrets)
+
+    @property
+    def size(self) -> int | None:
+        """How many entries there are; None if they are unbounded."""
+        return self._prior.length
+
+    def uniform(self, epsilon: float) -> Bound:
+        """ε times the number of entries that vary with one of them."""
+        return self._bound(EntryCosts((Cost.any(epsilon),)))
+
+    def profile(self, epsilon: Floats) -> Bound:
+        """The ε of all entries that vary with one of them."""
+        return self._bound(np.asarray(epsilon, dtype=np.float64))
+
+    def largest(self, target: float) -> float:
+        """The largest constant ε whose loss is at most ``target``; 0 if there is none."""
+        most = self.uniform(1.0).value
+        allowed = 0.0 if not most < np.inf else target / most if most > 0 else float(target)
+        while allowed > 0 and self.uniform(allowed).value > target:
+            allowed = nextafter(allowed * (1 - 2.0**-51), 0.0)
+        return allowed
+
+    def valued(self, costs: EntryCosts) -> Bound:
+        """The loss if every entry has lost what ``costs`` says, by distance."""
+        return self._bound(costs)
+
+    def _bound(self, costs: EntryCosts | Floats) -> Bound:
+        problem = ShiftProblem(self._prior, self._within, self._secret, costs)
+        proven = [upper(problem, proof) for proof in (Shift(), Shift(smoothed=True))]
+        least = min(proven, key=lambda losses: losses.value)
+        by_entry = None if least.by_entry is None else frozen(least.by_entry)
+        return Bound(least.value, distance_binding(self._within, least.entry), by_entry)
+
+    def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
+        """Randomised response on whether the secret's own entry is above a threshold."""
+        costs = EntryCosts((Cost.any(epsilon),)) if isinstance(epsilon, float) else epsilon
+        return self._witness(costs, bound)
+
+    def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:
+        """Noise on a clamped sum that leaks nearly as much, where clamping hardly matters."""
+        return self._witness(costs, bound)
+
+    def _witness(self, costs: EntryCosts | Floats, bound: Bound) -> Witness:
+        problem = ShiftProblem(self._prior, self._within, self._secret, costs)
+        named = None if bound.binding is None else bound.binding.entry
+        entry = int(named) if isinstance(named, int) else (self._secret or (WITNESS_WINDOW,))[0]
+        proposals = proposed_sums(problem, entry)
+        leak = max((lower(problem, proposal) for proposal in proposals), default=0.0)
+        known = None if named is None and self._prior.length is None else entry
+        return Witness(min(leak, bound.value), distance_binding(self._within, known))
+
+
+def proposed_sums(problem: ShiftProblem, entry: int) -> Iterator[ClampedSum]:
+    """Sums around one entry: the steepest and most correlated of its neighbours, ever more."""
+    prior, costs = problem.prior, problem.costs
+    last = entry + WITNESS_WINDOW if prior.length is None else prior.length - 1
+    near = np.arange(max(entry - WITNESS_WINDOW, 0), min(entry + WITNESS_WINDOW, last) + 1)
+    others = near[near != entry]
+    law = np.concatenate(
+        [prior.covariance([entry, *block])[0, 1:] for block in np.array_split(others, 32)]
+    )
+    alternatives = 1
+    if isinstance(costs, EntryCosts) and costs.by_entry is None:
+        alternatives = min(len(costs.anywhere), MAX_WITNESS_COSTS)
+    for choice in range(alternatives):
+        own = problem.slopes(entry, choice)
+        steep = np.array([problem.slopes(int(j), choice).steep for j in others])
+        order = np.argsort(-np.abs(law) * steep, kind="stable")
+        useful = order[(steep[order] > 0) & (law[order] != 0)]
+        middles = {Fraction(float(prior.means([entry])[0]))}
+        middles |= {(low + high) / 2 for _, low, high in own.terms}
+        for middle in sorted(middles):
+            for size in WITNESS_SIZES:
+                yield ClampedSum(entry, middle, tuple(others[useful[:size]].tolist()), choice)
+                if size >= len(useful):
+                    break
+
+
+def secret_entries(prior: Gaussian, secrets: Secrets) -> tuple[int, ...] | None:
+    """The entries that are secret, by number; None for all."""
+    if secrets.entries is None:
+        return None
+    known = []
+    for entry in secrets.entries:
+        inside = isinstance(entry, int) and entry >= 0
+        if not inside or int(entry) >= (prior.length or LONGEST):
+            raise UnsoundRequest(
+                f"the secrets name the entry {entry!r:.60}, which the prior does not have; its"
+                f" entries are 0, 1, … to {'no end' if prior.length is None else prior.length - 1}",
+                field="secrets",
+                given=entry,
+            )
+        known.append(int(entry))
+    return tuple(dict.fromkeys(known))
+
+
+def distance_binding(within: Fraction, entry: int | None) -> Binding:
+    """Two numbers of an entry that are this far apart."""
+    return Binding("x", f"x ± {four_digits(within)}", entry=entry)
 
 
 @dataclass(frozen=True)
