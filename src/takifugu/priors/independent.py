@@ -8,7 +8,7 @@ from takifugu._core.numeric import Floats, distribution
 from takifugu.errors import InvalidPrior
 from takifugu.priors.documents import from_document
 from takifugu.priors.explicit import Explicit
-from takifugu.priors.prior import Prior
+from takifugu.priors.prior import Prior, known_keys
 from takifugu.priors.universe import Name, Tables
 
 DEEPEST = 16  # products inside one another
@@ -85,9 +85,7 @@ class IndependentEntries(Prior):
     @classmethod
     def _of_document(cls, document: Mapping[str, Any]) -> "IndependentEntries":
         """Read ``{"kind": "independent-entries", "marginals": {entry: {value: p}}}``."""
-        for key in document:
-            if key not in ("kind", "marginals"):
-                raise InvalidPrior(key, given="is not a key here", needed="be kind or marginals")
+        known_keys(document, cls.kind, (), ("marginals",))
         return cls(document.get("marginals", {}))
 
 
@@ -174,11 +172,7 @@ class Product(Prior):
         """Read ``{"kind": "product", "parts": {person: prior}}``."""
         if _depth(document) > DEEPEST:
             raise too_deep()
-        for key in document:
-            if key not in ("kind", "parts"):
-                raise InvalidPrior(
-                    key, given="is not a key of a product", needed="be kind or parts"
-                )
+        known_keys(document, cls.kind, (), ("parts",))
         parts = document.get("parts")
         if not isinstance(parts, Mapping):
             raise InvalidPrior("parts", given="is missing", needed="map names to priors")

@@ -22,7 +22,7 @@ rounded.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
@@ -70,6 +70,8 @@ class StationaryKernel(Protocol):
 
     def parameters(self) -> dict[str, Any]:
         """What a document holds beside the name."""
+        own = {name: getattr(self, name) for name in parameter_names(type(self))}
+        return {name: str(v) if isinstance(v, Fraction) else v for name, v in own.items()}
 
     def most(self, lags: Integers) -> Floats:
         """The size of ρ(k) at each lag, rounded up; 0 only where it is."""
@@ -120,10 +122,6 @@ class SquaredExponential(StationaryKernel):
             return 0.0
         return math.sqrt(math.pi * self.scale) * math.exp(-power) * (1 - (64 + 8 * power) * UNIT)
 
-    def parameters(self) -> dict[str, Any]:
-        """What a document holds beside the name."""
-        return {"scale": self.scale}
-
 
 @dataclass(frozen=True)
 class AR1(StationaryKernel):
@@ -165,10 +163,6 @@ class AR1(StationaryKernel):
         """The least value of the spectral density, at one end, rounded down."""
         size = abs(Fraction(self.rho))
         return float_down((1 - size) / (1 + size))
-
-    def parameters(self) -> dict[str, Any]:
-        """What a document holds beside the name."""
-        return {"rho": self.rho}
 
 
 @dataclass(frozen=True)
@@ -228,10 +222,6 @@ class Matern(StationaryKernel):
         scaled = {1: 2 * share**2, 3: 4 * share**4, 5: 16 / 3 * share**6}[self.nu.numerator]
         return scaled / self._steep * (1 - 64 * UNIT) if share > 1e-30 else 0.0
 
-    def parameters(self) -> dict[str, Any]:
-        """What a document holds beside the name."""
-        return {"nu": str(self.nu), "scale": self.scale}
-
 
 @dataclass(frozen=True, eq=False)
 class Covariance:
@@ -246,22 +236,11 @@ class Covariance:
     rows: Floats
 
     def __post_init__(self) -> None:
-        try:
-            rows = frozen(self.rows)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InvalidPrior(
-                "covariance", given="is not a matrix of numbers", needed="be a list of rows"
-            ) from error
+        rows = checked_covariance(self.rows)
         object.__setattr__(self, "rows", rows)
-        if rows.ndim != 2 or rows.shape[0] != rows.shape[1] or not rows.size:
-            raise InvalidPrior("covariance", given=f"has shape {rows.shape}", needed="be square")
         if len(rows) > MOST_ENTRIES:
             raise InvalidPrior(
                 "covariance", given=f"has {len(rows)} rows", needed=f"have at most {MOST_ENTRIES:,}"
-            )
-        if not np.isfinite(rows).all() or not np.array_equal(rows, rows.T):
-            raise InvalidPrior(
-                "covariance", given="is not symmetric or not finite", needed="be both"
             )
         if not (np.diag(rows) > 0).all():
             raise InvalidPrior(
@@ -301,18 +280,16 @@ def kernel_of(document: Any) -> Kernel:
     """The kernel of a document: ``{"name": "ar1", "rho": 0.5}``."""
     if not isinstance(document, Mapping):
         raise InvalidPrior("kernel", given="is not an object", needed="be one, with a `name`")
-    made: Mapping[str, tuple[Any, tuple[str, ...]]] = {
-        SquaredExponential.word: (SquaredExponential, ("scale",)),
-        AR1.word: (AR1, ("rho",)),
-        Matern.word: (Matern, ("nu", "scale")),
-        Covariance.word: (Covariance, ("rows",)),
+    families: dict[str, Any] = {
+        family.word: family for family in (SquaredExponential, AR1, Matern, Covariance)
     }
     name = document.get("name")
-    if not isinstance(name, str) or name not in made:
+    if not isinstance(name, str) or name not in families:
         raise InvalidPrior(
-            "kernel", given=f"has the name {name!r:.60}", needed=f"be one of {', '.join(made)}"
+            "kernel", given=f"has the name {name!r:.60}", needed=f"be one of {', '.join(families)}"
         )
-    family, needed = made[name]
+    family = families[name]
+    needed = parameter_names(family)
     for key in (*document, *needed):
         if key not in ("name", *needed) or key not in document:
             raise InvalidPrior(
@@ -324,11 +301,31 @@ def kernel_of(document: Any) -> Kernel:
     return kernel
 
 
+def parameter_names(family: type[Any]) -> tuple[str, ...]:
+    """What a kernel of a family is made from: its fields."""
+    return tuple(part.name for part in fields(family))
+
+
 def kernel_document(kernel: Kernel) -> dict[str, Any]:
     """What `kernel_of` reads."""
     if isinstance(kernel, Covariance):
         return {"name": kernel.word, "rows": kernel.rows.tolist()}
     return {"name": kernel.word, **kernel.parameters()}
+
+
+def checked_covariance(values: Any) -> Floats:
+    """A square, finite and symmetric matrix."""
+    try:
+        rows = frozen(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidPrior(
+            "covariance", given="is not a matrix of numbers", needed="be a list of rows"
+        ) from error
+    if rows.ndim != 2 or rows.shape[0] != rows.shape[1] or not rows.size:
+        raise InvalidPrior("covariance", given=f"has shape {rows.shape}", needed="be square")
+    if not np.isfinite(rows).all() or not np.array_equal(rows, rows.T):
+        raise InvalidPrior("covariance", given="is not symmetric or not finite", needed="be both")
+    return rows
 
 
 def number(value: object, name: str) -> float:
