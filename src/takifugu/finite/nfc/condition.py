@@ -190,6 +190,30 @@ def proven_by_alpha(
     return float(np.min(value - gamma(len(seen) + 16) * size))
 
 
+def dp_costs(world: World, mechanisms: Sequence[FiniteMechanism]) -> Floats:
+    """``[D, D′]``: the least ε with P(ω|D) ≤ e^ε P(ω|D′) for all outputs, rounded up."""
+    outputs = output_table(world, mechanisms)
+    n = len(world.universe)
+    costs = np.empty((n, n))
+    with np.errstate(invalid="ignore"):
+        for d in range(n):
+            kept = outputs.log[outputs.probability[:, d] > 0]  # [output, dataset]
+            slack = gamma(16) * (np.abs(kept[:, [d]]) + np.abs(kept))
+            costs[d] = (kept[:, [d]] - kept + slack).max(axis=0)
+    np.fill_diagonal(costs, 0.0)
+    return frozen(costs)
+
+
+def dp_epsilon(world: World, mechanisms: Sequence[FiniteMechanism]) -> float:
+    """The least ε at which every dataset hides behind a single other one, rounded up.
+
+    That is a certificate β with one non-zero entry, P(ω|D*) ≤ e^ε P(ω|D_ℓ): in the style of
+    differential privacy. It may cost more than the best β, and never costs less.
+    """
+    cost = dp_costs(world, mechanisms)
+    return max(float(cost[r.dataset, list(r.among)].min()) for r in requirements(world))
+
+
 def _solve_all(world: World, outputs: OutputTable, claims: Floats) -> Condition:
     return Condition(outputs, tuple(_solve(outputs, r, claims) for r in requirements(world)))
 

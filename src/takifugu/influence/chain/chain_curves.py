@@ -17,7 +17,6 @@ from takifugu.influence.chain.splitting import (
     assemble,
     curve_request,
     entry_time,
-    highest,
 )
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.rounded_ratios import (
@@ -99,22 +98,6 @@ def chain_curve(
         by_entry=by_entry,
     )
     return assemble(request, Walk(chain, request).entry_leaks())
-
-
-def chains_curve(
-    chains: Sequence[MarkovChain], secrets: Secrets = ALL_SECRETS, *, max_exposed: int | None = None
-) -> InfluenceCurve:
-    """The curve of a set of chains: for each pair and b the largest leak over the chains.
-
-    Pufferfish asks for each prior separately, so each chain may use its own best split.
-    """
-    if not chains or len({(chain.states, chain.length) for chain in chains}) > 1:
-        raise InvalidWorld(
-            "chains", given="are none, or differ in states or length", needed="share both"
-        )
-    return highest(
-        [chain_curve(c, secrets, max_exposed=max_exposed, by_entry=False) for c in chains]
-    )
 
 
 def higher_order_curve(

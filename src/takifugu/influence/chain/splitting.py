@@ -10,7 +10,7 @@ which is written as the distance one past the last entry.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -339,17 +339,3 @@ def _words(
     before = f"{entry}=" if entry else ""
     sides = dict.fromkeys(side for pair in pairs for side in pair)
     return {side: before + request.side_name(side) for side in sides}
-
-
-def highest(curves: Sequence[InfluenceCurve]) -> InfluenceCurve:
-    """For each pair the largest leak at every point, over several priors with the same pairs."""
-    first = curves[0]
-    names = tuple(dict.fromkeys(name for curve in curves for name in curve.pairs))
-    number = {name: k for k, name in enumerate(names)}
-    leak = np.full((len(names), len(first.exposed)), -np.inf)
-    exact = np.ones(leak.shape, dtype=bool)
-    for curve in curves:
-        at = [number[name] for name in curve.pairs]
-        leak[at] = np.maximum(leak[at], curve.leak)
-        exact[at] &= curve.exact
-    return replace(first, leak=leak, pairs=names, exact=exact, splits=None)

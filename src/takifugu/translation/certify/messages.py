@@ -33,6 +33,7 @@ off at what all terms can cost at most, and at group privacy.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import fsum, inf, prod
 from typing import Any, Protocol
 
@@ -42,7 +43,7 @@ from takifugu._core.numeric import Booleans, Floats, Integers, distinct
 from takifugu._core.parallel import share_range
 from takifugu._core.rounding import gamma, up
 from takifugu.errors import TakifuguError
-from takifugu.priors.factors import Factor, Sides
+from takifugu.priors.factors import Factor, Side, Sides
 from takifugu.translation.certify.closed import profile_group_loss
 from takifugu.translation.certify.tables import DEEPEST, PartitionSums, Weights
 from takifugu.translation.models.tree import JunctionTree, Tree, any_change
@@ -438,11 +439,8 @@ class MergedDatasets:
         )
         terms = [Term((k,), cost) for k, cost in enumerate(self.costs) if cost.any()]
         sides = [np.arange(len(states[0])), np.arange(len(states[0]), len(numbers))]
-        steps = CouplingSteps(self.sizes, proof(JunctionTree(self.sizes, (scope,), (-1,))))
-        try:
-            return float(steps.between(law, terms, sides, np.array([0]), np.array([1]))[0])
-        except MALFORMED:
-            return inf
+        pair = np.array([0]), np.array([1])
+        return float(_coupled_at_once(self.sizes, law, terms, sides, pair, proof)[0])
 
 
 class ReadColumns:
@@ -490,23 +488,45 @@ class ReadColumns:
         law = self._laws[entry]
         if law is None:
             return None
-        losses = np.full(len(pairs), -inf)
-        groups = list(dict.fromkeys(side for pair in pairs for side in pair))
         value = law.values[law.scope.index(entry)]
-        states = [np.flatnonzero(np.isin(value, group)) for group in groups]
-        fine = [
-            n for n, pair in enumerate(pairs) if all(len(states[groups.index(s)]) for s in pair)
-        ]
-        if fine:
-            lefts, rights = (np.array([groups.index(pairs[n][k]) for n in fine]) for k in (0, 1))
-            steps = CouplingSteps(
-                self._sizes, proof(JunctionTree(self._sizes, (law.scope,), (-1,)))
+        states = {
+            side: np.flatnonzero(np.isin(value, side))
+            for side in dict.fromkeys(chain.from_iterable(pairs))
+        }
+        losses = np.full(len(pairs), -inf)
+        possible, lefts, rights = _possible_pairs(pairs, {s: len(states[s]) > 0 for s in states})
+        if possible:
+            listed = [*states.values()]
+            losses[possible] = _coupled_at_once(
+                self._sizes, law, terms, listed, (lefts, rights), proof
             )
-            try:
-                losses[fine] = steps.between(law, terms, states, lefts, rights)
-            except MALFORMED:
-                losses[fine] = inf
         return losses
+
+
+def _possible_pairs(
+    pairs: Sides, possible: Mapping[Side, bool]
+) -> tuple[list[int], Integers, Integers]:
+    """Which pairs have two sides that can happen, and the places of their sides in ``possible``."""
+    place = {side: k for k, side in enumerate(possible)}
+    listed = [n for n, pair in enumerate(pairs) if all(possible[side] for side in pair)]
+    lefts, rights = (np.array([place[pairs[n][k]] for n in listed], dtype=np.int64) for k in (0, 1))
+    return listed, lefts, rights
+
+
+def _coupled_at_once(
+    sizes: tuple[int, ...],
+    law: PossibleStates,
+    terms: Sequence[AnyTerm],
+    sides: list[Integers],
+    pairs: tuple[Integers, Integers],
+    proof: Callable[[JunctionTree], Proof],
+) -> Floats:
+    """``[pair]``: bounds between sides of one law, all of whose entries are one clique."""
+    steps = CouplingSteps(sizes, proof(JunctionTree(sizes, (law.scope,), (-1,))))
+    try:
+        return steps.between(law, terms, sides, *pairs)
+    except MALFORMED:
+        return np.full(len(pairs[0]), inf)
 
 
 def _times(law: PossibleStates, entry: int, table: Floats, roundings: int) -> PossibleStates | None:
@@ -569,14 +589,14 @@ class _Recursion:
 
     def secret(self, entry: int, pairs: Sides) -> Floats:
         """``[pair]``: bounds for pairs of sets of values of one entry."""
-        groups = list(dict.fromkeys(side for pair in pairs for side in pair))
         weight = self.sums.entry(entry).table
-        fine = [n for n, pair in enumerate(pairs) if all(weight[list(side)].any() for side in pair)]
+        groups = list(dict.fromkeys(chain.from_iterable(pairs)))
+        possible = {side: bool(weight[list(side)].any()) for side in groups}
+        fine, lefts, rights = _possible_pairs(pairs, possible)
         best = np.full(len(pairs), -inf)
         if not fine:
             return best
         best[fine] = inf
-        lefts, rights = (np.array([groups.index(pairs[n][k]) for n in fine]) for k in (0, 1))
         for clique in self.proof.last_cliques(entry):
             if entry not in self.tree.cliques[clique]:
                 raise NoProof

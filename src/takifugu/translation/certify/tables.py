@@ -28,7 +28,7 @@ from takifugu._core.numeric import Booleans, Floats, frozen
 from takifugu._core.rounding import down, float_up, gamma, log_ratio_up
 from takifugu.errors import InvalidPrior, Malformed, TooLarge, UnsoundRequest
 from takifugu.priors.factors import Factor
-from takifugu.priors.universe import Name
+from takifugu.priors.universe import Name, numbers_by_entry
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.models.tree import JunctionTree
 
@@ -45,30 +45,7 @@ def spent_per_entry(entries: Sequence[Name], epsilon: Spending) -> Floats:
 
     0 means that no mechanism used the entry.
     """
-    listed: object = epsilon
-    if isinstance(epsilon, Mapping):
-        unknown = [name for name in epsilon if name not in entries]
-        missing = [name for name in entries if name not in epsilon]
-        if unknown or missing:
-            what = f"names {unknown[0]!r}" if unknown else f"leaves out entry {missing[0]!r}"
-            raise Malformed(
-                "epsilon", given=what, needed="give each entry its ε; write 0 for one never touched"
-            )
-        listed = [epsilon[name] for name in entries]
-    try:
-        given = frozen(listed)  # type: ignore[arg-type]
-    except (OverflowError, TypeError, ValueError) as error:
-        raise Malformed(
-            "epsilon", given="holds something that is not a number", needed="hold numbers only"
-        ) from error
-    if given.ndim == 0:
-        given = frozen(np.full(len(entries), float(given)))
-    if given.shape != (len(entries),):
-        raise Malformed(
-            "epsilon",
-            given=f"has shape {given.shape}",
-            needed=f"be one number, or one for each of the {len(entries)} entries",
-        )
+    given = numbers_by_entry(entries, epsilon, "epsilon")
     if not ((given >= 0) & (given < np.inf)).all():  # also false for NaN
         raise Malformed(
             "epsilon",
