@@ -9,10 +9,11 @@ nearest seen entries, |H′| = dL + dR − 1; past the end of the sequence there
 which is written as the distance one past the last entry.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from takifugu.priors.prior import state_text
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name, State
 
+Pairs = tuple[tuple[Side, Side], ...]
 DEFAULT_EXPOSED = 100  # the largest number of exposed entries by default
 MAX_SHORT_LENGTH = 40  # a sequence of up to so many entries gets all of its curve
 MAX_CURVE_NUMBERS = 2**24
@@ -47,8 +49,8 @@ class CurveRequest:
     states: tuple[State, ...]
     length: int | None
     most: int
-    single: tuple[tuple[Side, Side], ...]
-    grouped: tuple[tuple[Side, Side], ...]
+    single: Pairs
+    grouped: Pairs
     entries: tuple[int, ...] | None
     symmetric: bool
     by_entry: bool | None
@@ -155,29 +157,25 @@ def entry_time(entry: Name, length: int | None) -> int:
     )
 
 
-class EntryLeaks(Protocol):
-    """What one entry, or a class of entries, leaks to what can be seen left and right of it."""
+@dataclass(frozen=True)
+class EntryLeaks(ABC):
+    """What one entry, or a class of entries, leaks to what can be seen left and right of it.
 
-    @property
-    def entry(self) -> str:
-        """Which entry, in words."""
+    Attributes:
+        entry: Which entry, in words.
+        reach: How many entries there are to its left and right; None if more than are exposed.
+        keep: ``[pair]``: whether both sides of the pair can happen here.
+        exact: ``[pair]``: whether `leaks` is exact, up to ``error``.
+        error: How far `leaks` may be above the truth where it is exact, in nats.
+    """
 
-    @property
-    def reach(self) -> tuple[int | None, int | None]:
-        """How many entries there are to its left and right; None if more than are exposed."""
+    entry: str
+    reach: tuple[int | None, int | None]
+    keep: Booleans
+    exact: Booleans
+    error: float = field(default=0.0, kw_only=True)
 
-    @property
-    def keep(self) -> Booleans:
-        """``[pair]``: whether both sides of the pair can happen here."""
-
-    @property
-    def exact(self) -> Booleans:
-        """``[pair]``: whether `leaks` is exact, up to `error`."""
-
-    @property
-    def error(self) -> float:
-        """How far `leaks` may be above the truth where it is exact, in nats."""
-
+    @abstractmethod
     def leaks(self, left: int, rights: range) -> Iterator[Floats]:
         """``[pair]``: upper bounds when the nearest seen entries are so far to the two sides.
 
@@ -186,17 +184,12 @@ class EntryLeaks(Protocol):
 
 
 @dataclass(frozen=True)
-class PairLeaks:
+class PairLeaks(EntryLeaks):
     """Pairs of single values: left and right are independent given the value, so they add."""
 
-    entry: str
-    reach: tuple[int | None, int | None]
-    keep: Booleans
-    exact: Booleans
     before: Sequence[Floats]  # [distance - 1][pair]
     after: Sequence[Floats]
     offset: Floats  # [pair], added to `before`
-    error: float = 0.0
 
     def leaks(self, left: int, rights: range) -> Iterator[Floats]:
         """See `EntryLeaks`."""
@@ -327,14 +320,12 @@ def _curve(
     return InfluenceCurve(exposed, leak, request.length, tuple(labels), table, splits)
 
 
-def _reversed(pairs: tuple[tuple[Side, Side], ...]) -> Integers:
+def _reversed(pairs: Pairs) -> Integers:
     number = {pair: k for k, pair in enumerate(pairs)}
     return np.array([number[(b, a)] for a, b in pairs], dtype=np.int64)
 
 
-def _words(
-    request: CurveRequest, pairs: tuple[tuple[Side, Side], ...], entry: str
-) -> Mapping[Side, str]:
+def _words(request: CurveRequest, pairs: Pairs, entry: str) -> Mapping[Side, str]:
     """What each side of a pair is called: 'ward|hall', or '3=ward|hall' if entries are apart."""
     before = f"{entry}=" if entry else ""
     sides = dict.fromkeys(side for pair in pairs for side in pair)
