@@ -11,7 +11,7 @@ from takifugu.translation.certify.fields import PairwiseField, RisingField
 from takifugu.translation.certify.tables import EntrySpending
 from takifugu.translation.models.tree import NetworkLosses
 from takifugu.translation.search.fields import (
-    CLOSE,
+    CLOSE_BOUNDS,
     MAX_CLIQUE_STATES,
     WALK_DEPTH,
     WALK_VISITS,
@@ -51,7 +51,7 @@ def log_odds_rise(
     entries: Sequence[int],
     *,
     visits: int,
-    close: float = CLOSE,
+    close: float = CLOSE_BOUNDS,
 ) -> tuple[Floats, Floats]:
     """``[entry]`` twice: bounds from below and above on the rise of each of ``entries``."""
     rising = RisingField(field, np.asarray(epsilon, dtype=np.float64), entries)

@@ -211,7 +211,7 @@ def _solve_exactly(equations: list[list[Fraction]], unknowns: int) -> list[Fract
     return None
 
 
-CELLS = 2**24  # numbers in one batch of weights
+MAX_BATCH_CELLS = 2**24  # numbers in one batch of weights
 
 
 @dataclass(frozen=True)
@@ -396,7 +396,7 @@ def _joint(world: World, mechanism: FiniteMechanism) -> Floats:
             rows = np.flatnonzero(world.mask(secret))
             np.matmul(world.weights[:, rows], mechanism.likelihood[rows], out=joint[s])
         return joint
-    step = max(1, CELLS // world.weights.size)
+    step = max(1, MAX_BATCH_CELLS // world.weights.size)
     for start in range(0, len(joint), step):
         part = world.masks[start : start + step, None] * world.weights  # [secret, prior, dataset]
         flat = joint[start : start + step].reshape(-1, outputs)

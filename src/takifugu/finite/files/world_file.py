@@ -392,7 +392,7 @@ def _line(part: FileSection, datasets: Datasets, secrets: NamedSecrets) -> Betwe
 
 
 MOST_BYTES = 8 * 2**20
-KEYS = (
+WORLD_KEYS = (
     *("title", "unsupported", "datasets", "entries", "records"),
     *("prior", "knowledge", "secret", "pair", "mechanism"),
 )
@@ -458,7 +458,7 @@ def parse_world(content: bytes | str, *, form: Form) -> WorldFile:
             needed="be smaller: a world is written by hand",
         )
     file = FileSection(doc.table(_parsed(data, form), "file"), "")
-    file.only(KEYS)
+    file.only(WORLD_KEYS)
     try:
         return _assembled(file)
     except InvalidFile:

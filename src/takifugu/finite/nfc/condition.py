@@ -37,8 +37,9 @@ from takifugu.finite.nfc.outputs_and_requirements import (
 )
 from takifugu.finite.world import World
 
-FINE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}  # of HiGHS
-DUST = 1e-9  # a weight below this is the solver's rounding; the certificate is made without it
+# of HiGHS
+SOLVER_TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+LEAST_WEIGHT = 1e-9  # a smaller weight is the solver's rounding, and left out of a certificate
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +263,7 @@ def _game(payoff: Floats) -> tuple[Floats, Floats]:
         b_eq=[1.0],
         bounds=[(0, None)] * columns + [(None, None)],
         method="highs",
-        options=FINE,
+        options=SOLVER_TOLERANCES,
     )
     if solved.status != 0:
         raise UnsoundRequest(
@@ -275,6 +276,6 @@ def _game(payoff: Floats) -> tuple[Floats, Floats]:
 
 def without_dust(weights: Floats) -> Floats:
     """The solver's weights without its rounding, made to sum to 1 again."""
-    clean = np.where(weights > DUST, weights, 0.0)
+    clean = np.where(weights > LEAST_WEIGHT, weights, 0.0)
     total = clean.sum()
     return np.asarray(clean / total if total > 0 else clean)

@@ -43,7 +43,7 @@ from takifugu._core.rounding import gamma, log_ratio_up
 from takifugu.errors import InvalidWorld, UnsoundRequest
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import (
-    FINE,
+    SOLVER_TOLERANCES,
     Condition,
     claims_by_output,
     proven_by_beta,
@@ -298,7 +298,7 @@ def _solve(
         b_eq=np.ones(len(p) + len(q)),
         bounds=[(0, None)] * cells + [(None, None)],
         method="highs",
-        options=FINE,
+        options=SOLVER_TOLERANCES,
     )
     if solved.status == 2:
         return None

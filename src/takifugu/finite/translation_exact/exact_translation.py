@@ -152,7 +152,7 @@ def _rest(problem: TransportProblem, net: Network, routing: Routing) -> Floats:
 
 FIRST = 20.0  # the Σ ε at which climbing starts
 STEP = 1.5  # by what ε grows
-ROUNDS = 3  # refinements of a solution from itself
+MAX_REFINEMENT_ROUNDS = 3  # refinements of a solution from itself
 ENOUGH = 1e-9  # a gap at which refining stops
 
 
@@ -350,7 +350,7 @@ def _solve(
     upper, lower, routing, g = np.inf, -1.0, None, np.ones(0)
     for climbing in (False, True):
         log_g = _climb(net, problem) if climbing else np.zeros(net.datasets)
-        for _ in range(ROUNDS):
+        for _ in range(MAX_REFINEMENT_ROUNDS):
             solved = solve(net, problem, log_g)
             if solved is None:
                 break

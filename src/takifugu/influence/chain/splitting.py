@@ -19,7 +19,7 @@ import numpy as np
 
 from takifugu._core.numeric import Booleans, Floats, Integers
 from takifugu.errors import InvalidWorld, TooLarge, UnsoundRequest
-from takifugu.influence.curve import LEAST_EXACT, SHARE, InfluenceCurve
+from takifugu.influence.curve import EXACT_SHARE, LEAST_EXACT, InfluenceCurve
 from takifugu.influence.rounded_ratios import Side, leak_up
 from takifugu.priors.prior import state_text
 from takifugu.priors.secrets import Secrets
@@ -282,7 +282,7 @@ def assemble(request: CurveRequest, entry_leaks: Sequence[Sequence[EntryLeaks]])
             for part in group:
                 here = best_leaks(part, request.most, reverse)
                 np.copyto(leak, np.maximum(leak, here), where=part.keep)
-                known = part.error <= SHARE * np.maximum(here, LEAST_EXACT)
+                known = part.error <= EXACT_SHARE * np.maximum(here, LEAST_EXACT)
                 sure &= (part.exact & known) | ~part.keep
             possible = np.flatnonzero(leak[0] > -np.inf)
             blocks.append(leak.T[possible])

@@ -22,9 +22,9 @@ from takifugu.priors.factors import FactorModel, Sides, secret_pair, secret_side
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
 
-TIE = 1e-10  # leaks closer than this count as equal: pruning, not rounding
-CANDIDATES = 20_000  # sets of nearest entries that are tried for one secret and one b
-LAYER = 2_000_000  # connected sets of one size; beyond, the search ends
+SAME_LEAK = 1e-10  # leaks closer than this count as equal: pruning, not rounding
+MAX_NEAREST_SETS = 20_000  # sets of nearest entries that are tried for one secret and one b
+MAX_LAYER_SETS = 2_000_000  # connected sets of one size; beyond, the search ends
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def network_curve(
             if not active or any(search.stopped for search in active):
                 return
             first = {inside for search in active for inside in search.open(b)}
-            if len(layer) > LAYER:
+            if len(layer) > MAX_LAYER_SETS:
                 for search in active:
                     search.stopped = True
             order = [*sorted(first), *sorted(layer - first)]
@@ -174,13 +174,13 @@ def _nearest(full: Elimination, entry: int, b: int) -> Iterable[int]:
         if ring.bit_count() > short:
             break
         held |= ring
-    if comb(ring.bit_count(), short) > CANDIDATES:
+    if comb(ring.bit_count(), short) > MAX_NEAREST_SETS:
         raise TooLarge(
             f"there are {comb(ring.bit_count(), short):,} sets of {b} nearest entries; at most"
-            f" {CANDIDATES:,} are tried. Ask for a smaller `largest`, or use network_curve.",
+            f" {MAX_NEAREST_SETS:,} are tried. Ask for a smaller `largest`, or use network_curve.",
             field="largest",
             size=comb(ring.bit_count(), short),
-            limit=CANDIDATES,
+            limit=MAX_NEAREST_SETS,
         )
     for more in combinations(bits(ring), short):
         yield held | sum(1 << v for v in more)
@@ -222,13 +222,13 @@ class _EntrySearch:
 
         self.evaluated += 1
         best = self.best[-1]
-        leaks, verdict = self.full.evaluate(around, self.entry, self._marks, best - TIE)
+        leaks, verdict = self.full.evaluate(around, self.entry, self._marks, best - SAME_LEAK)
         self.relaxed = self.relaxed or not around.exact
         for k in np.flatnonzero((verdict == PROVED) & (leaks < best)):
             best[k] = leaks[k]
             self.sets[-1][k] = around.inside
         if (verdict == UNKNOWN).any():
-            least = np.where(verdict == UNKNOWN, leaks - TIE, np.inf)
+            least = np.where(verdict == UNKNOWN, leaks - SAME_LEAK, np.inf)
             self._doubt.append((around.inside.bit_count(), least))
 
     def unknown(self, inside: int) -> None:

@@ -45,11 +45,11 @@ from takifugu._core.rounding import gamma, up
 from takifugu.errors import TakifuguError
 from takifugu.priors.factors import Factor, Side, Sides
 from takifugu.translation.certify.closed import profile_group_loss
-from takifugu.translation.certify.tables import DEEPEST, PartitionSums, Weights
+from takifugu.translation.certify.tables import LEAST_EXPONENT, PartitionSums, Weights
 from takifugu.translation.models.tree import JunctionTree, Tree, any_change
 
 RAREST = 2.0**-500  # a rarer state counts as this likely as a source, as impossible as a sink
-ALONE = 100_000  # cells for which no second thread is started
+MIN_SHARED_CELLS = 100_000  # cells for which no second thread is started
 FIXED_WORK = 8  # what a problem costs beside its cells
 
 
@@ -180,7 +180,7 @@ class Transports:
     def share(self, work: Callable[[int, int], None]) -> None:
         """Run ``work(begin, end)`` on all problems, in threads where that pays."""
         cells = len(self.lefts) * float(FIXED_WORK + self.widths.mean() ** 2)
-        share_range(work, len(self.lefts), worthwhile=cells >= ALONE)
+        share_range(work, len(self.lefts), worthwhile=cells >= MIN_SHARED_CELLS)
 
     @property
     def widths(self) -> Integers:
@@ -533,7 +533,7 @@ def _times(law: PossibleStates, entry: int, table: Floats, roundings: int) -> Po
     """The joint law of ``law``'s entries and another one; None if a product could underflow."""
     states, values = np.nonzero(table)
     least = np.frexp(law.weight[states])[1] + np.frexp(table[states, values])[1]
-    if least.min() - np.frexp(law.weight.max())[1] < DEEPEST:
+    if least.min() - np.frexp(law.weight.max())[1] < LEAST_EXPONENT:
         return None
     scope = (*law.scope, entry)
     joint = np.vstack([law.values[:, states], values[None]]).astype(np.int64)

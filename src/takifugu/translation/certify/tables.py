@@ -32,9 +32,9 @@ from takifugu.priors.universe import Name, numbers_by_entry
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.models.tree import JunctionTree
 
-DEEPEST = -960  # binary exponent below which a product could underflow
+LEAST_EXPONENT = -960  # binary exponent below which a product could underflow
 ROUNDED_UP = 1e-12  # relative: how far the matrix of a cost is above the cost at most
-STEEPEST = 600.0  # a logarithm of a factor beyond it is not exponentiated
+MAX_LOG_FACTOR = 600.0  # a logarithm of a factor beyond it is not exponentiated
 
 Spending = float | Mapping[Name, float] | Sequence[float] | Floats
 EntrySpending = Spending | EntryCosts
@@ -145,7 +145,7 @@ def product(scope: Sequence[int], sizes: Sequence[int], parts: Sequence[Weights]
     least, roundings = 0, 0
     for part in parts:
         least, roundings = least + part.least, roundings + part.roundings + 1
-        if least < DEEPEST:
+        if least < LEAST_EXPONENT:
             raise TooLarge(
                 "the weights of this model span more than float64 can hold",
                 field="factors",
@@ -264,7 +264,7 @@ def product_lower(
     if [np.shape(log) for log in log_factors] != [(len(cost),) for cost in costs]:
         return 0.0
     logs = [np.asarray(log, dtype=np.float64) for log in log_factors]
-    if any(not (np.isfinite(log).all() and np.ptp(log) <= STEEPEST) for log in logs):
+    if any(not (np.isfinite(log).all() and np.ptp(log) <= MAX_LOG_FACTOR) for log in logs):
         return 0.0
     varying = [j for j, log in enumerate(logs) if log.max() > log.min()]
     over = fsum(excess(logs[j], _closed(attainable_cost(costs[j]))) for j in varying)
@@ -297,7 +297,7 @@ def table_lower(
     """
     shape = tuple(map(len, costs))
     table = np.asarray(log_table, dtype=np.float64)
-    if table.shape != shape or not (np.abs(table) < STEEPEST).all():
+    if table.shape != shape or not (np.abs(table) < MAX_LOG_FACTOR).all():
         return 0.0
     closed = [_closed(attainable_cost(cost)) for cost in costs]
     for axis, cost in enumerate(closed):

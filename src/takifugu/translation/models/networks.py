@@ -25,8 +25,8 @@ from takifugu.translation.search.products import best_witness
 
 Model = BayesianNetwork | MarkovRandomField
 MAX_CLIQUE_STATES = 2**22  # possible or not
-WIDE = 0.1  # relative: bounds that are further apart are said to be
-NARROW = 0.01  # bounds this close to each other are not improved by another method
+APART = 0.1  # relative: bounds that are further apart are said to be
+CLOSE_ENOUGH = 0.01  # bounds this close to each other are not improved by another method
 
 
 def network_losses(
@@ -164,16 +164,16 @@ class NetworkTransport(TransportBound):
     def _computed(self, spent: Floats | EntryCosts) -> NetworkLosses:
         if self._attractive is not None:
             losses = self._attractive.losses(spent)
-            if self._walks is None or losses.loss <= (1 + NARROW) * losses.attained:
+            if self._walks is None or losses.loss <= (1 + CLOSE_ENOUGH) * losses.attained:
                 return losses
             losses = self._least(losses, self._walks.losses(spent))
-            apart = losses.loss > (1 + WIDE) * losses.attained
+            apart = losses.loss > (1 + APART) * losses.attained
             if apart and not losses.summed and not self._wide:
                 self._wide = True
                 self._say(
                     f"contacts of {self._model.name!r} are so many and so strong that its bounds"
                     " do not meet. Exact sums were given up, and so was the search along contacts,"
-                    f" which was cut off: the loss is an upper bound, more than {WIDE:.0%} above"
+                    f" which was cut off: the loss is an upper bound, more than {APART:.0%} above"
                     " what a noisy count is known to leak"
                 )
             return losses

@@ -43,7 +43,7 @@ VISITS_PER_ENTRY = 1000  # the same for each entry, where that is more
 ROUGH_VISITS = 20_000  # of a guess
 MAX_COSTS_TRIED = 4  # of several costs: mechanisms with the largest
 MAX_PAIRS_GUESSED = 2  # that a guess is made for
-CLOSE = 0.01  # a gap of this share of the loss is narrow enough
+CLOSE_BOUNDS = 0.01  # a gap of this share of the loss is narrow enough
 FINER = 4.0  # by what the tolerance falls from round to round
 FINEST = 2.0**-53  # of the first tolerance: what is left out below it is less than the rounding
 WALK_DEPTH = 12  # steps of a self-avoiding walk
@@ -169,7 +169,7 @@ def _by_way(costs: Sequence[Floats]) -> Floats:
     return np.array([[cost[1, 0], cost[0, 1]] for cost in costs]).T
 
 
-def narrow(fields: Sequence[RisingField], *, visits: int, close: float = CLOSE) -> None:
+def narrow(fields: Sequence[RisingField], *, visits: int, close: float = CLOSE_BOUNDS) -> None:
     """Narrow the bounds of all entries of ``fields``.
 
     Each is explored once. The remaining ``visits`` go to those that may be the largest of all,
