@@ -568,21 +568,23 @@ class _Recursion:
         for c in range(1, len(self.tree.cliques)):
             self._send(self.tree.parents[c], c)
 
-    def _send(self, one: int, other: int) -> None:
+    def _send(self, clique: int, to: int) -> None:
         """The message from a clique to its neighbour: terms between states of their separator."""
-        separator = self.tree.separator(one, other)
-        possible = (self.sums.sent(one, other).table > 0) & (self.sums.sent(other, one).table > 0)
-        law = PossibleStates.from_weights(self.sums.clique(one, but=other)).only(
+        separator = self.tree.separator(clique, to)
+        possible = (self.sums.sent(clique, to).table > 0) & (self.sums.sent(to, clique).table > 0)
+        law = PossibleStates.from_weights(self.sums.clique(clique, but=to)).only(
             separator, self.tree.sizes, np.flatnonzero(possible)
         )
-        near = [c for c in self.tree.around(one) if c != other]
-        behind = frozenset(self.tree.cliques[one]).union(*(self._behind[c, one] for c in near))
-        self._behind[one, other] = behind - set(separator)
-        most = [float(self.problem.costs[v].max()) for v in sorted(self._behind[one, other])]
-        most += [t.most for t in self.joint if self._behind[one, other].intersection(t.scope)]
-        self.sent[one, other] = self.steps.message(
+        near = [c for c in self.tree.around(clique) if c != to]
+        behind = frozenset(self.tree.cliques[clique]).union(
+            *(self._behind[c, clique] for c in near)
+        )
+        self._behind[clique, to] = behind - set(separator)
+        most = [float(self.problem.costs[v].max()) for v in sorted(self._behind[clique, to])]
+        most += [t.most for t in self.joint if self._behind[clique, to].intersection(t.scope)]
+        self.sent[clique, to] = self.steps.message(
             law,
-            self._terms(one, but=other, paid=separator),
+            self._terms(clique, but=to, paid=separator),
             separator,
             most=profile_group_loss(most),
         )
@@ -678,8 +680,7 @@ class CouplingSteps:
             message_loops.by_way_of_others(bounds)
             apart = distinct(np.argmax(np.isfinite(bounds), axis=1))  # a state of each component
             if len(apart) > 1:
-                one, other = np.nonzero(~np.eye(len(apart), dtype=np.bool_))
-                lefts, rights = apart[one], apart[other]
+                lefts, rights = (apart[k] for k in np.nonzero(~np.eye(len(apart), dtype=np.bool_)))
                 bounds[lefts, rights] = self.between(law, terms, sides, lefts, rights, keep=keep)
                 message_loops.by_way_of_others(bounds)
         return [Term(keep, bounds, there)]

@@ -189,12 +189,12 @@ class PartitionSums:
         for c in range(1, count):
             self._send(tree.parents[c], c)
 
-    def _send(self, one: int, other: int) -> None:
-        self._sent[one, other] = self.clique(one, but=other).onto(self.tree.separator(one, other))
+    def _send(self, clique: int, to: int) -> None:
+        self._sent[clique, to] = self.clique(clique, but=to).onto(self.tree.separator(clique, to))
 
-    def sent(self, one: int, other: int) -> Weights:
+    def sent(self, clique: int, to: int) -> Weights:
         """The message from a clique to its neighbour: weights of the separator's states."""
-        return self._sent[one, other]
+        return self._sent[clique, to]
 
     def clique(self, clique: int, *, but: int = -1) -> Weights:
         """Weights of a clique's states, from all of the model, or without neighbour ``but``'s side.

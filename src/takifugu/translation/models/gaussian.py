@@ -1,19 +1,19 @@
 """Gaussian processes: the transport bound, mechanisms that leak as much, and linear queries.
 
-What is proven, and why it holds, is in `takifugu.translation.certify.gaussian`; here a proof and a
-witness are chosen, and queries with Laplace or Gaussian noise are composed entry by entry.
+What is proven, and why it holds, is in `takifugu.translation.certify.gaussian` and, of linear
+queries, in `takifugu.translation.certify.linear`. Here a proof and a witness are chosen, and queries
+with Laplace or Gaussian noise are composed entry by entry.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from math import nextafter
 
 import numpy as np
 
 from takifugu._core.exact import Number, exactly
-from takifugu._core.numeric import Floats, Integers, frozen
+from takifugu._core.numeric import Floats, frozen
 from takifugu.costs.cost import Cost
 from takifugu.errors import UnsoundRequest
 from takifugu.priors.gaussian import Gaussian
@@ -22,14 +22,8 @@ from takifugu.priors.secret_distance import secret_distance
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.bounds import EXACT, Binding, Bound, TransportBound, Witness
 from takifugu.translation.certify.closed import gdp_delta, gdp_epsilon, gdp_rho, mixed_epsilon
-from takifugu.translation.certify.gaussian import (
-    ClampedSum,
-    QueryShifts,
-    Shift,
-    ShiftProblem,
-    lower,
-    upper,
-)
+from takifugu.translation.certify.gaussian import ClampedSum, Shift, ShiftProblem, lower, upper
+from takifugu.translation.certify.linear import LinearQuery, QueryShifts
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.visible import four_digits
 
@@ -37,7 +31,6 @@ WITNESS_SIZES = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)  # entries besi
 WITNESS_WINDOW = 512  # how far from it, at most
 MAX_WITNESS_COSTS = 8  # of those that any entry may have lost
 SMALLEST_SCALE = Fraction(1, 2**1074)  # the least float above 0
-MAX_WEIGHTS = 2**14  # entries that a query may use
 
 
 class GaussianTransport(TransportBound):
@@ -146,59 +139,6 @@ def secret_entries(prior: Gaussian, secrets: Secrets) -> tuple[int, ...] | None:
 def distance_binding(within: Fraction, entry: int | None) -> Binding:
     """Two numbers of an entry that are this far apart."""
     return Binding("x", f"x ± {four_digits(within)}", entry=entry)
-
-
-@dataclass(frozen=True)
-class LinearQuery:
-    """:math:`a^T X`: a weight for each entry that is used; unclamped, unless bounds are given.
-
-    >>> LinearQuery([1, 1, 1]) == LinearQuery({0: 1, 1: 1, 2: 1})
-    True
-
-    Attributes:
-        weights: Entries with their weights, in order; those of 0 are left out.
-        bounds: What each number is clamped to before it is weighed; None if to nothing.
-    """
-
-    weights: tuple[tuple[int, Fraction], ...]
-    bounds: tuple[Fraction, Fraction] | None = None
-
-    def __init__(
-        self,
-        weights: Mapping[int, Number] | Sequence[Number],
-        bounds: tuple[Number, Number] | None = None,
-    ) -> None:
-        pairs = weights.items() if isinstance(weights, Mapping) else enumerate(weights)
-        exact: dict[int, Fraction] = {}
-        for entry, weight in pairs:
-            if isinstance(entry, bool) or not isinstance(entry, int) or not 0 <= entry < 2**53:
-                raise UnsoundRequest(
-                    "a linear query has a weight for something else than an entry 0, 1, 2, …",
-                    field="weights",
-                    given=entry,
-                )
-            exact[entry] = exactly(weight, "weights")
-        nonzero = tuple(sorted((entry, value) for entry, value in exact.items() if value))
-        if not nonzero or len(nonzero) > MAX_WEIGHTS:
-            raise UnsoundRequest(
-                f"a linear query has {len(nonzero)} weights other than 0; it must have 1 to"
-                f" {MAX_WEIGHTS}",
-                field="weights",
-                given=len(nonzero),
-                needed=MAX_WEIGHTS,
-            )
-        object.__setattr__(self, "weights", nonzero)
-        if bounds is not None:
-            low, high = (exactly(end, "bounds") for end in bounds)
-            if not low < high:
-                raise UnsoundRequest("low must be below high", field="bounds")
-            bounds = low, high
-        object.__setattr__(self, "bounds", bounds)
-
-    @cached_property
-    def entries(self) -> Integers:
-        """The entries that are used."""
-        return np.array([entry for entry, _ in self.weights], dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -101,9 +101,9 @@ class JunctionTree:
         fits = (c for c in self.holding(scope[0]) if inside <= set(self.cliques[c]))
         return next(fits, -1)
 
-    def separator(self, one: int, other: int) -> tuple[int, ...]:
+    def separator(self, clique: int, neighbour: int) -> tuple[int, ...]:
         """What two neighbouring cliques share, in increasing order."""
-        return tuple(v for v in self.cliques[one] if v in self.cliques[other])
+        return tuple(v for v in self.cliques[clique] if v in self.cliques[neighbour])
 
     def around(self, clique: int) -> tuple[int, ...]:
         """The neighbours of a clique: the one above first."""
