@@ -140,7 +140,7 @@ def test_a_dense_network_is_exact() -> None:
             assert truth - 1e-12 <= curve.leak[k, point] <= truth + ROUNDING
 
 
-@pytest.mark.parametrize("limit", ["STATES", "CASES"])
+@pytest.mark.parametrize("limit", ["MAX_SUMMED_STATES", "MAX_BOUNDARY_STATES"])
 def test_sets_out_of_reach_leave_upper_bounds_that_are_not_exact(
     limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,12 +2,12 @@ r"""What is proven of linear queries on a Gaussian process with Laplace or Gauss
 
 Let a Gaussian process have the covariance K. Given X_i = x against y a declared query :math:`a^T X`
 is shifted by exactly :math:`Δ_i = \sum_j a_j (K_{ji}/K_{ii})(x − y)`, with the signs of K:
-neighbours that vary against each other cancel. So Laplace noise of scale b loses at most |Δ_i|/b, on every transcript, and the
-losses of several queries add up *for each entry i*, after which the largest counts; also if a query
-depends on earlier results. That is attained: with all outputs far out on the side of Δ_i the
-likelihood is :math:`\exp \sum_q \pm a_q^T X / b_q`, whose expectations under the two laws have
-exactly that ratio. A *clamped* query knows no signs: it is shifted by at most
-:math:`\sum_j |a_j| \min(r|K_{ji}|/K_{ii}, \mathrm{width})`.
+neighbours that vary against each other cancel. So Laplace noise of scale b loses at most |Δ_i|/b,
+on every transcript, and the losses of several queries add up *for each entry i*, after which the
+largest counts; also if a query depends on earlier results. That is attained: with all outputs far
+out on the side of Δ_i the likelihood is :math:`\exp \sum_q \pm a_q^T X / b_q`, whose expectations
+under the two laws have exactly that ratio. A *clamped* query knows no signs: it is shifted by at
+most :math:`\sum_j |a_j| \min(r|K_{ji}|/K_{ii}, \mathrm{width})`.
 
 Gaussian noise of deviation σ: the coupled outputs are N(·, σ²) with means at most |Δ_i| apart, so
 the release is μ-GDP with μ = |Δ_i|/σ (Dong, Roth & Su, 2022) and μ²/2-zCDP; a mixture over the

@@ -1,8 +1,8 @@
 """Gaussian processes: the transport bound, mechanisms that leak as much, and linear queries.
 
 What is proven, and why it holds, is in `takifugu.translation.certify.gaussian` and, of linear
-queries, in `takifugu.translation.certify.linear`. Here a proof and a witness are chosen, and queries
-with Laplace or Gaussian noise are composed entry by entry.
+queries, in `takifugu.translation.certify.linear`. Here a proof and a witness are chosen, and
+queries with Laplace or Gaussian noise are composed entry by entry.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
