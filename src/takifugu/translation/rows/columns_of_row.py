@@ -49,6 +49,7 @@ from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
+from takifugu.translation.bounds import Cache
 from takifugu.translation.certify.closed import (
     epsilon_up,
     profile_group_loss,
@@ -81,7 +82,7 @@ class ChargedColumns:
         self._model = model
         self._sizes = tuple(len(states) for states in model.states)
         self._place = {name: k for k, name in enumerate(model.entries)}
-        self._laws: dict[tuple[int, ...], ReadColumns | None] = {}
+        self._laws = Cache[tuple[int, ...], ReadColumns | None](MAX_CACHED_LAWS)
 
     def losses(self, spending: RowSpending, column: Name, sides: Sides) -> Floats | None:
         """``[pair]``: the loss of each pair of sets of values of ``column``, rounded up.
@@ -116,17 +117,16 @@ class ChargedColumns:
     def _given(self, spending: RowSpending) -> ReadColumns | None:
         """The joint laws of the columns that were read and any other; None if out of reach."""
         read = tuple(sorted(self._place[name] for name in spending.columns))
-        if read not in self._laws:
-            if len(self._laws) >= MAX_CACHED_LAWS:
-                self._laws.clear()
-            self._laws[read] = None
-            states, most = prod(self._sizes[v] for v in read), max(self._sizes)
-            cells = len(self._sizes) * most * (most - 1) * states**2
-            if states <= MAX_READ_STATES and cells <= MAX_READ_CELLS:
-                with suppress(TooLarge):
-                    tree = junction_tree(self._model, largest=MAX_CLIQUE_STATES, together=(read,))
-                    self._laws[read] = ReadColumns(tree, self._model.factors(), read)
-        return self._laws[read]
+        return self._laws.computed(read, lambda: self._joint_laws(read))
+
+    def _joint_laws(self, read: tuple[int, ...]) -> ReadColumns | None:
+        states, most = prod(self._sizes[v] for v in read), max(self._sizes)
+        cells = len(self._sizes) * most * (most - 1) * states**2
+        if states <= MAX_READ_STATES and cells <= MAX_READ_CELLS:
+            with suppress(TooLarge):
+                tree = junction_tree(self._model, largest=MAX_CLIQUE_STATES, together=(read,))
+                return ReadColumns(tree, self._model.factors(), read)
+        return None
 
 
 class ColumnsOfRow(RowTranslation):
@@ -228,25 +228,23 @@ class ColumnsOfRow(RowTranslation):
         asked = None if self.secrets[column] == Secrets() else column
         alone = tuple(spending.alone.get(str(c), NOTHING) for c in self._values[name])
         key = name, asked, alone, tuple(sorted(groups.items()))
-        if key not in self._by_entry:
-            if len(self._by_entry) >= MAX_CACHED_BOUNDS:
-                self._by_entry.clear()
-            kept = None if asked is None else Secrets((asked,), self.secrets[asked].pairs)
+
+        def by_entry() -> Floats | None:
+            secrets = None if asked is None else Secrets((asked,), self.secrets[asked].pairs)
             costs = EntryCosts(by_entry=alone)
-            try:
-                found = network_losses(prior, costs, kept, together=groups)  # type: ignore[arg-type]
-                self._by_entry[key] = found.by_entry
-            except TooLarge:
-                self._by_entry[key] = None
-        losses = self._by_entry[key]
+            with suppress(TooLarge):
+                return network_losses(prior, costs, secrets, together=groups).by_entry  # type: ignore[arg-type]
+            return None
+
+        losses = self._by_entry.computed(key, by_entry)
         if losses is None:
             return inf
         return profile_group_loss((losses[place[column]], self._shift))
 
     @cached_property
-    def _by_entry(self) -> dict[Any, Floats | None]:
-        """A cache: columns that cross-tabulations leave out share their bounds."""
-        return {}
+    def _by_entry(self) -> Cache[Any, Floats | None]:
+        """Columns that cross-tabulations leave out share their bounds."""
+        return Cache(MAX_CACHED_BOUNDS)
 
     def _translation(self, name: str, asked: str | None) -> Translation:
         """Of the secrets of one column; of all columns, whose pairs are all kept, if None."""
