@@ -215,12 +215,16 @@ def test_a_refusal_is_told_with_its_note(simple: Study) -> None:
 @pytest.mark.nightly
 def test_a_request_is_withdrawn(simple: Study) -> None:
     simple.release(QUERY)
-    simple.state.decide(1, "withdrawn", "ana")
+    with raises(StateConflict, reason="another person"):
+        simple.decide(1, "withdrawn", "bo")
+    done = simple.decide(1, "withdrawn", "ana")
+    (event,) = simple.events("approval")
+    assert (done.state, done.event, event.body["decision"]) == ("withdrawn", event.seq, "refused")
     with raises(StateConflict, reason="decided"):
         simple.decide(1)
     with told("ApprovalDeclined", "withdrawn"):
         simple.release(QUERY)
-    assert not simple.events("approval")
+    assert len(simple.events("approval")) == 1 and simple.ledger.verify().sound
 
 
 def test_an_unknown_request_is_not_decided(simple: Study) -> None:
@@ -325,7 +329,7 @@ def test_a_decision_in_the_ledger_alone_is_adopted(
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(ServerState, "decide", ends)
+        patched.setattr(ServerState, "copy_decision", ends)
         for number, decision in ((1, "approved"), (2, "refused")):
             with pytest.raises(Killed):
                 study.decide(number, decision)
@@ -353,7 +357,7 @@ def test_the_same_decision_again_writes_no_second_event(
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(ServerState, "decide", ends)
+        patched.setattr(ServerState, "copy_decision", ends)
         with pytest.raises(Killed):
             simple.decide(1)
     assert simple.decide(1).event == simple.events("approval")[0].seq
@@ -370,7 +374,7 @@ def test_another_decision_does_not_replace_the_one_that_was_lost(
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(ServerState, "decide", ends)
+        patched.setattr(ServerState, "copy_decision", ends)
         with pytest.raises(Killed):
             simple.decide(1)
     with raises(StateConflict, reason="decided"):  # it is in the ledger, and found there
