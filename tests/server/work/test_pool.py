@@ -180,12 +180,12 @@ def test_a_task_that_waits_is_cancelled_without_any_worker_being_killed(
     async def test(pool: WorkPool) -> None:
         first = asyncio.ensure_future(pool.run(waiting_for(tmp_path, "first")))
         await there(tmp_path / "first.begun")
-        stop = asyncio.Event()
+        stop = asyncio.get_running_loop().create_future()
         second = asyncio.ensure_future(pool.run(waiting_for(tmp_path, "second"), cancelled=stop))
         third = asyncio.ensure_future(pool.run(waiting_for(tmp_path, "third")))
         await asyncio.sleep(0)
         assert pool.waiting == 2
-        stop.set()
+        stop.set_result(None)
         with raises(WorkCancelled, reason="cancelled"):
             await second
         third.cancel()
@@ -201,17 +201,17 @@ def test_a_task_that_waits_is_cancelled_without_any_worker_being_killed(
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("by", ["event", "caller"])
+@pytest.mark.parametrize("by", ["future", "caller"])
 def test_a_task_that_runs_is_cancelled_by_killing_its_worker(
     shared: SharedPools, tmp_path: Path, by: str
 ) -> None:
     async def test(pool: WorkPool) -> None:
-        stop = asyncio.Event()
+        stop = asyncio.get_running_loop().create_future()
         running = asyncio.ensure_future(pool.run(waiting_for(tmp_path, "one"), cancelled=stop))
         await there(tmp_path / "one.begun")
         (process,) = pool.processes
-        if by == "event":
-            stop.set()
+        if by == "future":
+            stop.set_result(None)
             with raises(WorkCancelled):
                 await running
         else:
@@ -232,13 +232,13 @@ def test_a_cancelled_task_that_ends_by_itself_keeps_its_worker(
     monkeypatch.setattr("takifugu.server.work.pool.CANCEL_GRACE", PATIENCE)
 
     async def test(pool: WorkPool) -> None:
-        stop = asyncio.Event()
+        stop = asyncio.get_running_loop().create_future()
         task = waiting_for(tmp_path, "one")
         running = asyncio.ensure_future(pool.run(task, cancelled=stop))
         await there(tmp_path / "one.begun")
         (process,) = pool.processes
         (tmp_path / "end").touch()
-        stop.set()
+        stop.set_result(None)
         with raises(WorkCancelled):
             await running
         assert (await pool.run(asked("who")))["process"] == process
