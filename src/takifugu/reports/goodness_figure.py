@@ -18,7 +18,7 @@ VERDICTS = {
     "does not fit": RED,
     "not tested": GREY,
 }
-LONGEST_NAME = 24
+MAX_NAME_LETTERS = 24
 HEIGHT = 2.9  # inches of a panel
 
 
@@ -88,4 +88,4 @@ def _name(axes: "Axes", names: Sequence[str]) -> None:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+    return name if len(name) <= MAX_NAME_LETTERS else name[: MAX_NAME_LETTERS - 1] + "…"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PURPOSE = "takifugu report signature 1"
 SUFFIX = ".sig"
-LONGEST_NAME = 200  # letters of a signer
+MAX_NAME_LETTERS = 200  # letters of a signer
 LARGEST_SIGNATURE = 10_000  # bytes of a signature file
 _STATEMENT = re.compile(
     rb"takifugu report signature 1\n"
@@ -102,11 +102,11 @@ def sign_report(
     report: bytes, key: "Ed25519PrivateKey", *, signer: str, at: datetime | None = None
 ) -> bytes:
     """The signature file of a report."""
-    if not signer.strip() or len(signer) > LONGEST_NAME or visible(signer) != signer:
+    if not signer.strip() or len(signer) > MAX_NAME_LETTERS or visible(signer) != signer:
         raise InvalidFile(
             "signer",
             given=f"is {visible(signer)!r:.80}",
-            needed=f"be a name in one line of 1 to {LONGEST_NAME} letters",
+            needed=f"be a name in one line of 1 to {MAX_NAME_LETTERS} letters",
         )
     statement = SignedStatement(
         digest=hashlib.sha256(report).hexdigest(),

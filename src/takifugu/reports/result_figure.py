@@ -5,15 +5,15 @@ from math import ceil, inf
 from typing import TYPE_CHECKING, Any
 
 from takifugu.reports.html_style import BLUE, GREY
-from takifugu.reports.ranking_columns import ranking_places
 from takifugu.visible import four_digits, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_PANELS = 12
-MOST_BARS = 40  # in one panel
+NUMBER_COLUMNS = ("estimate", "low", "high", "probability")
+MAX_PANELS = 12
+MAX_BARS = 40  # in one panel
 NUMBER, INTERVAL = BLUE, GREY
 Row = tuple[Any, ...]
 
@@ -26,8 +26,8 @@ def result_figure(
     title: str,
     note: str = "",
     ranked: bool = False,
-    most_panels: int = MOST_PANELS,
-    most_bars: int = MOST_BARS,
+    most_panels: int = MAX_PANELS,
+    most_bars: int = MAX_BARS,
     across: int = 3,
     tallest: float = inf,
 ) -> "Figure":
@@ -134,3 +134,33 @@ def _table(axes: "Axes", columns: Sequence[str], rows: Sequence[Row], most: int)
     if len(cells) > len(shown):
         left = f"… {len(cells) - len(shown):,} more groups"
         axes.annotate(left, (0.5, 0), xycoords="axes fraction", ha="center", fontsize=8)
+
+
+def ranking_numbers(columns: Sequence[str]) -> int:
+    """How many of the last columns of a ranking are numbers: all, the last, or none."""
+    tail = [name.removesuffix(" (answer)") for name in columns[-len(NUMBER_COLUMNS) :]]
+    return (
+        len(NUMBER_COLUMNS)
+        if tuple(tail) == NUMBER_COLUMNS
+        else int(tail[-1] == NUMBER_COLUMNS[-1])
+    )
+
+
+def ranking_places(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> tuple[tuple[str, ...], dict[tuple[Any, ...], list[str]]]:
+    """The public columns; and for each group what is at each of its places, best first.
+
+    The columns of a ranking are its public ones, ``rank``, the label of each column, and then the
+    number of the label and the ``probability`` of the place, as far as they are known.
+    """
+    after = ranking_numbers(columns)
+    rank = "rank (answer)" if "rank (answer)" in columns else "rank"
+    place, end = list(columns).index(rank), len(columns) - after
+    found: dict[tuple[Any, ...], list[str]] = {}
+    for row in rows:
+        label = " × ".join(map(str, row[place + 1 : end]))
+        sure = row[-1] if after else None
+        text = label if sure is None else f"{label} ({four_digits(sure, 'down')})"
+        found.setdefault(tuple(row[:place]), []).append(text)
+    return tuple(columns[:place]), found

@@ -24,9 +24,9 @@ from takifugu.errors import InvalidMechanism, NoBudget, UnsoundRequest
 from takifugu.project.budgets import BudgetStanding, at_tick, standing_of
 from takifugu.project.opened_dataset import OpenedDataset
 from takifugu.project.policy_session import PolicySession
+from takifugu.reports.html_figures import standalone_svg
 from takifugu.reports.plot_files import as_written
 from takifugu.reports.spending_figure import BudgetEvent, spending_figure
-from takifugu.reports.standalone_svg import standalone_svg
 from takifugu.server.api.problems import Problem, find_policy, json_bytes
 from takifugu.server.approvals import AskedRelease, release_or_ask
 from takifugu.server.work.tasks import Task, task
