@@ -29,6 +29,7 @@ from tests.server.running import (
     new_token,
     read_answer,
     running_server,
+    workers_of,
     write_settings,
 )
 
@@ -39,19 +40,6 @@ PLANS, RELEASES = "/api/v1/datasets/stays/plans", "/api/v1/datasets/stays/releas
 def release(server: RunningServer, token: str, key: str, **how: Any) -> Answer:
     headers = {"Idempotency-Key": key} | how.pop("headers", {})
     return server.post(RELEASES, {"query": QUERY}, token=token, headers=headers, **how)
-
-
-def workers_of(process: int) -> list[int]:
-    """The processes that a process has started."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = int(entry.read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-        if parent == process:
-            found.append(int(entry.parent.name))
-    return found
 
 
 def gone(process: int) -> bool:
