@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from takifugu.project.server_section import ServerSettings
 from takifugu.server.access_rules import API
-from takifugu.server.api.problems import Problem, problem_document
+from takifugu.server.api.problems import Problem
 from takifugu.server.api.responses import problem_response
 
 SIGN_IN = "/sign-in"
@@ -173,8 +173,8 @@ class SecurityHeaders:
 
     async def _send_broken(self, send: Send) -> None:
         """Answer instead of a response whose header would have been two."""
-        document = problem_document(500, "server", "a header could not be written")
-        response = problem_response(document)
+        problem = Problem(500, "server", "a header could not be written")
+        response = problem_response(problem.document())
         completed = self._completed(response.raw_headers, private=True)
         await send({"type": "http.response.start", "status": 500, "headers": completed})
         await send({"type": "http.response.body", "body": response.body})
