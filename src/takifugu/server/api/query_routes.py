@@ -19,6 +19,7 @@ from takifugu.server.api.job_routes import (
     accepted,
     begin_release,
     new_task,
+    outcome_of,
     release_view,
     run_as_job,
     waiting,
@@ -350,7 +351,7 @@ async def release_query(
         accept_noise=body.accept_noise,
         plan=body.plan,
     )
-    outcome = await job.outcome(waiting(request))
+    outcome = await outcome_of(services, job, waiting(request))
     if outcome is None:
-        return accepted(release_view(job.job, services))
+        return accepted(release_view(job, services))
     return json_response(outcome.document, outcome.status, {"Location": outcome.location})
