@@ -42,8 +42,8 @@ def release_section(release: ReportedRelease, number: int, mark: str) -> Section
         *(Paragraphs(note) for note in release.notes),
     ]
     if release.table:
-        made = figure_of(release, mark)
-        parts += [] if made is None else [made]
+        figure = figure_of(release, mark)
+        parts += [] if figure is None else [figure]
         parts.append(table_of(release))
     return Section(f"Release {number}: {release.title}", parts)
 

@@ -198,7 +198,7 @@ def _priors(dataset: ReportedDataset, mark: str) -> Section:
         sections = []
     if dataset.curve is not None and len(dataset.curve.exposed) > 1:
         last = f" The first {MAX_EXPOSED} are drawn." if len(dataset.curve.exposed) > 40 else ""
-        made = drawing(
+        figure = drawing(
             curves_figure({"the prior": dataset.curve}, most=MAX_EXPOSED),
             name=f"{mark}-curve",
             caption="The influence curve: if the b entries around a secret one are counted as fully"
@@ -207,9 +207,9 @@ def _priors(dataset: ReportedDataset, mark: str) -> Section:
             alt=_curve_alt(dataset),
         )
         if several:
-            sections.append(Section("How far a secret reaches", [made]))
+            sections.append(Section("How far a secret reaches", [figure]))
         else:
-            parts.append(made)
+            parts.append(figure)
     return Section("What an adversary may believe: the prior", parts, sections)
 
 

@@ -42,11 +42,11 @@ def summary(dataset: ReportedDataset, ledger: ReportedLedger) -> list[str]:
 
 
 def _published(dataset: ReportedDataset) -> str:
-    found = [one for one in dataset.releases if one.table]
+    tabulated = [release for release in dataset.releases if release.table]
     if not dataset.releases:
         return f"Nothing was published from the dataset {dataset.name} yet."
-    named = [one.title for one in found[:MAX_LISTED]]
-    more = len(found) - len(named)
+    named = [release.title for release in tabulated[:MAX_LISTED]]
+    more = len(tabulated) - len(named)
     listed = "; ".join(named) + (f"; and {more} more" if more > 0 else "")
     many = counted(len(dataset.releases), "result")
     was = "was" if len(dataset.releases) == 1 else "were"
@@ -87,8 +87,8 @@ def unbroken(words: str) -> str:
 
 def _last(words: str) -> str:
     """The end of a clause about odds, where another one began in the same way."""
-    _, found, rest = words.partition(" can come to ")
-    return rest if found else words
+    _, separator, rest = words.partition(" can come to ")
+    return rest if separator else words
 
 
 def _spent(dataset: ReportedDataset) -> str:

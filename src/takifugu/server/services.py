@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from takifugu.project.project import Project
     from takifugu.server.api.job_routes import Outcome
 
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 
 
 class _ProjectFile:
@@ -79,10 +79,10 @@ class Services:
         """The project as its file has it now."""
         return self._file.read()
 
-    async def of_ledger(self, work: Callable[["Ledger"], Found]) -> Found:
+    async def of_ledger(self, work: Callable[["Ledger"], Value]) -> Value:
         """What ``work`` reads in the ledger, in a thread; nothing is written."""
 
-        def read() -> Found:
+        def read() -> Value:
             with self.project().ledger(read_only=True) as ledger:
                 return work(ledger)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("takifugu.server.approvals")
 DELAYS = (1.0, 5.0, 30.0, 300.0)  # seconds until the next attempt; the last one again and again
 ATTEMPT = 3600.0  # seconds that one look at a job waits
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 STATES = Literal["pending", "approved", "refused", "withdrawn", "released", "failed"]
 router = APIRouter(tags=["approvals"])
 AFTER_EVERY_REQUEST = 2**53  # above every request
@@ -106,8 +106,8 @@ class ApprovalDesk:
                 reason="no token",
             )
 
-    async def _of_ledger(self, work: "Callable[[Ledger], Found]") -> Found:
-        def write() -> Found:
+    async def _of_ledger(self, work: "Callable[[Ledger], Value]") -> Value:
+        def write() -> Value:
             with self._services.project().ledger() as ledger:
                 return work(ledger)
 
