@@ -23,7 +23,8 @@ TINY = 1e-300  # what a positive number is raised to where a product may underfl
 MAX_CUTS = 40  # of the search for the multiplier of a cell
 
 
-def _advance(
+@compiled
+def advance(
     matrix: Floats,
     high: Floats,
     low: Floats,
@@ -88,10 +89,8 @@ def _advance(
         begin = place + 1
 
 
-advance = compiled(_advance)
-
-
-def _remaining(
+@compiled
+def remaining(
     high: Floats,
     low: Floats,
     order: Integers,
@@ -125,10 +124,8 @@ def _remaining(
     return positive * (1 + error) - negative * (1 - error)
 
 
-remaining = compiled(_remaining)
-
-
-def _certified(
+@compiled
+def certified(
     rows: Floats,
     row_at: Integers,
     high: Floats,
@@ -208,10 +205,8 @@ def _certified(
     return False
 
 
-certified = compiled(_certified)
-
-
-def _test(
+@compiled
+def test(
     rows: Floats,
     row_at: Integers,
     high: Floats,
@@ -240,20 +235,16 @@ def _test(
         )  # fmt: skip
 
 
-test = compiled(_test)
-
-
-def _raised(value: float, exponent: int) -> float:
+@compiled
+def raised(value: float, exponent: int) -> float:
     """Value · 2^exponent for an exponent of at most 0, rounded up where it underflows."""
     if value > 0:
         return max(math.ldexp(value, max(exponent, -1100)), TINY)
     return math.ldexp(value, max(exponent, -1100))
 
 
-raised = compiled(_raised)
-
-
-def _crossing(
+@compiled
+def crossing(
     value: float, exponent: int, a: float, b: float,
     next_value: float, next_exponent: int, next_a: float, next_b: float,
 ) -> float:  # fmt: skip
@@ -270,10 +261,8 @@ def _crossing(
     return (first * b + second * next_b) / below * (1 + 16 * UNIT)
 
 
-crossing = compiled(_crossing)
-
-
-def _multiplier(
+@compiled
+def multiplier(
     first: int,
     end: int,
     gains: Floats,
@@ -357,10 +346,8 @@ def _multiplier(
     return best * (1 + 16 * UNIT), best_beta
 
 
-multiplier = compiled(_multiplier)
-
-
-def _middle(
+@compiled
+def middle(
     j: int,
     gains: Floats,
     exponents: Integers,
@@ -394,10 +381,8 @@ def _middle(
     return worst * (1 + 16 * UNIT)
 
 
-middle = compiled(_middle)
-
-
-def _bounds(
+@compiled
+def bounds(
     kernel: Floats,
     high: Floats,
     low: Floats,
@@ -607,10 +592,8 @@ def _bounds(
     return steps
 
 
-bounds = compiled(_bounds)
-
-
-def _all_bounds(
+@compiled
+def all_bounds(
     kernel: Floats,
     high: Floats,
     low: Floats,
@@ -646,6 +629,3 @@ def _all_bounds(
             steps, whole, law, known, unknown, stochastic, steady, slack, enough[pair], close,
             error, floor, upper[pair], cells[pair],
         )  # fmt: skip
-
-
-all_bounds = compiled(_all_bounds)

@@ -18,7 +18,8 @@ FIRST_STEPS = 16  # of a long side that are walked first
 SHORT = 64  # steps of a side that are all looked at
 
 
-def _carried(
+@compiled
+def carried(
     rows: Floats,
     row_at: Integers,
     high: Floats,
@@ -118,10 +119,8 @@ def _carried(
     return total_a / total_b if total_b > 0 else np.inf
 
 
-carried = compiled(_carried)
-
-
-def _raised(
+@compiled
+def raised(
     rows: Floats,
     row_at: Integers,
     high: Floats,
@@ -178,10 +177,8 @@ def _raised(
         whole[pair] = steps >= most and not unbounded
 
 
-raised = compiled(_raised)
-
-
-def _glance(
+@compiled
+def glance(
     rows: Floats,
     row_at: Integers,
     high: Floats,
@@ -204,6 +201,3 @@ def _glance(
             math.exp(guess[pair]), steps, whole, work,
         )  # fmt: skip
         guess[pair] = max(math.log(ratio), 0.0) if 0 < ratio < np.inf else 0.0
-
-
-glance = compiled(_glance)
