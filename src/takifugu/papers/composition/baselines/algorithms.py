@@ -23,7 +23,7 @@ from takifugu.costs.losses import Pure
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.mechanisms.calibration import allowance, certify, target_of
-from takifugu.mechanisms.checks import LARGEST, positive, whole
+from takifugu.mechanisms.checks import MAX_COUNT, positive, whole
 from takifugu.mechanisms.mechanism_protocol import Error, RankProbabilities
 from takifugu.mechanisms.noise import IntegerLaplace
 from takifugu.mechanisms.selection import Exponential
@@ -280,7 +280,7 @@ def _rounded(values: ArrayLike, unit: Fraction) -> Integers:
         return array
     half = Fraction(1, 2)
     units = [floor(Fraction(x) / unit + half) for x in array.ravel().tolist()]
-    if any(abs(x) > LARGEST for x in units):
+    if any(abs(x) > MAX_COUNT for x in units):
         raise InvalidMechanism(
             "values", given="holds a number beyond 2^62 units", needed="use a larger unit"
         )
