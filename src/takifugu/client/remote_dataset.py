@@ -19,8 +19,8 @@ from takifugu.errors import TakifuguError, UnsoundRequest
 from takifugu.session.activity import Activity, screen
 from takifugu.session.document_reading import DocumentPart, listed, text
 from takifugu.session.plan_documents import digest, on_a_server, plan_from_document
+from takifugu.session.planner import Planner
 from takifugu.session.query_options import QueryOptions, checked
-from takifugu.session.query_planner import Planner
 from takifugu.session.release_errors import SessionClosed, StalePlan
 from takifugu.session.release_plan import Plan
 from takifugu.session.release_result import Result

@@ -21,8 +21,7 @@ from takifugu.ledger.charging import Refusal
 from takifugu.priors import Name
 from takifugu.priors.documents import read_json
 from takifugu.project.approval_rule import ApprovalNeeded, ApprovalRule
-from takifugu.session.cells import Bound
-from takifugu.session.query_options import QueryOptions
+from takifugu.session.query_options import Bound, QueryOptions
 from takifugu.session.release_cost import Allowances, Prices, ReleaseCost
 from takifugu.session.release_errors import OverBudget
 from takifugu.session.release_plan import Plan, UnpricedPlan

@@ -6,6 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 from takifugu.ledger.event_documents import asked_words, few, window_words
+from takifugu.session.query.query import Query
+from takifugu.session.query_kinds import KINDS, query_class
 from takifugu.visible import four_digits
 
 KNOWN = frozenset({"name", "column", "by", "k", "values", "level", "every", "query", "weighted_by"})
@@ -35,70 +37,43 @@ def title_of(body: Mapping[str, Any]) -> str:
 
 
 def _title(body: Mapping[str, Any]) -> str:
-    query = body["query"]
-    column, by = _columns(query), _by(query)
-    match query.get("name"):
-        case "top_k":
-            return f"the {query.get('k', 1)} most frequent values of {column}{by}"
-        case "proportions":
-            return f"the shares of the values of {column}{by}"
-        case "histogram":
-            return f"the counts of the values of {column}{by}"
-        case "counts":
-            return f"the counts of some values of {column}{by}"
-        case "count":
-            return f"the count of {few(query.get('values', []))} in {column}{by}"
-        case "transitions":
-            return f"the counts of how values of {column} follow one another{by}"
-        case "marginals":
-            return f"the counts of the values of each of {column}{by}"
-        case "sum" | "mean" as kind:
-            return f"the {kind} of {column}{by}"
-        case "quantile":
-            return f"the {_quantile(query)} of {column}{by}"
-        case "linear":
-            return f"the weighted sum {query.get('query')} of {column}{by}"
-    return asked_words(body)
+    kind = _kind(body["query"])
+    return asked_words(body) if kind is None else kind.summary.format_map(_parts(body["query"]))
 
 
 def question_of(body: Mapping[str, Any]) -> str:
     """The query of a charge in a sentence."""
-    query = body["query"]
-    column, each = _columns(query), _each(query)
-    match query.get("name"):
-        case "top_k":
-            asked = f"Which are the {query.get('k', 1)} most frequent values of {column}{each}?"
-        case "proportions":
-            asked = f"What share of the rows has each value of {column}{each}?"
-        case "histogram":
-            asked = f"How many rows have each value of {column}{each}?"
-        case "counts":
-            asked = f"How many rows have each of {few(query.get('values', []))} in {column}{each}?"
-        case "count":
-            asked = f"How many rows have one of {few(query.get('values', []))} in {column}{each}?"
-        case "transitions":
-            asked = (
-                f"How often was each value of {column} followed by each value, in the rows of one"
-                f" entity{each}?"
-            )
-        case "marginals":
-            asked = f"How many rows have each value of each of {column}{each}?"
-        case "sum":
-            asked = f"What do the numbers of {column} add up to{each}?"
-        case "mean":
-            asked = f"What is the mean of {column}{each}?"
-        case "quantile":
-            asked = f"Below which number lies the share {_level(query)} of {column}{each}?"
-        case "linear":
-            asked = (
-                f"What is the sum of {column}, weighted by {query.get('weighted_by')}"
-                f" ({query.get('query')}){each}?"
-            )
-        case _:
-            return f"{asked_words(body)}."
+    query, kind = body["query"], _kind(body["query"])
+    if kind is None:
+        return f"{asked_words(body)}."
+    asked = kind.question.format_map(_parts(query))
     rest = {name: value for name, value in query.items() if name not in KNOWN | LISTED}
     more = [f"{name.replace('_', ' ')}: {few(value)}" for name, value in rest.items() if value]
     return f"{asked} ({'; '.join(more)})" if more else asked
+
+
+def _kind(query: Mapping[str, Any]) -> type[Query] | None:
+    """The class of a query that has words of its own; None of another, or of another program."""
+    name = query.get("name")
+    kind = query_class(name) if isinstance(name, str) and name in KINDS else None
+    return None if kind is None or not kind.summary else kind
+
+
+def _parts(query: Mapping[str, Any]) -> dict[str, str]:
+    """What the words of a query class may name."""
+    groups = " and ".join(map(str, query.get("by") or ()))
+    level = four_digits(Fraction(str(query.get("level", "1/2"))))
+    return {
+        "column": _columns(query),
+        "by": f" by {groups}" if groups else "",
+        "each": f", for each {groups}" if groups else "",
+        "k": str(query.get("k", 1)),
+        "values": few(query.get("values", [])),
+        "level": level,
+        "quantile": "median" if level == "0.5" else f"quantile of level {level}",
+        "name": str(query.get("query")),
+        "weighted_by": str(query.get("weighted_by")),
+    }
 
 
 def rows_of_charge(body: Mapping[str, Any], shown: Mapping[str, Any]) -> str:
@@ -138,29 +113,7 @@ def method_of(mechanism: Mapping[str, Any], *, ranked: Sequence[str] = ()) -> st
 
 
 def _columns(query: Mapping[str, Any]) -> str:
-    about = query.get("column") or ""
-    if not isinstance(about, list):
+    about, kind = query.get("column") or "", _kind(query)
+    if kind is None or not isinstance(about, list):
         return str(about)
-    between = ", " if query.get("name") == "marginals" else " × "
-    return between.join(map(str, about))
-
-
-def _by(query: Mapping[str, Any]) -> str:
-    return f" by {_and(query['by'])}" if query.get("by") else ""
-
-
-def _each(query: Mapping[str, Any]) -> str:
-    return f", for each {_and(query['by'])}" if query.get("by") else ""
-
-
-def _and(names: Sequence[Any]) -> str:
-    return " and ".join(map(str, names))
-
-
-def _level(query: Mapping[str, Any]) -> str:
-    return four_digits(Fraction(str(query.get("level", "1/2"))))
-
-
-def _quantile(query: Mapping[str, Any]) -> str:
-    level = _level(query)
-    return "median" if level == "0.5" else f"quantile of level {level}"
+    return kind.between.join(map(str, about))

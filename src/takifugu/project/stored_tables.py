@@ -7,12 +7,15 @@ released under and lists all keys; else it is a list of numbers, and it is said 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import prod
 from typing import Any
 
 from takifugu.declarations import Category, Declaration, InvalidQuery
 from takifugu.session.cells import declared
+from takifugu.session.query.query import Query
+from takifugu.session.query_kinds import KINDS, query_class
 
 AS_DRAWN = (
     "The ledger has this answer as it was drawn: numbers may lie outside what is possible, below 0"
@@ -26,7 +29,6 @@ FOREIGN = (
     "It was charged by another program, an external release: the ledger has its answer, in a form"
     " that only that program reads."
 )
-COUNTS = frozenset({"histogram", "count", "counts", "transitions", "marginals", "proportions"})
 
 
 @dataclass(frozen=True)
@@ -72,21 +74,21 @@ def _table(
         return StoredTable(tuple(shown["columns"]), rows, " ".join(notes))
     drawn = _flat(answer.get("drawn", ()))
     axes = None
-    if body.get("declared") == declared(declaration) and "leave_out" not in body["query"]:
-        axes = _axes(body, declaration)
-    if axes is not None and body["query"]["name"] == "top_k" and drawn == answer["drawn"]:
-        return _ranking(body["query"], axes, drawn)
-    if body["query"]["name"] == "top_k":
+    kind = query_class(body["query"]["name"]) if body["query"]["name"] in KINDS else None
+    if kind is not None and body.get("declared") == declared(declaration):
+        axes = None if "leave_out" in body["query"] else _axes(kind, body, declaration)
+    if kind is not None and kind.ranks:
+        if axes is not None and drawn == answer["drawn"]:
+            return _ranking(body["query"], axes, drawn)
         axes = None
-    if axes is None or prod(len(keys) for _, keys in axes) != len(drawn):
+    if kind is None or axes is None or prod(len(keys) for _, keys in axes) != len(drawn):
         return StoredTable(("number",), tuple((value,) for value in drawn), NO_NAMES)
     names = tuple(name for name, _ in axes)
     keys = product(*(keys for _, keys in axes))
     half = _half(body)
-    counts = "count as drawn" if body["query"]["name"] == "proportions" else "estimate"
-    if half is None or counts != "estimate":
+    if half is None or kind.stored_as != "estimate":
         rows = tuple((*key, value) for key, value in zip(keys, drawn, strict=True))
-        return StoredTable((*names, counts), rows, AS_DRAWN)
+        return StoredTable((*names, kind.stored_as), rows, AS_DRAWN)
     rows = tuple(
         (*key, None, None, None) if value is None else (*key, value, value - half, value + half)
         for key, value in zip(keys, drawn, strict=True)
@@ -109,36 +111,15 @@ def _flat(drawn: Sequence[Any]) -> list[Any]:
 Axes = list[tuple[str, Sequence[Any]]]
 
 
-def _axes(body: Mapping[str, Any], declaration: Declaration) -> Axes | None:
+def _axes(kind: type[Query], body: Mapping[str, Any], declaration: Declaration) -> Axes | None:
     """The names and keys of an answer; None if the declaration does not list them."""
     query = body["query"]
-    columns = query["column"] if isinstance(query["column"], list) else [query["column"]]
-    found: Axes = []
-    for name in query.get("by", ()):
-        keys = _keys(declaration, name)
-        if keys is None:
-            return None
-        found.append((name, _chosen(name, keys, body["groups"])))
-    match query["name"]:
-        case "histogram" | "proportions":
-            own = [(name, _keys(declaration, name)) for name in columns]
-        case "top_k":
-            out = frozenset(query.get("leave_out", ()))
-            own = [(name, _ranked(_keys(declaration, name), out)) for name in columns]
-        case "counts":
-            listed = frozenset(query["values"])
-            keys = _keys(declaration, columns[0]) or ()
-            own = [(columns[0], tuple(key for key in keys if key in listed))]
-        case "transitions":
-            keys = _keys(declaration, columns[0])
-            own = [(f"{columns[0]} before", keys), (columns[0], keys)]
-        case "count" | "sum" | "mean":
-            own = []
-        case _:
-            return None
-    if any(keys is None for _, keys in own):
+    own = kind.stored_axes(query, partial(_keys, declaration))
+    groups = [(name, _keys(declaration, name)) for name in query.get("by", ())]
+    if own is None or any(keys is None for _, keys in (*groups, *own)):
         return None
-    return [*found, *((name, keys) for name, keys in own if keys is not None)]
+    chosen = [(name, _chosen(name, keys or (), body["groups"])) for name, keys in groups]
+    return [*chosen, *((name, keys or ()) for name, keys in own)]
 
 
 def _keys(declaration: Declaration, name: str) -> tuple[Any, ...] | None:
@@ -147,10 +128,6 @@ def _keys(declaration: Declaration, name: str) -> tuple[Any, ...] | None:
     except InvalidQuery:
         return None
     return None if column.values is None else column.keys
-
-
-def _ranked(keys: tuple[Any, ...] | None, out: frozenset[Any]) -> tuple[Any, ...] | None:
-    return None if keys is None else tuple(key for key in keys if key not in out)
 
 
 def _chosen(name: str, keys: Sequence[Any], groups: Mapping[str, Any] | None) -> tuple[Any, ...]:
@@ -187,7 +164,7 @@ def _largest(noisy: Sequence[int]) -> list[int]:
 def _half(body: Mapping[str, Any]) -> float | None:
     """Half of a 95 % interval, of counts with integer noise."""
     mechanism = body["mechanism"]
-    if body["query"]["name"] not in COUNTS or not str(mechanism.get("kind")).startswith("integer"):
+    if not str(mechanism.get("kind")).startswith("integer"):
         return None
     error = mechanism.get("error")
     return float(error["interval"]) if isinstance(error, Mapping) and "interval" in error else None

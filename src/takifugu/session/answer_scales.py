@@ -17,26 +17,16 @@ No protected value is read here.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from takifugu._core.numeric import Floats, Integers
 from takifugu.priors import Name
-from takifugu.session.query.count import CountQuery
-from takifugu.session.query.quantiles import QuantileQuery
-from takifugu.session.query.query import NumberQuery, Query
-from takifugu.session.query.sum_and_mean import MeanQuery
+from takifugu.session.query.query import Query
 from takifugu.tables import Engine
 
 ASIDE = 0.05  # of the rows: the smallest groups that hold less together do not decide
-OF_A_RANGE = 4  # numbers are to be told to this part of their range
-DROWNED = 5  # times its size: an error of a count or a share that leaves next to nothing of it
-
-
-ScalesOf = Callable[[Any, Engine, Floats, Integers], dict[str, Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,101 +86,13 @@ def answer_scales(query: Query, engine: Engine) -> AnswerScales:
     sizes = np.ravel(query.public_rows(engine)).astype(np.int64)
     filled = np.flatnonzero(sizes > 0)
     rows = sizes[filled]
-    scales_of: ScalesOf = SCALES.get(query.kind, _ranges)
-    found = scales_of(query, engine, rows.astype(np.float64), filled)
+    of_kind = query.scales(engine, rows.astype(np.float64), filled)
     axes = query.groups(engine)
 
     def name(group: int) -> dict[str, Name]:
         at = np.unravel_index(filled[group], [len(keys) for _, keys in axes]) if axes else ()
         return {column: keys[int(place)] for (column, keys), place in zip(axes, at, strict=True)}
 
-    scales: dict[str, Any] = {"many": "", "error": "interval", "per_row": False, **found}
+    scales: dict[str, Any] = {"many": "", "error": "interval", "per_row": False, **of_kind}
     scales.setdefault("noise", scales["high"] - scales["low"])
     return AnswerScales(rows=rows, name=name, **scales)
-
-
-def _counts(query: Query, engine: Engine, rows: Floats, filled: Integers) -> dict[str, Any]:
-    del filled
-    share = 1 / prod(len(engine.keys(column)) for column in query.columns)
-    if query.kind == "marginals":  # one column after the other
-        share = 1 / max(len(engine.keys(column)) for column in query.columns)
-    elif query.kind == "transitions":  # from each label to each
-        share = share**2
-    elif query.kind == "count" and isinstance(query, CountQuery):  # of these labels together
-        share *= len(query.values)
-    size = rows * share
-    return {
-        "one": "a count",
-        "many": "counts",
-        "low": np.zeros(len(rows)),
-        "high": rows,
-        "size": size,
-        "noise": np.minimum(DROWNED * size, rows),
-        "guessed": query.kind in ("count", "counts") and share < 1,
-    }
-
-
-def _shares(query: Query, engine: Engine, rows: Floats, filled: Integers) -> dict[str, Any]:
-    counted = _counts(query, engine, rows, filled)
-    return {
-        "one": "a share",
-        "many": "shares",
-        "low": counted["low"],
-        "high": np.ones(len(rows)),
-        "size": counted["size"] / rows,
-        "noise": counted["noise"] / rows,
-        "per_row": True,
-    }
-
-
-def _ranking(query: Query, engine: Engine, rows: Floats, filled: Integers) -> dict[str, Any]:
-    """A lead of many times the usual size may well be there: only the range is too much."""
-    counted = _counts(query, engine, rows, filled)
-    return {**counted, "one": "a lead", "error": "gap", "noise": rows}
-
-
-def _ranges(
-    query: NumberQuery, engine: Engine, rows: Floats, filled: Integers, one: str = "an answer"
-) -> dict[str, Any]:
-    """Numbers of which only the range is known: of each group, the least and the most of them."""
-    del rows
-    units, groups = query.units(engine), prod(len(keys) for _, keys in query.groups(engine))
-    ends = [[units.shown(at, end) for at, end in enumerate(s)] for s in query.ranges(engine)]
-    low, high = np.array(ends, dtype=np.float64).reshape(2, groups, -1)[:, filled]
-    return _numbers(one, low.min(axis=1), high.max(axis=1))
-
-
-def _means(query: MeanQuery, engine: Engine, rows: Floats, filled: Integers) -> dict[str, Any]:
-    return {**_ranges(query, engine, rows, filled, "a mean"), "per_row": True}
-
-
-def _numbers(one: str, low: Floats, high: Floats) -> dict[str, Any]:
-    return {"one": one, "low": low, "high": high, "size": (high - low) / OF_A_RANGE}
-
-
-def _ranks(query: QuantileQuery, engine: Engine, rows: Floats, filled: Integers) -> dict[str, Any]:
-    """How far the rank of an answer may be from the requested one, at most."""
-    del engine, filled
-    level = float(query.level)
-    return {
-        "one": "a rank",
-        "low": np.zeros(len(rows)),
-        "high": rows * max(level, 1 - level),
-        "size": rows * min(level, 1 - level) / 2,
-        "error": "ranks",
-    }
-
-
-SCALES: Mapping[str, ScalesOf] = {
-    "histogram": _counts,
-    "count": _counts,
-    "counts": _counts,
-    "marginals": _counts,
-    "transitions": _counts,
-    "proportions": _shares,
-    "top_k": _ranking,
-    "sum": partial(_ranges, one="a sum"),
-    "mean": _means,
-    "linear": partial(_ranges, one="a weighted sum"),
-    "quantile": _ranks,
-}  # registry: a line for each kind that is no `NumberQuery`, or of which more than a range is known

@@ -25,7 +25,8 @@ from takifugu.priors import FittedRows, Secrets
 from takifugu.priors.adversaries import given_earlier_rows
 from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
-from takifugu.session.cells import Bound, rows_of
+from takifugu.session.cells import rows_of
+from takifugu.session.query_options import Bound
 from takifugu.tables import DataFingerprint, Engine, Scope, Share
 from takifugu.tables.relations import Relation
 from takifugu.tables.scope import EVERYTHING, fitted_rows, table_name

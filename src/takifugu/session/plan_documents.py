@@ -56,8 +56,8 @@ from takifugu.session.price_documents import (
     value_cost,
 )
 from takifugu.session.query.query import Query
+from takifugu.session.query_kinds import KINDS, query_class
 from takifugu.session.query_options import QueryOptions
-from takifugu.session.query_planner import KINDS
 from takifugu.session.release_plan import Plan, UnpricedPlan
 from takifugu.tables import Scope
 
@@ -311,7 +311,7 @@ def _query(document: Any, path: str) -> Query:
         raise InvalidDocument(
             found.named("kind"), given="is unknown", needed=f"be one of {', '.join(KINDS)}"
         )
-    cls = KINDS[kind]
+    cls = query_class(kind)
     own = {
         part.name: found.read(part.name, FIELDS[part.name])
         for part in fields(cls)

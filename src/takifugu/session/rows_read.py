@@ -16,8 +16,6 @@ from takifugu.session.query_options import QueryOptions
 from takifugu.tables import Engine
 from takifugu.visible import visible
 
-COUNTING = frozenset({"count", "counts", "histogram", "proportions"})  # kinds that count rows
-
 
 @dataclass(frozen=True)
 class RowsRead:
@@ -91,7 +89,7 @@ def rows_read(
     others = tuple(_others(query, options, engine, releasable))
     if read == 0:
         raise _none(query.rows.scope.where, options, others)
-    counts = query.kind in COUNTING
+    counts = query.counts_rows
     size = engine.whole.known_size() if others or counts else None
     there = read if size is None or not others else max(read, size[0])
     longest = None if size is None or not counts else size[1]

@@ -45,6 +45,7 @@ from takifugu.session.held_out import (
     fitted_rows_of,
     releasable_rows,
 )
+from takifugu.session.planner import Planner
 from takifugu.session.published_rows import (
     published_statement,
     published_windows,
@@ -52,7 +53,7 @@ from takifugu.session.published_rows import (
 )
 from takifugu.session.query.linear import WeightedSum, declared_sums
 from takifugu.session.query_options import QueryOptions, checked
-from takifugu.session.query_planner import Planner, query_of
+from takifugu.session.query_planner import query_of
 from takifugu.session.release_cost import Prices
 from takifugu.session.release_errors import (
     BudgetConflict,

@@ -33,8 +33,8 @@ from takifugu.server.work.tasks import Task, task
 from takifugu.server.work.worker_host import WorkerHost
 from takifugu.session.plan_documents import plan_to_document
 from takifugu.session.plan_words import plan_words
+from takifugu.session.query_kinds import KINDS, query_class
 from takifugu.session.query_options import KIND_OPTIONS, QueryOptions
-from takifugu.session.query_planner import KINDS
 from takifugu.session.release_plan import Plan
 from takifugu.session.result_documents import result_from_document
 from takifugu.session.result_files import WRITERS, arrow_stream, csv_metadata
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from takifugu.session.release_result import Result
 
 MAX_BUDGET_HISTORY = 100  # charges in the history of a budget
-SHARED_OPTIONS = (*("column", "by", "window", "where", "epsilon", "delta", "within", "confidence"),)
 
 
 def dataset_of(host: WorkerHost, asked: Task) -> OpenedDataset:
@@ -115,13 +114,10 @@ def _kind(name: Any) -> dict[str, Any]:
     options = KIND_OPTIONS[name]
     return {
         "kind": name,
-        "several": KINDS[name].several,
+        "several": query_class(name).several,
         "required": list(options.required),
-        "optional": [
-            *options.optional,
-            *(shared for shared in SHARED_OPTIONS if shared not in options.without),
-        ],
-        "without": dict(options.without),
+        "optional": [*options.optional, *options.shared],
+        "without": dict(KINDS[name].without),
     }
 
 
