@@ -5,8 +5,6 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from takifugu.session.query.counts import CountsQuery
-from takifugu.session.query.proportions import ProportionsQuery
 
 from takifugu.costs.losses import Concentrated, Pure
 from takifugu.declarations import InvalidQuery
@@ -14,8 +12,8 @@ from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.mechanisms import Bounds, IntegerGaussian, IntegerLaplace
 from takifugu.session.possible_answers import CUT, SUM_TO_ONE
 from takifugu.session.query import query as queries
-from takifugu.session.query.count import CountQuery
-from takifugu.session.query.histogram import HistogramQuery
+from takifugu.session.query.count import CountQuery, CountsQuery
+from takifugu.session.query.histogram import HistogramQuery, ProportionsQuery
 from takifugu.session.query.linear import WeightedSum, WeightedSumQuery
 from takifugu.session.query.marginals import MarginalsQuery
 from takifugu.session.query.quantiles import QuantileQuery
