@@ -2,19 +2,14 @@
 
 import math
 import os
-import sqlite3
-from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from takifugu.costs.cost import NOTHING, Cost
-from takifugu.costs.losses import Metric, Total
 from takifugu.errors import (
     InvalidCharge,
     InvalidFile,
-    LedgerDamaged,
     LedgerUnavailable,
     NotAccepted,
 )
@@ -22,9 +17,7 @@ from takifugu.ledger import Ledger, open_ledger, restore_ledger
 from takifugu.ledger.canonical_text import check_name
 from takifugu.ledger.events.decisions import Review, Terms
 from takifugu.ledger.frontier import ZERO
-from takifugu.ledger.limits import Limit
-from takifugu.ledger.storage.database import address_of
-from tests.ledger.charges import DOUBLING, Places, charge, count
+from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
 
 pytestmark = pytest.mark.nightly
@@ -59,12 +52,6 @@ def test_a_review_is_within_a_budget_that_is_not_below_the_loss(
     budget = None if epsilon is None else Fraction(epsilon)
     review = Review("ward", None, budget, Fraction(0), (ZERO,), None, after)
     assert review.within is within
-
-
-def test_a_name_that_is_no_text_is_no_address() -> None:
-    with raises(InvalidFile, field="ledger", reason="text"):
-        address_of(Path(os.fsdecode(b"ward\xff.ledger")))
-    assert address_of(Path("wärd.ledger")).sqlite
 
 
 def test_rules_that_changed_are_named(ledger: Ledger) -> None:
@@ -122,47 +109,3 @@ def test_nothing_is_written_of_an_abandoned_charge_that_nobody_resumes(ledger: L
     ledger.abandon(resumed)  # once is enough
     assert ledger.head().seq == resumed.anchor.seq + 1
     assert ledger.verify().sound
-
-
-class Boastful(Places):
-    """Says that twice as much fits as does."""
-
-    def to_cost(
-        self,
-        unit: Cost,
-        pufferfish: float,
-        *,
-        spent: Sequence[Cost] = (NOTHING,),
-        beside: Sequence[Cost] = (),
-    ) -> Fraction:
-        """Too much."""
-        return 2 * super().to_cost(unit, pufferfish, spent=spent, beside=beside)
-
-
-def test_a_factor_that_does_not_fit_is_cut_down_to_one_that_does() -> None:
-    unit = count("1", "home")
-    honest, boastful = (Limit(one, Fraction(6), Fraction(0)) for one in (Places(), Boastful()))
-    most = honest.room((Total(),), unit)
-    assert most == Fraction(3, 2)  # both changes to and from home: four times its cost
-    found = boastful.room((Total(),), unit)
-    assert Fraction(1) <= found <= most
-    assert honest.room((Total(),), Metric(NOTHING)) == 1  # nothing fits as it is
-
-
-def test_a_copy_whose_pages_do_not_fit_is_not_put_back(folder: Path) -> None:
-    path, copy = folder / "ward.ledger", folder / "copy"
-    with open_ledger(path) as ledger:
-        ledger.set_budget("ward", 2)
-        ledger.charge(charge("0.25"), DOUBLING)
-        ledger.backup(copy)
-    database = sqlite3.connect(copy, isolation_level=None)
-    database.execute("PRAGMA writable_schema=ON")
-    database.execute(
-        "UPDATE sqlite_master SET sql = replace(sql, '''abandoned''', '''charge''')"
-        " WHERE name = 'takifugu_abandoned_once'"
-    )
-    database.close()  # the index lacks the charges that it should name now
-    path.unlink()
-    with raises(LedgerDamaged, reason="unsound copy"):
-        restore_ledger(copy, path)
-    assert not path.exists()

@@ -4,13 +4,12 @@ import errno
 import os
 import sqlite3
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 
-from takifugu.errors import InvalidFile, LedgerUnavailable, NotALedger
-from takifugu.ledger.storage.database import MIN_FILE_BYTES, Statement, _check_place, open_sqlite
+from takifugu.errors import InvalidFile, LedgerUnavailable
+from takifugu.ledger.storage.database import _check_place, open_sqlite
 from tests.raising import raises
 
 pytestmark = pytest.mark.nightly
@@ -48,78 +47,7 @@ def test_a_connection_writes_a_log_and_waits_for_the_disk(
     raw.close()
 
 
-def test_who_only_reads_cannot_write(folder: Path) -> None:
-    with open_sqlite(folder / "a.db", read_only=False, wait=1).transaction(reading=False) as one:
-        one.raw.execute("CREATE TABLE t (x)")
-    reader = open_sqlite(folder / "a.db", read_only=True, wait=1)
-    with (
-        pytest.raises(sqlite3.OperationalError, match="readonly"),
-        reader.transaction(reading=False) as one,
-    ):
-        one.raw.execute("INSERT INTO t VALUES (1)")
-    reader.close()
-
-
-def test_who_reads_sees_one_moment_and_who_writes_holds_the_right_from_the_beginning(
-    folder: Path,
-) -> None:
-    found = open_sqlite(folder / "a.db", read_only=False, wait=0)
-    with found.transaction(reading=False) as one:
-        one.raw.execute("CREATE TABLE t (x)")
-    many = Statement("SELECT count(*) AS many FROM t")
-    with found.transaction(reading=True) as reader:
-        assert many.one(reader, {}).many == 0
-        with found.transaction(reading=False) as writer:
-            writer.raw.execute("INSERT INTO t VALUES (1)")
-        assert many.one(reader, {}).many == 0
-    with (
-        found.transaction(reading=False),  # it has written nothing yet
-        pytest.raises(sqlite3.OperationalError, match="locked"),
-        found.transaction(reading=False),
-    ):
-        pass
-    assert found.one(many, {}).many == 1
-    found.close()
-
-
-def test_a_connection_serves_whatever_thread_comes_next(folder: Path) -> None:
-    found, seen = open_sqlite(folder / "a.db", read_only=False, wait=1), list[int]()
-    one = Statement("SELECT 7 AS seven")
-    found.one(one, {})
-    other = Thread(target=lambda: seen.append(found.one(one, {}).seven))
-    other.start()
-    other.join()
-    assert seen == [7]
-    found.close()
-
-
 # --- places ---
-
-
-@pytest.mark.parametrize(
-    ("size", "fine"),
-    [
-        (None, True),
-        (0, True),
-        (1, False),
-        (MIN_FILE_BYTES - 1, False),
-        (MIN_FILE_BYTES, True),
-        (9999, True),
-    ],
-)
-def test_a_file_that_is_too_small_for_a_database_is_none(
-    folder: Path, size: int | None, fine: bool
-) -> None:
-    assert MIN_FILE_BYTES == 512
-    path = folder / "a.db"
-    if size is not None:
-        path.write_bytes(bytes(size))
-    if fine:
-        _check_place(path)
-        return
-    with raises(NotALedger, reason="foreign") as told:
-        _check_place(path)
-    assert repr(str(path)) in str(told.value)
 
 
 def test_a_ledger_is_a_file_in_a_folder(folder: Path) -> None:

@@ -9,12 +9,10 @@ import pytest
 from takifugu._core.rounding import float_up
 from takifugu.costs.cost import NOTHING, Cost, Matrix
 from takifugu.costs.losses import Concentrated, Metric, Pure, Total
-from takifugu.errors import UnsoundRequest
 from takifugu.ledger.frontier import Frontier
 from takifugu.ledger.limits import Limit, after, spent_epsilon, to_pufferfish
 from takifugu.translation.certify.closed import Filter
 from tests.ledger.charges import DOUBLING, KNOWN, Blind, Doubling, Places, count
-from tests.raising import raises
 
 pytestmark = pytest.mark.nightly
 
@@ -246,16 +244,6 @@ def test_what_others_have_lost_counts_beside_what_is_read() -> None:
     assert room(counted(home="2.75")) == Fraction(5, 2)  # more of the same
     assert room(counted(ward="1")) == 2  # both changes between ward and work add 1 each
     assert room(counted(ward="1"), counted(home="0.25")) == 2
-
-
-def test_a_translation_that_says_less_than_nothing_is_broken() -> None:
-    class Below(Doubling):
-        def to_dp(self, pufferfish: float, /) -> float:
-            return -pufferfish
-
-    with raises(UnsoundRequest, reason="broken translation"):
-        Limit(Below(), Fraction(1), NO_DELTA)
-    assert Limit(DOUBLING, Fraction(1), NO_DELTA).room((Total(),), Pure(1)) == Fraction(1, 2)
 
 
 def test_an_epsilon_fits_as_far_as_costs_read_together_admit_it() -> None:

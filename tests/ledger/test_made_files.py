@@ -47,35 +47,6 @@ def test_an_empty_file_becomes_its_owners_alone_and_another_stays(tmp_path: Path
     assert full.read_bytes() == b"x"
 
 
-def test_a_new_file_is_never_anybody_elses_and_is_closed_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Not even for a moment: whoever has it open keeps it. Who cannot write it makes no ledger."""
-    path, opened, closed = tmp_path / "new.db", list[tuple[int, int]](), list[int]()
-    true_open, true_close = os.open, os.close
-
-    def noted_open(where: Any, flags: int, *mode: int) -> int:
-        opened.append((true_open(where, flags, *mode), flags))
-        return opened[-1][0]
-
-    def noted_close(handle: int) -> None:
-        closed.append(handle)
-        true_close(handle)
-
-    before = os.umask(0)
-    try:
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "open", noted_open)
-            patch.setattr(os, "close", noted_close)
-            patch.setattr(os, "fchmod", lambda *_: None)
-            make(path)
-    finally:
-        os.umask(before)
-    ((handle, flags),) = opened
-    assert mode(path) == 0o600 and closed == [handle]
-    assert flags & os.O_ACCMODE == os.O_RDWR
-
-
 def test_no_file_is_made_of_a_pipe_or_a_folder_or_for_a_server(tmp_path: Path) -> None:
     pipe, folder = tmp_path / "pipe", tmp_path / "folder"
     os.mkfifo(pipe, 0o640)

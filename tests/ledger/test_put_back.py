@@ -1,7 +1,6 @@
 """The parts of a backup and of putting it back, each at its edges."""
 
 import hashlib
-import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -40,28 +39,6 @@ def path(folder: Path) -> Path:
 
 
 # --- the file beside ---
-
-
-def test_a_copy_is_never_open_to_others_and_every_handle_is_closed(
-    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    left, modes = list[int](), list[int]()
-    open_, close = os.open, os.close
-
-    def opened(place: Any, flags: int, mode: int = 0o777) -> int:
-        left.append(open_(place, flags, mode))
-        modes.extend([mode] if flags & os.O_CREAT else [])
-        return left[-1]
-
-    def closed(handle: int) -> None:
-        left.remove(handle)
-        close(handle)
-
-    with open_ledger(path) as ledger, monkeypatch.context() as patch:
-        patch.setattr(os, "open", opened)
-        patch.setattr(os, "close", closed)
-        ledger.backup(folder / "another")
-        assert not left and modes == [0o600]
 
 
 def test_a_backup_is_one_file_without_a_log(path: Path, folder: Path) -> None:

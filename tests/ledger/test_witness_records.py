@@ -2,20 +2,14 @@
 
 import fcntl
 import hashlib
-import os
 import stat
-from collections.abc import Iterator
-from errno import EIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from takifugu.errors import LedgerUnwritable
 from takifugu.ledger import Anchor
 from takifugu.ledger.witnesses import state_folder
 from takifugu.ledger.witnesses.state_folder import FileWitness
-from tests.raising import raises
 
 pytestmark = pytest.mark.nightly
 
@@ -85,14 +79,6 @@ def test_a_record_that_is_none_is_passed_over(
     assert witness.read(LEDGER) is None
 
 
-def test_what_is_there_is_not_written_again(witness: FileWitness, path: Path) -> None:
-    witness.record(LEDGER, EVENTS[0], None)
-    before = path.read_bytes()
-    for seen in (None, EVENTS[0], EVENTS[1]):
-        assert witness.record(LEDGER, EVENTS[0], seen) == EVENTS[0]
-        assert path.read_bytes() == before
-
-
 def test_a_file_without_a_record_is_made_private_before_it_gets_one(
     witness: FileWitness, path: Path
 ) -> None:
@@ -101,95 +87,6 @@ def test_a_file_without_a_record_is_made_private_before_it_gets_one(
     assert witness.record(LEDGER, EVENTS[0], None) == EVENTS[0]
     assert path.read_bytes() == record(0, EVENTS[0]) + bytes(4096)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-
-
-# --- files and folders ---
-
-
-@pytest.fixture
-def handles(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Any, ...]]]:
-    """What was opened, with its flags and mode; all of it must be closed again."""
-    opened: list[tuple[Any, ...]] = []
-    left: list[int] = []
-    open_, close = os.open, os.close
-
-    def noted(path: Any, flags: int, mode: int = 0o777) -> int:
-        handle = open_(path, flags, mode)
-        opened.append((str(path), flags, mode))
-        left.append(handle)
-        return handle
-
-    def closed(handle: int) -> None:
-        left.remove(handle)
-        close(handle)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "open", noted)
-        patch.setattr(os, "close", closed)
-        yield opened
-    assert not left
-
-
-def test_a_new_file_is_never_open_to_others(folder: Path, handles: list[tuple[Any, ...]]) -> None:
-    witness = FileWitness(folder / "heads", folder=True)
-    mask = os.umask(0)
-    try:
-        witness.record(LEDGER, EVENTS[0], None)
-    finally:
-        os.umask(mask)
-    made = [mode for _, flags, mode in handles if flags & os.O_CREAT]
-    assert made == [0o600] and handles[-1][0] == str(folder / "heads")
-    assert witness.read(LEDGER) == EVENTS[0]
-
-
-def test_a_folder_that_others_make_meanwhile_is_used(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    heads, is_dir = folder / "heads", Path.is_dir
-
-    def meanwhile(self: Path) -> bool:
-        found = is_dir(self)
-        if self == heads and not found:
-            os.mkdir(heads)
-        return found
-
-    monkeypatch.setattr(Path, "is_dir", meanwhile)
-    assert FileWitness(heads, folder=True).record(LEDGER, EVENTS[0], None) == EVENTS[0]
-
-
-def test_a_pipe_is_not_even_opened(
-    witness: FileWitness, path: Path, handles: list[tuple[Any, ...]]
-) -> None:
-    os.mkfifo(path)
-    with raises(LedgerUnwritable, reason="witness"):
-        witness.read(LEDGER)
-    with raises(LedgerUnwritable, reason="witness"):
-        witness.record(LEDGER, EVENTS[0], None)
-    assert not handles
-
-
-def test_a_pipe_that_takes_the_place_of_the_file_is_left_alone(
-    witness: FileWitness, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(state_folder, "refuse_special", lambda _: None)  # it came later
-    os.mkfifo(path, 0o640)
-    with raises(LedgerUnwritable, reason="witness") as told:
-        witness.record(LEDGER, EVENTS[0], None)
-    assert "cannot be written (not a regular file)" in str(told.value)
-
-
-def test_a_file_that_cannot_be_read_is_told(
-    witness: FileWitness, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    witness.record(LEDGER, EVENTS[0], None)
-
-    def fails(*_: object) -> bytes:
-        raise OSError(EIO, "Input/output error")
-
-    monkeypatch.setattr(os, "pread", fails)
-    with raises(LedgerUnwritable, reason="witness") as told:
-        witness.read(LEDGER)
-    assert f"{str(path)!r} cannot be read (input/output error)" in str(told.value)
 
 
 # --- the lock ---

@@ -19,9 +19,16 @@ from takifugu.ledger.limits import spent_epsilon
 from takifugu.priors.provenance import FittedRows
 from takifugu.project.project import Project, open_project
 from takifugu.project.project_report import project_report
-from takifugu.project.release_sentences import ORDER_ONLY, WITH_COUNTS, method_of
-from takifugu.project.report_priors import NOT_PROTECTED, fitted_sentence, related_words
-from takifugu.project.stored_tables import AS_DRAWN, FOREIGN, NO_NAMES, stored_table
+from takifugu.project.reported_dataset import NOT_PROTECTED, fitted_sentence, related_words
+from takifugu.project.reported_releases import (
+    AS_DRAWN,
+    FOREIGN,
+    NO_NAMES,
+    ORDER_ONLY,
+    WITH_COUNTS,
+    method_of,
+    stored_table,
+)
 from takifugu.reports.pdf_file import pdf_of
 from takifugu.reports.release_parts import figure_of, table_of
 from takifugu.reports.report_page import report_page

@@ -31,16 +31,23 @@ def public_body(event: Event) -> dict[str, Any]:
     return {name: value for name, value in event.body.items() if name not in HIDDEN}
 
 
+def without_folders(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A body whose files are named without their folders."""
+    details = body.get("details")
+    if not isinstance(details, Mapping) or "files" not in details:
+        return dict(body)
+    files = [PurePath(str(file)).name for file in details["files"]]
+    return {**body, "details": {**details, "files": files}}
+
+
 def event_document(event: Event, *, places: bool = True) -> dict[str, Any]:
     """An event: its number, time, kind, actor, what it says in words, and all of it but marks.
 
     Without ``places`` its files are named without their folders.
     """
     body = public_body(event)
-    details = body.get("details")
-    if not places and isinstance(details, Mapping) and "files" in details:
-        files = [PurePath(str(file)).name for file in details["files"]]
-        body["details"] = {**details, "files": files}
+    if not places:
+        body = without_folders(body)
     return {
         "seq": event.seq,
         "at": event.at.isoformat(),

@@ -181,6 +181,14 @@ class Ledger(Closing):
         with self._store.writing() as connection:
             chain.head(connection, lock=True)
 
+    def one_moment(self) -> AbstractContextManager[None]:
+        """Let everything that this thread reads until the block is left be one read.
+
+        So a plan sees one state of the ledger, whatever others write meanwhile. What is decided or
+        charged within the block is written at once, and judged by what is there then.
+        """
+        return self._store.one_moment()
+
     def close(self) -> None:
         """Release the storage."""
         self._store.close()

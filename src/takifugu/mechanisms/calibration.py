@@ -89,13 +89,7 @@ def least_scale(guess: float, loss_at: Callable[[float], Fraction], allowed: flo
     while not loss_at(scale) <= allowed:
         scale, step = scale * (1 + step), 2 * step
         if not scale <= WIDEST:
-            raise UnsoundRequest(
-                f"no noise scale up to 2^50 loses only {four_digits(allowed, 'down')} per entry;"
-                " ask for more",
-                field="epsilon",
-                reason="too small",
-                given=allowed,
-            )
+            raise _no_scale(allowed)
     return scale
 
 
@@ -105,13 +99,7 @@ def searched_scale(guess: float, loss_at: Callable[[float], Fraction], allowed: 
     while not loss_at(high) <= allowed:
         high *= 2
         if not high <= WIDEST:
-            raise UnsoundRequest(
-                f"no noise scale up to 2^50 loses only {four_digits(allowed, 'down')} per entry;"
-                " ask for more",
-                field="epsilon",
-                reason="too small",
-                given=allowed,
-            )
+            raise _no_scale(allowed)
     low = high / 2
     while loss_at(low) <= allowed and low > guess * 2.0**-20:
         low, high = low / 2, low
@@ -119,3 +107,13 @@ def searched_scale(guess: float, loss_at: Callable[[float], Fraction], allowed: 
         middle = (low + high) / 2
         low, high = (low, middle) if loss_at(middle) <= allowed else (middle, high)
     return high
+
+
+def _no_scale(allowed: float) -> UnsoundRequest:
+    return UnsoundRequest(
+        f"no noise scale up to 2^50 loses only {four_digits(allowed, 'down')} per entry;"
+        " ask for more",
+        field="epsilon",
+        reason="too small",
+        given=allowed,
+    )

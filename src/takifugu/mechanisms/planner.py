@@ -25,7 +25,9 @@ from takifugu.mechanisms.candidates import (
     Priced,
     Selection,
     additive,
+    additive_within,
     allowed_loss,
+    ranked_right,
     selections,
 )
 from takifugu.mechanisms.checks import positive, probability, whole
@@ -52,7 +54,6 @@ from takifugu.mechanisms.prediction import (
     staircase,
 )
 from takifugu.mechanisms.selection import Exponential, PermuteAndFlip
-from takifugu.mechanisms.targets import additive_within, ranked_right
 from takifugu.translation.protocol import LossTranslation
 
 MAX_TERMS = 10_000_000  # of a plan's predictions: seconds of work

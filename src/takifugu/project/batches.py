@@ -19,7 +19,7 @@ from takifugu.errors import InvalidFile, Malformed, TakifuguError
 from takifugu.ledger.events.replay import Rehearsed
 from takifugu.project.policy_session import PolicySession
 from takifugu.project.project import Project
-from takifugu.project.query_sections import query_from
+from takifugu.project.schedules import query_from
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_errors import MostlyNoise
 from takifugu.session.release_plan import Plan

@@ -21,13 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 from takifugu._core.closing import Closing
 from takifugu._core.toml import parse_toml
-from takifugu.binding.prior_checks import terms_of
 from takifugu.errors import TakifuguError
 from takifugu.ledger import Ledger
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.owner_changes import refuse_same_files
 from takifugu.project.policy import read_policy
-from takifugu.project.project_cache import MANY, Progress, keep_terms
+from takifugu.project.project_cache import MANY, KeptAllowances, Progress, keep_terms
 from takifugu.tables import Engine
 from takifugu.tables.backends.opened_files import PATTERN, source_files
 from takifugu.tables.opening import BackendName
@@ -168,28 +167,17 @@ def open_dataset(
         table: Whether to use the cached translation table, which is made if there is none.
         progress: Called with what is being done.
     """
-    from takifugu.project.kept_allowances import KeptAllowances
     from takifugu.project.policy_session import PolicySession
 
     files = {path: identity(path) for path in _policy_files(project, name)}
     found = project.load(name)
-    translation, rules = found.translation, found.rules
+    translation = found.translation
     with ExitStack() as opened:
         before = {path: identity(path) for path in _source_files(found)}
         engine = opened.enter_context(project.engine(found, backend=backend))
         ledger = opened.enter_context(project.ledger())
         inode = _inode(_ledger_file(ledger))
-        first = _first(ledger, name, analyst)
-        ledger.snapshot(name, analyst=first).refuse(terms_of(translation), rules)
-        keep_terms(project.folder, translation)
-        if len(project.policy.datasets) > 1:
-            refuse_same_files(project, found, ledger)
-        found.refuse_misfit(engine)  # before a table is made
-        budgets = _budgets(ledger, name) if table and project.tabulates(name, translation) else None
-        cached = project.cached_table(name, translation, ledger, progress) if table else None
-        broad = max(prior.breadth for prior in translation.priors.values())
-        if progress is not None and cached is None and broad >= MANY:
-            progress(f"translating under a prior of {broad} entries or states")
+        # it compares terms, rules, priors and rows, once and before a table is made
         session = PolicySession(
             engine,
             translation,
@@ -197,16 +185,23 @@ def open_dataset(
             dataset=name,
             over=found.over,
             release_fitted_rows=found.releases_fitted_rows,
-            rules=rules,
+            rules=found.rules,
             about=found.policy.about,
-            analyst=first,
-            translation_table=None if cached is None else cached.table,
+            analyst=_first(ledger, name, analyst),
             home=project.folder,
             linear=found.policy.linear,
         )
         session.require_approval(found.policy.approval)
-        if cached is not None and cached.own:
-            session.trust_table()
+        keep_terms(project.folder, translation)
+        if len(project.policy.datasets) > 1:
+            refuse_same_files(project, found, ledger)
+        budgets = _budgets(ledger, name) if table and project.tabulates(name, translation) else None
+        cached = project.cached_table(name, translation, ledger, progress) if table else None
+        broad = max(prior.breadth for prior in translation.priors.values())
+        if progress is not None and cached is None and broad >= MANY:
+            progress(f"translating under a prior of {broad} entries or states")
+        if cached is not None:
+            session.use_table(cached.table, trusted=cached.own)
         if table:
             session.keep_allowances(KeptAllowances(project.folder, name, translation))
         rows = {path: before.get(path, identity(path)) for path in _rows(found, engine)}

@@ -26,6 +26,8 @@ from takifugu.session.release_cost import Allowances, Prices, ReleaseCost
 from takifugu.session.release_errors import OverBudget
 from takifugu.session.release_plan import Plan, UnpricedPlan
 from takifugu.session.session import Session
+from takifugu.translation.accounting.tables import TabledTranslation, TranslationTable
+from takifugu.translation.translation import Translation
 
 ROUNDED = 1 + 1e-6  # a price by value is that of a cost which is as close as this
 
@@ -106,9 +108,15 @@ class PolicySession(Session):
         """
         self._time_step = seconds
 
-    def trust_table(self) -> None:
-        """Read prices from the table of this session, which is known to be computed here."""
-        self._trusted = True
+    def use_table(self, table: TranslationTable, *, trusted: bool) -> None:
+        """Read losses from a table of the translation; prices too if it was computed here."""
+        translation = self._prior
+        if not isinstance(translation, Translation) or table.about != translation.fingerprint:
+            raise UnsoundRequest(
+                "the table was made for another translation; tabulate this one", field="table"
+            )
+        self._translation, self._mark = TabledTranslation(translation, table), table.fingerprint
+        self._prices, self._trusted = Prices(self._dataset, self._translation), trusted
 
     def for_analyst(self, analyst: str | None, ledger: Ledger | None = None) -> Self:
         """The same session for another analyst, if the ledger admits them: takes one read of it.

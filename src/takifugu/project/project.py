@@ -22,8 +22,8 @@ from takifugu.declarations import Category, Declaration, read_declaration
 from takifugu.errors import Malformed, NotALedger, TakifuguError, UnsoundRequest, one_of
 from takifugu.ledger import Event, Ledger, Terms, open_ledger
 from takifugu.priors import Name, read_prior
+from takifugu.project import entering_priors
 from takifugu.project import policy_writing as write
-from takifugu.project.entering_priors import PriorEntering
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.owner_changes import (
     CellChange,
@@ -136,7 +136,7 @@ def _details(dataset: LoadedDataset) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Project(PriorEntering):
+class Project:
     """A project file and its policy. Nothing is kept open: every call reads what it needs.
 
     Attributes:
@@ -153,7 +153,8 @@ class Project(PriorEntering):
         """The same project, in which somebody else acts: their name is written in events."""
         return replace(self, actor=actor)
 
-    def _under(self, policy: Policy) -> Self:
+    def under(self, policy: Policy) -> Self:
+        """The same project under another policy."""
         return replace(self, policy=policy)
 
     @property
@@ -447,15 +448,19 @@ class Project(PriorEntering):
 
             def fits(policy: Policy) -> None:
                 if priors:
-                    self._under(policy).load(name).refuse_unfit(engine)
+                    self.under(policy).load(name).refuse_unfit(engine)
 
             write.add_dataset(self.file, name, values, check=fits)
-            made = self._under(read_policy(self.file))
+            made = self.under(read_policy(self.file))
             if ledger is not None:
                 made.record_policy(
                     ledger, name, how="entered", files=[p["file"] for p in values["prior"]]
                 )
         return made
+
+    fit = entering_priors.fit
+    advice = entering_priors.advice
+    enter_prior = entering_priors.enter_prior
 
     # --- what the owner accepts ---
 

@@ -27,8 +27,10 @@ from typing import Any
 
 from takifugu import __version__
 from takifugu._core.atomic import write_whole
+from takifugu._core.exact import exactly
 from takifugu.binding.prior_checks import terms_of
 from takifugu.binding.prior_reading import PriorTranslation, row_translation
+from takifugu.costs.cost import Cost
 from takifugu.errors import InvalidFile, TakifuguError, UnsoundRequest
 from takifugu.ledger import Terms
 from takifugu.priors import Secrets, from_document, read_prior
@@ -42,6 +44,8 @@ FOLDER = ".takifugu"  # of a project, for what can be made again
 MANY = 20  # states from which on a translation takes seconds
 LEAST = 0.05  # the smallest Pufferfish loss that a table covers
 MOST = 16  # beyond this budget nothing is tabulated
+ALLOWANCES_FORM = "takifugu-allowances-1"
+MAX_ALLOWANCES = 1000  # in a file; the oldest go first
 SHARE = 0.04  # of neighbouring points: an allowance from a table is less by at most that
 
 Progress = Callable[[str], None]
@@ -172,7 +176,54 @@ def _silent(_: str) -> None:
     return
 
 
-FORM = "takifugu-terms-1"
+class KeptAllowances:
+    """The allowances by value of one translation: one search for each query and ε.
+
+    To find how much of a cost a Pufferfish loss allows takes several translations; to confirm it
+    takes one. So the factor that was found is cached, by the shape of the query and the loss, for
+    one translation and version. It is never trusted: the session translates it again, and uses it
+    only if its loss is within what was asked for. A file that was changed can make a release
+    noisier, or dearer to compute, and nothing else.
+    """
+
+    def __init__(self, folder: Path, name: str, translation: PriorTranslation) -> None:
+        mark = f"{translation.fingerprint[:16]}.{__version__}"
+        self._path = folder / FOLDER / f"{name}.{mark}.allowances.json"
+        self._mark = translation.fingerprint
+
+    def find(self, unit: Cost, pufferfish: float) -> Fraction | None:
+        """The factor of ``unit`` that was found for a Pufferfish loss; None if there is none."""
+        return self._read().get((unit, pufferfish))
+
+    def keep(self, unit: Cost, pufferfish: float, factor: Fraction) -> None:
+        """Write a factor for the next time; a folder that cannot be written to does no harm."""
+        found = self._read()
+        found.pop((unit, pufferfish), None)
+        found[unit, pufferfish] = factor
+        kept = list(found.items())[-MAX_ALLOWANCES:]
+        document = {
+            "form": ALLOWANCES_FORM,
+            "translation": self._mark,
+            "allowed": [[cost.document(), loss.hex(), str(f)] for (cost, loss), f in kept],
+        }
+        with suppress(OSError, TakifuguError):
+            self._path.parent.mkdir(exist_ok=True)
+            write_json(document, self._path)
+
+    def _read(self) -> dict[tuple[Cost, float], Fraction]:
+        """What the file holds; nothing if it is not there, of another translation, or damaged."""
+        found: dict[tuple[Cost, float], Fraction] = {}
+        with suppress(TakifuguError, AttributeError, KeyError, TypeError, ValueError):
+            document: Any = read_json(self._path, needed="be cached allowances")
+            if document["form"] == ALLOWANCES_FORM and document["translation"] == self._mark:
+                for cost, loss, factor in document["allowed"]:
+                    allowed = exactly(factor, "factor")
+                    if allowed > 0:
+                        found[Cost.of_document(cost), float.fromhex(loss)] = allowed
+        return found
+
+
+TERMS_FORM = "takifugu-terms-1"
 
 
 def _place(folder: Path, terms: Terms) -> Path:
@@ -187,7 +238,7 @@ def keep_terms(folder: Path, translation: PriorTranslation) -> None:
     secrets = translation.secrets
     with suppress(OSError, TakifuguError, AttributeError, TypeError, ValueError):
         document: dict[str, Any] = {
-            "form": FORM,
+            "form": TERMS_FORM,
             "priors": {key: prior.to_document() for key, prior in translation.priors.items()},
             "uncertainty": translation.uncertainty,
         }

@@ -11,7 +11,6 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import PurePath
 from platform import python_version
 from typing import Any
 
@@ -24,15 +23,26 @@ from takifugu.errors import LedgerDamaged, TakifuguError, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.ledger import Event, Ledger, Report
 from takifugu.ledger.charge_values import loss_of
-from takifugu.ledger.event_documents import event_words
+from takifugu.ledger.event_documents import event_words, without_folders
 from takifugu.ledger.limits import spent_epsilon
 from takifugu.project.budgets import standing_of
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.project import Project
-from takifugu.project.release_sentences import method_of, question_of, rows_of_charge, title_of
-from takifugu.project.report_columns import reported_columns, secrets_sentence
-from takifugu.project.report_priors import fitted_sentence, related_words, reported_priors
-from takifugu.project.stored_tables import FOREIGN, stored_table
+from takifugu.project.reported_dataset import (
+    fitted_sentence,
+    related_words,
+    reported_columns,
+    reported_priors,
+    secrets_sentence,
+)
+from takifugu.project.reported_releases import (
+    FOREIGN,
+    method_of,
+    question_of,
+    rows_of_charge,
+    stored_table,
+    title_of,
+)
 from takifugu.reports.report_values import (
     PrivacyReport,
     ReportedBudget,
@@ -344,7 +354,7 @@ class _Gathered:
     def _decisions(self) -> Iterator[ReportedDecision]:
         for event in self.events:
             if event.kind in DECISIONS:
-                words = event_words(_without_folders(event.body))
+                words = event_words(without_folders(event.body))
                 yield ReportedDecision(event.seq, event.at, words)
 
 
@@ -352,15 +362,6 @@ def _concerns(event: Event, name: str) -> bool:
     if event.kind == "loss":
         return any(one.get("dataset") == name for one in event.body.get("accounts", ()))
     return event.body.get("dataset") == name
-
-
-def _without_folders(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An event whose files are named without folders: where they are is nobody's business."""
-    details = body.get("details")
-    if not isinstance(details, Mapping) or "files" not in details:
-        return body
-    files = [PurePath(str(file)).name for file in details["files"]]
-    return {**body, "details": {**details, "files": files}}
 
 
 def _view(

@@ -12,7 +12,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from takifugu._core.toml import TomlSection
+from takifugu.declarations import InvalidQuery
 from takifugu.errors import InvalidFile, Malformed, TakifuguError, UnsoundRequest
 from takifugu.ledger import Event
-from takifugu.project.query_sections import query_from
 from takifugu.session.cells import rows_of
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.session import Session
@@ -199,6 +199,21 @@ def read_schedules(top: TomlSection) -> dict[str, Schedule]:
     named = top.section("schedule", None)
     known = (*OWN_KEYS, *(key for key in QueryOptions.__dataclass_fields__ if key != "window"))
     return {name: _schedule(name, named.section(name, known)) for name in named.content}
+
+
+def query_from(section: TomlSection, without: Sequence[str]) -> QueryOptions:
+    """The query that a section describes, beside its keys ``without``."""
+    given = {key: value for key, value in section.content.items() if key not in without}
+    if isinstance(given.get("window"), list):
+        given["window"] = [None if end == "" else end for end in given["window"]]
+    try:
+        return QueryOptions.from_document(given)
+    except InvalidQuery as error:
+        first = str(error.field).split(",")[0]
+        place = section.at(first) if first in section.content else section.at("kind")
+        raise InvalidFile(
+            place, given=error.given, needed=error.needed, reason=error.reason
+        ) from None
 
 
 def _schedule(name: str, section: TomlSection) -> Schedule:

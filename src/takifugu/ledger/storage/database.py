@@ -456,6 +456,19 @@ def _not_a_file(given: str) -> InvalidFile:
 # --- the store ---
 
 
+@dataclass
+class _Moment:
+    """A block in which one thread reads; its transaction, once it has read something."""
+
+    opened: contextlib.ExitStack
+    connection: Connection | None = None
+
+    def end(self) -> None:
+        """End the transaction; the next read begins another one."""
+        self.connection = None
+        self.opened.close()
+
+
 class Store:
     """A database that holds one ledger, and its two kinds of transactions."""
 
@@ -467,6 +480,7 @@ class Store:
         self.guard: Guard | None = None  # none while a ledger is made, or inspected from outside
         self._file: tuple[int, int] | None = None  # device and number, of one in a file
         self.identity = ""  # of the ledger, once it was opened
+        self._moments = threading.local()
 
     @property
     def is_new(self) -> bool:
@@ -483,6 +497,9 @@ class Store:
                 f"ledger {self.name!r} was opened read-only; nothing was written",
                 reason="read-only",
             )
+        moment: _Moment | None = getattr(self._moments, "open", None)
+        if moment is not None:
+            moment.end()
         guard = self.guard
         with self._transaction(reading=False) as connection:
             if guard is not None:
@@ -503,8 +520,37 @@ class Store:
         """A transaction that sees one moment of the ledger and blocks nobody.
 
         Whoever wrote an event may have died before its witness knew it. One that is to be shown
-        (`event_chain.show`) is recorded before this is left, or by `note` before that.
+        (`event_chain.show`) is recorded before this is left, or by `note` before that. Within
+        `one_moment` it is the transaction that was opened first.
         """
+        moment: _Moment | None = getattr(self._moments, "open", None)
+        if moment is None:
+            with self._reading() as connection:
+                yield connection
+            return
+        if moment.connection is None:
+            moment.connection = moment.opened.enter_context(self._reading())
+        yield moment.connection
+
+    @contextlib.contextmanager
+    def one_moment(self) -> Iterator[None]:
+        """Let everything that this thread reads until the block is left see the same moment.
+
+        The transaction is opened by the first `reading`. It ends where this thread writes: what is
+        read after that has seen it.
+        """
+        if getattr(self._moments, "open", None) is not None:
+            yield
+            return
+        with contextlib.ExitStack() as opened:
+            self._moments.open = _Moment(opened)
+            try:
+                yield
+            finally:
+                self._moments.open = None
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[Connection]:
         guard = self.guard
         noted = None if guard is None else guard.noted()  # before what is seen
         with self.unguarded() as connection:

@@ -29,7 +29,7 @@ def open_postgresql(address: str, *, read_only: bool, wait: float) -> Connection
         raise not_an_address() from None  # its message may hold the password
     most = max(MIN_SILENCE, 3 * wait)
     limits = {"lock_timeout": wait, "statement_timeout": most}
-    settings = "-c synchronous_commit=on" + "".join(
+    settings = "-c synchronous_commit=on -c idle_in_transaction_session_timeout=0" + "".join(
         f" -c {name}={max(1, round(seconds * 1000))}" for name, seconds in limits.items()
     )
     if read_only:

@@ -176,9 +176,9 @@ class WeightedSumQuery(SumQuery):
 
     kind: ClassVar[str] = "linear"
     answer: ClassVar[str] = "a weighted sum"
-    summary: ClassVar[str] = "the weighted sum {name} of {column}{by}"
+    summary: ClassVar[str] = "the weighted sum {query} of {column}{by}"
     question: ClassVar[str] = (
-        "What is the sum of {column}, weighted by {weighted_by} ({name}){each}?"
+        "What is the sum of {column}, weighted by {weighted_by} ({query}){each}?"
     )
 
     name: str = ""

@@ -126,7 +126,7 @@ class Query(ABC):
     counts_rows: ClassVar[bool] = False  # whether it counts rows, of which an entity may have many
     ranks: ClassVar[bool] = False  # whether its answer is a ranking
     between: ClassVar[str] = " × "  # the names of its columns
-    summary: ClassVar[str] = ""  # the query in a few words, of the parts of `release_sentences`
+    summary: ClassVar[str] = ""  # the query in a few words, by its keys in the ledger
     question: ClassVar[str] = ""  # the same as a question; without either the ledger's words stand
     stored_as: ClassVar[str] = "estimate"  # what its stored numbers are, as they were drawn
 

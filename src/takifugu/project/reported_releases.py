@@ -1,22 +1,46 @@
-"""Stored answers as tables, from the ledger and the declaration alone: no data is read.
+"""Releases of a ledger for a privacy report: in plain sentences, and as tables of their answers.
 
 Answers are stored with the table that was published. One that was stored before that, or whose
 table is too long, is laid out by the declaration, as it was drawn, if that is still the one it was
-released under and lists all keys; else it is a list of numbers, and it is said so.
+released under and lists all keys; else it is a list of numbers, and the report says so. No data is
+read.
 """
 
+import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 from takifugu.declarations import Category, Declaration, InvalidQuery
+from takifugu.ledger.event_documents import asked_words, few, window_words
 from takifugu.session.cells import declared
 from takifugu.session.query.query import Query
 from takifugu.session.query_kinds import KINDS, query_class
+from takifugu.visible import four_digits
 
+KNOWN = frozenset({"name", "column", "by", "k", "values", "level", "every", "query", "weighted_by"})
+LISTED = frozenset({"weights"})  # too long for a sentence
+NOISE = "Random noise was added to each number before it was released"
+ORDER = "Random noise was added to each count, and the largest were taken, in order"
+WITH_COUNTS = "The labels were published with these noisy counts and their intervals."
+ORDER_ONLY = "The labels were published in this order, and no counts."
+METHODS = {
+    "integer-laplace": f"{NOISE} (integer Laplace noise).",
+    "integer-gaussian": f"{NOISE} (integer Gaussian noise).",
+    "bounded-sum": f"{NOISE}; every row counts only within declared bounds.",
+    "bounded-mean": f"{NOISE}; every row counts only within declared bounds.",
+    "permute-and-flip": "The answer was chosen at random, likelier the closer it is to the true one"
+    " (permute-and-flip).",
+    "exponential": "The answer was chosen at random, likelier the closer it is to the true one"
+    " (exponential mechanism).",
+    "laplace-top-k": f"{ORDER} (integer Laplace noise).",
+    "gaussian-top-k": f"{ORDER} (integer Gaussian noise).",
+}
 AS_DRAWN = (
     "The ledger has this answer as it was drawn: numbers may lie outside what is possible, below 0"
     " for instance."
@@ -29,6 +53,86 @@ FOREIGN = (
     "It was charged by another program, an external release: the ledger has its answer, in a form"
     " that only that program reads."
 )
+
+
+def title_of(body: Mapping[str, Any]) -> str:
+    """The query of a charge in a few words, with the groups that it is about."""
+    only = _only(body["groups"])
+    title = _in_words(body, "summary") or asked_words(body)
+    return f"{title}, {only}" if only else title
+
+
+def question_of(body: Mapping[str, Any]) -> str:
+    """The query of a charge in a sentence."""
+    question = _in_words(body, "question")
+    if question is None:
+        return f"{asked_words(body)}."
+    rest = {name: value for name, value in body["query"].items() if name not in KNOWN | LISTED}
+    more = [f"{name.replace('_', ' ')}: {few(value)}" for name, value in rest.items() if value]
+    return f"{question} ({'; '.join(more)})" if more else question
+
+
+def _in_words(body: Mapping[str, Any], form: Literal["summary", "question"]) -> str | None:
+    """A query by the words of its kind; None if that has none."""
+    query, kind = body["query"], _kind(body)
+    if kind is None or not kind.summary:
+        return None
+    level = four_digits(Fraction(str(query.get("level", "1/2")))) if "level" in query else "0.5"
+    by, about = " and ".join(map(str, query.get("by") or ())), query.get("column") or ""
+    parts = {
+        **query,
+        "column": kind.between.join(map(str, about)) if isinstance(about, list) else about,
+        "by": f" by {by}" if by else "",
+        "each": f", for each {by}" if by else "",
+        "k": query.get("k", 1),
+        "values": few(query.get("values", [])),
+        "level": level,
+        "quantile": "median" if level == "0.5" else f"quantile of level {level}",
+    }
+    words: str = getattr(kind, form)
+    return words.format_map(defaultdict(str, parts))
+
+
+def _kind(body: Mapping[str, Any]) -> type[Query] | None:
+    """The class of the query of a charge; None of another program's."""
+    name = body["query"].get("name")
+    return query_class(name) if isinstance(name, str) and name in KINDS else None
+
+
+def rows_of_charge(body: Mapping[str, Any], shown: Mapping[str, Any]) -> str:
+    """Which rows a charge read, and how many if that was recorded."""
+    parts = []
+    read, there = shown.get("rows_read"), shown.get("rows_there")
+    if isinstance(read, int) and isinstance(there, int):
+        parts.append(f"{read:,} of {there:,}" if read < there else f"all {read:,}")
+    if window := body["window"]:
+        parts.append(window_words(window))
+    if only := _only(body["groups"]):
+        parts.append(only)
+    words = ", ".join(parts) or "all that may be released"
+    others = shown.get("rows_others")
+    if isinstance(others, list) and others:
+        why = re.sub("`([^`]*)`", r"“\1”", " or ".join(map(str, others)))
+        words += f"; the others are {why}"
+    return words
+
+
+def _only(groups: Mapping[str, Any] | None) -> str:
+    """The groups that a charge read; empty for all of them."""
+    if not groups:
+        return ""
+    keys = [" × ".join(map(str, key)) for key in groups["keys"]]
+    return f"only {' × '.join(groups['columns'])} {few(keys)}"
+
+
+def method_of(mechanism: Mapping[str, Any], *, ranked: Sequence[str] = ()) -> str:
+    """How an answer was protected; of a ranking with the columns ``ranked``, what was published."""
+    kind = str(mechanism.get("kind") or mechanism.get("name") or "unknown")
+    words = METHODS.get(kind, f"By the mechanism {kind}.")
+    if not ranked:
+        return words
+    counts = any(str(name).removesuffix(" (answer)") == "estimate" for name in ranked)
+    return f"{words} {WITH_COUNTS if counts else ORDER_ONLY}"
 
 
 @dataclass(frozen=True)
@@ -73,8 +177,7 @@ def _table(
         rows = tuple(map(tuple, shown["rows"]))
         return StoredTable(tuple(shown["columns"]), rows, " ".join(notes))
     drawn = _flat(answer.get("drawn", ()))
-    axes = None
-    kind = query_class(body["query"]["name"]) if body["query"]["name"] in KINDS else None
+    kind, axes = _kind(body), None
     if kind is not None and body.get("declared") == declared(declaration):
         axes = None if "leave_out" in body["query"] else _axes(kind, body, declaration)
     if kind is not None and kind.ranks:

@@ -1,21 +1,28 @@
-"""The priors of a dataset, in words for a privacy report: what they say, how they came about."""
+"""The columns, secrets and priors of a dataset, in words for a privacy report."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
 from takifugu.binding.entries import Entries
+from takifugu.declarations import Amount, Category, Declaration
+from takifugu.declarations.label_lists import FittedLabels
 from takifugu.ledger import Event
 from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.project.loaded_dataset import LoadedDataset
-from takifugu.project.policy import PriorPolicy
-from takifugu.reports.report_values import ReportedPrior
+from takifugu.project.policy import DatasetPolicy, Pairs, PriorPolicy
+from takifugu.reports.report_values import ReportedColumn, ReportedPrior
 from takifugu.session.guarantee import described
 from takifugu.session.held_out import ReleasableRows
-from takifugu.visible import four_digits
+from takifugu.visible import four_digits, visible
 
+MOST_LISTED = 12  # labels or pairs of a list
+OUTSIDE = {
+    "drop": "rows with anything else are left out",
+    "refuse": "anything else is an error",
+}
 OF_PEOPLE = frozenset({"entities", "entities × sequence"})  # readings whose entries are people
 MOST_NAMES = 12
 NAMES = {  # of facts, for people
@@ -38,6 +45,78 @@ NOT_PROTECTED = (
     "The people whose rows the prior was fitted on are not protected from what the prior shows"
 )
 HOW = frozenset({"fitted", "entered", "written"})  # what a policy event records
+
+
+def reported_columns(declaration: Declaration, about: Sequence[str]) -> tuple[ReportedColumn, ...]:
+    """Every column that exists for queries, protected ones first."""
+    order = declaration.order
+    when = "a number" if order.kind == "number" else f"a time, in the zone {order.zone}"
+    found = [
+        ReportedColumn(
+            column.column,
+            "protected" if column.column in about else "protected, and not in this dataset",
+            _values(column),
+        )
+        for column in declaration.protected
+    ]
+    found += [
+        ReportedColumn(column.column, "public", _values(column)) for column in declaration.public
+    ]
+    found += [
+        ReportedColumn(declaration.entity, "whose row it is; public", "as the table has them"),
+        ReportedColumn(order.column, "the order of rows; public", when),
+    ]
+    named = {column.name for column in found}
+    found += [
+        ReportedColumn(tie, "orders rows of the same time; public", "as the table has them")
+        for tie in order.ties
+        if tie not in named
+    ]
+    return tuple(found)
+
+
+def _values(column: Category | Amount) -> str:
+    if isinstance(column, Amount):
+        low, high, step = (four_digits(x) for x in (column.low, column.high, column.step))
+        return f"a number from {low} to {high}, in steps of {step}"
+    if isinstance(column, FittedLabels):
+        return "those of the rows that a prior is fitted on; there is none yet"
+    if column.values is None:
+        return "as the table has them"
+    listed = _some([str(key) for key in column.keys])
+    rule = OUTSIDE.get(column.outside, f"anything else counts as {column.other}")
+    return f"{len(column.keys)} labels: {listed}; {rule}"
+
+
+def secrets_sentence(policy: DatasetPolicy) -> str:
+    """Which values of a cell are kept apart."""
+    kept = []
+    if policy.entries is not None:
+        kept.append(f"of {len(policy.entries)} chosen entries only")
+    if isinstance(policy.pairs, Mapping):
+        kept += [f"in {column}: {_pairs(pairs)}" for column, pairs in policy.pairs.items()]
+    elif policy.pairs is not None:
+        kept.append(_pairs(policy.pairs))
+    if policy.within is not None:
+        kept.append(f"two numbers that are at most {four_digits(policy.within, 'down')} apart")
+    if not kept:
+        return "Kept apart are any two values that a protected cell may hold."
+    return (
+        f"Kept apart are, of a protected cell, {'; '.join(kept)}. Nothing is guaranteed for others."
+    )
+
+
+def _pairs(pairs: Pairs) -> str:
+    return _some([f"{_side(left)} against {_side(right)}" for left, right in pairs])
+
+
+def _side(values: Sequence[Any]) -> str:
+    return " or ".join(map(str, values))
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - MOST_LISTED
+    return visible(", ".join(names[:MOST_LISTED])) + (f" and {more} more" if more > 0 else "")
 
 
 def reported_priors(found: LoadedDataset, events: Sequence[Event]) -> tuple[ReportedPrior, ...]:
