@@ -9,7 +9,7 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -30,6 +30,7 @@ from takifugu.session.plan_documents import (
     plan_to_document,
     public_form,
 )
+from takifugu.session.query_kinds import KINDS
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_plan import UnpricedPlan
 from takifugu.session.result_documents import result_from_document
@@ -185,7 +186,7 @@ def test_a_result_comes_back_as_it_was(
 
 
 def test_every_kind_is_asked_for() -> None:
-    assert {*OF_LABELS, *OF_NUMBERS, *OF_SEVERAL} == set(get_args(str))
+    assert {*OF_LABELS, *OF_NUMBERS, *OF_SEVERAL} == set(KINDS)
 
 
 def test_plans_that_are_over_budget_come_back_with_what_would_fit(

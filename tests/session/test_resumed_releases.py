@@ -15,7 +15,7 @@ from takifugu.declarations import DatabaseFailed
 from takifugu.errors import ApprovalRefused, InvalidCharge, LedgerConflict, LedgerUnavailable
 from takifugu.ledger import Ledger
 from takifugu.session import Session, time_steps
-from takifugu.session import releasing as steps
+from takifugu.session import releases as steps
 from takifugu.session.release_errors import OverBudget, ReleaseFailed
 from tests.raising import raises
 from tests.session.world import TRANSLATION, opened
@@ -25,7 +25,7 @@ ROOT = Path(takifugu.__file__).parents[2]
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from takifugu.session import releasing as steps
+from takifugu.session import releases as steps
 from tests.session.world import opened
 
 def killed(*arguments):

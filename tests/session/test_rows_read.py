@@ -11,7 +11,7 @@ import pytest
 from takifugu.declarations import InvalidQuery
 from takifugu.ledger import open_ledger
 from takifugu.priors import FittedRows
-from takifugu.project.policy_session import PlanFile
+from takifugu.project.plan_files import PlanFile
 from takifugu.session import Session
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.rows_read import RowsRead
@@ -68,7 +68,7 @@ def test_rows_that_were_fitted_on_are_there_and_not_read(
     prior = replace(CHAIN, fitted_on=(FittedRows("csv visits.csv", "person", "step", **rule),))
     with open_engine(made, threads=1) as engine, open_ledger(tmp_path / "a.ledger") as ledger:
         session = Session(engine, prior, ledger=ledger, dataset="visits", budget=10)
-        read = session._engine.count() if read is None else read
+        read = session._open.engine.count() if read is None else read
         assert 0 < read < len(ROWS)
         plan = session.plan.histogram(epsilon=1)
         assert (plan.rows_read, plan.rows_there) == (read, len(ROWS))

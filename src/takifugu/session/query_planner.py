@@ -11,7 +11,7 @@ from takifugu.session.cells import refuse_order, rows_of
 from takifugu.session.query.linear import WeightedSum, WeightedSumQuery
 from takifugu.session.query.query import Query
 from takifugu.session.query_kinds import KINDS, query_class
-from takifugu.session.query_options import QueryOptions
+from takifugu.session.query_options import Bound, QueryOptions
 
 NONE_DECLARED: Mapping[str, WeightedSum] = {}
 UNORDERED = {"row": "the columns of each row", "entities": "entities with one row each"}
@@ -22,11 +22,13 @@ def query_of(
     declaration: Declaration,
     about: str | Sequence[str],
     linear: Mapping[str, WeightedSum] = NONE_DECLARED,
+    *,
+    window: tuple[Bound, Bound] | None = None,
 ) -> Query:
     """The query that options describe; refused unless it is about protected columns of a session.
 
     ``about`` is the column that a session is about, or the list of its columns. ``linear`` are the
-    linear queries that the policy declares.
+    linear queries that the policy declares. ``window`` stands for that of the options, if given.
     """
     kind = query_class(options.kind)
     columns = _columns(options, declaration, about, kind, linear)
@@ -43,7 +45,7 @@ def query_of(
         raise InvalidQuery("by", given="repeats a column", needed="name each one once")
     declared = None if options.query is None else linear[options.query]
     where = options.where if declared is None else declared.rows_read(declaration, options.where)
-    rows = rows_of(declaration, options.window, where)
+    rows = rows_of(declaration, window or options.window, where)
     query = kind.of(options, declaration, columns, rows)
     if isinstance(query, WeightedSumQuery) and declared is not None:
         query = query.declared(str(options.query), declared, declaration)

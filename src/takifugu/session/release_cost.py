@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
 from takifugu._core.exact import Number, exactly, shown
 from takifugu._core.rounding import float_down, float_up
+from takifugu.binding.prior_reading import PriorTranslation
 from takifugu.binding.protected_values import WHOLLY
 from takifugu.costs.cost import Cost
 from takifugu.costs.losses import Concentrated, Metric, Pure, Total
@@ -28,6 +29,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 Charged = Pure | Metric | Concentrated  # what a session charges; ρ where a δ is given
 NEARLY = 1 - Fraction(1, 2**20)  # a loss this close below another one is priced as that
+ROUNDED = 1 + 1e-6  # a price by value is that of a cost which is as close as this
 APART = Fraction(998, 1000)  # of a price: an ε below it asks for less, however bounds are rounded
 
 
@@ -488,6 +490,39 @@ class Prices:
             price = float(self._translation.cost_to_pufferfish(loss.cost))
             _remember(self._priced, unit, (loss.epsilon, price))
         return price
+
+
+class ConfirmedPrices:
+    """Prices that are not below what the translation itself finds, whatever a table says."""
+
+    def __init__(self, translation: PriorTranslation) -> None:
+        self._translation = translation
+        self._alone: dict[tuple[Total, Fraction], float] = {}
+
+    def confirm(self, cost: ReleaseCost) -> ReleaseCost:
+        """The same cost, or a higher one."""
+        if cost.by_value is not None:
+            return self._by_value(cost, cost.by_value)
+        lost = Total(cost.per_entry) if cost.currency == "epsilon" else Total(rho=cost.per_entry)
+        if (lost, cost.delta) not in self._alone:
+            self._alone[lost, cost.delta] = (
+                float(self._translation.to_pufferfish(float_up(lost.epsilon)))
+                if cost.currency == "epsilon"
+                else self._translation.total_to_pufferfish(lost, cost.delta)
+            )
+        return replace(cost, alone=max(cost.alone, self._alone[lost, cost.delta]))
+
+    def _by_value(self, cost: ReleaseCost, by_value: Cost) -> ReleaseCost:
+        """A price by value, which a table may have lowered by what it says without values."""
+        found = self._translation.cost_to_pufferfish(by_value)
+        if found <= cost.alone * ROUNDED:
+            return cost
+        plain = float(self._translation.to_pufferfish(float_up(by_value.scalar)))
+        return replace(
+            cost,
+            alone=max(cost.alone, min(found, plain)),
+            without_values=max(cost.without_values or 0.0, plain),
+        )
 
 
 def _remember(prices: dict[K, V], key: K, value: V) -> None:

@@ -23,7 +23,6 @@ from takifugu.declarations.columns import NO_ORDER
 from takifugu.errors import InvalidMechanism, NoBudget, UnsoundRequest
 from takifugu.project.budgets import BudgetStanding, at_tick, standing_of
 from takifugu.project.opened_dataset import OpenedDataset
-from takifugu.project.policy_session import PolicySession
 from takifugu.reports.plot_files import as_written
 from takifugu.reports.spending_figure import BudgetEvent, spending_figure
 from takifugu.reports.standalone_svg import standalone_svg
@@ -38,6 +37,7 @@ from takifugu.session.query_options import KIND_OPTIONS, QueryOptions
 from takifugu.session.release_plan import Plan
 from takifugu.session.result_documents import result_from_document
 from takifugu.session.result_files import WRITERS, arrow_stream, csv_metadata
+from takifugu.session.session import Session
 from takifugu.tables import Engine
 from takifugu.visible import four_digits
 
@@ -192,7 +192,7 @@ def _moment(tick: int | None, instants: bool) -> str | int | None:
     return moment.isoformat() if isinstance(moment, datetime) else moment
 
 
-def _session(host: WorkerHost, asked: Task) -> PolicySession:
+def _session(host: WorkerHost, asked: Task) -> Session:
     """The session of the one who asks.
 
     An owner plans as nobody by name, or as the analyst that ``options`` names: whose budget counts
@@ -203,7 +203,7 @@ def _session(host: WorkerHost, asked: Task) -> PolicySession:
     return dataset_of(host, asked).session(analyst, actor=actor.name)
 
 
-def _plan(host: WorkerHost, session: PolicySession, asked: Task) -> Plan:
+def _plan(host: WorkerHost, session: Session, asked: Task) -> Plan:
     """The plan of a query. Nothing protected is read, so that what is refused is the query's."""
     options = QueryOptions.from_document(asked.options["query"])
     try:

@@ -14,7 +14,7 @@ from takifugu.project.project import Project, open_project
 from takifugu.server.state.server_state import ServerState, open_state
 
 if TYPE_CHECKING:
-    from takifugu.project.policy_session import PolicySession
+    from takifugu.session.session import Session
 
 OPEN = 8  # datasets that a worker keeps open; the one that was not used for longest is closed
 BROKEN = (DatabaseFailed, LedgerDamaged, LedgerSetBack, NewerLedger, NotALedger)
@@ -73,7 +73,7 @@ class WorkerHost:
         except TakifuguError:  # a ledger that cannot be read, for one: opening it says why
             return True
 
-    def session(self, name: str, analyst: str | None, actor: str) -> "PolicySession":
+    def session(self, name: str, analyst: str | None, actor: str) -> "Session":
         """The queries of an analyst on a dataset."""
         return self.opened(name).session(analyst, actor=actor)
 

@@ -1,4 +1,4 @@
-"""Charge, then release: the half of a session that pays for plans and answers them.
+"""Charge, then release: plans are paid for, and answered.
 
 A charge is durable before a protected value is read. What is shown is what the ledger has stored:
 so a release with a key of its own may be tried again after a crash, and is paid once
@@ -9,6 +9,7 @@ import uuid
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from typing import Protocol
 
 from takifugu.declarations import DatabaseFailed
 from takifugu.errors import (
@@ -16,19 +17,19 @@ from takifugu.errors import (
     LedgerConflict,
     LedgerError,
     LedgerUnavailable,
-    UnsoundRequest,
 )
 from takifugu.ledger import Answer, EarlierCharge, Quote, Receipt
+from takifugu.ledger.charging import Refusal
 from takifugu.ledger.event_documents import asked_words
 from takifugu.ledger.events.stored_answers import request_key
-from takifugu.session.activity import Activity, screen
 from takifugu.session.answer_record import answer_record
 from takifugu.session.guarantee import guarantee
-from takifugu.session.planning import QueryPlanning, refuse_stale
+from takifugu.session.plans import Opened, Plans, refuse_stale
 from takifugu.session.provenance import Provenance, priors_used, software
 from takifugu.session.query.query import draw
+from takifugu.session.query_options import checked
 from takifugu.session.release_cost import ReleaseCost
-from takifugu.session.release_errors import OverBudget
+from takifugu.session.release_errors import ApprovalNeeded, OverBudget
 from takifugu.session.release_plan import Plan, UnpricedPlan, query_body
 from takifugu.session.release_result import Result
 from takifugu.session.time_steps import whole_steps
@@ -37,61 +38,35 @@ CHARGED = "the release was charged before its rows were read, and the charge sta
 FROM_OUTSIDE = (DatabaseFailed, LedgerUnavailable)  # trouble that no draw can be the cause of
 
 
-class Releasing(QueryPlanning):
-    """The half of a `Session` that charges plans and releases their answers."""
+class ApprovalRule(Protocol):
+    """Which releases wait for a second person: `takifugu.project.approval_rule` has one."""
 
-    _progress: bool | None
-    _statement: str
-    _time_step: float = 0.0  # seconds; a server has one: see `takifugu.session.time_steps`
+    def why(self, alone: float, /, *, first: bool) -> tuple[str, str] | None:
+        """Why a release of this price waits, in short and in words; None if it does not."""
 
-    def _doing(self, what: str) -> Activity:
-        """What is being done, shown where the session shows such things."""
-        return Activity(what, screen(self._progress))
+
+class Releases:
+    """Charges the plans of a session, and releases their answers.
+
+    Args:
+        opened: What the session has open.
+        plans: Makes the plans anew that are to be released.
+        approval: Which releases wait for a second person.
+        time_step: Seconds; a server has a step: see `takifugu.session.time_steps`.
+    """
+
+    def __init__(
+        self,
+        opened: Opened,
+        plans: Plans,
+        *,
+        approval: ApprovalRule | None = None,
+        time_step: float = 0.0,
+    ) -> None:
+        self._open, self._plans = opened, plans
+        self._approval, self._time_step = approval, time_step
 
     def release(
-        self,
-        plan: Plan,
-        *,
-        accept_noise: bool = False,
-        key: str | None = None,
-        approval: int | None = None,
-        request: str | None = None,
-    ) -> Result:
-        """Pay for a plan, then answer it; for free if the same was answered before.
-
-        An answer that is mostly noise (`takifugu.session.usefulness`) is charged only with
-        ``accept_noise=True``: `MostlyNoise` otherwise.
-
-        A plan is a value, and a value can be put together from parts of others. So it is made anew
-        from its options by the code that makes plans, refused if it is not the same, and only what
-        was made here is charged, read and drawn. What was released to another analyst costs this
-        one's own budget, if they have one.
-
-        Args:
-            plan: What to release.
-            accept_noise: Whether an answer of mostly noise is wanted all the same.
-            key: Identifies this release of this analyst. The same release again under the same key
-                is the same charge and has the same answer, also after a crash and from another
-                process; another release under it is a `LedgerConflict`. A stored answer is free
-                and uses up no key.
-            approval: The number of the event that allows it, where a second person has to.
-            request: What identifies the request that the approval was given for, if it names one.
-        """
-        if not isinstance(plan, Plan):
-            raise UnsoundRequest(
-                f"a {type(plan).__name__} is not a plan; release what `session.plan` made, such as"
-                " session.plan.histogram(epsilon=0.5)",
-                field="plan",
-            )
-        if not isinstance(accept_noise, bool):
-            raise UnsoundRequest(
-                f"accept_noise is a {type(accept_noise).__name__}; it must be true or false",
-                field="accept_noise",
-            )
-        with self._doing("releasing"):
-            return self._released(plan, accept_noise, key, approval, request)
-
-    def _released(
         self,
         plan: Plan,
         accept_noise: bool,
@@ -100,44 +75,46 @@ class Releasing(QueryPlanning):
         request: str | None,
     ) -> Result:
         """Charge a plan that was made anew, then draw, store and show its answer."""
-        made = self._unpriced(plan.options)
+        made = self._plans.unpriced(checked(plan.options))
         refuse_stale(plan, made)
-        own = plan.charge.key if key is None else request_key(self._analyst, key)
+        own = plan.charge.key if key is None else request_key(self._open.analyst, key)
         charge = replace(made.charge, key=own, approval=approval, request=request)
-        quote = self._quote(made, charge)
-        earlier = None if key is None else self._ledger.earlier(charge)
+        quote = self._plans.quote(made, charge)
+        earlier = None if key is None else self._open.ledger.earlier(charge)
         if earlier is not None:
             return self._resumed(made, quote, earlier)
-        cost = self._cost(made, quote)
+        cost = self._plans.cost(made, quote)
         if not quote.stored:
             self._refuse_unapproved(made, quote, cost, approval)
             if not accept_noise and cost.fits:
-                self._refuse_noise(made, quote)
+                self._plans.refuse_noise(made, quote)
         try:
             known = quote.answer
             if known is None and quote.shared:  # another analyst's: charged to this one alone
                 again = charge if key is not None else replace(charge, key=uuid.uuid4().hex)
-                known = self._ledger.reuse(again, self._translation)
+                known = self._open.ledger.reuse(again, self._open.translation)
             if known is not None:
                 return self._result(made, cost, known, free=not quote.reuse)
-            receipt = self._ledger.charge(charge, self._translation, resume=key is not None)
+            receipt = self._open.ledger.charge(
+                charge, self._open.translation, resume=key is not None
+            )
             if not receipt.may_release and key is None:  # noise may have been drawn: pay again
                 charge = replace(charge, key=uuid.uuid4().hex)
-                receipt = self._ledger.charge(charge, self._translation)
+                receipt = self._open.ledger.charge(charge, self._open.translation)
         except BudgetExceeded as refused:
-            most = self._cost(
-                made, self._quote(made, charge)
+            most = self._plans.cost(
+                made, self._plans.quote(made, charge)
             ).most  # others may have spent meanwhile
             raise OverBudget(refused, alone=cost.alone, most=most) from None
         if not receipt.may_release:  # others have answered under the same key since
-            earlier = self._ledger.earlier(charge)
+            earlier = self._open.ledger.earlier(charge)
             if earlier is not None:
                 return self._resumed(made, quote, earlier)
         return self._answered(made, cost, receipt)
 
     def _resumed(self, made: UnpricedPlan, quote: Quote, earlier: EarlierCharge) -> Result:
         """The answer under a key that was charged before: the stored one, or one drawn now."""
-        cost = self._paid_cost(made, quote)
+        cost = self._plans.paid_cost(made, quote)
         if earlier.answer is not None:
             return self._result(made, cost, earlier.answer, free=False)
         if not earlier.receipt.may_release:
@@ -145,7 +122,7 @@ class Releasing(QueryPlanning):
                 "an earlier release under this key was charged and its answer was lost; the charge"
                 " stays spent. Ask again under a new key",
                 reason="lost",
-                dataset=self._dataset,
+                dataset=self._open.dataset,
                 event=earlier.receipt.anchor.seq,
             )
         return self._answered(made, cost, earlier.receipt)
@@ -158,24 +135,49 @@ class Releasing(QueryPlanning):
         """
         try:
             with whole_steps(self._time_step):
-                answer = draw(made.query, made.mechanism, self._engine)
-                self._refuse_rows(made.query)  # of a table that others write to, while it was read
-                record = answer_record(made, answer, self._engine)
-                record |= {"software": software(self._engine)}
-            stored = self._ledger.record_answer(receipt, record)
+                answer = draw(made.query, made.mechanism, self._open.engine)
+                self._plans.refuse_rows(
+                    made.query
+                )  # of a table that others write to, while it was read
+                record = answer_record(made, answer, self._open.engine)
+                record |= {"software": software(self._open.engine)}
+            stored = self._open.ledger.record_answer(receipt, record)
         except FROM_OUTSIDE:
             raise
         except Exception as error:
             with suppress(LedgerError):  # the trouble itself is what to show
-                self._ledger.abandon(receipt)
+                self._open.ledger.abandon(receipt)
             error.add_note(CHARGED)
             raise
         return self._result(made, cost, stored, free=False)
 
+    def waits(
+        self, made: UnpricedPlan, quote: Quote, cost: ReleaseCost, *, after: bool = False
+    ) -> ApprovalNeeded | None:
+        """That a release waits for an owner; None if it does not.
+
+        ``after`` says that others are to be released from the dataset before it, as in a batch.
+        """
+        if self._approval is None or quote.stored:
+            return None
+        why = self._approval.why(cost.alone, first=quote.last is None and not after)
+        return None if why is None else ApprovalNeeded(made.charge.dataset, *why)
+
     def _refuse_unapproved(
         self, made: UnpricedPlan, quote: Quote, cost: ReleaseCost, approval: int | None
     ) -> None:
-        """Raise if a release needs an approval and has none. Policies have such a rule."""
+        """Raise if a release has to wait and no approval is named.
+
+        Nobody has to decide on what no budget admits: that is refused as such.
+        """
+        needed = None if approval is not None else self.waits(made, quote, cost)
+        if needed is None:
+            return
+        if not cost.fits:
+            payers = (one for one in quote.standings if one.analyst or not quote.reuse)
+            refused = Refusal(tuple(payers)).error(made.charge.body())
+            raise OverBudget(refused, alone=cost.alone, most=cost.most)
+        raise needed
 
     def _result(
         self, made: UnpricedPlan, cost: ReleaseCost, answer: Answer, *, free: bool
@@ -187,7 +189,9 @@ class Releasing(QueryPlanning):
                 reason="foreign answer",
                 event=answer.event.seq,
             )
-        table = made.query.table(made.mechanism, answer.value["drawn"], self._engine, made.error)
+        table = made.query.table(
+            made.mechanism, answer.value["drawn"], self._open.engine, made.error
+        )
         body = query_body(made.charge)
         return Result(
             query=body,
@@ -201,14 +205,14 @@ class Releasing(QueryPlanning):
             free=free,
             at=answer.at,
             mechanism=made.mechanism.describe(),
-            guarantee=self._guarantee(cost.budget, cost.budget_delta),
+            guarantee=self.guarantee(cost.budget, cost.budget_delta),
             reads=made.reads,
             provenance=Provenance(
-                dataset=self._dataset,
-                analyst=self._analyst,
+                dataset=self._open.dataset,
+                analyst=self._open.analyst,
                 asked=asked_words(body),
-                priors=priors_used(self._prior),
-                translation=self._prior.fingerprint,
+                priors=priors_used(self._open.prior),
+                translation=self._open.prior.fingerprint,
                 charge=answer.paid,
                 answer=answer.event,
                 released=answer.at,
@@ -216,13 +220,14 @@ class Releasing(QueryPlanning):
             ),
         )
 
-    def _guarantee(self, epsilon: Fraction | None, delta: Fraction) -> str:
+    def guarantee(self, epsilon: Fraction | None, delta: Fraction) -> str:
+        """What is protected and what is not, under a budget."""
         return guarantee(
-            self._engine.declaration,
-            self._prior,
-            self._columns,
-            self._entries,
+            self._open.engine.declaration,
+            self._open.prior,
+            self._open.columns,
+            self._open.entries,
             epsilon=epsilon,
             delta=delta,
-            statement=self._statement,
+            statement=self._open.statement,
         )
