@@ -16,14 +16,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from takifugu.declarations import Order
+from takifugu.documents.reading import InvalidDocument, as_json
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger.charge_values import Charge
 from takifugu.mechanisms import IntegerLaplace
 from takifugu.session import Plan, Result, Session, StalePlan, WeightedSum
-from takifugu.session.described_mechanism import DescribedMechanism
-from takifugu.session.document_reading import InvalidDocument, as_json
 from takifugu.session.plan_documents import (
     ON_THE_SERVER,
+    DescribedMechanism,
     digest,
     on_a_server,
     plan_from_document,

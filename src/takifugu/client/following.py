@@ -15,9 +15,9 @@ from urllib.parse import quote, unquote
 from takifugu.client.exchange import LOST, NEVER, NOT_NOW, Exchange, Reply
 from takifugu.client.problem_errors import error_of
 from takifugu.client.remote_errors import ServerRefused, ServerUnreachable
+from takifugu.documents.reading import DocumentPart
 from takifugu.errors import LedgerUnavailable, TakifuguError
 from takifugu.session.activity import Activity
-from takifugu.session.document_reading import DocumentPart
 
 API = "/api/v1"
 SOON = {"Prefer": "wait=1"}  # then an interrupt has a job to cancel

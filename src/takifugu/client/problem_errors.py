@@ -11,6 +11,17 @@ from typing import Any
 from takifugu.client.remote_errors import ApprovalDeclined, ServerRefused
 from takifugu.declarations import DriverMissing, InvalidQuery
 from takifugu.declarations.table_errors import DatabaseFailed
+from takifugu.documents.reading import (
+    DocumentPart,
+    InvalidDocument,
+    decimal,
+    fraction,
+    json_value,
+    listed,
+    number,
+    text,
+    whole,
+)
 from takifugu.errors import (
     ApprovalRefused,
     BudgetExceeded,
@@ -26,17 +37,6 @@ from takifugu.errors import (
     TooLarge,
     UnknownAnalyst,
     UnsoundRequest,
-)
-from takifugu.session.document_reading import (
-    DocumentPart,
-    InvalidDocument,
-    decimal,
-    fraction,
-    json_value,
-    listed,
-    number,
-    text,
-    whole,
 )
 from takifugu.session.release_errors import MostlyNoise, OverBudget, ReleaseFailed, StalePlan
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from takifugu.session.document_reading import (
+from takifugu.documents.reading import (
     DocumentPart,
     InvalidDocument,
     by_name,

@@ -15,9 +15,9 @@ from takifugu.client.remote_budget import (
     past_release,
 )
 from takifugu.client.remote_errors import ApprovalDeclined, ApprovalPending, ServerUnreachable
+from takifugu.documents.reading import DocumentPart, listed, text
 from takifugu.errors import TakifuguError, UnsoundRequest
 from takifugu.session.activity import Activity, screen
-from takifugu.session.document_reading import DocumentPart, listed, text
 from takifugu.session.plan_documents import digest, on_a_server, plan_from_document
 from takifugu.session.planner import Planner
 from takifugu.session.query_options import QueryOptions, checked

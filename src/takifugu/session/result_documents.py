@@ -4,13 +4,13 @@ A result that came as JSON prints, plots and is written to files as the first on
 null stands for what is infinite, and a float is written and read without loss.
 """
 
+from functools import partial
 from typing import Any
 
-from takifugu.ledger import Anchor
-from takifugu.session.document_reading import (
+from takifugu.documents.declared import from_document
+from takifugu.documents.reading import (
     DocumentPart,
     InvalidDocument,
-    by_name,
     converted,
     json_object,
     json_value,
@@ -18,15 +18,12 @@ from takifugu.session.document_reading import (
     predicted,
     refuse_unshown,
     scalar,
-    text,
 )
-from takifugu.session.price_documents import (
-    cost_from_document,
-    reads_from_document,
-    saving_from_document,
-)
-from takifugu.session.provenance import PriorUsed, Provenance
+from takifugu.session.provenance import Provenance
+from takifugu.session.release_cost import ReleaseCost
 from takifugu.session.release_result import Result
+from takifugu.session.rows_read import RowsRead
+from takifugu.session.saving import Saving
 
 QUERY = ("dataset", "query", "window", "groups")  # what was asked, and of which rows
 
@@ -54,14 +51,14 @@ def _result(found: DocumentPart) -> Result:
         columns=columns,
         rows=_rows(found, "rows", columns),
         error=found.read("error", lambda value, path: predicted(value, path) if value else {}),
-        cost=found.read("cost", cost_from_document),
+        cost=found.read("cost", ReleaseCost.from_document),
         free=found.truth("free"),
         at=found.moment("at"),
         mechanism=found.read("mechanism", json_object),
         guarantee=found.text("guarantee"),
-        saving=found.maybe("saving", saving_from_document),
-        reads=reads_from_document(found),
-        provenance=found.maybe("provenance", provenance_from_document),
+        saving=found.maybe("saving", partial(from_document, Saving)),
+        reads=RowsRead.from_document(found),
+        provenance=found.maybe("provenance", partial(from_document, Provenance)),
         raw=_rows(found, "raw", columns) if found.has("raw") else None,
         shown=found.texts("shown"),
     )
@@ -78,33 +75,3 @@ def _rows(
             needed=f"have {len(columns)} cells in each row",
         )
     return rows
-
-
-def provenance_from_document(document: Any, path: str = "provenance") -> Provenance:
-    """What `Provenance.describe` wrote."""
-    found = DocumentPart.of(document, path)
-    return Provenance(
-        dataset=found.text("dataset"),
-        analyst=found.maybe("analyst", text),
-        asked=found.text("asked"),
-        priors=found.read("priors", listed(_prior)),
-        translation=found.text("translation"),
-        charge=_anchor(found.part("charge")),
-        answer=_anchor(found.part("answer")),
-        released=found.moment("released"),
-        software=found.read("software", by_name(text)),
-    )
-
-
-def _prior(document: Any, path: str) -> PriorUsed:
-    found = DocumentPart.of(document, path)
-    return PriorUsed(
-        found.text("name"),
-        found.text("words"),
-        found.text("fingerprint"),
-        found.texts("fitted_on"),
-    )
-
-
-def _anchor(found: DocumentPart) -> Anchor:
-    return Anchor(found.whole("event"), found.text("hash"))

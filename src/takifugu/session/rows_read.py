@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from takifugu.declarations import InvalidQuery
+from takifugu.documents.declared import parts_from, to_document
+from takifugu.documents.reading import DocumentPart
 from takifugu.session.held_out import ReleasableRows
 from takifugu.session.query.query import Query
 from takifugu.session.query_options import QueryOptions
@@ -45,12 +47,16 @@ class RowsRead:
 
     def details(self) -> dict[str, Any]:
         """All but the numbers of rows as JSON: what the words about them are made of."""
-        return {
-            "others": list(self.others),
-            "entity": self.entity,
-            "longest": self.longest,
-            "entities": self.entities,
-        }
+        document: dict[str, Any] = to_document(self)
+        return {key: document[key] for key in ("others", "entity", "longest", "entities")}
+
+    @classmethod
+    def from_document(cls, found: DocumentPart) -> "RowsRead | None":
+        """The rows that the query of a plan or a result reads; None if it does not say."""
+        if not found.has("rows_read"):
+            return None
+        details = parts_from(cls, found.part("reads"), without=("read", "there"))
+        return cls(found.whole("rows_read"), found.whole("rows_there"), **details)
 
     def record(self) -> dict[str, Any]:
         """The same with what else a reader of the ledger has to know, who has no table."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from takifugu.documents.declared import NullFloat, to_document
 from takifugu.visible import four_digits
 
 
@@ -22,7 +23,7 @@ class Saving:
     deviation: float
     deviation_without_values: float
     alone: float
-    alone_without_values: float
+    alone_without_values: NullFloat
 
     @property
     def noise_ratio(self) -> float:
@@ -31,15 +32,9 @@ class Saving:
 
     def describe(self) -> dict[str, Any]:
         """Ready to be written as JSON; null for what is infinite."""
-        other = self.alone_without_values
-        return {
-            "because": self.because,
-            "deviation": self.deviation,
-            "deviation_without_values": self.deviation_without_values,
-            "noise_ratio": self.noise_ratio,
-            "alone": self.alone,
-            "alone_without_values": other if other < float("inf") else None,
-        }
+        ratio = {"noise_ratio": self.noise_ratio}
+        document: dict[str, Any] = to_document(self, after={"deviation_without_values": ratio})
+        return document
 
     def __str__(self) -> str:
         """As one line."""

@@ -26,6 +26,8 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from takifugu.documents.declared import parts_from
+from takifugu.documents.reading import DocumentPart, InvalidDocument, decimal, number
 from takifugu.priors import Name
 from takifugu.session.answer_scales import AnswerScales
 from takifugu.visible import four_digits, visible
@@ -83,6 +85,13 @@ class GroupAccuracy:
     size: float
     rows: int
     group: Mapping[str, Name]
+
+    @classmethod
+    def from_document(cls, document: Any, path: str) -> "GroupAccuracy":
+        """What `describe` wrote."""
+        found = DocumentPart.of(document, path)
+        low, high = found.read("range", _range)
+        return cls(low=low, high=high, **parts_from(cls, found, without=("low", "high")))
 
     @property
     def faint(self) -> bool:
@@ -202,6 +211,31 @@ class Usefulness:
             "budget_admits_it": None if remedy is None else remedy.admitted,
             "rows_factor": None if remedy is None else remedy.rows,
         }
+
+    @classmethod
+    def from_document(cls, document: Any, path: str = "usefulness") -> "Usefulness":
+        """What `describe` wrote."""
+        found = DocumentPart.of(document, path)
+        remedy = None
+        if found.has("rows_factor"):
+            remedy = Remedy(
+                found.maybe("epsilon_needed", decimal),
+                found.truth("budget_admits_it"),
+                found.whole("rows_factor"),
+            )
+        return cls(
+            accuracy=GroupAccuracy.from_document(document, path),
+            worse=found.whole("worse_groups"),
+            worst=found.maybe("worst", GroupAccuracy.from_document),
+            remedy=remedy,
+            **parts_from(cls, found, without=("accuracy", "worse", "worst", "remedy")),
+        )
+
+
+def _range(value: Any, path: str) -> tuple[float, float]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise InvalidDocument(path, given="is no pair", needed="be the least and the greatest")
+    return number(value[0], path), number(value[1], path)
 
 
 def judged(scales: AnswerScales, error: Mapping[str, Any]) -> Usefulness:
