@@ -68,8 +68,8 @@ def test_statuses_are_those_of_real_errors() -> None:
     files = (outputs, pdf_file, report_signature)
     modules = (takifugu.errors, engines, policy, *files, batches, schedules, release_errors)
     for name in exit_status.BY_NAME:
-        kinds = [getattr(module, name) for module in modules if hasattr(module, name)]
-        assert len(kinds) == 1 and issubclass(kinds[0], takifugu.errors.TakifuguError)
+        kinds = {getattr(module, name) for module in modules if hasattr(module, name)}
+        assert len(kinds) == 1 and issubclass(kinds.pop(), takifugu.errors.TakifuguError)
     error = takifugu.errors.NoBudget("x")
     assert exit_status.status_of(error) == exit_status.REFUSED
     assert exit_status.status_of(takifugu.errors.LedgerConflict("x")) == exit_status.MISTAKE

@@ -33,7 +33,7 @@ from takifugu.session.plan_documents import (
 from takifugu.session.query_kinds import KINDS
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_plan import UnpricedPlan
-from takifugu.session.result_documents import result_from_document
+from takifugu.session.release_result import result_from_document
 from tests.ledger.folders import forget_rows
 from tests.raising import raises
 from tests.session.tables import NETWORK, opened_table

@@ -16,11 +16,11 @@ from takifugu.binding.name_lists import (
     typed,
     types_alone,
 )
-from takifugu.session.answer_scales import AnswerScales
 from takifugu.session.cells import Rows
-from takifugu.session.key_order import LONGEST, counting_order
+from takifugu.session.possible_answers import LONGEST, counting_order
 from takifugu.session.query_kinds import query_class
-from takifugu.session.time_steps import until_step
+from takifugu.session.releases import until_step
+from takifugu.session.usefulness import AnswerScales
 from takifugu.tables import Scope
 
 pytestmark = pytest.mark.nightly

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from takifugu.project.project import open_project
-from takifugu.session.plan_words import plan_words
+from takifugu.session.release_plan import plan_words
 from takifugu.session.session import Session
 from takifugu.visible import four_digits
 from tests.server.projects import small_project

@@ -18,10 +18,17 @@ from takifugu.errors import UnsoundRequest
 from takifugu.mechanisms import BoundedMean, BoundedSum
 from takifugu.mechanisms.prediction import staircase
 from takifugu.session import Plan, Session
-from takifugu.session.answer_scales import ASIDE, AnswerScales, answer_scales
 from takifugu.session.query.linear import WeightedSum
 from takifugu.session.release_errors import MostlyNoise, OverBudget
-from takifugu.session.usefulness import candidates_above, judged, least_useful, rows_factor
+from takifugu.session.usefulness import (
+    ASIDE,
+    AnswerScales,
+    answer_scales,
+    candidates_above,
+    judged,
+    least_useful,
+    rows_factor,
+)
 from tests.oracles import usefulness as oracle
 from tests.raising import raises
 from tests.session.world import PLAIN, ROWS, WEIGHT, opened

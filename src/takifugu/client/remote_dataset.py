@@ -23,8 +23,7 @@ from takifugu.session.planner import Planner
 from takifugu.session.query_options import QueryOptions, checked
 from takifugu.session.release_errors import SessionClosed, StalePlan
 from takifugu.session.release_plan import Plan
-from takifugu.session.release_result import Result
-from takifugu.session.result_documents import result_from_document
+from takifugu.session.release_result import Result, result_from_document
 
 if TYPE_CHECKING:
     from takifugu.client.connection import Connection

@@ -22,7 +22,6 @@ from takifugu.costs.losses import Concentrated, Metric, Pure
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Cells, Charge, Ledger, Quote, Terms
 from takifugu.mechanisms import Mechanism
-from takifugu.session.answer_scales import AnswerScales, answer_scales
 from takifugu.session.guarantee import unprotected_gaps
 from takifugu.session.held_out import ReleasableRows
 from takifugu.session.query.linear import WeightedSum
@@ -40,8 +39,10 @@ from takifugu.session.release_errors import MostlyNoise, StalePlan
 from takifugu.session.release_plan import Plan, UnpricedPlan, notes_before_paying
 from takifugu.session.rows_read import RowsRead, rows_read
 from takifugu.session.usefulness import (
+    AnswerScales,
     Remedy,
     Usefulness,
+    answer_scales,
     candidates_above,
     judged,
     least_useful,

@@ -3,13 +3,35 @@
 A charge is durable before a protected value is read. What is shown is what the ledger has stored:
 so a release with a key of its own may be tried again after a crash, and is paid once
 (`takifugu.ledger.events.stored_answers`).
+
+Steps of time: how long protected rows were worked on, told to a step and no finer.
+
+Counting and drawing are the only parts of a release whose time may depend on protected values. They
+begin right after the charge. Nothing follows them, neither the record of the answer nor a failure,
+before a whole number of steps has passed since then; and whatever follows depends on what is
+recorded, which is released. So all that can be seen of a release from outside (its end, the place
+of its answer in the ledger, when its process is free for others) says in which step it was ready.
+With a step that is longer than counting and drawing ever take, that is always the first one.
+
+Steps are counted from the charge rather than from the request: what is done before the charge takes
+a time that varies, and would carry what is within a step across the step's edge now and then, from
+which somebody who repeats a query could find out more.
+
+What the ledger stores of an answer: what was drawn, and the table that was published.
+
+What was drawn decides: from it every later answer to the same query is laid out. The table, the
+predicted error and the numbers of rows are copies for readers who have the ledger and not the data,
+such as the report of a project. All of it is published, or public, already.
 """
 
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
-from typing import Protocol
+from math import ceil
+from time import monotonic, sleep
+from typing import Any, Protocol
 
 from takifugu.declarations import DatabaseFailed
 from takifugu.errors import (
@@ -17,12 +39,13 @@ from takifugu.errors import (
     LedgerConflict,
     LedgerError,
     LedgerUnavailable,
+    TakifuguError,
 )
 from takifugu.ledger import Answer, EarlierCharge, Quote, Receipt
+from takifugu.ledger.canonical_text import check_json
 from takifugu.ledger.charging import Refusal
 from takifugu.ledger.event_documents import asked_words
 from takifugu.ledger.events.stored_answers import request_key
-from takifugu.session.answer_record import answer_record
 from takifugu.session.guarantee import guarantee
 from takifugu.session.plans import Opened, Plans, refuse_stale
 from takifugu.session.provenance import Provenance, priors_used, software
@@ -32,7 +55,64 @@ from takifugu.session.release_cost import ReleaseCost
 from takifugu.session.release_errors import ApprovalNeeded, OverBudget
 from takifugu.session.release_plan import Plan, UnpricedPlan, query_body
 from takifugu.session.release_result import Result
-from takifugu.session.time_steps import whole_steps
+from takifugu.tables import Engine
+
+MOST_ROWS = 5_000  # of a table that is copied; a longer one can be laid out with the data only
+
+
+def answer_record(made: UnpricedPlan, answer: list[Any], engine: Engine) -> dict[str, Any]:
+    """The answer of a plan as JSON: ``drawn`` and, unless it is too long, ``shown``.
+
+    It was paid for and drawn, so that nothing here may fail: without ``shown`` it is complete.
+    """
+    record: dict[str, Any] = {"drawn": answer}
+    with suppress(TakifuguError, ArithmeticError, LookupError, TypeError, ValueError):
+        shown = _shown(made, answer, engine)
+        if len(shown["rows"]) <= MOST_ROWS:
+            check_json(shown, "shown")
+            record["shown"] = shown
+    return record
+
+
+def _shown(made: UnpricedPlan, answer: list[Any], engine: Engine) -> dict[str, Any]:
+    table = made.query.table(made.mechanism, answer, engine, made.error)
+    return {
+        "columns": list(table.columns),
+        "rows": [list(row) for row in table.rows],
+        "notes": list(table.notes),
+        "error": _plain(made.error),
+        "delta": str(made.delta),
+        **made.reads.record(),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Lists for tuples, and null for what is infinite, which JSON has no number for."""
+    if isinstance(value, dict):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and value - value != 0 else value
+
+
+def until_step(took: float, step: float) -> float:
+    """Seconds until ``took`` has become 1, 2, … times ``step``; 0 without one.
+
+    >>> until_step(0.12, 0.05), until_step(0.12, 0), until_step(0, 0.05)
+    (0.03, 0.0, 0.05)
+    """
+    return max(0.0, round(max(ceil(took / step), 1) * step - took, 9)) if step > 0 else 0.0
+
+
+@contextmanager
+def whole_steps(step: float) -> Iterator[None]:
+    """Leave the block, also by an error, only when a whole number of steps has passed."""
+    began = monotonic()
+    try:
+        yield
+    finally:
+        sleep(until_step(monotonic() - began, step))
+
 
 CHARGED = "the release was charged before its rows were read, and the charge stays"
 FROM_OUTSIDE = (DatabaseFailed, LedgerUnavailable)  # trouble that no draw can be the cause of
@@ -52,7 +132,7 @@ class Releases:
         opened: What the session has open.
         plans: Makes the plans anew that are to be released.
         approval: Which releases wait for a second person.
-        time_step: Seconds; a server has a step: see `takifugu.session.time_steps`.
+        time_step: Seconds; a server has a step: see `takifugu.session.releases`.
     """
 
     def __init__(

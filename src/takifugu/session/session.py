@@ -45,15 +45,13 @@ from takifugu.session.held_out import (
     ReleasableRows,
     against_earlier_rows,
     fitted_rows_of,
+    published_statement,
+    published_windows,
+    refuse_publishing,
     releasable_rows,
 )
 from takifugu.session.planner import Planner
 from takifugu.session.plans import Opened, PlannedBefore, Plans, refuse_stale
-from takifugu.session.published_rows import (
-    published_statement,
-    published_windows,
-    refuse_publishing,
-)
 from takifugu.session.query.linear import WeightedSum, declared_sums
 from takifugu.session.query_options import OPTIONS, Bound, QueryOptions, checked
 from takifugu.session.query_planner import query_of
@@ -345,7 +343,7 @@ class Session(Closing):
     def release_in_steps(self, seconds: float) -> None:
         """Record answers, and fail, a whole number of steps of so many seconds after the charge.
 
-        See `takifugu.session.time_steps`. Sessions of other analysts are not changed.
+        See `takifugu.session.releases`. Sessions of other analysts are not changed.
         """
         self._time_step = seconds
         self._use(self._open)

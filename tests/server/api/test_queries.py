@@ -9,7 +9,7 @@ from takifugu.project.project import open_project
 from takifugu.server.api import query_routes
 from takifugu.session.plan_documents import plan_to_document, public_form
 from takifugu.session.query_options import QueryOptions
-from takifugu.session.result_documents import result_from_document
+from takifugu.session.release_result import result_from_document
 from tests.server.api.serving import HISTOGRAM, Served
 from tests.server.api.test_app import problem
 

@@ -31,11 +31,10 @@ from takifugu.server.approvals import AskedRelease, release_or_ask
 from takifugu.server.work.tasks import Task, task
 from takifugu.server.work.worker_host import WorkerHost
 from takifugu.session.plan_documents import plan_to_document
-from takifugu.session.plan_words import plan_words
 from takifugu.session.query_kinds import KINDS, query_class
 from takifugu.session.query_options import KIND_OPTIONS, QueryOptions
-from takifugu.session.release_plan import Plan
-from takifugu.session.result_documents import result_from_document
+from takifugu.session.release_plan import Plan, plan_words
+from takifugu.session.release_result import result_from_document
 from takifugu.session.result_files import WRITERS, arrow_stream, csv_metadata
 from takifugu.session.session import Session
 from takifugu.tables import Engine

@@ -40,13 +40,13 @@ from takifugu.mechanisms.mechanism_plan import name as mechanism_name
 from takifugu.mechanisms.mechanism_plan import once, price
 from takifugu.priors import Name
 from takifugu.session.cells import Rows
-from takifugu.session.key_order import in_counting_order
 from takifugu.session.possible_answers import (
     CUT,
     SUM_TO_ONE,
     AnswerTable,
     Units,
     adding_up,
+    in_counting_order,
     possible,
 )
 from takifugu.session.query_options import Counts, QueryOptions
@@ -189,7 +189,7 @@ class Query(ABC):
 
     @abstractmethod
     def scales(self, engine: Engine, rows: Floats, filled: Integers) -> dict[str, Any]:
-        """What its answers may be: fields of `takifugu.session.answer_scales.AnswerScales`.
+        """What its answers may be: fields of `takifugu.session.usefulness.AnswerScales`.
 
         ``rows`` are the sizes of the groups that have any, and ``filled`` the places of these.
         """
@@ -235,7 +235,7 @@ class Query(ABC):
         """The table of a result, from what was drawn, what is public and what was predicted.
 
         Its numbers are possible ones: see `takifugu.session.possible_answers`. Its groups are in
-        the order in which people count: see `takifugu.session.key_order`.
+        the order in which people count: see `takifugu.session.possible_answers`.
         """
         found = self.tabulated(mechanism, answer, engine, error)
         keys = [keys for _, keys in self.groups(engine)]
