@@ -7,42 +7,19 @@ from typing import Any
 
 import pytest
 
-from takifugu._core.fingerprint import fingerprint
-from takifugu.costs.losses import Total
 from takifugu.errors import UnsoundRequest
-from takifugu.ledger import Anchor, Ledger, Terms, open_ledger
+from takifugu.ledger import Anchor, Ledger, open_ledger
 from takifugu.ledger.account import WHOLE, Books
 from takifugu.ledger.witnesses.lost_history import (
     LossTerms,
-    Used,
-    _most,
     counted,
-    used_in,
 )
-from takifugu.priors.secrets import Secrets
-from takifugu.translation.protocol import LossTranslation
-from tests.ledger.charges import DOUBLING, IDENTITY, KNOWN, RICH, charge
+from tests.ledger.charges import DOUBLING, RICH, charge
 from tests.raising import raises
 
 pytestmark = pytest.mark.nightly
 
-ALL_PAIRS = fingerprint(Secrets())
-MINE, SOME = Used({"doubling"}, {ALL_PAIRS}), Used({"doubling"}, {"some"})
-THREE, HALF, NONE = Fraction(3), Fraction(1, 2), Fraction(0)
 MICRO = Fraction(1, 10**6)
-
-
-def most(
-    translation: LossTranslation | None,
-    used: Used = MINE,
-    *,
-    delta: Fraction = NONE,
-    columns: tuple[str, ...] = (),
-    costs: bool = True,
-) -> Total:
-    given = {} if translation is None else {"ward": translation}
-    terms = LossTerms(given, {}, {"ward": columns}, costs)
-    return _most(THREE, delta, used, "ward", terms)
 
 
 # --- which budgets an account may have had ---
@@ -73,20 +50,6 @@ def kept(folder: Path) -> Iterator[Ledger]:
         ledger.record_answer(ledger.charge(asked, DOUBLING), 7)
         ledger.set_partition("yard", ("country",))  # which has no budget
         yield ledger
-
-
-def test_what_a_copy_names_is_found_by_dataset(kept: Ledger) -> None:
-    with kept._store.reading() as connection:
-        assert used_in(connection) == {"ward": Used({"doubling"}, {"s1"})}
-    kept.reuse(charge("1/4", analyst="bob", secrets="s1", translation="same"), IDENTITY)
-    kept.accept(Terms("prior", "s2"), kept.review("ward", DOUBLING, DOUBLING))
-    other: dict[str, Any] = {"data": "other data", "query": {"name": "others"}}
-    kept.charge(charge("1/8", dataset="town", secrets="s3", translation="places", **other), KNOWN)
-    with kept._store.reading() as connection:
-        assert used_in(connection) == {
-            "ward": Used({"doubling", "same"}, {"s1", "s2"}),
-            "town": Used({"places"}, {"s3"}),
-        }
 
 
 def test_every_account_is_counted_also_of_a_dataset_that_the_copy_does_not_know(
@@ -142,14 +105,3 @@ def test_terms_are_checked_with_all_that_they_state(kept: Ledger) -> None:
                 counted(connection, lost, some)
             assert "'ward'" in str(told.value)
     assert LossTerms() == LossTerms({}, {}, {}, True)
-
-
-def test_all_pairs_may_be_named_at_once_or_by_column_or_both() -> None:
-    at_once = fingerprint(Secrets())
-    by_column = fingerprint(("by column", {"place": Secrets(), "zone": Secrets()}))
-    some = fingerprint(Secrets(pairs=((("ill",), ("well",)),)))
-    columns = ("zone", "place")
-    for named in (set(), {at_once}, {by_column}, {at_once, by_column}):
-        assert Used(secrets=named).every_pair(columns)
-        assert not Used(secrets={*named, some}).every_pair(columns)
-    assert not Used(secrets={by_column}).every_pair(("zone",))

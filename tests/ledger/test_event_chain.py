@@ -10,7 +10,6 @@ import pytest
 
 from takifugu.errors import LedgerDamaged
 from takifugu.ledger import Ledger, open_ledger
-from tests.contracts.ledger import tamper
 from tests.contracts.ledger_people import rewritten
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
@@ -65,26 +64,3 @@ def test_where_the_clock_went_back_answers_keep_the_time_of_their_charge(path: s
         found = [(event.at, event.body.get("clock_behind")) for event in ledger.history()]
     assert [(at - NOON) // timedelta(minutes=1) for at, _ in found] == [0, 10, 20, 5, 20, 40]
     assert [behind for _, behind in found] == [None, None, None, "0:15:00", None, None]
-
-
-@pytest.mark.parametrize(
-    ("statement", "reason", "event"),
-    [
-        ("DELETE FROM takifugu_events WHERE seq = 2", "missing", 3),
-        ("UPDATE takifugu_events SET body = replace(body, '3', '7') WHERE seq = 3", "edited", 3),
-        ("DELETE FROM takifugu_events WHERE seq = 3", "missing", 3),
-    ],
-)
-def test_an_event_is_read_only_with_the_one_before_it(
-    folder: Path, statement: str, reason: str, event: int
-) -> None:
-    path = folder / "a.ledger"
-    with open_ledger(path) as ledger:
-        for size in (1, 2, 3):
-            ledger.set_budget("ward", size)
-    tamper(str(path), statement)
-    with (
-        open_ledger(path, inspect=True) as ledger,
-        raises(LedgerDamaged, reason=reason, event=event),
-    ):
-        ledger.event(event)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from takifugu.errors import CellsChanged, LedgerDamaged
+from takifugu.errors import LedgerDamaged
 from takifugu.ledger import Cells, Ledger, open_ledger
 from tests.contracts.ledger_people import rewritten
 from tests.ledger.charges import CELLS, DOUBLING, charge
@@ -14,7 +14,6 @@ from tests.raising import raises
 
 pytestmark = pytest.mark.nightly
 
-MOVED = Cells.of({"source": {"kind": "csv", "path": "moved.csv"}, "entity": "person"})
 OTHER = Cells.of({"source": {"kind": "csv", "path": "ward.csv"}, "entity": "family"})
 
 
@@ -27,25 +26,6 @@ def kept(folder: Path) -> Iterator[Ledger]:
 
 
 # --- which event names them ---
-
-
-def test_a_decision_on_cells_says_what_was_decided(kept: Ledger) -> None:
-    kept.charge(charge("0.25"), DOUBLING)
-    body = kept.accept_cells("ward", MOVED, unchanged=True).body
-    names = ("dataset", "analyst", "cells", "naming", "how", "before")
-    assert {name: body[name] for name in names} == {
-        "dataset": "ward",
-        "analyst": None,
-        "cells": MOVED.fingerprint,
-        "naming": MOVED.parts,
-        "how": "unchanged",
-        "before": CELLS.fingerprint,
-    }
-    first = kept.accept_cells("town", OTHER).body  # before anything was charged to it
-    assert (first["how"], first["before"]) == ("everywhere", None)
-    kept.charge(charge("0.25", dataset="town", cells=OTHER), DOUBLING)
-    with pytest.raises(CellsChanged):
-        kept.charge(charge("0.25", dataset="town"), DOUBLING)
 
 
 def test_cells_of_one_dataset_are_counted_everywhere_and_those_of_others_are_not(

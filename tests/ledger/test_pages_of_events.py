@@ -44,30 +44,6 @@ def test_a_page_has_bounds(kept: Ledger, wrong: dict[str, Any]) -> None:
         kept.events(**wrong)
 
 
-@pytest.mark.parametrize(
-    ("asked", "numbers"),
-    [
-        ({}, [1, 2, 3, 4, 5, 6]),
-        ({"after": 0, "limit": 1}, [1]),
-        ({"after": 5}, [6]),
-        ({"after": 6}, []),
-        ({"after": 2**63 - 1}, []),
-        ({"limit": MAX_EVENTS, "kind": "charge"}, [4, 5, 6]),
-        ({"kind": ()}, []),
-        ({"kind": ("created", "charge"), "analyst": "ana"}, [4, 5, 6]),
-        ({"before": 4, "limit": 2}, [3, 2]),
-        ({"before": 2**63 - 1, "limit": 1}, [6]),
-        ({"before": 1}, []),
-        ({"dataset": "ward", "after": 4}, [5, 6]),
-        ({"dataset": "other"}, []),
-    ],
-)
-def test_a_page_has_what_was_asked_for(
-    kept: Ledger, asked: dict[str, Any], numbers: list[int]
-) -> None:
-    assert [event.seq for event in kept.events(**asked)] == numbers
-
-
 def test_parts_of_an_export_make_the_whole_and_go_no_further(kept: Ledger, folder: Path) -> None:
     kept.export(folder / "events")
     whole = (folder / "events").read_bytes()

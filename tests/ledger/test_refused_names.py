@@ -81,12 +81,6 @@ def test_a_name_that_cannot_be_one_is_refused_and_nothing_is_written(
     assert kept.head() == before
 
 
-def test_who_makes_a_ledger_is_named_in_its_first_event(kept: Ledger) -> None:
-    first, second = kept.history()
-    assert (first.kind, second.kind) == ("created", "budget")
-    assert first.body["actor"] == second.body["actor"] == "olga"
-
-
 def test_who_opens_a_ledger_has_a_name(folder: Path) -> None:
     path = folder / "ward.ledger"
     with raises(InvalidCharge, field="actor"):

@@ -46,24 +46,6 @@ def test_what_changed_since_it_was_seen_is_not_accepted(kept: Ledger, meanwhile:
     assert kept.head() == head
 
 
-def test_a_policy_is_accepted_before_the_first_charge_and_written_after_it(kept: Ledger) -> None:
-    def kinds() -> list[str]:
-        return [event.kind for event in kept.history("ward")]
-
-    kept.enter_policy("ward", OLD, {"file": 1})
-    assert kinds() == ["policy", "accepted"]
-    kept.enter_policy("ward", OLD, {"file": 1})  # in force already
-    assert kinds() == ["policy", "accepted", "policy"]
-    kept.enter_policy("ward", OLD, {"file": 2})
-    kept.enter_policy("ward", NEW, {"file": 2})
-    assert kinds()[3:] == ["policy", "accepted"] * 2
-    kept.set_budget("ward", 2)
-    kept.charge(charge("0.25", prior="other"), DOUBLING)
-    kept.enter_policy("ward", OLD, {"file": 3})
-    assert kinds()[7:] == ["budget", "charge", "policy"]
-    assert kept.review("ward", IDENTITY).old == NEW
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [

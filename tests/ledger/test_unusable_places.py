@@ -8,7 +8,7 @@ import pytest
 
 from takifugu.errors import InvalidFile, LedgerDamaged, LedgerUnwritable
 from takifugu.ledger import Ledger, open_ledger
-from takifugu.ledger.witnesses.state_folder import FileWitness, heads_folder
+from takifugu.ledger.witnesses.state_folder import heads_folder
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
 
@@ -72,11 +72,6 @@ def test_a_key_that_cannot_be_used_releases_nothing(folder: Path) -> None:
         ledger.mark("data", "x")
 
 
-def test_a_name_that_no_disk_takes_is_refused(folder: Path) -> None:
-    with raises(InvalidFile, field="ledger"):
-        open_ledger(folder / ("x" * 300) / "ward.ledger")
-
-
 def test_a_ledger_of_a_server_needs_its_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "takifugu.ledger.storage.postgresql", raising=False)
     monkeypatch.setitem(sys.modules, "psycopg", None)
@@ -98,10 +93,3 @@ def test_a_witness_needs_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os.path, "expanduser", lambda _: "~")
     with raises(LedgerUnwritable, reason="witness"):
         heads_folder()
-
-
-def test_a_witness_that_cannot_be_read_is_no_empty_one(folder: Path) -> None:
-    (folder / "file").write_text("")
-    assert FileWitness(folder / "none", folder=False).read("x") is None
-    with raises(LedgerUnwritable, reason="witness"):
-        FileWitness(folder / ("y" * 300), folder=False).read("x")

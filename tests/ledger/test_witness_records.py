@@ -45,40 +45,6 @@ def test_records_are_written_in_turn_each_in_a_block_of_its_own(
         seen = event
 
 
-@pytest.mark.parametrize("first", [False, True])
-def test_of_two_records_the_later_turn_counts(
-    witness: FileWitness, path: Path, first: bool
-) -> None:
-    newer, older = record(10, EVENTS[0]), record(9, EVENTS[1])  # whatever the events' numbers
-    path.write_bytes(newer + older if first else older + newer)
-    assert witness.read(LEDGER) == EVENTS[0]
-    assert witness.record(LEDGER, EVENTS[2], EVENTS[1]) == EVENTS[0]
-    assert witness.record(LEDGER, EVENTS[2], EVENTS[0]) == EVENTS[2] == witness.read(LEDGER)
-    assert record(11, EVENTS[2]) in path.read_bytes()[4096:]
-
-
-@pytest.mark.parametrize(
-    "spoilt",
-    [
-        b"",
-        b"\n" * 4096,
-        b"\xff" * 4096,
-        b" e3b0c44298fc1c14\n",  # the check of no text at all
-        record(5, EVENTS[1]).replace(b" 4 ", b" 5 "),
-        record(5, EVENTS[1]).replace(b"\n", b"0\n")[:4096],
-    ],
-)
-def test_a_record_that_is_none_is_passed_over(
-    witness: FileWitness, path: Path, spoilt: bytes
-) -> None:
-    path.write_bytes(record(4, EVENTS[0]) + spoilt.ljust(4096, b"\0"))
-    assert witness.read(LEDGER) == EVENTS[0]
-    path.write_bytes(spoilt.ljust(4096, b"\0") + record(4, EVENTS[0]))
-    assert witness.read(LEDGER) == EVENTS[0]
-    path.write_bytes(spoilt)
-    assert witness.read(LEDGER) is None
-
-
 def test_a_file_without_a_record_is_made_private_before_it_gets_one(
     witness: FileWitness, path: Path
 ) -> None:

@@ -5,16 +5,13 @@ from itertools import permutations
 
 import pytest
 
-from takifugu.costs.cost import Cost, Distance, Membership
+from takifugu.costs.cost import Cost, Membership
 from takifugu.costs.losses import Total
 from takifugu.ledger import frontier
-from takifugu.ledger.account import WHOLE, Books, contents
 from takifugu.ledger.frontier import ZERO, worst
 from tests.ledger.charges import count
 
 pytestmark = pytest.mark.nightly
-
-HOME, WARD = Membership(["home"]), Membership(["ward"])
 
 
 def total(epsilon: str = "0", delta: str = "0", rho: str = "0", **counts: str) -> Total:
@@ -118,23 +115,3 @@ def test_the_worst_stand_in_one_order_whatever_came_first() -> None:
     for given in permutations(ordered):
         assert worst(given) == in_order
         assert worst((*given, total("1", "1/4", "2"), ZERO)) == in_order
-
-
-# --- accounts by replay ---
-
-
-def test_what_is_counted_as_lost_of_an_analyst_is_lost_of_nobody_else() -> None:
-    books = Books()
-    costs = Cost.of({HOME: "1/2", Distance(0, 10): "1/3"})
-    whole = {"dataset": "d", "analyst": None, "epsilon": "2", "delta": "1/4", "rho": "3"}
-    own = {"dataset": "d", "analyst": "ann", "epsilon": "1", "delta": "1/5", "rho": "7"}
-    accounts = [whole, own | {"costs": costs.document()}]
-    books.apply({"kind": "loss", "accounts": accounts})
-    all_of_it = total("2", "1/4", "3")
-    hers = Total(Fraction(1), Fraction(1, 5), Fraction(7), costs)
-    found = {who: contents(books.book("d", who))["totals"] for who in (WHOLE, "ann", "bob")}
-    assert found == {
-        WHOLE: (all_of_it, (all_of_it,), all_of_it),
-        "ann": (hers, (hers,), None),
-        "bob": (all_of_it, (all_of_it,), None),
-    }

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import math
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from fractions import Fraction
 from typing import Any
@@ -16,9 +15,6 @@ from takifugu.ledger import Cells, Charge, Groups, Window
 from takifugu.ledger.canonical_text import (
     canonical_json,
     check_json,
-    check_name,
-    check_text,
-    folded,
     read_fraction,
     write_fraction,
 )
@@ -95,16 +91,6 @@ def test_a_charge_is_written_whole() -> None:
     assert query_identity(body) == question
 
 
-def test_cells_are_their_parts_in_one_text() -> None:
-    assert FULL.cells == Cells(CELLS_TEXT)
-    assert FULL.cells.parts == {"entity": "person", "public": {"floor": [1, 2]}}
-    assert FULL.cells.fingerprint == sha(CELLS_TEXT)
-    with raises(InvalidCharge, field="cells"):
-        replace(FULL, cells=CELLS_TEXT)  # type: ignore[arg-type]
-    with raises(InvalidCharge, field="cells", reason="infinite"):
-        Cells.of({"x": math.inf})
-
-
 # --- losses ---
 
 
@@ -165,19 +151,6 @@ def test_what_json_can_hold_has_one_text() -> None:
     value = {"é": [None, True, 2**70, -0.5, 1e300], "a": {"z": (), "b": {}}, "": ""}
     text = '{"":"","a":{"b":{},"z":[]},"\\u00e9":[null,true,1180591620717411303424,-0.5,1e+300]}'
     assert canonical_json(value, "x") == text
-
-
-def test_a_name_or_a_text_is_made_of_whole_characters() -> None:
-    for check in (check_name, check_text):
-        check("東京 é", "words")
-        with raises(InvalidCharge, field="words", reason="text"):
-            check("half \ud800", "words")
-
-
-def test_what_eyes_overlook_is_left_out_of_a_name() -> None:
-    assert folded("  ÅSA\u200b \tZo\u00ad\u00cb ") == "\u00e5sazo\u00eb"
-    assert folded("e\u200b\u0301") == "\u00e9"  # composed once what is between is gone
-    assert folded("a-b_c.1") == "a-b_c.1"
 
 
 # --- entries ---

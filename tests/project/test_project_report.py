@@ -22,7 +22,7 @@ from takifugu.project.project_report import project_report
 from takifugu.project.reported_dataset import NOT_PROTECTED, fitted_sentence, related_words
 from takifugu.project.reported_releases import (
     AS_DRAWN,
-    FOREIGN,
+    FOREIGN_ANSWER,
     NO_NAMES,
     ORDER_ONLY,
     WITH_COUNTS,
@@ -386,9 +386,9 @@ def test_a_release_of_another_program_is_reported_as_external(tmp_path: Path) ->
             receipt = ledger.charge(outside, translation)
             ledger.record_answer(receipt, answer)
     found = named(project_report(project, ["stays"]), "stays")
-    foreign = [release for release in found.releases if FOREIGN in release.notes]
+    foreign = [release for release in found.releases if FOREIGN_ANSWER in release.notes]
     assert len(foreign) == 1 + len(FOREIGN_ANSWERS) and not any(one.table for one in foreign)
-    assert FOREIGN in Outline(report_page(project_report(project, ["stays"])).html()).said
+    assert FOREIGN_ANSWER in Outline(report_page(project_report(project, ["stays"])).html()).said
 
 
 # --- in a browser ---

@@ -104,12 +104,14 @@ class Decision:
         column: The column; empty for the source.
         reason: Why, in words.
         guessed: Whether nobody has said so.
+        change: How to decide otherwise, where that is not the option of its part.
     """
 
     part: str
     column: str
     reason: str
     guessed: bool = True
+    change: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,7 +353,10 @@ class _Parts:
             if self.answers.zone is None and column.kind != "zoned" and kind == "time":
                 self.decisions.append(
                     Decision(
-                        "order", column.name, "its times are taken for UTC; local ones need a zone"
+                        "order",
+                        column.name,
+                        "its times are taken for UTC; local ones need a zone",
+                        change="--zone Europe/Berlin",
                     )
                 )
         elif self.answers.zone is not None:
@@ -446,7 +451,8 @@ class _Parts:
             step = step_of(bounds, column)
             if step != 1:
                 why = f"sums are made in steps of {step}"
-                self.decisions.append(Decision("protected", column.name, why))
+                change = "`step` in the declaration"
+                self.decisions.append(Decision("protected", column.name, why, change=change))
             keys = {"bounds": list(bounds), "step": step, "missing": "refuse"}
             return {key: value for key, value in keys.items() if (key, value) != ("step", 1)}
         if values is not None:
@@ -491,8 +497,11 @@ class _Parts:
         said = column in rules or EVERY in rules
         listed = values not in (OPEN, FROM_THE_FITTED_ROWS)
         if listed and rule in OUTSIDE_WORDS and (said or self.answers.unlisted == "refuse"):
-            why = OUTSIDE_WORDS[rule]
-            self.decisions.append(Decision("protected", column, why, guessed=not said))
+            why, others = OUTSIDE_WORDS[rule], [one for one in OUTSIDE_WORDS if one != rule]
+            change = " or ".join(f"--outside {other}" for other in others)
+            self.decisions.append(
+                Decision("protected", column, why, guessed=not said, change=change)
+            )
         return {"values": values, "outside": rule}
 
     def public(self) -> None:

@@ -26,7 +26,7 @@ from takifugu.mechanisms.calibration import (
     least_scale,
     searched_scale,
 )
-from takifugu.mechanisms.checks import WIDEST, probability
+from takifugu.mechanisms.checks import MAX_SCALE, probability
 from takifugu.mechanisms.mechanism_protocol import Sensitivity
 from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace
 from takifugu.mechanisms.prediction import Shape, predicted
@@ -165,7 +165,7 @@ def _for_delta(
     """The least scale whose ρ converts to at most ε at δ = ``room``."""
     most = float_down(allowed.epsilon)
     root = most / (sqrt(log(1 / room) + most) + sqrt(log(1 / room)))  # √ρ: ε = ρ + 2√(ρ log(1/δ))
-    return searched_scale(min(distance / (sqrt(2) * root), WIDEST / 2), loss_at, most)
+    return searched_scale(min(distance / (sqrt(2) * root), MAX_SCALE / 2), loss_at, most)
 
 
 # --- for a target of the error: the most noise that still meets it, hence the least loss ---
@@ -182,7 +182,7 @@ def additive_within(
             given=distance,
             needed=1,
         )
-    reach, miss = int(min(distance, WIDEST)), 1 - probability(confidence, "confidence")
+    reach, miss = int(min(distance, MAX_SCALE)), 1 - probability(confidence, "confidence")
     scale = _largest(lambda s: laplace_beyond(s, reach) <= miss, reach)
     laplace = IntegerLaplace(scale, sensitivity)
     yield Priced(laplace, laplace.loss)
@@ -261,7 +261,7 @@ def _largest(good: Callable[[float], bool], guess: float) -> float:
     high = 2 * low
     while good(high):
         low, high = high, 2 * high
-        if high > WIDEST:
+        if high > MAX_SCALE:
             raise UnsoundRequest(
                 "any noise keeps this target; nothing needs to be released", reason="too loose"
             )

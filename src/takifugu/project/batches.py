@@ -233,12 +233,12 @@ class Batch(Closing):
                 for place, (item, plan) in enumerate(zip(self.items, made, strict=True))
                 if item.dataset == dataset and not plan.stored
             ]
-            found = self.session(
+            rehearsed = self.session(
                 next(item for item in self.items if item.dataset == dataset)
             ).rehearse(
                 [self.session(self.items[place]).chargeable(made[place]) for place in places]
             )
-            met |= dict(zip(places, found, strict=True))
+            met |= dict(zip(places, rehearsed, strict=True))
         return tuple(
             BatchPlan(item, plan, met.get(place))
             for place, (item, plan) in enumerate(zip(self.items, made, strict=True))

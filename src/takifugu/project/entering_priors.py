@@ -54,16 +54,16 @@ def fit(
     name with ``publish_rows``; see `takifugu.session.held_out`.
     """
     policy = _replaceable(project, name, replace=replace, keep=keep)
-    found = project.load(name)
+    loaded = project.load(name)
     declared = read_declaration(project.folder / policy.declaration)
-    declaration = declared if replace else found.declaration
+    declaration = declared if replace else loaded.declaration
     least = _least(policy)
     with open_engine(declaration, backend=backend) as engine, project.ledger() as ledger:
         from takifugu.fitting import fit_prior
 
         fitted = fit_prior(
             engine,
-            _about(found.about, options),
+            _about(loaded.about, options),
             options,
             tested=tested,
             sized=True,
@@ -71,7 +71,7 @@ def fit(
             at_least=least,
         )
         if declared.unfitted and not declaration.unfitted:  # of the rows of another prior
-            rows = fitted_rows_of(found.priors.values())
+            rows = fitted_rows_of(loaded.priors.values())
             fitted = dataclasses.replace(fitted, prior=fitted.prior.also_fitted_on(*rows))
         published = refuse_publishing(
             ledger,
@@ -183,7 +183,7 @@ def _remove_unused(project: "Project", before: DatasetPolicy, ledger: Ledger) ->
     Under a budget the earlier prior is part of the published policy, and its price is shown
     when another one is accepted: that file stays, and so does every file written by hand.
     """
-    if any(position.dataset == before.name for position in ledger.positions()):
+    if ledger.positions(before.name):
         return
     named = {prior.file for dataset in project.policy.datasets.values() for prior in dataset.priors}
     for prior in before.priors:
@@ -216,15 +216,15 @@ def _write_prior(
 
 def _adversary(policy: DatasetPolicy) -> dict[str, str]:
     """What the replaced priors say of the adversary, which holds for the one in their place."""
-    found = {(prior.start, prior.known) for prior in policy.priors}
-    if len(found) > 1:
+    adversaries = {(prior.start, prior.known) for prior in policy.priors}
+    if len(adversaries) > 1:
         raise InvalidProject(
             f"dataset, {policy.name}, prior",
             given="have different `start` or `known`, which a new prior is to keep",
             needed="have the same, or be edited by hand before they are replaced",
             reason="adversaries-differ",
         )
-    start, known = next(iter(found), (None, None))
+    start, known = next(iter(adversaries), (None, None))
     stated = {"start": start, "known": known}
     return {key: value for key, value in stated.items() if value is not None}
 

@@ -13,9 +13,16 @@ from takifugu.priors.documents import read_json
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_plan import Plan
 
-FORM = "takifugu-plan-1"
-SAME = ("dataset", "query", "window", "groups", "mechanism", "cells")  # must not differ in a plan
-SAME_COST = ("currency", "per_entry", "delta", "by_value")  # nor in its cost: the rest moves
+PLAN_FORM = "takifugu-plan-1"
+SAME_PLAN_PARTS = (
+    "dataset",
+    "query",
+    "window",
+    "groups",
+    "mechanism",
+    "cells",
+)  # must not differ in a plan
+SAME_COST_PARTS = ("currency", "per_entry", "delta", "by_value")  # nor in its cost: the rest moves
 
 
 @dataclass(frozen=True)
@@ -38,21 +45,21 @@ class PlanFile:
         """The parts in which the file is not the plan that was made from its options now."""
         now, cost = made.describe(), self.document.get("cost")
         then = cost if isinstance(cost, dict) else {}
-        parts = [key for key in SAME if self.document.get(key) != now[key]]
-        return (*parts, *(key for key in SAME_COST if then.get(key) != now["cost"][key]))
+        parts = [key for key in SAME_PLAN_PARTS if self.document.get(key) != now[key]]
+        return (*parts, *(key for key in SAME_COST_PARTS if then.get(key) != now["cost"][key]))
 
 
 def plan_document(dataset: str, analyst: str | None, plan: Plan, guarantee: str) -> dict[str, Any]:
     """A plan as JSON, ready to be released from later."""
     options = plan.options.document()
     query = {"dataset": dataset, "kind": options.pop("kind"), "analyst": analyst, "how": options}
-    return {"form": FORM, "asked": query, **plan.describe(), "guarantee": guarantee}
+    return {"form": PLAN_FORM, "asked": query, **plan.describe(), "guarantee": guarantee}
 
 
 def read_plan(path: Path) -> PlanFile:
     """What a plan file holds."""
     document = read_json(path, needed="be a plan: `takifugu plan … --out FILE` writes one")
-    if not isinstance(document, dict) or document.get("form") != FORM:
+    if not isinstance(document, dict) or document.get("form") != PLAN_FORM:
         raise InvalidFile(
             str(path),
             given="is not a plan",

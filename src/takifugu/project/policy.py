@@ -364,9 +364,9 @@ def _schedules(top: TomlSection, datasets: Mapping[str, DatasetPolicy]) -> dict[
         return {}
     from takifugu.project.schedules import read_schedules
 
-    found = read_schedules(top)
+    schedules = read_schedules(top)
     named = top.section("schedule", None)
-    for name, schedule in found.items():
+    for name, schedule in schedules.items():
         checked_name(name)
         if schedule.dataset not in datasets:
             raise InvalidProject(
@@ -377,7 +377,7 @@ def _schedules(top: TomlSection, datasets: Mapping[str, DatasetPolicy]) -> dict[
                 else "be added first: there are no datasets",
                 reason="unknown",
             )
-    return found
+    return schedules
 
 
 def refuse_password(place: str, field: str) -> None:

@@ -46,6 +46,7 @@ from takifugu.project.policy import (
 from takifugu.project.project_cache import (
     CachedTable,
     Progress,
+    budgets_of,
     keep_terms,
     kept_terms,
     pays,
@@ -231,9 +232,9 @@ class Project:
         """The table of a dataset: only the entities that may be released from."""
         from takifugu.session.held_out import HeldOutEngine
 
-        found = self.load(dataset) if isinstance(dataset, str) else dataset
-        entities = found.releasable.entities
-        with open_engine(found.declaration, backend=backend) as engine:
+        loaded = self.load(dataset) if isinstance(dataset, str) else dataset
+        entities = loaded.releasable.entities
+        with open_engine(loaded.declaration, backend=backend) as engine:
             yield HeldOutEngine.of(engine, entities)
 
     def table(
@@ -250,8 +251,8 @@ class Project:
         time: by policy, because it is fast, for budgets beyond the table, or because the prior is
         about more than a column: a table knows one number for all of a row.
         """
-        found = self.cached_table(name, translation, ledger, progress)
-        return None if found is None else found.table
+        cached = self.cached_table(name, translation, ledger, progress)
+        return None if cached is None else cached.table
 
     def tabulates(self, name: str, translation: PriorTranslation) -> bool:
         """Whether the translation of a dataset is cached as a table: by policy, or if it pays."""
@@ -266,11 +267,7 @@ class Project:
         """The table of `table`, and whether it was computed here."""
         if isinstance(translation, RowTranslation) or not self.tabulates(name, translation):
             return None
-        budgets = {
-            position.epsilon
-            for position in ledger.positions()
-            if position.dataset == name and position.epsilon is not None
-        }
+        budgets = budgets_of(ledger, name)
         most = reach(budgets)
         if most is None:
             return None
@@ -425,7 +422,9 @@ class Project:
         if len(columns) == 1:
             values["about"] = columns[0]
         if isinstance(pairs, Mapping):
-            values["pairs"] = {column: _written(kept) for column, kept in pairs.items()}
+            values["pairs"] = {
+                column: _written(column_pairs) for column, column_pairs in pairs.items()
+            }
         elif pairs is not None:
             values["pairs"] = _written(pairs)
         if entries is not None:
@@ -466,14 +465,14 @@ class Project:
 
     def record_policy(self, ledger: Ledger, name: str, **details: Any) -> None:
         """Record in the ledger what a command entered into the policy of a dataset."""
-        found = self.load(name)
-        keep_terms(self.folder, found.translation)
-        ledger.enter_policy(name, terms_of(found.translation), _details(found) | details)
+        loaded = self.load(name)
+        keep_terms(self.folder, loaded.translation)
+        ledger.enter_policy(name, terms_of(loaded.translation), _details(loaded) | details)
 
     def change(self, name: str) -> PolicyChange:
         """What is spent under the prior and secrets in force, and under those of the policy."""
-        found = self.load(name)
-        translation, rules = found.translation, found.rules
+        loaded = self.load(name)
+        translation, rules = loaded.translation, loaded.rules
         terms = terms_of(translation)
         with self.ledger() as ledger:
             snapshot = ledger.snapshot(name)
@@ -481,31 +480,31 @@ class Project:
             old = None
             if known is not None:
                 old = kept_terms(self.folder, name, known, translation)
-            seen = ledger.review(name, translation, old, cells=found.protected_cells)
+            seen = ledger.review(name, translation, old, cells=loaded.protected_cells)
             analysts = {
                 position.analyst: (
                     position.epsilon,
                     ledger.spent(
-                        name, translation, analyst=position.analyst, cells=found.protected_cells
+                        name, translation, analyst=position.analyst, cells=loaded.protected_cells
                     ),
                 )
-                for position in ledger.positions()
-                if position.dataset == name and position.analyst and position.epsilon is not None
+                for position in ledger.positions(name)
+                if position.analyst and position.epsilon is not None
             }
             needed = known != terms or "rules" in snapshot.changed(terms, rules)
         return PolicyChange(terms, rules, seen, analysts, needed)
 
     def needs_acceptance(self, name: str) -> bool:
         """Whether the owner must accept the policy before anything is released."""
-        found = self.load(name)
+        loaded = self.load(name)
         with self.ledger(read_only=True) as ledger:
             snapshot = ledger.snapshot(name)
-            return bool(snapshot.changed(terms_of(found.translation), found.rules))
+            return bool(snapshot.changed(terms_of(loaded.translation), loaded.rules))
 
     def accept_prior(self, name: str, change: PolicyChange) -> Event:
         """Put the prior and the secrets of the policy in force, as they were shown."""
-        found = self.load(name)
-        if (terms_of(found.translation), found.rules) != (change.terms, change.rules):
+        loaded = self.load(name)
+        if (terms_of(loaded.translation), loaded.rules) != (change.terms, change.rules):
             raise InvalidProject(
                 str(self.file),
                 given="was changed meanwhile",
@@ -513,8 +512,8 @@ class Project:
                 reason="changed",
             )
         with self.ledger() as ledger:
-            keep_terms(self.folder, found.translation)
-            return ledger.accept(change.terms, change.seen, **_details(found))
+            keep_terms(self.folder, loaded.translation)
+            return ledger.accept(change.terms, change.seen, **_details(loaded))
 
     @contextmanager
     def recording_prior(self, file: Path) -> Iterator[None]:
@@ -548,10 +547,10 @@ class Project:
         """How the declaration of a dataset differs from the one that was charged under."""
         from takifugu.session.cells import cells_of
 
-        found = self.load(name)
-        translation = found.translation if found.policy.priors else None
-        with self.engine(found, backend=backend) as engine, self.ledger() as ledger:
-            cells = cells_of(engine, found.columns, self.folder, found.values)
+        loaded = self.load(name)
+        translation = loaded.translation if loaded.policy.priors else None
+        with self.engine(loaded, backend=backend) as engine, self.ledger() as ledger:
+            cells = cells_of(engine, loaded.columns, self.folder, loaded.values)
             return cell_change(ledger, name, cells, translation)
 
     def accept(self, change: CellChange, *, unchanged: bool = False) -> Event:
@@ -573,10 +572,8 @@ class Project:
         """The Pufferfish ε that the ledger allows now; None if nobody has set one."""
         self.dataset(name)
         with self.ledger(read_only=True) as ledger:
-            for position in ledger.positions():
-                if (position.dataset, position.analyst) == (name, analyst):
-                    return position.epsilon
-        return None
+            position = ledger.position(name, analyst)
+        return None if position is None else position.epsilon
 
     def _relative(self, path: str | Path) -> str:
         """A path as the project file has it: from its folder where that leads there."""

@@ -10,7 +10,6 @@ from takifugu.declarations.label_lists import FROM_THE_FITTED_ROWS
 from takifugu.declarations.open_points import OPEN
 from takifugu.drafting.draft import Decision, Draft
 from takifugu.drafting.draft_guesses import guess_protected, likely_public
-from takifugu.drafting.draft_values import OUTSIDE_WORDS
 from takifugu.errors import pasted
 from takifugu.fitting import Fitted
 from takifugu.project.policy import Side
@@ -76,11 +75,11 @@ def draft_choices(draft: Draft) -> tuple[Choice, ...]:
     likely = guess_protected(draft.schema.columns, taken)
     decisions = [
         replace(d, reason=likely[d.column], guessed=True)
-        if d.part == "protected" and _found(draft, d.column) and d.column in likely
+        if d.part == "protected" and _takes_fitted_labels(draft, d.column) and d.column in likely
         else d
         for d in draft.decisions
     ]
-    found = [
+    choices = [
         Choice(
             words.get(decision.part, decision.part),
             visible(decision.column) or "-",
@@ -93,7 +92,7 @@ def draft_choices(draft: Draft) -> tuple[Choice, ...]:
         names = ", ".join(visible(column.name) for column in draft.left_out)
         open_ = draft.document["entity"]["column"] == OPEN  # it may be among them
         public = () if open_ else likely_public(draft.left_out)
-        found.append(
+        choices.append(
             Choice(
                 "left out",
                 names,
@@ -103,26 +102,18 @@ def draft_choices(draft: Draft) -> tuple[Choice, ...]:
                 else "",
             )
         )
-    return tuple(found)
+    return tuple(choices)
 
 
 def _change(decision: Decision) -> str:
     """How to decide otherwise than a draft did."""
     if not decision.guessed or decision.part not in ("entity", "order", "protected"):
         return ""
-    if decision.reason in OUTSIDE_WORDS.values():
-        others = [f"--outside {rule}" for rule, words in OUTSIDE_WORDS.items()
-                  if words != decision.reason]  # fmt: skip
-        return " or ".join(others)
-    if "steps of" in decision.reason:
-        return "`step` in the declaration"
-    if decision.part == "order" and "UTC" in decision.reason:
-        return "--zone Europe/Berlin"
-    return f"--{decision.part} COLUMN"
+    return decision.change or f"--{decision.part} COLUMN"
 
 
-def _found(draft: Draft, column: str) -> bool:
-    """Whether the labels of a column are to be found."""
+def _takes_fitted_labels(draft: Draft, column: str) -> bool:
+    """Whether the labels of a column are those of the rows that the prior is fitted on."""
     return bool(draft.document["protected"][column].get("values") == FROM_THE_FITTED_ROWS)
 
 
@@ -130,7 +121,7 @@ def label_choices(
     declaration: Declaration, fitted: Fitted, options: QuickstartOptions
 ) -> tuple[Choice, ...]:
     """Where the labels come from, if they were found."""
-    found = {one["column"]: one for one in fitted.estimate.facts.get("found_labels", ())}
+    label_facts = {one["column"]: one for one in fitted.estimate.facts.get("found_labels", ())}
     return tuple(
         Choice(
             "labels",
@@ -140,7 +131,7 @@ def label_choices(
             f"--labels {pasted(column)}=home,work (or a codebook.csv)"
             + ("" if options.at_least is not None else ", or --at-least N"),
         )
-        for column, one in found.items()
+        for column, one in label_facts.items()
         if column in declaration.unfitted
     )
 

@@ -18,14 +18,14 @@ from takifugu.session.guarantee import described
 from takifugu.session.held_out import ReleasableRows
 from takifugu.visible import four_digits, visible
 
-MOST_LISTED = 12  # labels or pairs of a list
-OUTSIDE = {
+MAX_LISTED = 12  # labels or pairs of a list
+OUTSIDE_WORDS = {
     "drop": "rows with anything else are left out",
     "refuse": "anything else is an error",
 }
 OF_PEOPLE = frozenset({"entities", "entities × sequence"})  # readings whose entries are people
-MOST_NAMES = 12
-NAMES = {  # of facts, for people
+MAX_FACT_NAMES = 12
+FACT_WORDS = {  # of facts, for people
     "states": "values",
     "names": "which are",
     "length": "rows of one entity, at most",
@@ -36,7 +36,7 @@ NAMES = {  # of facts, for people
     "kernel": "kernel of the correlation",
 }
 SEQUENCES = frozenset({"sequence", "household", "entities × sequence"})
-RELATED = (  # by what the entries of all priors are
+RELATED_EXAMPLES = (  # by what the entries of all priors are
     (SEQUENCES, "where somebody was at noon says where they were at eleven"),
     (frozenset({"row"}), "one column of a row says something about another"),
     (frozenset({"entities"}), "what holds for one person says something about those around them"),
@@ -44,14 +44,14 @@ RELATED = (  # by what the entries of all priors are
 NOT_PROTECTED = (
     "The people whose rows the prior was fitted on are not protected from what the prior shows"
 )
-HOW = frozenset({"fitted", "entered", "written"})  # what a policy event records
+POLICY_CHANGES = frozenset({"fitted", "entered", "written"})  # what a policy event records
 
 
 def reported_columns(declaration: Declaration, about: Sequence[str]) -> tuple[ReportedColumn, ...]:
     """Every column that exists for queries, protected ones first."""
     order = declaration.order
     when = "a number" if order.kind == "number" else f"a time, in the zone {order.zone}"
-    found = [
+    columns = [
         ReportedColumn(
             column.column,
             "protected" if column.column in about else "protected, and not in this dataset",
@@ -59,20 +59,20 @@ def reported_columns(declaration: Declaration, about: Sequence[str]) -> tuple[Re
         )
         for column in declaration.protected
     ]
-    found += [
+    columns += [
         ReportedColumn(column.column, "public", _values(column)) for column in declaration.public
     ]
-    found += [
+    columns += [
         ReportedColumn(declaration.entity, "whose row it is; public", "as the table has them"),
         ReportedColumn(order.column, "the order of rows; public", when),
     ]
-    named = {column.name for column in found}
-    found += [
+    named = {column.name for column in columns}
+    columns += [
         ReportedColumn(tie, "orders rows of the same time; public", "as the table has them")
         for tie in order.ties
         if tie not in named
     ]
-    return tuple(found)
+    return tuple(columns)
 
 
 def _values(column: Category | Amount) -> str:
@@ -84,26 +84,25 @@ def _values(column: Category | Amount) -> str:
     if column.values is None:
         return "as the table has them"
     listed = _some([str(key) for key in column.keys])
-    rule = OUTSIDE.get(column.outside, f"anything else counts as {column.other}")
+    rule = OUTSIDE_WORDS.get(column.outside, f"anything else counts as {column.other}")
     return f"{len(column.keys)} labels: {listed}; {rule}"
 
 
 def secrets_sentence(policy: DatasetPolicy) -> str:
     """Which values of a cell are kept apart."""
-    kept = []
+    parts = []
     if policy.entries is not None:
-        kept.append(f"of {len(policy.entries)} chosen entries only")
+        parts.append(f"of {len(policy.entries)} chosen entries only")
     if isinstance(policy.pairs, Mapping):
-        kept += [f"in {column}: {_pairs(pairs)}" for column, pairs in policy.pairs.items()]
+        parts += [f"in {column}: {_pairs(pairs)}" for column, pairs in policy.pairs.items()]
     elif policy.pairs is not None:
-        kept.append(_pairs(policy.pairs))
+        parts.append(_pairs(policy.pairs))
     if policy.within is not None:
-        kept.append(f"two numbers that are at most {four_digits(policy.within, 'down')} apart")
-    if not kept:
+        parts.append(f"two numbers that are at most {four_digits(policy.within, 'down')} apart")
+    if not parts:
         return "Kept apart are any two values that a protected cell may hold."
-    return (
-        f"Kept apart are, of a protected cell, {'; '.join(kept)}. Nothing is guaranteed for others."
-    )
+    words = "; ".join(parts)
+    return f"Kept apart are, of a protected cell, {words}. Nothing is guaranteed for others."
 
 
 def _pairs(pairs: Pairs) -> str:
@@ -115,8 +114,8 @@ def _side(values: Sequence[Any]) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    more = len(names) - MOST_LISTED
-    return visible(", ".join(names[:MOST_LISTED])) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - MAX_LISTED
+    return visible(", ".join(names[:MAX_LISTED])) + (f" and {more} more" if more > 0 else "")
 
 
 def reported_priors(found: LoadedDataset, events: Sequence[Event]) -> tuple[ReportedPrior, ...]:
@@ -139,7 +138,7 @@ def reported_priors(found: LoadedDataset, events: Sequence[Event]) -> tuple[Repo
 def related_words(read: Mapping[str, Entries]) -> str:
     """An example of how one cell tells of another, by what the entries of the priors are."""
     over = {one.over for one in read.values()}
-    return next((example for kinds, example in RELATED if over <= kinds), "")
+    return next((example for kinds, example in RELATED_EXAMPLES if over <= kinds), "")
 
 
 def fitted_sentence(releasable: ReleasableRows) -> str:
@@ -175,7 +174,7 @@ def _origin(policy: PriorPolicy, prior: Prior, events: Sequence[Event]) -> Itera
         if event.kind == "policy" and name in [
             PurePath(str(file)).name for file in details.get("files", ())
         ]:
-            how = details.get("how") if details.get("how") in HOW else "entered"
+            how = details.get("how") if details.get("how") in POLICY_CHANGES else "entered"
             who = f" by {event.body['actor']}" if event.body.get("actor") else ""
             yield f"It was {how} on {event.at:%Y-%m-%d}{who} (event {event.seq})."
             return
@@ -183,19 +182,19 @@ def _origin(policy: PriorPolicy, prior: Prior, events: Sequence[Event]) -> Itera
 
 def _facts(prior: Prior) -> dict[str, str]:
     facts: Mapping[str, Any] = prior.facts()
-    found = {}
+    in_words = {}
     for name, value in facts.items():
         if isinstance(value, list | tuple):
             names = [str(part) for part in value]
-            more = len(names) - MOST_NAMES
-            text = ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+            more = len(names) - MAX_FACT_NAMES
+            text = ", ".join(names[:MAX_FACT_NAMES]) + (f" and {more} more" if more > 0 else "")
         elif isinstance(value, float):
             text = four_digits(value)
         elif value is None:
             text = "unbounded" if name in ("length", "entries") else "none"
         else:
             text = f"{value:,}" if isinstance(value, int) else str(value)
-        found[NAMES.get(name, name.replace("_", " "))] = text
+        in_words[FACT_WORDS.get(name, name.replace("_", " "))] = text
     if isinstance(prior, MarkovRandomField):
-        found["pairs that pull each other"] = f"{len(prior.edges):,}"
-    return found
+        in_words["pairs that pull each other"] = f"{len(prior.edges):,}"
+    return in_words

@@ -23,23 +23,25 @@ from takifugu.session.query.query import Query
 from takifugu.session.query_kinds import KINDS, query_class
 from takifugu.visible import four_digits
 
-KNOWN = frozenset({"name", "column", "by", "k", "values", "level", "every", "query", "weighted_by"})
-LISTED = frozenset({"weights"})  # too long for a sentence
-NOISE = "Random noise was added to each number before it was released"
-ORDER = "Random noise was added to each count, and the largest were taken, in order"
+KEYS_IN_WORDS = frozenset(
+    {"name", "column", "by", "k", "values", "level", "every", "query", "weighted_by"}
+)
+KEYS_LEFT_OUT = frozenset({"weights"})  # too long for a sentence
+NOISE_SENTENCE = "Random noise was added to each number before it was released"
+ORDER_SENTENCE = "Random noise was added to each count, and the largest were taken, in order"
 WITH_COUNTS = "The labels were published with these noisy counts and their intervals."
 ORDER_ONLY = "The labels were published in this order, and no counts."
 METHODS = {
-    "integer-laplace": f"{NOISE} (integer Laplace noise).",
-    "integer-gaussian": f"{NOISE} (integer Gaussian noise).",
-    "bounded-sum": f"{NOISE}; every row counts only within declared bounds.",
-    "bounded-mean": f"{NOISE}; every row counts only within declared bounds.",
+    "integer-laplace": f"{NOISE_SENTENCE} (integer Laplace noise).",
+    "integer-gaussian": f"{NOISE_SENTENCE} (integer Gaussian noise).",
+    "bounded-sum": f"{NOISE_SENTENCE}; every row counts only within declared bounds.",
+    "bounded-mean": f"{NOISE_SENTENCE}; every row counts only within declared bounds.",
     "permute-and-flip": "The answer was chosen at random, likelier the closer it is to the true one"
     " (permute-and-flip).",
     "exponential": "The answer was chosen at random, likelier the closer it is to the true one"
     " (exponential mechanism).",
-    "laplace-top-k": f"{ORDER} (integer Laplace noise).",
-    "gaussian-top-k": f"{ORDER} (integer Gaussian noise).",
+    "laplace-top-k": f"{ORDER_SENTENCE} (integer Laplace noise).",
+    "gaussian-top-k": f"{ORDER_SENTENCE} (integer Gaussian noise).",
 }
 AS_DRAWN = (
     "The ledger has this answer as it was drawn: numbers may lie outside what is possible, below 0"
@@ -49,7 +51,7 @@ NO_NAMES = (
     "The ledger has this answer as a list of numbers. The names that belong to them are not in the"
     " ledger, and the declaration does not list them all, or was changed since."
 )
-FOREIGN = (
+FOREIGN_ANSWER = (
     "It was charged by another program, an external release: the ledger has its answer, in a form"
     " that only that program reads."
 )
@@ -67,7 +69,11 @@ def question_of(body: Mapping[str, Any]) -> str:
     question = _in_words(body, "question")
     if question is None:
         return f"{asked_words(body)}."
-    rest = {name: value for name, value in body["query"].items() if name not in KNOWN | LISTED}
+    rest = {
+        name: value
+        for name, value in body["query"].items()
+        if name not in KEYS_IN_WORDS | KEYS_LEFT_OUT
+    }
     more = [f"{name.replace('_', ' ')}: {few(value)}" for name, value in rest.items() if value]
     return f"{question} ({'; '.join(more)})" if more else question
 
@@ -161,11 +167,11 @@ def stored_table(
     `Ledger.record_answer` stores what it is given: a foreign answer has no table.
     """
     if is_foreign(body, answer):
-        return StoredTable((), (), FOREIGN)
+        return StoredTable((), (), FOREIGN_ANSWER)
     try:
         return _table(body, answer, declaration)
     except (AttributeError, LookupError, TypeError, ValueError):
-        return StoredTable((), (), FOREIGN)
+        return StoredTable((), (), FOREIGN_ANSWER)
 
 
 def _table(
@@ -237,8 +243,8 @@ def _chosen(name: str, keys: Sequence[Any], groups: Mapping[str, Any] | None) ->
     if groups is None or name not in groups["columns"]:
         return tuple(keys)
     place = groups["columns"].index(name)
-    kept = {key[place] for key in groups["keys"]}
-    return tuple(key for key in keys if key in kept)
+    chosen = {key[place] for key in groups["keys"]}
+    return tuple(key for key in keys if key in chosen)
 
 
 def _ranking(query: Mapping[str, Any], axes: Axes, drawn: list[Any]) -> StoredTable:

@@ -31,7 +31,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 Charged = Pure | Metric | Concentrated  # what a session charges; ρ where a δ is given
 NEARLY = 1 - Fraction(1, 2**20)  # a loss this close below another one is priced as that
-ROUNDED = 1 + 1e-6  # a price by value is that of a cost which is as close as this
+PRICE_TOLERANCE = 1 + 1e-6  # a price by value is that of a cost which is as close as this
 APART = Fraction(998, 1000)  # of a price: an ε below it asks for less, however bounds are rounded
 
 
@@ -524,7 +524,7 @@ class ConfirmedPrices:
     def _by_value(self, cost: ReleaseCost, by_value: Cost) -> ReleaseCost:
         """A price by value, which a table may have lowered by what it says without values."""
         found = self._translation.cost_to_pufferfish(by_value)
-        if found <= cost.alone * ROUNDED:
+        if found <= cost.alone * PRICE_TOLERANCE:
             return cost
         plain = float(self._translation.to_pufferfish(float_up(by_value.scalar)))
         return replace(

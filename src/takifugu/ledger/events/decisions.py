@@ -171,7 +171,6 @@ def accept(
         )
     content = {
         "dataset": seen.dataset,
-        "analyst": None,
         "prior": terms.prior,
         "secrets": terms.secrets,
         "before": None if seen.old is None else vars(seen.old),
@@ -197,7 +196,6 @@ def enter_policy(
     """
     content = {
         "dataset": dataset,
-        "analyst": None,
         "prior": terms.prior,
         "secrets": terms.secrets,
         "details": _plain(details),
@@ -363,11 +361,11 @@ def refuse_unfit(connection: Connection, body: Mapping[str, Any]) -> None:
     number = body.get("approval")
     if number is None:
         return
-    found = _approval(connection, number)
-    reason = misfit(found, body, under(connection, body["dataset"]))
+    approval = _approval(connection, number)
+    reason = misfit(approval, body, under(connection, body["dataset"]))
     if reason is None and number < chain.last_loss(connection):
         reason = "lost"
-    if reason is None and found is not None and _of_other_request(found, body):
+    if reason is None and approval is not None and _of_other_request(approval, body):
         reason = "request"
     if reason is None:
         rows = _SINCE.all(connection, {"question": body["question"], "number": number})
@@ -375,7 +373,7 @@ def refuse_unfit(connection: Connection, body: Mapping[str, Any]) -> None:
             later = chain.one(connection, row.seq).body
             if later.get("approval") == number:
                 raise ApprovalRefused(number, "used", dataset=body["dataset"])
-            if found is not None and withdraws(later, found):
+            if approval is not None and withdraws(later, approval):
                 raise ApprovalRefused(number, "withdrawn", dataset=body["dataset"])
     else:
         raise ApprovalRefused(number, reason, dataset=body["dataset"])
@@ -447,10 +445,10 @@ class ApprovedRequests:
             case "charge" | "reuse" if body.get("approval") is not None:
                 number = body["approval"]
                 accepted = self._accepted.get(body["dataset"])
-                found = self._approvals.get(number)
-                reason = misfit(found, body, accepted)
-                if reason is None and found is not None and found.get(BOUND):
-                    reason = "request" if _of_other_request(found, body) else None
+                approval = self._approvals.get(number)
+                reason = misfit(approval, body, accepted)
+                if reason is None and approval is not None and approval.get(BOUND):
+                    reason = "request" if _of_other_request(approval, body) else None
                 if reason is None and number not in self._open:
                     reason = "used"
                 if reason is None and number < self._loss:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 Values = Mapping[str, Any]
 ADVISORY_LOCK = 7_472_696_667  # of PostgreSQL: one process at a time creates or migrates
-WAIT = 10.0  # seconds that a locked ledger is waited for
+LOCK_WAIT_SECONDS = 10.0  # seconds that a locked ledger is waited for
 STREAMED_ROWS = 1000  # rows that a server sends at a time
 MAX_IDLE_CONNECTIONS, MAX_CONNECTIONS = 5, 15
 MIN_FILE_BYTES = 512  # SQLite takes a smaller file for an empty one and fills it
@@ -552,14 +552,14 @@ class Store:
     @contextlib.contextmanager
     def _reading(self) -> Iterator[Connection]:
         guard = self.guard
-        noted = None if guard is None else guard.noted()  # before what is seen
+        recorded = None if guard is None else guard.recorded()  # before what is seen
         with self.unguarded() as connection:
             if guard is not None:
-                guard.compare(connection, noted)
+                guard.compare(connection, recorded)
             state = connection.state
-            state.witnessed = noted
+            state.witnessed = recorded
             yield connection
-            event = None if guard is None else guard.unknown(connection, state.witnessed)
+            event = None if guard is None else guard.unrecorded(connection, state.witnessed)
         if guard is not None and event is not None:
             guard.advance(event, state.witnessed, self.unguarded)
 
@@ -568,7 +568,7 @@ class Store:
         if self.guard is None:
             return
         state = connection.state
-        event = self.guard.unknown(connection, state.witnessed)
+        event = self.guard.unrecorded(connection, state.witnessed)
         if event is not None:
             self.guard.advance(event, state.witnessed, self.unguarded)
             state.witnessed = event
@@ -738,9 +738,9 @@ def _kind(cause: BaseException) -> tuple[type[LedgerError], str, str]:
     if code in _SQLITE:
         return _SQLITE[code]
     state = getattr(cause, "sqlstate", None) or ""
-    for prefix, found in _POSTGRESQL.items():
+    for prefix, named in _POSTGRESQL.items():
         if state.startswith(prefix):
-            return found
+            return named
     return LedgerUnavailable, "unreachable", "See whether it can be reached, then try again."
 
 

@@ -96,11 +96,11 @@ def prepare(
         first = _brought_up_to_date(store, now, guard, actor)
     store.empty_log()
     store.identity = guard.ledger = identity_in(first)
-    last, noted = _compare(store, guard)
+    last, recorded = _compare(store, guard)
     store.guard = guard
     if follow and not store.read_only and guard.witness is not None:
-        if noted != last:
-            guard.advance(last, noted, store.unguarded)
+        if recorded != last:
+            guard.advance(last, recorded, store.unguarded)
         if first.body.get("witness") != chain.BEGUN:
             with store.unguarded() as connection:
                 witnessed = chain.is_witnessed(connection)
@@ -161,12 +161,12 @@ def _signed(actor: str | None) -> dict[str, str]:
 
 def _compare(store: Store, guard: Guard) -> tuple[Anchor, Anchor | None]:
     """The head and what is recorded of it; an error if the ledger lacks what is recorded."""
-    noted = guard.noted()  # before the ledger is read: it never runs ahead of it
+    recorded = guard.recorded()  # before the ledger is read: it never runs ahead of it
     with store.unguarded() as connection:
         if not guard.lenient:
             _refuse_foreign(connection, store)
-        guard.compare(connection, noted)
-        return chain.head(connection).anchor, noted
+        guard.compare(connection, recorded)
+        return chain.head(connection).anchor, recorded
 
 
 def _refuse_foreign(connection: Connection, store: Store) -> None:

@@ -122,9 +122,9 @@ def _ready(handle: int, awaited: Any, deadline: float) -> Any:
         left = deadline - monotonic()
         if left <= 0:
             raise TimeoutError
-        found = poll.poll(min(left, 1.0) * 1000)  # in steps, so that Ctrl-C is seen
-        if found:
-            events = found[0][1]
+        ready_handles = poll.poll(min(left, 1.0) * 1000)  # in steps, so that Ctrl-C is seen
+        if ready_handles:
+            events = ready_handles[0][1]
             ready: int = waiting.READY_NONE
             if events & (select.POLLIN | select.POLLHUP | select.POLLERR) and reads:
                 ready |= waiting.READY_R

@@ -136,7 +136,7 @@ def budget(host: WorkerHost, asked: Task) -> dict[str, Any]:
     """
     opened = dataset_of(host, asked)
     name, actor = opened.name, asked.actor
-    positions = [position for position in opened.ledger.positions() if position.dataset == name]
+    positions = opened.ledger.positions(name)
     shown = [
         position
         for position in positions
@@ -144,10 +144,9 @@ def budget(host: WorkerHost, asked: Task) -> dict[str, Any]:
     ]
     if not any(position.analyst is None for position in positions):
         raise NoBudget(name)
-    whole = next(position.epsilon for position in positions if position.analyst is None)
     standings = [
         standing_of(
-            *(opened.ledger, position, whole, opened.view),
+            *(opened.ledger, position, opened.view),
             last=MAX_BUDGET_HISTORY if position.analyst in (None, actor.name) else 0,
         )
         for position in shown

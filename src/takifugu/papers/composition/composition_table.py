@@ -1,62 +1,217 @@
-"""The appendix's table of privacy definitions, with its column "composition" computed.
+r"""The appendix's table of privacy definitions, with its column "composition" computed.
 
-Each definition is put to the test on a small world of its own. *Yes*: the theorem of
-`composition_proof` applies, and its hypothesis was checked on that world; so all mechanisms compose
-linearly there. *No*: a mechanism was found whose runs lose more than the sum of their losses; both
-losses are exact and were computed a second time by code that shares nothing with the search. A
-definition that is about functions of the data without any noise is refuted by two such functions.
-*Open*: neither.
+**Theorem.** Let a world compare the datasets D and D' *one by one* if under some prior one side of
+a pair leaves D alone and the other D' alone; let C be the set of these (D, D'). If for every pair
+and prior there is a coupling of :math:`P(\cdot|s)` and :math:`P(\cdot|s')` that is supported on
+C, then the loss of every mechanism is
+
+.. math:: ε(M) = \max_{(D, D') \in C}\ \max_ω\ \log\frac{P(ω|D)}{P(ω|D')},
+
+so that mechanisms on the same data, however they are post-processed, lose together at most the sum
+of what they lose one by one: linear composition, for all mechanisms and any number of them.
+
+*Proof.* At least: each (D, D') of C is what some pair under some prior compares. At most: with a
+coupling :math:`κ` on C, :math:`P(ω|s) = \sum κ(D,D') P(ω|D) \le e^{ε} \sum κ(D,D') P(ω|D')
+= e^{ε} P(ω|s')`. The joint law of independent runs is a product, and the logarithm of a product of
+ratios is the sum of the logarithms. ∎
+
+It is the converse of the paper's Theorem 4 (NfC) where that has one: the rows of the coupling are
+convex combinations β, the same for all mechanisms, and they cost what single datasets cost, as
+differential privacy has it. Whether there is such a coupling is a question of flows, which is
+answered here in fractions.
+
+**The check** (`odds_together`) computes losses again, from the definition alone. Everything is read
+off the world itself: each prior's own numbers, each secret's own statement about each dataset,
+every sequence of outputs in every order.
+
+**The table.** Each definition is put to the test on a small world of its own. *Yes*: the theorem
+above applies, and its hypothesis was checked on that world; so all mechanisms compose linearly
+there. *No*: a mechanism was found whose runs lose more than the sum of their losses; both losses
+are exact and were computed a second time by code that shares nothing with the search. A definition
+that is about functions of the data without any noise is refuted by two such functions. *Open*:
+neither.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise
-from math import prod
+from itertools import pairwise, product
+from math import inf, prod
 from typing import Literal
 
 import numpy as np
 
 from takifugu.errors import UnsoundRequest
 from takifugu.finite.world import World
-from takifugu.papers.composition.collapse.exact_loss import Exact, log_up
-from takifugu.papers.composition.definitions.blowfish import blowfish_privacy
-from takifugu.papers.composition.definitions.composition_attack import (
+from takifugu.papers.composition.collapse.repeated_runs import Exact, log_up
+from takifugu.papers.composition.composition_attack import (
     LETTERS,
-    RepeatedMechanism,
-    search_composition_attack,
-)
-from takifugu.papers.composition.definitions.composition_proof import (
-    CouplingProof,
-    coupling_proof,
-)
-from takifugu.papers.composition.definitions.composition_recheck import (
-    odds_of_runs,
-    odds_together,
-)
-from takifugu.papers.composition.definitions.deterministic_attack import (
+    ComparedLaws,
     FunctionPair,
+    Law,
+    RepeatedMechanism,
+    compared_laws,
+    search_composition_attack,
     search_deterministic_attack,
 )
-from takifugu.papers.composition.definitions.likelihood import (
-    dependent_privacy,
-    differential_privacy,
-    group_privacy,
-    per_entry_privacy,
-)
-from takifugu.papers.composition.definitions.posterior import (
+from takifugu.papers.composition.definitions import (
     ABSENT,
     bayesian_privacy,
+    blowfish_privacy,
     conditional_inference_privacy,
+    dependent_privacy,
+    differential_privacy,
     distributional_privacy,
+    group_privacy,
     inferential_privacy,
     noiseless_privacy,
+    per_entry_privacy,
 )
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.secrets import entry_pairs
 from takifugu.priors.universe import Tables
 from takifugu.visible import four_digits
+
+Edge = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class CouplingProof:
+    """The hypothesis of the theorem, checked on a world.
+
+    Attributes:
+        edges: C, the datasets that are compared one by one, by position.
+        comparisons: How many pairs under priors there are.
+        one_by_one: How many of these compare single datasets; the others needed a coupling.
+    """
+
+    edges: frozenset[Edge]
+    comparisons: int
+    one_by_one: int
+
+
+def coupling_proof(world: World) -> CouplingProof | None:
+    """The theorem's hypothesis, if it is true of ``world``; else None."""
+    laws = compared_laws(world)
+    edges = frozenset(one.single for one in laws if one.single is not None)
+    rest = [one for one in laws if one.single is None]
+    if not edges or any(coupling(one, edges) is None for one in rest):
+        return None
+    return CouplingProof(edges, len(laws), len(laws) - len(rest))
+
+
+def coupling(laws: ComparedLaws, edges: Collection[Edge]) -> Mapping[Edge, Fraction] | None:
+    """A coupling of the two laws that is supported on ``edges``; None if there is none.
+
+    A flow from the left to the right law that carries everything, found by augmenting paths:
+    shortest ones, so that it ends also with fractions (Edmonds and Karp).
+    """
+    ahead: dict[int, list[int]] = {d: [e for e in laws.right if (d, e) in edges] for d in laws.left}
+    flow: dict[Edge, Fraction] = {}
+    while True:
+        path = _augmenting(laws, ahead, flow)
+        if path is None:
+            break
+        room = _room(laws, path, flow)
+        for place, (left, right) in enumerate(path):
+            flow[left, right] = flow.get((left, right), Fraction(0)) + (
+                -room if place % 2 else room
+            )
+    return flow if sum(flow.values()) == 1 else None
+
+
+def _augmenting(
+    laws: ComparedLaws, ahead: Mapping[int, list[int]], flow: Mapping[Edge, Fraction]
+) -> list[Edge] | None:
+    """Edges of a path to more flow: along, back, along, …; None if there is none."""
+    came: dict[tuple[bool, int], int | None] = {}
+    queue: deque[tuple[bool, int]] = deque()
+    for d in laws.left:
+        if _spare(laws.left, d, flow, side=0) > 0:
+            came[True, d] = None
+            queue.append((True, d))
+    while queue:
+        on_left, here = queue.popleft()
+        if not on_left and _spare(laws.right, here, flow, side=1) > 0:
+            return _traced(came, here)
+        nexts = (
+            ahead[here]
+            if on_left
+            else [d for d in laws.left if flow.get((d, here), Fraction(0)) > 0]
+        )
+        for other in nexts:
+            if (not on_left, other) not in came:
+                came[not on_left, other] = here
+                queue.append((not on_left, other))
+    return None
+
+
+def _traced(came: Mapping[tuple[bool, int], int | None], end: int) -> list[Edge]:
+    path: list[Edge] = []
+    on_left, here = False, end
+    while (before := came[on_left, here]) is not None:
+        path.append((here, before) if on_left else (before, here))
+        on_left, here = not on_left, before
+    return path[::-1]
+
+
+def _room(laws: ComparedLaws, path: list[Edge], flow: Mapping[Edge, Fraction]) -> Fraction:
+    ends = (
+        _spare(laws.left, path[0][0], flow, side=0),
+        _spare(laws.right, path[-1][1], flow, side=1),
+    )
+    return min(*ends, *(flow[edge] for edge in path[1::2])) if len(path) > 1 else min(ends)
+
+
+def _spare(law: Law, dataset: int, flow: Mapping[Edge, Fraction], *, side: int) -> Fraction:
+    return law[dataset] - sum((f for edge, f in flow.items() if edge[side] == dataset), Fraction(0))
+
+
+def odds_of_runs(world: World, rows: Sequence[Sequence[Fraction]], runs: int) -> Exact:
+    """e^ε of ``runs`` runs of the mechanism with P(ω|D) = ``rows[D][ω]``; exact."""
+    return odds_together(world, [rows] * runs)
+
+
+def odds_together(world: World, mechanisms: Sequence[Sequence[Sequence[Fraction]]]) -> Exact:
+    """e^ε of one run of each mechanism, P(ω|D) = ``mechanisms[i][D][ω]``, seen together; exact.
+
+    For every pair, prior and sequence of outputs the two conditional probabilities are added up
+    dataset by dataset and compared.
+    """
+    if any(sum(row) != 1 or min(row) < 0 for rows in mechanisms for row in rows):
+        raise ValueError("every row of a mechanism must be a distribution")
+    largest: Exact = Fraction(1)
+    truth = {
+        secret: secret.mask(world.universe).tolist()
+        for pair in world.pairs
+        for secret in (pair.left, pair.right)
+    }
+    for sequence in product(*(range(len(rows[0])) for rows in mechanisms)):
+        likelihood = []
+        for dataset in range(len(world.universe)):
+            value = Fraction(1)
+            for rows, output in zip(mechanisms, sequence, strict=True):
+                value *= rows[dataset][output]
+            likelihood.append(value)
+        for prior in world.listed_priors:
+            probability = list(map(Fraction, prior.probability.tolist()))
+            given = {}
+            for secret, holds in truth.items():
+                mass = seen = Fraction(0)
+                for true, p, value in zip(holds, probability, likelihood, strict=True):
+                    if true:
+                        mass += p
+                        seen += p * value
+                given[secret] = seen / mass if mass else None
+            for pair in world.pairs:
+                left, right = given[pair.left], given[pair.right]
+                if left is None or right is None or left == 0:
+                    continue
+                largest = max(largest, left / right if right else inf)
+    return largest
+
 
 Answer = Literal["yes", "no", "open"]
 INFINITE = "infinite"
