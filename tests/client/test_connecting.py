@@ -16,9 +16,8 @@ import pytest
 
 import takifugu as tf
 from takifugu.client import ApprovalDeclined, ServerRefused, ServerUnreachable
-from takifugu.client.exchange import Exchange
+from takifugu.client.exchange import Exchange, read_address
 from takifugu.client.problem_errors import ERRORS, error_of
-from takifugu.client.server_address import read_address
 from takifugu.documents.reading import InvalidDocument
 from takifugu.errors import (
     InvalidFile,
