@@ -18,8 +18,7 @@ from takifugu.priors import BayesianNetwork, MarkovChain, Secrets
 from takifugu.session import Session
 from takifugu.session.release_cost import Prices
 from takifugu.translation.protocol import LossTranslation
-from takifugu.translation.rows.columns_of_row import ColumnsOfRow
-from takifugu.translation.rows.joint_columns import JointColumns
+from takifugu.translation.rows.columns_of_row import ColumnsOfRow, JointColumns
 from tests.raising import raises
 from tests.session.tables import (
     CHAIN,

@@ -166,10 +166,9 @@ def _decision(body: Mapping[str, Any]) -> str | None:
         case "approval":
             to = f" to {body['analyst']}" if body["analyst"] else ""
             cost = four_digits(Fraction(body["epsilon"]), "up")
-            text = (
-                f"release{to} from {body['dataset']} {body['decision']}: {body['words']};"
-                f" epsilon = {cost}"
-            )
+            own = body["decision"] == "refused" and body.get("actor") == body["analyst"] is not None
+            verb = "withdrawn" if own else body["decision"]
+            text = f"release{to} from {body['dataset']} {verb}: {body['words']}; epsilon = {cost}"
         case _:
             return None
     return text + (f", by {body['actor']}" if body.get("actor") else "")

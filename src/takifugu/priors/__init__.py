@@ -7,10 +7,16 @@ from takifugu._core.lazy import lazy_names
 if TYPE_CHECKING:
     from takifugu.priors.bayesian_network import BayesianNetwork
     from takifugu.priors.bif import read_bif, to_bif
-    from takifugu.priors.contacts import Contacts, contagion, read_contact_slices, read_contacts
+    from takifugu.priors.contacts import (
+        Contacts,
+        contagion,
+        contagion_over_time,
+        field_over_time,
+        read_contact_slices,
+        read_contacts,
+    )
     from takifugu.priors.documents import from_document, read_prior, write_prior
     from takifugu.priors.explicit import Between, Explicit, Knowledge
-    from takifugu.priors.fields_over_time import contagion_over_time, field_over_time
     from takifugu.priors.fitting import Transitions, smoothed, with_other
     from takifugu.priors.gaussian import Gaussian
     from takifugu.priors.higher_order import HigherOrderChain
@@ -42,10 +48,16 @@ else:
         {
             "bayesian_network": ("BayesianNetwork",),
             "bif": ("read_bif", "to_bif"),
-            "contacts": ("Contacts", "contagion", "read_contact_slices", "read_contacts"),
+            "contacts": (
+                "Contacts",
+                "contagion",
+                "contagion_over_time",
+                "field_over_time",
+                "read_contact_slices",
+                "read_contacts",
+            ),
             "documents": ("from_document", "read_prior", "write_prior"),
             "explicit": ("Between", "Explicit", "Knowledge"),
-            "fields_over_time": ("contagion_over_time", "field_over_time"),
             "fitting": ("Transitions", "smoothed", "with_other"),
             "gaussian": ("Gaussian",),
             "higher_order": ("HigherOrderChain",),

@@ -4,19 +4,6 @@ A charge is durable before a protected value is read. What is shown is what the 
 so a release with a key of its own may be tried again after a crash, and is paid once
 (`takifugu.ledger.events.stored_answers`).
 
-Steps of time: how long protected rows were worked on, told to a step and no finer.
-
-Counting and drawing are the only parts of a release whose time may depend on protected values. They
-begin right after the charge. Nothing follows them, neither the record of the answer nor a failure,
-before a whole number of steps has passed since then; and whatever follows depends on what is
-recorded, which is released. So all that can be seen of a release from outside (its end, the place
-of its answer in the ledger, when its process is free for others) says in which step it was ready.
-With a step that is longer than counting and drawing ever take, that is always the first one.
-
-Steps are counted from the charge rather than from the request: what is done before the charge takes
-a time that varies, and would carry what is within a step across the step's edge now and then, from
-which somebody who repeats a query could find out more.
-
 What the ledger stores of an answer: what was drawn, and the table that was published.
 
 What was drawn decides: from it every later answer to the same query is laid out. The table, the
@@ -25,12 +12,9 @@ such as the report of a project. All of it is published, or public, already.
 """
 
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from math import ceil
-from time import monotonic, sleep
 from typing import Any, Protocol
 
 from takifugu.declarations import DatabaseFailed
@@ -55,6 +39,7 @@ from takifugu.session.release_cost import ReleaseCost
 from takifugu.session.release_errors import ApprovalNeeded, OverBudget
 from takifugu.session.release_plan import Plan, UnpricedPlan, query_body
 from takifugu.session.release_result import Result
+from takifugu.session.time_steps import whole_steps
 from takifugu.tables import Engine
 
 MOST_ROWS = 5_000  # of a table that is copied; a longer one can be laid out with the data only
@@ -93,25 +78,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(part) for part in value]
     return None if isinstance(value, float) and value - value != 0 else value
-
-
-def until_step(took: float, step: float) -> float:
-    """Seconds until ``took`` has become 1, 2, … times ``step``; 0 without one.
-
-    >>> until_step(0.12, 0.05), until_step(0.12, 0), until_step(0, 0.05)
-    (0.03, 0.0, 0.05)
-    """
-    return max(0.0, round(max(ceil(took / step), 1) * step - took, 9)) if step > 0 else 0.0
-
-
-@contextmanager
-def whole_steps(step: float) -> Iterator[None]:
-    """Leave the block, also by an error, only when a whole number of steps has passed."""
-    began = monotonic()
-    try:
-        yield
-    finally:
-        sleep(until_step(monotonic() - began, step))
 
 
 CHARGED = "the release was charged before its rows were read, and the charge stays"

@@ -298,6 +298,7 @@ class Asked(TypedDict):
         words: The query in words, as the owner saw it.
         epsilon: What it costs alone, as the owner saw it: the Pufferfish ε.
         request: What identifies the request, where the same query may be asked for twice.
+        note: What the owner writes about it, for who asked to read.
         check: Called under the lock with the last decision on this request, or None; what it
             raises keeps the event from being written.
     """
@@ -308,6 +309,7 @@ class Asked(TypedDict):
     words: str
     epsilon: Number
     request: NotRequired[str | None]
+    note: NotRequired[str]
     check: NotRequired[Callable[[Event | None], object] | None]
 
 
@@ -322,7 +324,9 @@ def approval_content(decision: str, asked: Asked, actor: str) -> dict[str, Any]:
     }
     for field, name in names.items():
         check_name(name, field)
+    note = asked.get("note", "")
     check_text(asked["words"], "words")
+    check_text(note, "note")
     if decision == APPROVED and same_person(actor, analyst):
         raise ApprovalRefused(None, "person", dataset=dataset)
     content = {
@@ -333,6 +337,7 @@ def approval_content(decision: str, asked: Asked, actor: str) -> dict[str, Any]:
         "words": asked["words"],
         "epsilon": write_fraction(exactly(asked["epsilon"], "epsilon"), "epsilon"),
     }
+    content |= {"note": note} if note else {}
     return content if request is None else content | {"request": request, BOUND: True}
 
 

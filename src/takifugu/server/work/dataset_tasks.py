@@ -23,9 +23,9 @@ from takifugu.declarations.columns import NO_ORDER
 from takifugu.errors import InvalidMechanism, NoBudget, UnsoundRequest
 from takifugu.project.budgets import BudgetStanding, at_tick, standing_of
 from takifugu.project.opened_dataset import OpenedDataset
+from takifugu.reports.html_figures import standalone_svg
 from takifugu.reports.plot_files import as_written
 from takifugu.reports.spending_figure import BudgetEvent, spending_figure
-from takifugu.reports.standalone_svg import standalone_svg
 from takifugu.server.api.problems import Problem, find_policy, json_bytes
 from takifugu.server.approvals import AskedRelease, release_or_ask
 from takifugu.server.work.tasks import Task, task
@@ -190,7 +190,7 @@ def _moment(tick: int | None, instants: bool) -> str | int | None:
     return moment.isoformat() if isinstance(moment, datetime) else moment
 
 
-def _session(host: WorkerHost, asked: Task) -> Session:
+def session_of(host: WorkerHost, asked: Task) -> Session:
     """The session of the one who asks.
 
     An owner plans as nobody by name, or as the analyst that ``options`` names: whose budget counts
@@ -201,7 +201,7 @@ def _session(host: WorkerHost, asked: Task) -> Session:
     return dataset_of(host, asked).session(analyst, actor=actor.name)
 
 
-def _plan(host: WorkerHost, session: Session, asked: Task) -> Plan:
+def planned_query(host: WorkerHost, session: Session, asked: Task) -> Plan:
     """The plan of a query. Nothing protected is read, so that what is refused is the query's."""
     options = QueryOptions.from_document(asked.options["query"])
     try:
@@ -219,8 +219,8 @@ def plan(host: WorkerHost, asked: Task) -> dict[str, Any]:
 
     Options: ``query``, a document of `QueryOptions`; of an owner also ``analyst``.
     """
-    session = _session(host, asked)
-    planned = _plan(host, session, asked)
+    session = session_of(host, asked)
+    planned = planned_query(host, session, asked)
     return {
         "plan": plan_to_document(planned),
         "words": plan_words(planned),
@@ -240,7 +240,7 @@ def release(host: WorkerHost, asked: Task) -> dict[str, Any]:
         raise Problem(403, "forbidden", "only analysts release; owners and auditors do not ask")
     if asked.key is None:
         raise UnsoundRequest("a release needs a key that names the request", field="key")
-    session = _session(host, asked)
+    session = session_of(host, asked)
     session.release_in_steps(host.time_step)
     wanted = AskedRelease(
         dataset=str(asked.dataset),
@@ -249,7 +249,9 @@ def release(host: WorkerHost, asked: Task) -> dict[str, Any]:
         options=dict(asked.options),
     )
     return release_or_ask(
-        *(host.state(), session, wanted), lambda: _plan(host, session, asked), plan_to_document
+        *(host.state(), session, wanted),
+        lambda: planned_query(host, session, asked),
+        plan_to_document,
     )
 
 

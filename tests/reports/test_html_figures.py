@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 from xml.etree import ElementTree
 
+from takifugu.reports.html_figures import standalone_svg
 from takifugu.reports.html_style import BLUE, FIGURE_COLOURS
 from takifugu.reports.spending_figure import BudgetEvent, spending_figure
-from takifugu.reports.standalone_svg import standalone_svg
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 SVG = "{http://www.w3.org/2000/svg}"

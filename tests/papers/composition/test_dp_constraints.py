@@ -9,17 +9,10 @@ from hypothesis import strategies as st
 
 from takifugu.errors import UnsoundRequest
 from takifugu.finite import FiniteMechanism, World
-from takifugu.finite.nfc import (
-    Constraint,
-    dp_costs,
-    dp_epsilon,
-    dp_styles,
-    least_dp_constraints,
-    necessary_condition,
-    non_redundant,
-    requirements,
-)
-from takifugu.finite.nfc import dp_style as styles_module
+from takifugu.finite.nfc import dp_costs, dp_epsilon, necessary_condition, requirements
+from takifugu.papers.composition import dp_constraints
+from takifugu.papers.composition.dp_constraints import dp_styles, least_dp_constraints
+from takifugu.papers.composition.nfc_constraints import Constraint, non_redundant
 from takifugu.priors import Explicit, OneOf, SecretPair, Tables, Universe, entry_pairs
 from tests.finite.nfc_worlds import Problem, apart, problems, twins
 from tests.oracles import nfc as oracle
@@ -107,7 +100,7 @@ def test_greed_alone_would_take_three(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.minimum and len(found.constraints) == 2
     targets = {str(world.universe.datasets[e]) for _, e in found.constraints}
     assert all(targets & set(members) for members in sets)
-    monkeypatch.setattr(styles_module, "MOST_SETS", 0)
+    monkeypatch.setattr(dp_constraints, "MOST_SETS", 0)
     rough = least_dp_constraints(world, [mechanism], 0.5)
     assert len(rough.constraints) == 3 and rough.at_least == 2 and not rough.minimum
 

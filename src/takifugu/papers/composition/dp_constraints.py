@@ -16,12 +16,11 @@ from math import comb
 
 import numpy as np
 
-from takifugu._core.numeric import Booleans, Floats, frozen
-from takifugu._core.rounding import gamma
+from takifugu._core.numeric import Booleans
 from takifugu.errors import UnsoundRequest
 from takifugu.finite.mechanism import FiniteMechanism
-from takifugu.finite.nfc.condition import Certificate, Condition
-from takifugu.finite.nfc.outputs_and_requirements import Requirement, output_table, requirements
+from takifugu.finite.nfc.condition import Certificate, Condition, dp_costs, dp_epsilon
+from takifugu.finite.nfc.outputs_and_requirements import Requirement, requirements
 from takifugu.finite.world import World
 from takifugu.visible import four_digits
 
@@ -87,26 +86,6 @@ def dp_styles(
         one_hot = int(np.count_nonzero(certificate.beta)) == 1
         result.append(StyleComparison(certificate, one_hot, behind, epsilon, same))
     return tuple(result)
-
-
-def dp_costs(world: World, mechanisms: Sequence[FiniteMechanism]) -> Floats:
-    """``[D, D′]``: the least ε with P(ω|D) ≤ e^ε P(ω|D′) for all outputs, rounded up."""
-    outputs = output_table(world, mechanisms)
-    n = len(world.universe)
-    costs = np.empty((n, n))
-    with np.errstate(invalid="ignore"):
-        for d in range(n):
-            kept = outputs.log[outputs.probability[:, d] > 0]  # [output, dataset]
-            slack = gamma(16) * (np.abs(kept[:, [d]]) + np.abs(kept))
-            costs[d] = (kept[:, [d]] - kept + slack).max(axis=0)
-    np.fill_diagonal(costs, 0.0)
-    return frozen(costs)
-
-
-def dp_epsilon(world: World, mechanisms: Sequence[FiniteMechanism]) -> float:
-    """The least ε at which every requirement has a DP-style certificate, rounded up."""
-    cost = dp_costs(world, mechanisms)
-    return max(float(cost[r.dataset, list(r.among)].min()) for r in requirements(world))
 
 
 def least_dp_constraints(

@@ -9,7 +9,7 @@ from takifugu._core.fingerprint import ByContent
 from takifugu._core.numeric import Floats, distribution, frozen
 from takifugu.errors import InvalidWorld, UnsoundRequest
 from takifugu.finite.mechanism import FiniteMechanism
-from takifugu.finite.nfc.condition import FINE, Condition, constraint_values
+from takifugu.finite.nfc.condition import SOLVER_TOLERANCES, Condition, constraint_values
 from takifugu.priors.universe import Universe
 
 TOLERANCE = 1e-9  # of the linear programs that decide redundancy
@@ -137,7 +137,7 @@ def decide(rows: Floats, i: int, kept: Sequence[int]) -> tuple[Floats | None, Fl
         b_ub=np.append(np.ones(len(others)), 2.0),
         bounds=(None, None),
         method="highs",
-        options=FINE,
+        options=SOLVER_TOLERANCES,
     )
     if solved.status != 0:
         raise UnsoundRequest(
