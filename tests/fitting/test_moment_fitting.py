@@ -9,7 +9,8 @@ import takifugu as tf
 from takifugu._core.numeric import Floats
 from takifugu.declarations import InvalidQuery
 from takifugu.drafting import Table
-from takifugu.fitting.fit_kinds import FitOptions, fit_prior
+from takifugu.fitting.fit_kinds import fit_prior
+from takifugu.fitting.fit_options import FitOptions
 from takifugu.fitting.kernel_fitting import (
     FAMILIES,
     bartlett,

@@ -12,6 +12,7 @@ import pytest
 
 from takifugu.declarations import InvalidQuery
 from takifugu.errors import InvalidCharge, LedgerConflict, LedgerDamaged, UnsoundRequest
+from takifugu.fitting.fit_options import FitRequest
 from takifugu.ledger.event_documents import (
     event_document,
     export_part,
@@ -23,7 +24,7 @@ from takifugu.project.policy import InvalidProject
 from takifugu.project.project import Project, open_project
 from takifugu.server.work import owner_decisions as owner
 from takifugu.server.work.owner_decisions import inside
-from takifugu.server.work.owner_tasks import fit_options, fit_prior_of, page_policy, report_file
+from takifugu.server.work.owner_tasks import fit_prior_of, page_policy, report_file
 from tests.pdf_needs import weasyprint_or_skip
 from tests.raising import raises
 from tests.server.projects import CHAIN, DECLARATION, small_project
@@ -219,12 +220,12 @@ def test_a_prior_is_fitted_in_the_owners_name(project: Project) -> None:
 )
 def test_options_of_a_fit_that_make_no_sense_are_refused(given: dict[str, Any], field: str) -> None:
     with raises(InvalidProject, field=field):
-        fit_options(given)
+        FitRequest.from_document(given, error=InvalidProject)
 
 
 def test_options_of_another_kind_are_refused() -> None:
     with raises(InvalidQuery, reason="not-of-this-kind"):
-        fit_options({"first_days": 10, "kernel": "ar1"})
+        FitRequest.from_document({"first_days": 10, "kernel": "ar1"})
 
 
 def test_steps_are_not_days(project: Project) -> None:

@@ -6,8 +6,8 @@ from takifugu._core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from takifugu.fitting.chain_fitting import fit, fit_markov
-    from takifugu.fitting.fit_kinds import Estimate, FitOptions, Fitted, fit_prior
-    from takifugu.fitting.fitted_part import ByEntity, FirstDays
+    from takifugu.fitting.fit_kinds import Estimate, Fitted, fit_prior
+    from takifugu.fitting.fit_options import ByEntity, FirstDays, FitOptions
     from takifugu.fitting.moment_fitting import fit_gaussian
 else:
     __getattr__, __dir__ = lazy_names(
@@ -19,13 +19,13 @@ else:
             ),
             "fit_kinds": (
                 "Estimate",
-                "FitOptions",
                 "Fitted",
                 "fit_prior",
             ),
-            "fitted_part": (
+            "fit_options": (
                 "ByEntity",
                 "FirstDays",
+                "FitOptions",
             ),
             "moment_fitting": ("fit_gaussian",),
         },

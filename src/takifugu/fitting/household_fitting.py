@@ -16,8 +16,8 @@ import numpy as np
 
 from takifugu._core.numeric import Floats, Integers
 from takifugu.declarations.table_errors import InvalidQuery
-from takifugu.fitting.fit_kinds import Estimate, FitOptions
-from takifugu.fitting.fit_report import steps_estimate, the_one
+from takifugu.fitting.fit_kinds import Estimate, single_column, steps_estimate
+from takifugu.fitting.fit_options import FitOptions
 from takifugu.priors import Name, Transitions
 from takifugu.priors.fitting import TAU
 from takifugu.priors.households import refuse_large_household
@@ -45,7 +45,7 @@ def fit_household(
     engine: Engine, columns: tuple[str, ...], train: Scope, options: FitOptions
 ) -> Estimate:
     """The stationary chain of relative frequencies of joint states, smoothed."""
-    column = the_one(columns, "household")
+    column = single_column(columns, "household")
     if options.household is None:
         raise InvalidQuery(
             "household", given="is missing", needed="name the public column that groups entities"

@@ -17,8 +17,8 @@ import numpy as np
 from takifugu._core.numeric import Floats
 from takifugu.declarations.table_errors import InvalidQuery
 from takifugu.drafting.declared_table import Table
-from takifugu.fitting.fit_kinds import Estimate, FitOptions, fit_prior
-from takifugu.fitting.fitted_part import share_of_entities
+from takifugu.fitting.fit_kinds import Estimate, fit_prior
+from takifugu.fitting.fit_options import FitOptions, share_of_entities
 from takifugu.fitting.goodness import GoodnessOfFit
 from takifugu.fitting.kernel_fitting import KernelFit, best_kernel, correlations_of, fit_kernel
 from takifugu.fitting.lag_moments import LagMoments, lag_moments

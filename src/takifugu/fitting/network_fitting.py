@@ -12,8 +12,8 @@ from takifugu._core.numeric import Integers
 from takifugu.declarations.columns import Amount
 from takifugu.declarations.table_errors import InvalidQuery
 from takifugu.errors import TooLarge
-from takifugu.fitting.fit_kinds import Estimate, FitOptions
-from takifugu.fitting.fit_report import name_of
+from takifugu.fitting.fit_kinds import Estimate, name_of
+from takifugu.fitting.fit_options import FitOptions
 from takifugu.priors import Name
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.network_structure import (

@@ -22,6 +22,7 @@ from takifugu.binding.entries import KINDS as OVER
 from takifugu.binding.entries import canonical
 from takifugu.declarations import InvalidQuery
 from takifugu.errors import InvalidFile, Malformed, UnsoundRequest, one_of
+from takifugu.fitting.fit_options import parse_share
 from takifugu.priors import Name
 from takifugu.priors.adversaries import KNOWN, STARTS
 from takifugu.priors.universe import State
@@ -372,7 +373,7 @@ def _prior(given: TomlSection) -> PriorPolicy:
         fingerprint=given.optional("fingerprint"),
         fitted=fitted,  # type: ignore[arg-type]
         released_from=_place(given),
-        share=None if share is None else share_of(share, given.at("share")),
+        share=None if share is None else parse_share(share, given.at("share"), InvalidProject),
         salt=given.optional("salt"),
         statement=given.optional("statement"),
         over=over,
@@ -423,22 +424,6 @@ def _place(given: TomlSection) -> datetime | int | None:
         needed="be a local time without quotes, as 2012-05-08T00:00:00, or a whole number",
         reason="kind",
     )
-
-
-def share_of(text: str, field: str) -> Fraction:
-    """A share of the entities, as 1/5."""
-    try:
-        share = exactly(text, field)
-    except UnsoundRequest:
-        share = Fraction(0)
-    if not 0 < share < 1 or share.denominator > 10**6:
-        raise InvalidProject(
-            field,
-            given=f"is {text!r:.40}",
-            needed="be between 0 and 1, as '1/5' or '0.2'",
-            reason="range",
-        )
-    return share
 
 
 def _uncertainty(given: TomlSection) -> float:

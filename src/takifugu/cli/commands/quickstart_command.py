@@ -111,7 +111,7 @@ def run_quickstart(
     """
     from takifugu.declarations import InvalidDeclaration
     from takifugu.drafting.draft import draft_of
-    from takifugu.project.policy import share_of
+    from takifugu.fitting.fit_options import parse_share
     from takifugu.project.quickstart import prepared, quickstart, refuse_existing
     from takifugu.project.quickstart_choices import QuickstartOptions
 
@@ -137,7 +137,7 @@ def run_quickstart(
     options = QuickstartOptions(
         budget=_budget(budget),
         first_days=first_steps if first_days is None else first_days,
-        share=None if share is None else share_of(share, "--share"),
+        share=None if share is None else parse_share(share, "--share", InvalidOption),
         at_least=at_least,
         within=secrets_within,
         pairs=read_column_pairs(pairs) or read_secrets(pairs, None).pairs,
