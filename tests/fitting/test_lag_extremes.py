@@ -9,8 +9,7 @@ import pytest
 
 import takifugu as tf
 from takifugu.declarations.columns import MOST_UNITS, Amount
-from takifugu.fitting.lag_moments import lag_moments
-from takifugu.fitting.lag_products import Grid
+from takifugu.fitting.lag_moments import Grid, lag_moments
 from tests.oracles import lag_covariances
 
 pa = pytest.importorskip("pyarrow", reason="tables in memory need PyArrow")

@@ -18,7 +18,7 @@ from takifugu.fitting.kernel_fitting import (
     correlations_of,
     fit_kernel,
 )
-from takifugu.fitting.lag_products import MOST_SUM, Grid
+from takifugu.fitting.lag_moments import MAX_PRODUCT_SUM, Grid
 from takifugu.fitting.moment_fitting import FittedProcess, fit_process
 from takifugu.priors import AR1, Gaussian, Matern, SquaredExponential
 from tests.raising import raises
@@ -218,6 +218,9 @@ def test_no_sum_leaves_64_bits(rows: int, step: str) -> None:
     grid = Grid.of(amount, rows)
     most = 2 * amount.width * grid.fine // grid.coarse + 2
     assert grid.fine == 1 or grid.coarse == 1
-    assert most**2 * rows < MOST_SUM * 2 and (most // grid.powers + 1) ** 4 * rows < MOST_SUM * 2
+    assert (
+        most**2 * rows < MAX_PRODUCT_SUM * 2
+        and (most // grid.powers + 1) ** 4 * rows < MAX_PRODUCT_SUM * 2
+    )
     if rows <= 10**6 and step == "0.001":
         assert grid.fine >= 2

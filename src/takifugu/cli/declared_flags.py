@@ -3,9 +3,18 @@
 import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 Flag = tuple[Any, Any]  # the annotation, and the default
+
+
+def flag(
+    words: str, kind: Any = str | None, default: Any = None, *, name: str | None = None
+) -> Flag:
+    """A flag by its help; ``name`` where it is not that of the parameter."""
+    return Annotated[kind, typer.Option(*([name] if name else []), help=words)], default
 
 
 def with_flags(flags: Mapping[str, Flag], *, before: str) -> Callable[[Any], Callable[..., None]]:

@@ -20,7 +20,7 @@ from takifugu.priors.prior import state_text
 from takifugu.tables.engine import Engine
 from takifugu.tables.expressions import flag
 from takifugu.tables.relations import Relation
-from takifugu.tables.run_expressions import HOUR
+from takifugu.tables.run_counting import HOUR
 from takifugu.tables.scope import EVERYTHING, Scope
 from takifugu.visible import four_digits, visible
 

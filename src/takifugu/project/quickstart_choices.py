@@ -1,7 +1,7 @@
 """What a quickstart decides, why, and how to decide otherwise."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from takifugu._core.exact import Number
@@ -10,7 +10,6 @@ from takifugu.declarations.label_lists import FROM_THE_FITTED_ROWS
 from takifugu.declarations.open_points import OPEN
 from takifugu.drafting.draft import Decision, Draft
 from takifugu.drafting.draft_guesses import guess_protected, likely_public
-from takifugu.drafting.draft_values import OUTSIDE_WORDS
 from takifugu.errors import pasted
 from takifugu.fitting import Fitted
 from takifugu.project.policy import Side
@@ -75,17 +74,17 @@ def draft_choices(draft: Draft) -> tuple[Choice, ...]:
     taken = [d.column for d in draft.decisions if d.part != "protected"]
     likely = guess_protected(draft.schema.columns, taken)
     decisions = [
-        replace(d, reason=likely[d.column], guessed=True)
-        if d.part == "protected" and _found(draft, d.column) and d.column in likely
+        Decision("protected", d.column, likely[d.column], change="--protected COLUMN")
+        if d.part == "protected" and _finds_labels(draft, d.column) and d.column in likely
         else d
         for d in draft.decisions
     ]
-    found = [
+    choices = [
         Choice(
             words.get(decision.part, decision.part),
             visible(decision.column) or "-",
             decision.reason,
-            _change(decision),
+            decision.change if decision.guessed else "",
         )
         for decision in decisions
     ]
@@ -93,7 +92,7 @@ def draft_choices(draft: Draft) -> tuple[Choice, ...]:
         names = ", ".join(visible(column.name) for column in draft.left_out)
         open_ = draft.document["entity"]["column"] == OPEN  # it may be among them
         public = () if open_ else likely_public(draft.left_out)
-        found.append(
+        choices.append(
             Choice(
                 "left out",
                 names,
@@ -103,25 +102,10 @@ def draft_choices(draft: Draft) -> tuple[Choice, ...]:
                 else "",
             )
         )
-    return tuple(found)
+    return tuple(choices)
 
 
-def _change(decision: Decision) -> str:
-    """How to decide otherwise than a draft did."""
-    if not decision.guessed or decision.part not in ("entity", "order", "protected"):
-        return ""
-    if decision.reason in OUTSIDE_WORDS.values():
-        others = [f"--outside {rule}" for rule, words in OUTSIDE_WORDS.items()
-                  if words != decision.reason]  # fmt: skip
-        return " or ".join(others)
-    if "steps of" in decision.reason:
-        return "`step` in the declaration"
-    if decision.part == "order" and "UTC" in decision.reason:
-        return "--zone Europe/Berlin"
-    return f"--{decision.part} COLUMN"
-
-
-def _found(draft: Draft, column: str) -> bool:
+def _finds_labels(draft: Draft, column: str) -> bool:
     """Whether the labels of a column are to be found."""
     return bool(draft.document["protected"][column].get("values") == FROM_THE_FITTED_ROWS)
 

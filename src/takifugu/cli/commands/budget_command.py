@@ -9,12 +9,12 @@ from takifugu.cli.shared_options import (
     AsJson,
     DatasetName,
     InProject,
-    InvalidOption,
     NoTable,
     Spinner,
     StrictTyper,
     echo,
     print_json,
+    refuse_outside,
     the_project,
 )
 from takifugu.errors import pasted
@@ -92,8 +92,7 @@ def run_show(
     from takifugu.translation.protocol import LossTranslation
     from takifugu.translation.translation import Translation
 
-    if not 0 <= last <= 10_000:
-        raise InvalidOption("--last", given=f"is {last}", needed="be from 0 to 10000")
+    refuse_outside("--last", last, 0, 10_000)
     project = the_project(folder)
     policy = project.dataset(name)
     note = None if policy.priors else "no prior yet, so nothing can be translated"

@@ -2,13 +2,13 @@
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from takifugu.cli import draft_options
+from takifugu.cli.declared_flags import Flag, flag, with_flags
 from takifugu.cli.shared_options import AsJson, InvalidOption, Spinner, echo, listed, print_json
 from takifugu.cli.shell_completion import nearest_project
 from takifugu.errors import Malformed, pasted
@@ -23,39 +23,53 @@ FITTED = "fitted"
 SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
 
 
+DataFile = Annotated[
+    str,
+    typer.Argument(help="A Parquet, CSV or DuckDB file, or a pattern such as 'part*.csv'."),
+]
+Texts = list[str] | None
+
+DRAFT_FLAGS: dict[str, Flag] = {  # what a person knows and a schema does not
+    "name": flag("What to call the dataset; by default as the file."),
+    "table": flag("Of a DuckDB file: the table."),
+    "entity": flag("The column that says whose row it is."),
+    "order": flag("The column that puts the rows of one in order; 'none' if each has one row."),
+    "order_kind": flag(
+        "Of the order: times, seconds since 1970, or other numbers.",
+        Literal["time", "unix", "number"] | None,
+    ),
+    "format_": flag("How times are written, as '%d/%m/%Y %H:%M'.", name="--format"),
+    "zone": flag("The zone of times that carry none, as Europe/Berlin."),
+    "ties": flag("A public column that settles ties; a list by commas, repeatable.", Texts),
+    "protected": flag("A column to protect; a list by commas, repeatable.", Texts),
+    "public": flag(
+        "Columns that everyone may know, as 'country,sex', repeatable. None is guessed.", Texts
+    ),
+    "labels": flag(
+        "COLUMN=home,work; COLUMN=codebook.csv (or codebook.csv:its column); or COLUMN=fitted:"
+        " those of the rows that a prior is fitted on. Repeatable.",
+        Texts,
+    ),
+    "outside": flag(
+        "What becomes of values that are not in a list, or missing: refuse, other or drop;"
+        " COLUMN=drop for one column. Repeatable; by default other.",
+        Texts,
+    ),
+    "bounds": flag("COLUMN=0..100, the least and the largest number; repeatable.", Texts),
+    "separator": flag("Of a CSV file: ',', ';', '|' or tab; found if left out."),
+    "encoding": flag("Of a CSV file; found if left out.", Literal["utf-8", "latin-1"] | None),
+    "decimal": flag("Of a CSV file: '.' or ',', the mark of decimals."),
+}
+
+
+@with_flags(DRAFT_FLAGS, before="title")
 def run_dataset_new(
-    file: draft_options.DataFile,
+    file: DataFile,
     out: Annotated[
         Path | None, typer.Option(help="The declaration to write; by default NAME.toml, here.")
     ] = None,
-    name: draft_options.DatasetCalled = None,
-    table: draft_options.InDuckDB = None,
-    entity: draft_options.EntityColumn = None,
-    order: draft_options.OrderColumn = None,
-    order_kind: draft_options.OrderKind = None,
-    format_: draft_options.TimeFormat = None,
-    zone: draft_options.TimeZone = None,
-    ties: draft_options.TieColumns = None,
-    protected: draft_options.ProtectedColumns = None,
-    public: draft_options.PublicColumns = None,
-    labels: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="COLUMN=home,work; COLUMN=codebook.csv (or codebook.csv:its column); or"
-            " COLUMN=fitted: those of the rows that a prior is fitted on. Repeatable."
-        ),
-    ] = None,
-    outside: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="What becomes of values that are not in a list, or missing: refuse, other or drop;"
-            " COLUMN=drop for one column. Repeatable; by default other."
-        ),
-    ] = None,
-    bounds: draft_options.NumberBounds = None,
-    separator: draft_options.Separator = None,
-    encoding: draft_options.FileEncoding = None,
-    decimal: draft_options.DecimalMark = None,
+    *,
+    flags: dict[str, Any],
     title: Annotated[str, typer.Option(help="One line for people.")] = "",
     as_json: AsJson = False,
 ) -> None:
@@ -69,26 +83,12 @@ def run_dataset_new(
     needed, option, choices), decisions (part, column, reason, guessed), left_out, next.
     """
     from takifugu._core.atomic import write_whole
-    from takifugu.drafting.draft import draft_of
     from takifugu.drafting.draft_text import draft_text
 
-    called = dataset_name(name, file)
+    called = dataset_name(flags.get("name"), file)
     path = out if out is not None else Path(f"{called}.toml")
     _refuse_existing(path)
-    given = draft_answers(
-        path.parent, entity=entity, order=order, order_kind=order_kind, format_=format_, zone=zone,
-        ties=ties, protected=protected, public=public, decimal=decimal, labels=labels,
-        bounds=bounds, outside=outside,
-    )  # fmt: skip
-    with Spinner(f"reading the columns of {visible(file)}"):
-        draft = draft_of(
-            file,
-            table=table,
-            separator=separator_said(separator),
-            encoding=encoding,
-            title=title,
-            **given,
-        )
+    draft = read_draft(file, flags, path.parent, title=title)
     if not as_json and sys.stdin.isatty() and sys.stdout.isatty():
         draft = asked(draft, path.parent)
     text = draft_text(draft, path.parent)
@@ -158,42 +158,24 @@ def columns_said(given: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(str(name) for text in given for name in listed(text)) if given else None
 
 
-def draft_answers(
-    folder: Path,
-    *,
-    entity: str | None,
-    order: str | None,
-    order_kind: str | None,
-    format_: str | None,
-    zone: str | None,
-    ties: Sequence[str] | None,
-    protected: Sequence[str] | None,
-    public: Sequence[str] | None,
-    decimal: str | None,
-    labels: Sequence[str] | None,
-    bounds: Sequence[str] | None,
-    outside: Sequence[str] | None,
-) -> dict[str, Any]:
-    """What the options of `takifugu.cli.draft_options` say, as `draft_of` takes it.
+def read_draft(file: str, flags: Mapping[str, Any], folder: Path, **more: Any) -> "Draft":
+    """The draft of a file, with what the `DRAFT_FLAGS` say; codebooks are named from ``folder``."""
+    from takifugu.drafting.draft import NO_ORDER_ANSWER, draft_of
 
-    Codebooks are named by their paths from ``folder``.
-    """
-    from takifugu.drafting.draft import NO_ORDER_ANSWER
-
-    return {
-        "entity": entity,
+    lists = {name: columns_said(flags.get(name)) for name in ("ties", "protected", "public")}
+    as_given = ("table", "entity", "order_kind", "zone", "encoding", "decimal")
+    order = flags.get("order")
+    answers: dict[str, Any] = {
         "order": NO_ORDER_ANSWER if order == "none" else order,
-        "order_kind": order_kind,
-        "format": format_,
-        "zone": zone,
-        "ties": columns_said(ties),
-        "protected": columns_said(protected),
-        "public": columns_said(public) or (),
-        "decimal": decimal,
-        "values": dict(labels_of(word, folder) for word in labels or ()),
-        "bounds": dict(bounds_of(word) for word in bounds or ()),
-        "outside": dict(map(outside_said, outside or ())),
+        "format": flags.get("format_"),
+        "values": dict(labels_of(word, folder) for word in flags.get("labels", ())),
+        "bounds": dict(bounds_of(word) for word in flags.get("bounds", ())),
+        "outside": dict(map(outside_said, flags.get("outside", ()))),
+        "separator": separator_said(flags.get("separator")),
     }
+    answers |= {name: flags.get(name) for name in as_given}
+    with Spinner(f"reading the columns of {visible(file)}"):
+        return draft_of(file, **answers | lists | {"public": lists["public"] or ()} | more)
 
 
 def outside_said(text: str) -> tuple[str, str]:

@@ -25,6 +25,7 @@ from takifugu.cli.shared_options import (
     StrictTyper,
     echo,
     print_json,
+    refuse_outside,
     the_project,
     without_project,
 )
@@ -56,8 +57,7 @@ def run_show(
     """
     from takifugu.ledger.event_documents import account_document, public_body
 
-    if not 0 <= last <= 10_000:
-        raise Malformed("--last", given=f"is {last}", needed="be from 0 to 10000")
+    refuse_outside("--last", last, 0, 10_000)
     with _opened(where, folder) as ledger:
         positions, head = ledger.positions(), ledger.head()
         events = [

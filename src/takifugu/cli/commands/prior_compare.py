@@ -10,10 +10,10 @@ from takifugu.cli.shared_options import (
     Backend,
     DatasetName,
     InProject,
-    InvalidOption,
     Spinner,
     echo,
     print_json,
+    refuse_outside,
     show_warnings,
     the_project,
 )
@@ -21,8 +21,6 @@ from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
     from takifugu.project.prior_comparison import PriorComparison
-
-MOST = 10_000
 
 
 def run_compare(
@@ -59,8 +57,7 @@ def run_compare(
     """
     from takifugu.project.prior_comparison import compare_priors
 
-    if not 0 <= last <= MOST:
-        raise InvalidOption("--last", given=f"is {last}", needed=f"be from 0 to {MOST}")
+    refuse_outside("--last", last, 0, 10_000)
     project = the_project(folder)
     with show_warnings(), Spinner("translating"):
         found = compare_priors(

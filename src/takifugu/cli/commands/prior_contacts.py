@@ -15,6 +15,7 @@ from takifugu.cli.shared_options import (
     Spinner,
     echo,
     print_json,
+    refuse_given,
     the_project,
 )
 from takifugu.cli.shell_completion import complete_dataset
@@ -121,9 +122,7 @@ def contacts(
         )
     if name is None:
         beside = {"--replace": replace, "--add": add, "--project": folder, "--backend": backend}
-        for option, given in beside.items():
-            if given:
-                raise InvalidOption(option, given="is given", needed="come with a dataset NAME")
+        refuse_given(beside, needed="come with a dataset NAME")
     asked = _Asked(background, per_hour, most, again)
     try:
         slices = _read(file, seconds, times, by_day)

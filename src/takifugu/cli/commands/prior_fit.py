@@ -1,13 +1,17 @@
 """``takifugu prior fit``: fit a prior of any kind to a dataset, or a chain to a CSV file."""
 
-from collections.abc import Callable
+import csv
+import gzip
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.commands.prior_output import prior_facts
-from takifugu.cli.declared_flags import Flag, spelled, with_flags
+from takifugu._core.atomic import refuse_special
+from takifugu.cli.commands.prior_output import print_written, prior_facts, recorded
+from takifugu.cli.declared_flags import Flag, flag, spelled, with_flags
 from takifugu.cli.shared_options import (
     AsJson,
     Backend,
@@ -17,16 +21,18 @@ from takifugu.cli.shared_options import (
     echo,
     listed,
     print_json,
+    refuse_given,
     the_project,
 )
 from takifugu.cli.shell_completion import complete_dataset
+from takifugu.errors import InvalidFile
 from takifugu.fitting.fit_options import FIT_OPTIONS, FitRequest, refuse_other_unit
 
 if TYPE_CHECKING:
     from takifugu.advice.prior_advice import PriorAdvice
     from takifugu.fitting import Fitted
     from takifugu.fitting.goodness import GoodnessOfFit
-    from takifugu.priors import Prior
+    from takifugu.priors import Prior, SequencePrior
     from takifugu.project import Project
 
 FLAG_TYPES: dict[str, Any] = {"whole": int, "number": float, "parents": Path}
@@ -44,12 +50,11 @@ def _flag(name: str) -> Flag:
     """The flag of a declared option of a fit."""
     declared = FIT_OPTIONS[name]
     words = HELP.get(name, declared.metadata["help"])
-    if declared.metadata["form"] == "flag":
-        no = f"/{spelled(name, False)}" if declared.default else ""
-        flag = typer.Option(f"{spelled(name)}{no}", help=words)
-        return Annotated[bool, flag], declared.default
-    kind = str if name == "order" else FLAG_TYPES.get(declared.metadata["form"], str)
-    return Annotated[kind | None, typer.Option(help=words)], None
+    form, default = declared.metadata["form"], declared.default
+    if form == "flag":
+        no = f"/{spelled(name, False)}" if default else ""
+        return flag(words, bool, default, name=f"{spelled(name)}{no}")
+    return flag(words, str | None if name == "order" else FLAG_TYPES.get(form, str) | None)
 
 
 @with_flags({name: _flag(name) for name in FIT_OPTIONS}, before="plot")
@@ -112,16 +117,12 @@ def fit(
     """
     if (state, entity, out) != (None, None, None):
         own: dict[str, Any] = {"--project": folder, "--backend": backend, "--plot": plot}
-        own |= {spelled(k, v): v for k, v in flags.items() if k not in OF_CSV_FILES}
-        for option, given in own.items():
-            if given is not None:
-                raise InvalidOption(option, given="is given", needed="be left out for a CSV file")
+        own |= {spelled(k, v): True for k, v in flags.items() if k not in OF_CSV_FILES}
+        refuse_given(own, needed="be left out for a CSV file")
         if state is None or entity is None or out is None:
             raise InvalidOption(
                 "--state", given="or --entity or --out is missing", needed="come with a CSV file"
             )
-        from takifugu.cli.commands.prior_csv import fit_csv
-
         other, tau, length, confidence, order = map(flags.get, OF_CSV_FILES)
         columns, settings = (state, entity, order), (other, tau, length, confidence)
         fit_csv(Path(data), out, columns, settings, as_json)
@@ -265,3 +266,78 @@ def _order(text: str) -> int:
             needed=f"be a whole number, the order of a chain of --kind higher-order; {CSV_NEEDED}",
         )
     return int(text)
+
+
+# --- a CSV file that belongs to no project ---
+
+
+def fit_csv(
+    data: Path,
+    out: Path,
+    columns: tuple[str, str, str | None],
+    settings: tuple[str | None, float | None, int | None, float | None],
+    as_json: bool,
+) -> None:
+    """Fit a chain to the sequences of a file and write it."""
+    from takifugu.priors import FittedRows, Transitions, write_prior
+
+    other, tau, length, confidence = settings
+    _, entity, order = columns
+    rows = FittedRows(f"csv {data.name}", entity, order or "")  # all of them
+    counts = Transitions.of(_sequences(data, *columns)).also_fitted_on(rows)
+    if confidence is not None:
+        if other is not None or tau is not None:
+            raise InvalidOption(
+                "--confidence", given="comes with --other or --tau", needed="be given alone"
+            )
+        fitted: SequencePrior = counts.intervals(confidence=confidence, length=length)
+    else:
+        unseen = "uniform" if other is not None or tau is not None else "refuse"
+        fitted = counts.chain(unseen=unseen, other=other, tau=tau or None, length=length)  # type: ignore[arg-type]
+    with recorded(out):
+        write_prior(fitted, out)
+    steps = int(counts.counts.sum())
+    print_written(fitted, out, as_json, f": {len(fitted.states)} states from {steps:,} steps")
+
+
+def _sequences(data: Path, state: str, entity: str, order: str | None) -> list[list[str]]:
+    """The state column cut into one sequence for each entity, in order."""
+    found: dict[str, list[tuple[float, int, str]]] = {}
+    for number, row in enumerate(_rows(data, [c for c in (state, entity, order) if c is not None])):
+        try:
+            place = float(row[order]) if order is not None else 0.0
+        except ValueError:
+            raise InvalidFile(
+                str(data), given=f"row {number + 1} has no number in {order!r}", needed="have one"
+            ) from None
+        found.setdefault(row[entity], []).append((place, number, row[state]))
+    return [[value for _, _, value in sorted(rows)] for rows in found.values()]
+
+
+def _rows(data: Path, columns: list[str]) -> Iterator[dict[str, str]]:
+    try:
+        refuse_special(data)
+        zipped = data.suffix == ".gz"
+        with (
+            gzip.open(data, "rt", encoding="utf-8", newline="")
+            if zipped
+            else data.open(encoding="utf-8", newline="") as lines
+        ):
+            reader = csv.DictReader(lines)
+            missing = [c for c in columns if c not in (reader.fieldnames or ())]
+            if missing:
+                raise InvalidFile(
+                    str(data),
+                    given=f"has no column {missing[0]!r}",
+                    needed=f"have the columns {', '.join(columns)}",
+                )
+            for row in reader:
+                if any(row[c] is None for c in columns):
+                    raise InvalidFile(
+                        str(data), given="has a row that is too short", needed="be complete"
+                    )
+                yield row
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
+        raise InvalidFile(
+            str(data), given="cannot be read", needed="be a CSV file in UTF-8, plain or gzipped"
+        ) from error

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.commands.translate_command import checked_method
+from takifugu.cli.commands.translate_command import checked_method, print_binding
 from takifugu.cli.shared_options import (
     AsJson,
     InvalidOption,
@@ -118,10 +118,7 @@ def _print(result: dict[str, Any]) -> None:
     echo(f"{result['releases']} {many}, together DP ε {_up(most)}{dp_delta} on the entry most used")
     delta = f", δ = {_up(result['pufferfish_delta'])}" if result["pufferfish_delta"] else ""
     echo(f"Pufferfish ε {_up(result['pufferfish_epsilon'])}{delta}, by {result['method']}")
-    if result["binding"]:
-        b = result["binding"]
-        where = f" at entry {b['entry']}" if "entry" in b else ""
-        echo(f"  most about {b['left']} / {b['right']}{where}")
+    print_binding(result["binding"])
     lower = four_digits(result["lower_bound"], "down")
     echo(f"  some mechanism with these losses leaks {lower}")
     if result["theorem_7"] is not None:

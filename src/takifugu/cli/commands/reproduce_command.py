@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.shared_options import AsJson, InvalidOption, echo, print_json
+from takifugu.cli.shared_options import AsJson, InvalidOption, echo, print_json, refuse_outside
 from takifugu.visible import visible
 
 if TYPE_CHECKING:
     from takifugu.papers.composition.reproduction import Reproduction
 
 WHAT = ("figures", "foursquare", "capture24", "all")
-MOST, SEED = 100_000, 2025
+MAX_REPETITIONS, SEED = 100_000, 2025
 DATA_HELP = (
     "A folder with data: every known source that has files there is used. Without it: synthetic"
     " worlds."
@@ -62,10 +62,8 @@ def run_reproduce(
     """
     if what not in WHAT:
         raise InvalidOption("WHAT", given=f"is {what!r}", needed=f"be one of {', '.join(WHAT)}")
-    if repetitions is not None and not 2 <= repetitions <= MOST:
-        raise InvalidOption(
-            "--repetitions", given=f"is {repetitions}", needed=f"be between 2 and {MOST}"
-        )
+    if repetitions is not None:
+        refuse_outside("--repetitions", repetitions, 2, MAX_REPETITIONS)
     if seed < 0:
         raise InvalidOption("--seed", given=f"is {seed}", needed="be at least 0")
     _check_rows(rows, what, data)
@@ -95,10 +93,7 @@ def _check_rows(rows: int | None, what: str, data: Path | None) -> None:
             given=f"is given for {what}",
             needed="be left out: only foursquare and all have synthetic check-ins",
         )
-    if not FEWEST_ROWS <= rows <= MOST_ROWS:
-        raise InvalidOption(
-            "--rows", given=f"is {rows}", needed=f"be between {FEWEST_ROWS} and {MOST_ROWS}"
-        )
+    refuse_outside("--rows", rows, FEWEST_ROWS, MOST_ROWS)
 
 
 class ProgressBars(AbstractContextManager["ProgressBars"]):

@@ -56,7 +56,7 @@ def run_demo(
     if not 0 <= seed < 2**64:
         raise Malformed("--seed", given=f"is {seed}", needed=f"be from 0 to {2**64 - 1}")
     from takifugu.cli.demo import demo_steps
-    from takifugu.cli.demo.demo_record import DemoRecord
+    from takifugu.cli.demo.demo_steps import DemoRecord
     from takifugu.project.project import open_project
     from takifugu.project.project_report import project_report
     from takifugu.reports.html_page import write_page
