@@ -6,6 +6,7 @@ and group of ``takifugu`` is made by `StrictTyper`, which refuses it unless the 
 """
 
 import csv
+import inspect
 import json
 import sys
 import warnings
@@ -88,7 +89,9 @@ def read_plainly(parameters: Iterable[Any]) -> None:
             parameter._runtime_param = PlainValue(parameter)
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object; the page of commands has its keys.")
+]
 BatchFile = Annotated[
     Path | None,
     typer.Option(
@@ -406,5 +409,22 @@ class StrictTyper(typer.Typer):
         super().__init__(cls=group, **settings)
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
-        """Register a command."""
-        return super().command(name, **({"cls": StrictCommand} | settings))
+        """Register a command; its help leaves out the keys of its JSON object."""
+
+        def register(callback: Any) -> Any:
+            own: dict[str, Any] = {
+                "cls": StrictCommand,
+                "help": help_and_keys(callback)[0],
+            } | settings
+            return super(StrictTyper, self).command(name, **own)(callback)
+
+        return register
+
+
+def help_and_keys(callback: Any) -> tuple[str, str]:
+    """The help of a command, and the keys of what it prints with --json, by its docstring.
+
+    The keys are the last paragraph, which begins with ``JSON:``; the reference of commands has it.
+    """
+    words, _, keys = (inspect.getdoc(callback) or "").partition("\n\nJSON: ")
+    return words, keys

@@ -17,11 +17,17 @@ from typing import Any
 from takifugu.declarations.columns import SourceKind
 from takifugu.declarations.table_errors import InvalidDeclaration, driver, without_values
 from takifugu.tables.backends.backend import Kind, quoted
-from takifugu.tables.backends.csv_reading import STRICT, Run, dialect, literal, refuse_cut_rows
+from takifugu.tables.backends.csv_reading import (
+    STRICT,
+    Run,
+    csv_structure,
+    dialect,
+    literal,
+    refuse_cut_rows,
+)
 from takifugu.tables.backends.duckdb_backend import BOOLEAN, SHUT, kind_of
 from takifugu.tables.backends.frames import Frame, is_frame
 from takifugu.tables.backends.opened_files import compression, duckdb_name, found_files
-from takifugu.tables.csv_structure import csv_structure
 from takifugu.visible import visible
 
 SUFFIXES: dict[str, SourceKind] = {

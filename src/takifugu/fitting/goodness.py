@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
+from math import log
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from takifugu._core.numeric import Integers
 from takifugu.declarations.table_errors import InvalidDeclaration, InvalidQuery
 from takifugu.errors import TooLarge
-from takifugu.fitting.count_tests import CountTest, independence_given, not_rejected
+from takifugu.fitting.count_tests import REJECTED, CountTest, independence_given, not_rejected
 from takifugu.priors.prior import state_text
 from takifugu.tables.engine import Engine
 from takifugu.tables.expressions import flag
@@ -111,6 +112,28 @@ class GoodnessOfFit:
         return {"fits": self.fits, "tests": [test.document() for test in self.tests]}
 
 
+def conclude(
+    about: str,
+    log_p: float,
+    matters: bool,
+    numbers: Mapping[str, Any],
+    panel: Panel | None,
+    *,
+    fits: str,
+    little: str,
+    not_at_all: str,
+) -> FitTest:
+    """A test with what came out of it: not rejected, rejected by little, or by so much it matters.
+
+    The last three are the sentences for these.
+    """
+    verdict: Verdict = "does not fit" if matters else "differs little"
+    if log_p >= log(REJECTED):
+        verdict = not_rejected(log_p)
+    sentence = {"differs little": little, "does not fit": not_at_all}.get(verdict, fits)
+    return FitTest(about, verdict, sentence, numbers, panel)
+
+
 KEEP_ALL = "keep all chains that the counts do not rule out (--kind interval --confidence 0.95)"
 
 
@@ -179,23 +202,18 @@ def order_test(
         )
         return FitTest("order", "not tested", sentence, numbers)
     facts = _facts(test)
-    if not test.rejected:
-        sentence = f"Order {word} describes these rows{facts}."
-        return FitTest("order", not_rejected(test.log_p), sentence, numbers, panel)
     share = f"lowers the uncertainty of the next one by {_percent(test.share)}"
     second = "second-last value" if order == 1 else f"value {order + 1} rows back"
-    if not test.matters:
-        sentence = (
-            f"Order {word} describes these rows nearly: knowing the {second} too {share}{facts}."
-        )
-        return FitTest("order", "differs little", sentence, numbers, panel)
     worst = _named(states[int(np.argmax(last))])
-    sentence = (
-        f"Order {word} does not describe these rows{facts}: knowing the {second} too {share}, most"
-        f" after {worst}. Entities that differ in their habits look like that too."
-        f" {remedy or f'Use --kind higher-order --order {order + 1}.'}"
+    return conclude(
+        *("order", test.log_p, test.matters, numbers, panel),
+        fits=f"Order {word} describes these rows{facts}.",
+        little=f"Order {word} describes these rows nearly: knowing the {second} too {share}"
+        f"{facts}.",
+        not_at_all=f"Order {word} does not describe these rows{facts}: knowing the {second} too"
+        f" {share}, most after {worst}. Entities that differ in their habits look like that too."
+        f" {remedy or f'Use --kind higher-order --order {order + 1}.'}",
     )
-    return FitTest("order", "does not fit", sentence, numbers, panel)
 
 
 def stationarity(
@@ -233,23 +251,19 @@ def stationarity_test(
         tuple(value for _, value in away),
     )
     facts = _facts(test)
-    if not test.rejected:
-        sentence = f"Transitions stay the same over {len(parts)} parts of these rows{facts}."
-        return FitTest("stationarity", not_rejected(test.log_p), sentence, numbers, panel)
     share = f"knowing the part lowers the uncertainty of the next value by {_percent(test.share)}"
-    if not test.matters:
-        sentence = (
-            f"Transitions change little over {len(parts)} parts of these rows: {share}{facts}."
-        )
-        return FitTest("stationarity", "differs little", sentence, numbers, panel)
     worst = _named(states[int(np.argmax(test.by_given))])
     farthest = max(away, key=lambda pair: pair[1])[0]
-    sentence = (
-        f"Transitions change over these rows{facts}: {share}, most after {worst}; the part that"
-        f" differs most is the one {farthest}. One chain for all of it is about none of its parts:"
-        f" fit on days that are like those to be released, or {remedy or KEEP_ALL}."
+    over = f"over {len(parts)} parts of these rows"
+    return conclude(
+        *("stationarity", test.log_p, test.matters, numbers, panel),
+        fits=f"Transitions stay the same {over}{facts}.",
+        little=f"Transitions change little {over}: {share}{facts}.",
+        not_at_all=f"Transitions change over these rows{facts}: {share}, most after {worst}; the"
+        f" part that differs most is the one {farthest}. One chain for all of it is about none of"
+        " its parts: fit on days that are like those to be released, or"
+        f" {remedy or KEEP_ALL}.",
     )
-    return FitTest("stationarity", "does not fit", sentence, numbers, panel)
 
 
 def _hours(
@@ -297,19 +311,15 @@ def hours_test(counts: Integers, states: Sequence[Any]) -> FitTest:
         tuple(_distance(part, whole) for part in counts),
     )
     facts = _facts(test)
-    if not test.rejected:
-        sentence = f"Transitions are the same at all hours of the day{facts}."
-        return FitTest("hours", not_rejected(test.log_p), sentence, numbers, panel)
     share = f"knowing the hour lowers the uncertainty of the next value by {_percent(test.share)}"
-    if not test.matters:
-        sentence = f"Transitions differ little by hour of the day: {share}{facts}."
-        return FitTest("hours", "differs little", sentence, numbers, panel)
     worst = _named(states[int(np.argmax(test.by_given))])
-    sentence = (
-        f"Transitions differ by hour of the day{facts}: {share}, most after {worst}. Fit a chain"
-        " for each hour (--by-hour)."
+    return conclude(
+        *("hours", test.log_p, test.matters, numbers, panel),
+        fits=f"Transitions are the same at all hours of the day{facts}.",
+        little=f"Transitions differ little by hour of the day: {share}{facts}.",
+        not_at_all=f"Transitions differ by hour of the day{facts}: {share}, most after {worst}."
+        " Fit a chain for each hour (--by-hour).",
     )
-    return FitTest("hours", "does not fit", sentence, numbers, panel)
 
 
 def parts_of(engine: Engine, scope: Scope, most: int = PARTS) -> Iterator[tuple[str, Scope]]:

@@ -27,7 +27,7 @@ from takifugu.priors import Name
 from takifugu.tables import relations as rel
 from takifugu.tables.backends.backend import Kind
 from takifugu.tables.engine import Engine
-from takifugu.tables.expressions import clamped
+from takifugu.tables.expressions import clamped, flag
 from takifugu.tables.label_lookup import OUTSIDE, Lookup
 from takifugu.tables.scope import EVERYTHING, Scope
 
@@ -334,10 +334,10 @@ def lag_sums(
         who=rows[declaration.entity],
         value=on_grid - _subtracted(rows, centre),
         at=at,
-        at_low=_one(steps == 0),
-        at_high=_one(steps == width),
-        missing=_one(missing),
-        gap=_one(gap),
+        at_low=flag(steps == 0),
+        at_high=flag(steps == width),
+        missing=flag(missing),
+        gap=flag(gap),
     )
     if centre.own:
         own = rel.Window(base.who)
@@ -348,7 +348,7 @@ def lag_sums(
     before = {f"before_{k}": base.value.lag(k).over(window) for k in range(1, lags + 1)}
     rowed = base.select(
         "value", "at_low", "at_high", "missing", "gap",
-        first=_one(rel.row_number().over(window) == 0),
+        first=flag(rel.row_number().over(window) == 0),
         apart=base.at - base.at.lag(1).over(window),
         **{f"place_{i}": place for i, place in enumerate(ordered)},
         **{f"place_before_{i}": place.lag(1).over(window) for i, place in enumerate(ordered)},
@@ -363,7 +363,7 @@ def lag_sums(
         "rows": rowed.value.count(),
         "entities": rowed["first"].sum(),
         "missing": rowed.missing.sum(),
-        "tie": _one(tie).max(),
+        "tie": flag(tie).max(),
         "gap": rowed.gap.max(),
         "closest": rowed.apart.min(),
         "farthest": rowed.apart.max(),
@@ -380,7 +380,7 @@ def lag_sums(
         earlier, later = rowed[f"before_{k}"], rowed.value
         both = earlier.notnull() & later.notnull()
         measures |= {
-            f"count_{k}": _one(both).sum(),
+            f"count_{k}": flag(both).sum(),
             f"earlier_{k}": rel.ifelse(both, earlier, 0).sum(),
             f"later_{k}": rel.ifelse(both, later, 0).sum(),
             f"products_{k}": rel.ifelse(both, earlier * later, 0).sum(),
@@ -403,8 +403,3 @@ def _subtracted(rows: Any, centre: Centre) -> Any:
     other = centre.codes.otherwise
     rest = rel.null("whole") if other == OUTSIDE else rel.literal(centre.points[other], "whole")
     return rel.cases(*cases, otherwise=rest)
-
-
-def _one(condition: Any) -> Any:
-    """1 or 0; PostgreSQL does not cast one to the other."""
-    return rel.ifelse(condition, 1, 0)

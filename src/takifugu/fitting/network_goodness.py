@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from takifugu._core.numeric import Floats, Integers
-from takifugu.fitting.count_tests import MATTERS, REJECTED, log_tail, not_rejected, p_words
-from takifugu.fitting.goodness import SHOWN, FitTest, GoodnessOfFit, Panel
+from takifugu.fitting.count_tests import MATTERS, log_tail, p_words
+from takifugu.fitting.goodness import SHOWN, FitTest, GoodnessOfFit, Panel, conclude
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.tables.engine import Engine
 from takifugu.tables.scope import EVERYTHING, Scope
@@ -66,17 +66,13 @@ def left_out_test(network: BayesianNetwork, counts: Mapping[tuple[str, str], Int
         tuple(" – ".join(one["pair"]) for one in found[:SHOWN]),
         tuple(one["gain"] for one in found[:SHOWN]),
     )
-    if log_p >= log(REJECTED):
-        sentence = f"The network leaves out no pair of columns: at most {facts}."
-        return FitTest("left out", not_rejected(log_p), sentence, numbers, panel)
-    if worst["share"] < MATTERS:
-        sentence = f"The network leaves out little: {facts}."
-        return FitTest("left out", "differs little", sentence, numbers, panel)
-    sentence = (
-        f"The network leaves something out: {facts}. Give it a structure with that edge"
-        " (--structure), and see whether the loss grows."
+    return conclude(
+        *("left out", log_p, worst["share"] >= MATTERS, numbers, panel),
+        fits=f"The network leaves out no pair of columns: at most {facts}.",
+        little=f"The network leaves out little: {facts}.",
+        not_at_all=f"The network leaves something out: {facts}. Give it a structure with that edge"
+        " (--structure), and see whether the loss grows.",
     )
-    return FitTest("left out", "does not fit", sentence, numbers, panel)
 
 
 def _measured(

@@ -14,6 +14,7 @@ from takifugu.declarations.table_errors import InvalidQuery
 from takifugu.priors import Name
 from takifugu.tables import relations as rel
 from takifugu.tables.engine import Engine
+from takifugu.tables.expressions import flag
 from takifugu.tables.scope import EVERYTHING
 
 
@@ -32,7 +33,7 @@ def entities_without_one(engine: Engine, column: str, most: int) -> Some:
     """The entities that have no key of a public column in some row, or several keys."""
     rows = _rows(engine, column)
     each = rows.group_by("who").aggregate(
-        low=rows.key.min(), high=rows.key.max(), missing=_flag(rows.key.isnull()).sum()
+        low=rows.key.min(), high=rows.key.max(), missing=flag(rows.key.isnull()).sum()
     )
     astray = each.filter((each.missing > 0) | (each.low != each.high))
     return _some(engine, astray.select(name=astray.who), most)
@@ -57,7 +58,7 @@ def households_of_others(
     counts: dict[str, Any] = {}
     for k, name in enumerate(members):
         raw = [one for one, code in codes.codes.items() if keys[code] == name]
-        counts[f"member_{k}"] = _flag(people.role.isin(raw)).sum() if raw else people.count() * 0
+        counts[f"member_{k}"] = flag(people.role.isin(raw)).sum() if raw else people.count() * 0
     each = people.group_by("key").aggregate(people=people.count(), **counts)
     wrong = each.people != len(members)
     for name in counts:
@@ -132,11 +133,6 @@ def _noted(engine: Engine, fact: str, about: tuple[str, ...], names: Any, most: 
     if note is not None and not found:
         note.write(fact)
     return found
-
-
-def _flag(condition: Any) -> Any:
-    """1 or 0; PostgreSQL does not cast one to the other, and what is unknown counts as 0."""
-    return rel.ifelse(condition, 1, 0)
 
 
 def public_labels(engine: Engine, column: str) -> Category:

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from takifugu._core.atomic import real_path
-from takifugu.tables.backends.backend import COUNT, DATA, HashSQL, Kind
+from takifugu.tables.backends.backend import COUNT, DATA, Kind
 from takifugu.tables.backends.opened_files import file_hash
 from takifugu.tables.engine import Engine
+from takifugu.tables.sql_writer import DIALECTS, Dialect
 
 MOST_FILES = 10_000  # of a pattern that are compared one by one, by where they are
 MOST_BYTES = 256  # of these that are compared by what they hold
@@ -50,27 +51,26 @@ def _content(engine: Engine) -> tuple[Any, ...] | None:
     """
     backend = engine._backend
     ((count,),) = backend.rows(COUNT)  # of all rows, whichever of them may be released from
-    declaration, sql = engine.declaration, backend.hashing
+    declaration, sql = engine.declaration, DIALECTS[backend.dialect]
     most = count if declaration.source.kind == "memory" else MOST_ROWS
     if not 0 < count <= most:
         return None
     columns = (declaration.entity, declaration.order.column)
     parts = " || chr(31) || ".join(_text(name, backend.kinds[name], sql) for name in columns)
-    number = sql.number.format(f"substr(md5({parts}), 1, 15)")  # 60 bits, never below 0
-    total = f"CAST({sql.total.format(number)} AS {sql.text})"
+    number = sql.number_of_digits.format(f"substr(md5({parts}), 1, 15)")  # 60 bits, never below 0
+    exact = f"CAST({number} AS decimal(30, 0))"  # of 60 bits, so that their sum is exact too
+    total = f"CAST(sum({exact}) AS {sql.types['text']})"
     found = backend.rows(f"SELECT {total} AS total FROM {DATA}")  # noqa: S608 - quoted
     return int(count), str(found[0][0])
 
 
-def _text(column: str, kind: Kind, sql: HashSQL) -> str:
+def _text(column: str, kind: Kind, sql: Dialect) -> str:
     """A value as text, alike whatever its type is said to be: 1 and 1.0, a day and midnight."""
-    name = sql.name(column)
+    name, text = sql.name(column), sql.types["text"]
     if kind in ("time", "zoned"):
         name = sql.microseconds.format(name)
-    found = f"CAST({name} AS {sql.text})"
+    found = f"CAST({name} AS {text})"
     if kind == "real":
         whole = f"{name} = floor({name}) AND abs({name}) < 1e15"
-        found = (
-            f"CASE WHEN {whole} THEN CAST(CAST({name} AS bigint) AS {sql.text}) ELSE {found} END"
-        )
+        found = f"CASE WHEN {whole} THEN CAST(CAST({name} AS bigint) AS {text}) ELSE {found} END"
     return f"coalesce({found}, chr(30))"

@@ -72,6 +72,8 @@ class Dialect:
         place: The place of a value in a list from 1 on, 0 or NULL if it is not there.
         array: A list of values.
         text: A text that has quotes, backslashes or control characters.
+        number_of_digits: A whole number from its hexadecimal digits.
+        microseconds: A time as microseconds since 1970, which ``CAST … AS timestamp`` makes of it.
     """
 
     database: str
@@ -81,6 +83,8 @@ class Dialect:
     place: str
     array: str
     text: Callable[[str], str]
+    number_of_digits: str
+    microseconds: str
 
     def name(self, name: str) -> str:
         """A name as SQL takes it, whatever it holds."""
@@ -150,6 +154,8 @@ DIALECTS = {
         "list_position({}, {})",
         "[{}]",
         _duckdb_text,
+        "CAST('0x' || {} AS bigint)",
+        "epoch_us(CAST({} AS timestamp))",
     ),
     "postgres": Dialect(
         "PostgreSQL",
@@ -171,6 +177,8 @@ DIALECTS = {
         "array_position({}, {})",
         "ARRAY[{}]",
         _postgres_text,
+        "CAST(CAST('x0' || {} AS bit(64)) AS bigint)",
+        "CAST(extract(epoch FROM CAST({} AS timestamp)) * 1000000 AS bigint)",
     ),
     "spark": Dialect(
         "Spark",
@@ -188,6 +196,8 @@ DIALECTS = {
         "array_position({}, {})",
         "array({})",
         _spark_text,
+        "CAST(conv({}, 16, 10) AS bigint)",
+        "unix_micros(CAST({} AS timestamp))",
     ),
 }
 
@@ -287,7 +297,7 @@ class _Writer:
         raise TypeError(f"no SQL is known for a {column.__class__.__name__}")
 
     def _call(self, call: Call) -> str:
-        parts = [self.column(part) for part in call.parts]
+        parts = [self.column(part) for part in call.of]
         if call.operation in SEVERAL:
             before, between, after = SEVERAL[call.operation]
             return f"{before}{between.join(parts)}{after}"

@@ -37,8 +37,9 @@ def run_approve(
 
     The plan is made anew and must be the same. The ledger records who approved it; its number goes
     to `takifugu release PLAN --approval NUMBER`, once, by another user than the one who approved.
-    Keys of the JSON object: dataset, analyst, decision, epsilon (what the release costs alone),
-    query (in words), approval (the number of the event), actor.
+
+    JSON: dataset, analyst, decision, epsilon (what the release costs alone), query (in words),
+    approval (the number of the event), actor.
     """
     from dataclasses import replace
 

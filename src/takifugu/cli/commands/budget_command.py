@@ -45,9 +45,10 @@ def run_set(
 ) -> None:
     """Set the lifetime budget of NAME. What was spent stays spent.
 
-    On a terminal it asks for confirmation before it raises a budget. Keys of the JSON object:
-    dataset, analyst, epsilon, delta, before (null if there was none). Exact numbers are strings
-    like "1/2".
+    On a terminal it asks for confirmation before it raises a budget.
+
+    JSON: dataset, analyst, epsilon, delta, before (null if there was none). Exact numbers are
+    strings like "1/2".
     """
     from takifugu._core.exact import exactly
 
@@ -80,11 +81,11 @@ def run_show(
 ) -> None:
     """Print what is spent of the budget of NAME and what remains, under its present prior.
 
-    Keys of the JSON object: dataset, budgets (analyst: null for the whole dataset; epsilon, delta;
-    spent; left and most: a Pufferfish ε that would be accepted on all rows now; by_column: what is
-    spent of each protected column, where there are several; history: seq, at and spent after each
-    of the latest charges; stretches: start, end and spent of each interval of the order), note (why
-    nothing can be translated or released, or null). Spent is rounded up, left and most down.
+    JSON: dataset, budgets (analyst: null for the whole dataset; epsilon, delta; spent; left and
+    most: a Pufferfish ε that would be accepted on all rows now; by_column: what is spent of each
+    protected column, where there are several; history: seq, at and spent after each of the latest
+    charges; stretches: start, end and spent of each interval of the order), note (why nothing can
+    be translated or released, or null). Spent is rounded up, left and most down.
     """
     from takifugu.cli.shared_options import show_warnings
     from takifugu.project.budgets import budget_standings

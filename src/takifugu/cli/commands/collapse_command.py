@@ -54,13 +54,13 @@ def run_collapse(
 
     EXAMPLE is one of the three in "Composition for Pufferfish Privacy", Section 4.
 
-    Keys of the JSON object: example, title, n, seed; one_run and two_runs (epsilon, odds = e to
-    the epsilon; two_runs also chance_revealed and telling, outputs that together reveal a
-    secret); runs (expected, median, p90, p99, simulated_mean, standard_error, repetitions, wrong,
-    law: run, exact, simulated); truth (statement to true or false); revealed_at (a run, or null);
-    posterior (run, output, datasets_left, revealed, chances: statement to exact, value, low,
-    high over all priors); paper (what, printed, exact). Exact numbers are strings like "5/2";
-    an infinite number is the string "infinity".
+    JSON: example, title, n, seed; one_run and two_runs (epsilon, odds = e to the epsilon; two_runs
+    also chance_revealed and telling, outputs that together reveal a secret); runs (expected,
+    median, p90, p99, simulated_mean, standard_error, repetitions, wrong, law: run, exact,
+    simulated); truth (statement to true or false); revealed_at (a run, or null); posterior (run,
+    output, datasets_left, revealed, chances: statement to exact, value, low, high over all priors);
+    paper (what, printed, exact). Exact numbers are strings like "5/2"; an infinite number is the
+    string "infinity".
     """
     refuse_outside("--runs", runs, 1, 1000)
     refuse_outside("--repetitions", repetitions, 2, 10_000_000)

@@ -90,8 +90,9 @@ def add(
 ) -> None:
     """Check a declaration against its data and add it to the project as NAME.
 
-    Nothing is added if the data, the priors or the secrets do not fit. Keys of the JSON object:
-    dataset, project, and those of `dataset check`.
+    Nothing is added if the data, the priors or the secrets do not fit.
+
+    JSON: dataset, project, and those of `dataset check`.
     """
     from takifugu.tables import check as check_engine
     from takifugu.tables import open_engine
@@ -138,12 +139,11 @@ def add(
 def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -> None:
     """Show what is protected in DATASET. The data is not read.
 
-    Keys of the JSON object: title, fingerprint, source, entity, order, protected, public,
-    guarantee; for a dataset of a project also dataset, about (null if it is about several
-    columns), columns, priors, over, pairs, entries, uncertainty, analysts, approval (which
-    releases wait for a second person: above, first, words; null for none), linear (queries by
-    name: column, by and weights), released_from and
-    released_share (null if all rows may be released from), fitted (statements about fitted
+    JSON: title, fingerprint, source, entity, order, protected, public, guarantee; for a dataset of
+    a project also dataset, about (null if it is about several columns), columns, priors, over,
+    pairs, entries, uncertainty, analysts, approval (which releases wait for a second person: above,
+    first, words; null for none), linear (queries by name: column, by and weights), released_from
+    and released_share (null if all rows may be released from), fitted (statements about fitted
     priors).
     """
     from takifugu.declarations import Amount, read_declaration
@@ -200,8 +200,9 @@ def check(
     """Check that the data is as DATASET declares, and print its public facts.
 
     For a dataset of a project its priors and secrets must fit as well. No protected value is
-    printed. The status is 2 if something does not fit. Keys of the JSON object: rows, entities,
-    longest (rows of one entity), first, last, keys.
+    printed. The status is 2 if something does not fit.
+
+    JSON: rows, entities, longest (rows of one entity), first, last, keys.
     """
     from takifugu.tables import check as check_engine
     from takifugu.tables import open_engine
@@ -248,9 +249,10 @@ def accept(
     apart. So all earlier releases are then charged to every row; where values have other names,
     those that were charged by value as the most that they tell of any two values. What differs, and
     what is spent before and after, is shown first. The decision is an event of the ledger that
-    names this user. Keys of the JSON object: dataset, decision (everywhere, unchanged or separate),
-    changes, spent_before (by the rows that lost most) and spent_after (by every row; both null
-    without a prior), event.
+    names this user.
+
+    JSON: dataset, decision (everywhere, unchanged or separate), changes, spent_before (by the rows
+    that lost most) and spent_after (by every row; both null without a prior), event.
     """
     project = the_project(folder)
     if separate_from is not None:

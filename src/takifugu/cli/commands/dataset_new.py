@@ -79,8 +79,10 @@ def run_dataset_new(
     how it is written and of which types they are. On a terminal it asks for what it cannot know;
     elsewhere, and where the answer is empty, the point is left open in the file, and `dataset add`
     refuses it until it is filled in. Columns that nobody names are left out. Nothing is
-    overwritten. Keys of the JSON object: file, dataset, declaration, rows, open (key, question,
-    needed, option, choices), decisions (part, column, reason, guessed), left_out, next.
+    overwritten.
+
+    JSON: file, dataset, declaration, rows, open (key, question, needed, option, choices), decisions
+    (part, column, reason, guessed), left_out, next.
     """
     from takifugu._core.atomic import write_whole
     from takifugu.drafting.draft_text import draft_text

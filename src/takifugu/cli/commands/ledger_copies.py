@@ -68,8 +68,10 @@ def split_places(places: list[str]) -> tuple[str | None, Path]:
 def run_backup(places: Places, folder: InProject = None, as_json: AsJson = False) -> None:
     """Write a complete, verified copy of LEDGER to FILE, a new one that only you can read.
 
-    A copy of the ledger's own file may miss what is still in its write-ahead log. For a ledger on
-    a PostgreSQL server use pg_dump. Keys of the JSON object: ledger, events, head (seq, hash), out.
+    A copy of the ledger's own file may miss what is still in its write-ahead log. For a ledger on a
+    PostgreSQL server use pg_dump.
+
+    JSON: ledger, events, head (seq, hash), out.
     """
     from takifugu.ledger import open_ledger
 
@@ -99,9 +101,10 @@ def run_restore(
 
     The backup is verified first. One that lacks an event of the ledger, or one that the witness of
     its head has seen, is refused; with --accept-loss the owner accepts that, as `accept-loss` says,
-    and the largest of the budgets and totals is counted that the backup and LEDGER show.
-    Nobody else may have the ledger open. Keys of the JSON object: ledger, events, head (seq, hash),
-    counted (null, or what `accept-loss` prints).
+    and the largest of the budgets and totals is counted that the backup and LEDGER show. Nobody
+    else may have the ledger open.
+
+    JSON: ledger, events, head (seq, hash), counted (null, or what `accept-loss` prints).
     """
     from takifugu.ledger import restore_ledger
     from takifugu.ledger.witnesses.lost_history import LossTerms
@@ -142,9 +145,10 @@ def run_accept_loss(
     an event of the ledger that names you. The epsilon of the budget is counted for every entry,
     which no prior can have exceeded; less with --same-prior --no-costs, in a project whose priors
     were not replaced in the lost part and where no query was charged by value there. In the project
-    of a dataset of several columns it is counted for each; name no ledger then. Keys of the
-    JSON object: ledger, lost (seq, hash), accounts (dataset, analyst, epsilon, delta, rho and, if
-    there are any, costs: counted for every entry).
+    of a dataset of several columns it is counted for each; name no ledger then.
+
+    JSON: ledger, lost (seq, hash), accounts (dataset, analyst, epsilon, delta, rho and, if there
+    are any, costs: counted for every entry).
     """
     place, witness = _place(where, folder)
     priors, columns = _priors(where, folder, same_prior=same_prior), _columns(where, folder)
@@ -163,7 +167,9 @@ def run_begin_witness(
 
     A ledger whose record is missing is refused, since it may be an older copy: compare its head
     with one that was noted first (`takifugu ledger verify --anchor`). It is an event of the ledger
-    that names you. Keys of the JSON object: ledger, event (seq, hash).
+    that names you.
+
+    JSON: ledger, event (seq, hash).
     """
     from takifugu.ledger import begin_witness
 

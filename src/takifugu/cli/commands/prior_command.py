@@ -60,8 +60,8 @@ def show(
     A matrix of up to ten states, or the probabilities of staying and the largest ones of moving;
     the edges of a network; the parameters of a process. The file itself has all numbers.
 
-    Keys of the JSON object: kind, fingerprint, and facts of the kind; for a dataset: dataset, and
-    priors (file, statement and those keys of each).
+    JSON: kind, fingerprint, and facts of the kind; for a dataset: dataset, and priors (file,
+    statement and those keys of each).
     """
     from takifugu.priors import read_prior
 
@@ -135,7 +135,7 @@ def new(
 ) -> None:
     """Write a Markov chain from its transition matrix.
 
-    Keys of the JSON object: out, and those of `prior show`.
+    JSON: out, and those of `prior show`.
     """
     from takifugu.priors import from_document, write_prior
     from takifugu.priors.adversaries import STARTS
@@ -177,7 +177,7 @@ def smooth(
 ) -> None:
     """Smooth the zeros of a chain as the paper does: τ each, taken from the rest in proportion.
 
-    Keys of the JSON object: out, and those of `prior show`.
+    JSON: out, and those of `prior show`.
     """
     from takifugu.priors import MarkovChain, read_prior, smoothed, with_other, write_prior
 
@@ -201,14 +201,14 @@ def accept(
     """Accept, as the owner, the prior and secrets that NAME has now.
 
     A budget is kept under one prior. After a change of the priors, the secrets, the uncertainty or
-    the rows that are released from, nothing is released until this command is run. It shows what
-    is spent under both, asks for confirmation (without a terminal --yes is needed), and is an event
-    of the ledger. What was spent stays spent, and is translated under the new prior from then on.
+    the rows that are released from, nothing is released until this command is run. It shows what is
+    spent under both, asks for confirmation (without a terminal --yes is needed), and is an event of
+    the ledger. What was spent stays spent, and is translated under the new prior from then on.
 
-    Keys of the JSON object: dataset, accepted (false if there was nothing to accept), prior and
-    secrets (fingerprints), uncertainty, budget and delta (exact; null if there is none),
-    spent_before (null if the old prior is no longer known) and spent_after (decimals, rounded
-    up), analysts (budget and spent_after of each who has one), event (its number, or null), actor.
+    JSON: dataset, accepted (false if there was nothing to accept), prior and secrets
+    (fingerprints), uncertainty, budget and delta (exact; null if there is none), spent_before (null
+    if the old prior is no longer known) and spent_after (decimals, rounded up), analysts (budget
+    and spent_after of each who has one), event (its number, or null), actor.
     """
     from takifugu.cli.shared_options import show_warnings
     from takifugu.project.policy_facts import change_facts, change_lines

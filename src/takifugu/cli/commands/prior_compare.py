@@ -45,15 +45,15 @@ def run_compare(
     """Show what an adversary with another prior would learn from the releases made so far.
 
     What the ledger holds of NAME, by value, window and group, is translated under each PRIOR and
-    under the present priors: every release alone, and all together. Nothing is charged, and
-    nothing is read but public facts about the rows. A prior that is not about these rows is
-    refused, as one of the policy would be.
+    under the present priors: every release alone, and all together. Nothing is charged, and nothing
+    is read but public facts about the rows. A prior that is not about these rows is refused, as one
+    of the policy would be.
 
-    Keys of the JSON object: dataset, analyst, delta, budget, count (of all releases), releases
-    (the latest: seq, at, analyst, query, window, groups, and losses by prior), totals (by prior;
-    the present ones are called "present"), leaks (by prior, what some mechanism with these losses
-    leaks, rounded down; null if that is not computed), beyond (the priors under which more than the
-    budget is spent). Losses are rounded up; null for an infinite one.
+    JSON: dataset, analyst, delta, budget, count (of all releases), releases (the latest: seq, at,
+    analyst, query, window, groups, and losses by prior), totals (by prior; the present ones are
+    called "present"), leaks (by prior, what some mechanism with these losses leaks, rounded down;
+    null if that is not computed), beyond (the priors under which more than the budget is spent).
+    Losses are rounded up; null for an infinite one.
     """
     from takifugu.project.prior_comparison import compare_priors
 

@@ -105,8 +105,8 @@ def contacts(
     round. With --times or --by-day an entry is a person at a position in time (over = "entities ×
     sequence"). The list is public knowledge: nothing is charged for what it reveals.
 
-    Keys of the JSON object: out, those of `prior show`, people, pairs, hours, positions, over,
-    meaning; for a dataset also dataset and project.
+    JSON: out, those of `prior show`, people, pairs, hours, positions, over, meaning; for a dataset
+    also dataset and project.
     """
     if (out is None) == (name is None):
         raise InvalidOption(

@@ -105,15 +105,15 @@ def fit(
     columns that they leave out, Gaussian processes for residuals, normality and dependence that
     changes. What is found is said, and refuses nothing.
 
-    Keys of the JSON object: out, and those of `prior show`; for a dataset also dataset, project,
-    steps (how many things it rests on), unit (what they are), fitted, released_from, share,
-    statement, notes, rests_on (facts of the kind), and goodness (fits, and tests with about,
-    verdict, sentence and numbers; null with --no-goodness), remaining (rows to release from), and
-    advice (null with --no-advice, or if it cannot be computed: epsilon, allowed per entry at it,
-    pair: the secret pair that costs most, hardly_left: states and the probability of leaving them,
-    remedies: kind, change, states, length, allowed and factor of each, tried and untried: how many
-    changes were computed and were not, rests_on: counted, unit, people, rows,
-    hardly_seen, never_left, and few_people: states that fewer than five people left; words).
+    JSON: out, and those of `prior show`; for a dataset also dataset, project, steps (how many
+    things it rests on), unit (what they are), fitted, released_from, share, statement, notes,
+    rests_on (facts of the kind), and goodness (fits, and tests with about, verdict, sentence and
+    numbers; null with --no-goodness), remaining (rows to release from), and advice (null with
+    --no-advice, or if it cannot be computed: epsilon, allowed per entry at it, pair: the secret
+    pair that costs most, hardly_left: states and the probability of leaving them, remedies: kind,
+    change, states, length, allowed and factor of each, tried and untried: how many changes were
+    computed and were not, rests_on: counted, unit, people, rows, hardly_seen, never_left, and
+    few_people: states that fewer than five people left; words).
     """
     if (state, entity, out) != (None, None, None):
         own: dict[str, Any] = {"--project": folder, "--backend": backend, "--plot": plot}

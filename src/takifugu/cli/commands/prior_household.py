@@ -40,7 +40,7 @@ def household(
     are ill; somebody ill recovers with probability recovery. Use it in a policy with over =
     "household" and the public column that groups people. All members are alike.
 
-    Keys of the JSON object: out, and those of `prior show`.
+    JSON: out, and those of `prior show`.
     """
     from takifugu.cli.commands.prior_output import print_written, recorded
     from takifugu.priors import write_prior

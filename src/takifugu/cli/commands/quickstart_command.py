@@ -77,10 +77,9 @@ def run_quickstart(
     printed with how to change it. On a terminal it asks for what it cannot know; elsewhere it says
     what is open, makes nothing, and returns 2. The last lines are the command that would release.
 
-    Keys of the JSON object: folder (null if points are open), open (key, question, needed, option),
-    choices (what, value, reason, change), rows, entities, statement, goodness, plan (as `plan
-    --json` has it), verdict, advice (null if it will be useful), guarantee,
-    release (the command), next.
+    JSON: folder (null if points are open), open (key, question, needed, option), choices (what,
+    value, reason, change), rows, entities, statement, goodness, plan (as `plan --json` has it),
+    verdict, advice (null if it will be useful), guarantee, release (the command), next.
     """
     from takifugu.declarations import InvalidDeclaration
     from takifugu.fitting.fit_options import parse_share, refuse_other_unit

@@ -48,14 +48,13 @@ def run_reassess(
 ) -> None:
     """Reassess releases made under per-entry DP: the Pufferfish guarantee that they have together.
 
-    No data and no ledger is needed, only the losses that were published. They are added up for
-    each entry, and the sum is translated once for PRIOR. (To test a claimed loss against outputs of
-    a mechanism, use the package takifugu.auditing.)
+    No data and no ledger is needed, only the losses that were published. They are added up for each
+    entry, and the sum is translated once for PRIOR. (To test a claimed loss against outputs of a
+    mechanism, use the package takifugu.auditing.)
 
-    Keys of the JSON object: pufferfish_epsilon, pufferfish_delta, dp_epsilon (a list if entries
-    differ), dp_delta, lower_bound (some mechanism with the released ε leaks it), method, by_method,
-    binding, theorem_7 (the paper's bound; null unless all losses are pure), releases (their
-    number).
+    JSON: pufferfish_epsilon, pufferfish_delta, dp_epsilon (a list if entries differ), dp_delta,
+    lower_bound (some mechanism with the released ε leaks it), method, by_method, binding, theorem_7
+    (the paper's bound; null unless all losses are pure), releases (their number).
     """
     from takifugu.priors import read_prior
     from takifugu.translation.accounting.composition import compose

@@ -74,8 +74,9 @@ def run_report(
     glossary; in one file that fetches nothing. It charges nothing and opens no table: answers are
     those that the ledger has stored. The same project gives the same bytes.
 
-    The status is 1 if the ledger is not sound; the report then says so. Keys of the JSON object:
-    out, datasets (name, budget, delta, spent, left, releases), head (seq, hash), sound.
+    The status is 1 if the ledger is not sound; the report then says so.
+
+    JSON: out, datasets (name, budget, delta, spent, left, releases), head (seq, hash), sound.
     """
     from takifugu._core.atomic import PendingFile
     from takifugu.project.project_report import project_report

@@ -54,11 +54,12 @@ def run_reproduce(
     """Repeat the experiments of "Composition for Pufferfish Privacy": tables, figures, a page.
 
     With --data on the sources found there; without it on synthetic worlds, and every table says so.
-    An interrupted run is continued. Keys of the JSON object: what, page, manifest,
-    files, datasets (key, title, family, origin, groups, labels, length, cells, beside_print: lines
-    on how far its numbers are from the printed ones), findings (data, claim, verdict, holds; shown,
-    tied, open, contradicted: the numbers of comparisons; detail), notices (what was missing),
-    seconds.
+    An interrupted run is continued.
+
+    JSON: what, page, manifest, files, datasets (key, title, family, origin, groups, labels, length,
+    cells, beside_print: lines on how far its numbers are from the printed ones), findings (data,
+    claim, verdict, holds; shown, tied, open, contradicted: the numbers of comparisons; detail),
+    notices (what was missing), seconds.
     """
     if what not in WHAT:
         raise InvalidOption("WHAT", given=f"is {what!r}", needed=f"be one of {', '.join(WHAT)}")

@@ -52,9 +52,11 @@ def run_show(
     """Show which periods of each schedule were released, are due, or wait for their rows.
 
     Also how many periods to come the budget admits at this pace: each is added to what is spent, on
-    its own rows. Nothing is spent. Keys of the JSON object: schedules, a list of objects with name,
-    dataset, every, last, periods (start, end, state, event, at) and ahead (the number of periods to
-    come that the budget admits, at most 24; null if there are no rows to plan with).
+    its own rows. Nothing is spent.
+
+    JSON: schedules, a list of objects with name, dataset, every, last, periods (start, end, state,
+    event, at) and ahead (the number of periods to come that the budget admits, at most 24; null if
+    there are no rows to plan with).
     """
     from takifugu.project.schedules import AHEAD, admitted_ahead, states
 
@@ -110,8 +112,9 @@ def run_run(
     A period that was released is not released again, also if its rows changed since. A period whose
     answer would be mostly noise, or that has no rows, is left out, and those after it are released.
     A period that the budget does not admit, or that waits for the approval of a second person, ends
-    its schedule; those before it stay released. In both cases the status is 3. Keys of the JSON
-    object: released, a list of objects with schedule, start, end, columns, rows, cost and out;
+    its schedule; those before it stay released. In both cases the status is 3.
+
+    JSON: released, a list of objects with schedule, start, end, columns, rows, cost and out;
     left_out, a list of objects with schedule, start, end and reason; refused (null, or the schedule
     and period that is not admitted).
     """

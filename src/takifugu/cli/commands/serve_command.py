@@ -50,8 +50,9 @@ def run_serve(
     SIGTERM or Ctrl-C stops it gracefully: running requests end first. A second one stops it
     immediately.
 
-    With --check the status is 1 if anything is wrong; a warning may be meant so. Keys of the JSON
-    object: url, project, pid; with --check: ok, project, checks (name, level: ok, warning or wrong,
+    With --check the status is 1 if anything is wrong; a warning may be meant so.
+
+    JSON: url, project, pid; with --check: ok, project, checks (name, level: ok, warning or wrong,
     found, advice).
     """
     options = {

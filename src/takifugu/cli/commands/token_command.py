@@ -58,8 +58,10 @@ def run_create(
     """Make a token for the server of a project, and print it: it is shown this once.
 
     The token is on standard output and the words about it on standard error. Only its hash is
-    stored. Keys of the JSON object: secret (the token), id (what `token revoke` takes), name, role,
-    made, made_by, expires (null for never).
+    stored.
+
+    JSON: secret (the token), id (what `token revoke` takes), name, role, made, made_by, expires
+    (null for never).
     """
     from datetime import UTC, datetime
 
@@ -97,8 +99,8 @@ def run_list(
 ) -> None:
     """List tokens: whose they are, until when, and when they were last used.
 
-    Keys of the JSON object: tokens, a list of objects with id, name, role, state (live, expired or
-    revoked), made, made_by, expires, revoked, revoked_by, used (to a minute; null if never).
+    JSON: tokens, a list of objects with id, name, role, state (live, expired or revoked), made,
+    made_by, expires, revoked, revoked_by, used (to a minute; null if never).
     """
     from datetime import UTC, datetime
 
@@ -136,7 +138,7 @@ def run_revoke(
 ) -> None:
     """Revoke a token: from now on it is refused, and so are browsers that signed in with it.
 
-    Keys of the JSON object: revoked, a list of objects with the keys of `token list`.
+    JSON: revoked, a list of objects with the keys of `token list`.
     """
     from takifugu.ledger.lifecycle import current_actor
     from takifugu.server.access.tokens import end_token, identity_of, tokens_named

@@ -102,16 +102,16 @@ def run_translate(
     For a dataset of the project all its priors count, with the secrets and the uncertainty of its
     policy.
 
-    Keys of the JSON object: pufferfish_epsilon and dp_epsilon (lists if several were given; a
-    profile is always a list), lower_bound (some mechanism with this DP ε leaks as much), exact
-    (whether upper and lower bound agree up to a factor of 1 ± 1e-6), method, by_method (the result
-    of each method; null where it does not apply), binding (the secret pair that leaks most); with
-    --delta also pufferfish_delta, with --profile also by_entry, with --table only the two ε, method
-    and table. With --values or --cost also cost, gap (between the two bounds) and without_values
-    (the loss if every value counts alike), with --pufferfish dp_epsilon_without_values. With
-    --start or --known, and for chains that have them, also by_adversary: the result for the plain
-    chain, an unknown start, known entries and both; and against: what the adversary knows to whom a
-    mechanism leaks the lower bound. An infinite number is the string "infinity".
+    JSON: pufferfish_epsilon and dp_epsilon (lists if several were given; a profile is always a
+    list), lower_bound (some mechanism with this DP ε leaks as much), exact (whether upper and lower
+    bound agree up to a factor of 1 ± 1e-6), method, by_method (the result of each method; null
+    where it does not apply), binding (the secret pair that leaks most); with --delta also
+    pufferfish_delta, with --profile also by_entry, with --table only the two ε, method and table.
+    With --values or --cost also cost, gap (between the two bounds) and without_values (the loss if
+    every value counts alike), with --pufferfish dp_epsilon_without_values. With --start or --known,
+    and for chains that have them, also by_adversary: the result for the plain chain, an unknown
+    start, known entries and both; and against: what the adversary knows to whom a mechanism leaks
+    the lower bound. An infinite number is the string "infinity".
     """
     from takifugu import reports
     from takifugu.influence.families import has_curve

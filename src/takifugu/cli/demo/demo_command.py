@@ -44,12 +44,13 @@ def run_demo(
     third query refused, verify the ledger, and write the project's report, an HTML page, whose path
     is printed last. The folder that is left is a project: try more queries in it.
 
-    The folder appears complete or not at all. The status is 1 if the third query was not refused
-    or the ledger is not sound. Keys of the JSON object: folder, page, ledger, declaration, seed,
-    world, prior, translation (per_entry; the Pufferfish loss: exact, curve, group; leak, a lower
-    bound at the last), budget, releases (query, rows, error, cost, …), right (how many of the
-    named places are right, by place), again_free, refused (message, alone, most), spent, head,
-    sound, seconds.
+    The folder appears complete or not at all. The status is 1 if the third query was not refused or
+    the ledger is not sound.
+
+    JSON: folder, page, ledger, declaration, seed, world, prior, translation (per_entry; the
+    Pufferfish loss: exact, curve, group; leak, a lower bound at the last), budget, releases (query,
+    rows, error, cost, …), right (how many of the named places are right, by place), again_free,
+    refused (message, alone, most), spent, head, sound, seconds.
     """
     if not FEWEST <= rows <= MOST:
         raise Malformed("--rows", given=f"is {rows}", needed=f"be from {FEWEST} to {MOST}")

@@ -19,7 +19,6 @@ from takifugu.tables.backends.backend import (
     DATA,
     Backend,
     DataFingerprint,
-    HashSQL,
     Kind,
     declared_kinds,
     quoted,
@@ -60,7 +59,6 @@ class DuckDBBackend(Backend):
     dialect = "duckdb"
     finds_for_each_row = True  # of a column with a dictionary, DuckDB looks up its words only
     _unparsed: str | None = None  # SQL that counts the rows whose time is not in the format
-    hashing = HashSQL("varchar", "CAST('0x' || {} AS bigint)", "epoch_us(CAST({} AS timestamp))")
 
     def __init__(
         self, declaration: Declaration, *, threads: int | None = None, memory: str | None = None

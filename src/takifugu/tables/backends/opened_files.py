@@ -194,9 +194,6 @@ def _piece(path: Path, start: int) -> bytes:
     return digest.digest()
 
 
-CHUNK = 2**20
-
-
 @dataclass(frozen=True)
 class OpenedFiles:
     """The files of a source, with the size and the time of each when it was opened.
