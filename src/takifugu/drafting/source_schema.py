@@ -25,7 +25,7 @@ from takifugu.tables.backends.csv_reading import (
     literal,
     refuse_cut_rows,
 )
-from takifugu.tables.backends.duckdb_backend import BOOLEAN, SHUT, kind_of
+from takifugu.tables.backends.duckdb_backend import BOOLEAN, CLOSED_SETTINGS, kind_of
 from takifugu.tables.backends.frames import Frame, is_frame
 from takifugu.tables.backends.opened_files import compression, duckdb_name, found_files
 from takifugu.visible import visible
@@ -202,7 +202,7 @@ def is_data_file(path: str | Path) -> bool:
 def _database() -> Iterator[Any]:
     with driver("duckdb", purpose="a draft"):
         import duckdb
-    connection = duckdb.connect(":memory:", config=dict[str, Any](SHUT))
+    connection = duckdb.connect(":memory:", config=dict[str, Any](CLOSED_SETTINGS))
     try:
         connection.execute("SET TimeZone = 'UTC'")
         yield connection
@@ -424,8 +424,8 @@ CLOCKS = (
     " %I:%M:%S %p", ", %H:%M", ", %H:%M:%S", " %H:%M:%S%z", " %H:%M:%S %z", "T%H:%M:%S%z",
     "T%H:%M:%S.%f%z", " %H:%M%z",
 )  # fmt: skip
-WHOLE = ("%a %b %d %H:%M:%S %z %Y", "%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S %z")
-FORMATS = (*(date + clock for date in DATES for clock in CLOCKS), *WHOLE)
+WHOLE_FORMATS = ("%a %b %d %H:%M:%S %z %Y", "%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S %z")
+FORMATS = (*(date + clock for date in DATES for clock in CLOCKS), *WHOLE_FORMATS)
 ISO = r"^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?([+-]\d{2}(:?\d{2})?|Z)?$"
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from takifugu._core.numeric import Integers
 from takifugu.declarations.table_errors import InvalidDeclaration, InvalidQuery
 from takifugu.errors import TooLarge
-from takifugu.fitting.count_tests import REJECTED, CountTest, independence_given, not_rejected
+from takifugu.fitting.count_tests import REJECTED_P, CountTest, independence_given, not_rejected
 from takifugu.priors.prior import state_text
 from takifugu.tables.engine import Engine
 from takifugu.tables.expressions import flag
@@ -25,8 +25,8 @@ from takifugu.tables.run_counting import HOUR
 from takifugu.tables.scope import EVERYTHING, Scope
 from takifugu.visible import four_digits, visible
 
-PARTS = 6  # of the fitted days that are compared
-SHOWN = 12  # bars of a figure
+COMPARED_PARTS = 6  # of the fitted days that are compared
+MAX_BARS = 12  # bars of a figure
 Verdict = Literal["fits", "unclear", "differs little", "does not fit", "not tested"]
 
 
@@ -128,7 +128,7 @@ def conclude(
     The last three are the sentences for these.
     """
     verdict: Verdict = "does not fit" if matters else "differs little"
-    if log_p >= log(REJECTED):
+    if log_p >= log(REJECTED_P):
         verdict = not_rejected(log_p)
     sentence = {"differs little": little, "does not fit": not_at_all}.get(verdict, fits)
     return FitTest(about, verdict, sentence, numbers, panel)
@@ -322,7 +322,9 @@ def hours_test(counts: Integers, states: Sequence[Any]) -> FitTest:
     )
 
 
-def parts_of(engine: Engine, scope: Scope, most: int = PARTS) -> Iterator[tuple[str, Scope]]:
+def parts_of(
+    engine: Engine, scope: Scope, most: int = COMPARED_PARTS
+) -> Iterator[tuple[str, Scope]]:
     """The rows of ``scope`` in parts of equally many days, or of equal stretches of a number."""
     first, last = engine.span(scope)
     if isinstance(first, datetime) and isinstance(last, datetime):
@@ -378,7 +380,7 @@ def _facts(test: CountTest) -> str:
 
 def _bars(title: str, axis: str, pairs: Sequence[tuple[str, float]]) -> Panel:
     """The largest bars, in order."""
-    kept = sorted(pairs, key=lambda pair: -pair[1])[:SHOWN]
+    kept = sorted(pairs, key=lambda pair: -pair[1])[:MAX_BARS]
     return Panel(title, axis, tuple(n for n, _ in kept), tuple(v for _, v in kept))
 
 

@@ -37,8 +37,8 @@ from takifugu.tables.scope import Scope
 if TYPE_CHECKING:
     from takifugu.fitting.goodness import GoodnessOfFit
 
-MOST_CELLS = 2**24  # of counts of three joint states that follow one another
-SHOWN = 5  # households or entities that a message lists
+MAX_TRIPLE_CELLS = 2**24  # of counts of three joint states that follow one another
+MAX_LISTED_HOUSEHOLDS = 5  # households or entities that a message lists
 
 
 def fit_household(
@@ -180,7 +180,7 @@ def _goodness(people: People, states: Sequence[tuple[Name, ...]], train: Scope) 
 
     remedy = "State a prior of your own that is as sure as you are of it (uncertainty)."
     order = FitTest("order", "not tested", "Whether order one suffices was not tested.", {})
-    if len(states) ** 3 <= MOST_CELLS:
+    if len(states) ** 3 <= MAX_TRIPLE_CELLS:
         order = order_test(joint_runs(people, train, 2), states, 1, remedy=remedy)
     parts = list(parts_of(people.engine, train))
     tables = np.array([joint_runs(people, part) for _, part in parts])
@@ -205,7 +205,12 @@ def _members(engine: Engine, household: str, member: str | None) -> tuple[str, .
 
     engine.refuse_disorder()
     one = "have one household in all rows"
-    refuse(entities_without_one(engine, household, SHOWN), household, "parts entities", one)
+    refuse(
+        entities_without_one(engine, household, MAX_LISTED_HOUSEHOLDS),
+        household,
+        "parts entities",
+        one,
+    )
     sizes = household_sizes(engine, household)
     if len(sizes) != 1:
         listed = ", ".join(f"{many:,} of {size}" for size, many in sorted(sizes.items()))
@@ -222,15 +227,20 @@ def _members(engine: Engine, household: str, member: str | None) -> tuple[str, .
         public_labels(engine, member)
         names = engine.keys(member)
         one = "have one key in all rows"
-        refuse(entities_without_one(engine, member, SHOWN), member, "changes for entities", one)
-        others = households_of_others(engine, household, member, names, SHOWN)
+        refuse(
+            entities_without_one(engine, member, MAX_LISTED_HOUSEHOLDS),
+            member,
+            "changes for entities",
+            one,
+        )
+        others = households_of_others(engine, household, member, names, MAX_LISTED_HOUSEHOLDS)
         refuse(
             others,
             member,
             "has households without exactly one of each key",
             f"have one of {', '.join(map(str, names))} in each",
         )
-    uneven = uneven_households(engine, household, size, SHOWN)
+    uneven = uneven_households(engine, household, size, MAX_LISTED_HOUSEHOLDS)
     refuse(
         uneven,
         household,

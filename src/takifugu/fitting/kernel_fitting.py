@@ -28,11 +28,11 @@ from takifugu.errors import one_of
 from takifugu.priors import AR1, Matern, SquaredExponential
 from takifugu.priors.kernels import StationaryKernel
 
-FARTHEST = 20_000  # lags of Bartlett's sum
+MAX_BARTLETT_LAG = 20_000  # lags of Bartlett's sum
 NEGLIGIBLE = 1e-7  # a correlation below it adds nothing to a standard error
 SCALES = np.exp(np.linspace(log(0.02), log(1e7), 600))  # where least squares looks first
 NARROWINGS = 80  # of a bracket, to the accuracy of float64
-STEP = 1e-5  # relative, of a derivative
+DERIVATIVE_STEP = 1e-5  # relative, of a derivative
 
 ByLagOne = Callable[[float], float]
 
@@ -170,9 +170,9 @@ def correlations_of(kernel: StationaryKernel, lags: int) -> Floats:
 def bartlett(kernel: StationaryKernel, products: Integers) -> Floats:
     """``[lag, lag]`` from 1 on: the covariance of the errors of correlations, by Bartlett."""
     lags = len(products) - 1
-    every = correlations_of(kernel, FARTHEST + lags)
+    every = correlations_of(kernel, MAX_BARTLETT_LAG + lags)
     near = np.flatnonzero(np.abs(every) > NEGLIGIBLE)
-    reach = min(int(near[-1]) + lags + 1, FARTHEST)
+    reach = min(int(near[-1]) + lags + 1, MAX_BARTLETT_LAG)
     around = np.arange(-reach, reach + 1)
     at = np.arange(1, lags + 1)[:, None]
     ahead, behind = every[np.abs(around + at)], every[np.abs(around - at)]  # [lag, m]
@@ -214,7 +214,7 @@ def _parameter_error(
     family: KernelFamily, parameter: float, covariance: Floats, products: Integers
 ) -> float:
     """By the derivative of the estimate: of lag 1, or of the normal equation."""
-    lags, step = len(products) - 1, STEP * abs(parameter)
+    lags, step = len(products) - 1, DERIVATIVE_STEP * abs(parameter)
     if family.word == "ar1":
         return float(np.sqrt(covariance[0, 0]))
     slope = (

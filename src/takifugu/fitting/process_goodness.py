@@ -31,11 +31,11 @@ from takifugu.tables.engine import Engine
 from takifugu.tables.scope import EVERYTHING, Scope
 from takifugu.visible import four_digits
 
-MOST_BEFORE = 8  # values that the next one is predicted from
+MAX_PREDICTORS = 8  # values that the next one is predicted from
 PREDICTED = 1e-3  # a share of the variance: what is left over below it is rounding
-MATTERS = 0.05  # a correlation
+MATERIAL_CORRELATION = 0.05  # a correlation
 SKEWED, HEAVY = 0.25, 0.5  # a skewness, and a kurtosis off 3, that matter
-FAR = 5_000  # lags of the sums of powers
+MAX_POWER_LAG = 5_000  # lags of the sums of powers
 
 
 def process_goodness(
@@ -59,7 +59,7 @@ def residual_test(found: FittedProcess) -> FitTest:
         tuple(map(float, found.fit.fitted)),
     )
     markov = found.fit.family.word in ("ar1", "matern-1/2")
-    before = 1 if markov else min(MOST_BEFORE, moments.longest // 2)
+    before = 1 if markov else min(MAX_PREDICTORS, moments.longest // 2)
     left = None if before < 1 else predictor(correlations_of(kernel, before))
     if left is None or moments.longest - before < 2:
         above = tuple(excess_dependence(found))
@@ -94,7 +94,7 @@ def residual_test(found: FittedProcess) -> FitTest:
     }  # fmt: skip
     facts = f" ({p_words(log_p)}; largest correlation {four_digits(largest)}, at lag {worst + 1})"
     return conclude(
-        *("residuals", log_p, abs(largest) >= MATTERS, numbers, panel),
+        *("residuals", log_p, abs(largest) >= MATERIAL_CORRELATION, numbers, panel),
         fits=f"What the kernel does not predict is uncorrelated{facts}.",
         little=f"What the kernel does not predict is nearly uncorrelated{facts}.",
         not_at_all=f"The kernel does not describe how these rows depend on each other{facts}. Take"
@@ -121,7 +121,7 @@ def predictor(correlations: Floats) -> Floats | None:
 def normality_test(found: FittedProcess) -> FitTest:
     """Whether the numbers, less their means, have the skewness and the kurtosis of a normal law."""
     moments = found.moments
-    every = correlations_of(found.fit.kernel, FAR)
+    every = correlations_of(found.fit.kernel, MAX_POWER_LAG)
     cubes, fourths = (float(1 + 2 * np.sum(every[1:] ** k)) for k in (3, 4))
     skewness, heavy = moments.skewness, moments.kurtosis - 3
     statistic = moments.rows * (skewness**2 / (6 * cubes) + heavy**2 / (24 * fourths))
@@ -181,7 +181,7 @@ def steady_test(names: list[str], correlations: Floats, products: Floats) -> Fit
     )  # fmt: skip
     facts = f" (at lag 1 from {four_digits(low)} to {four_digits(high)}; {p_words(log_p)})"
     return conclude(
-        *("stationarity", log_p, high - low >= MATTERS, numbers, panel),
+        *("stationarity", log_p, high - low >= MATERIAL_CORRELATION, numbers, panel),
         fits=f"The dependence stays the same over {len(names)} parts of these rows{facts}.",
         little=f"The dependence changes little over these rows{facts}.",
         not_at_all=f"The dependence changes over these rows{facts}: fit on days that are like those"

@@ -13,9 +13,9 @@ from takifugu.tables.backends.opened_files import file_hash
 from takifugu.tables.engine import Engine
 from takifugu.tables.sql_writer import DIALECTS, Dialect
 
-MOST_FILES = 10_000  # of a pattern that are compared one by one, by where they are
-MOST_BYTES = 256  # of these that are compared by what they hold
-MOST_ROWS = 20_000_000  # of files and servers that are compared by content
+MAX_COMPARED_FILES = 10_000  # of a pattern that are compared one by one, by where they are
+MAX_HASHED_FILES = 256  # of these that are compared by what they hold
+MAX_COMPARED_ROWS = 20_000_000  # of files and servers that are compared by content
 
 
 def identities(engine: Engine, columns: tuple[str, ...]) -> Iterator[tuple[str, tuple[Any, ...]]]:
@@ -30,10 +30,10 @@ def identities(engine: Engine, columns: tuple[str, ...]) -> Iterator[tuple[str, 
     found: list[tuple[str, tuple[Any, ...]]] = []
     if source.table is not None:
         found.append(("table", (source.url, source.path, source.table)))
-    for place, path in enumerate(engine.files[:MOST_FILES]):
+    for place, path in enumerate(engine.files[:MAX_COMPARED_FILES]):
         whole = real_path(path)
         found.append(("path", (str(whole), source.table)))
-        if place < MOST_BYTES and source.table is None and whole.stat().st_size:
+        if place < MAX_HASHED_FILES and source.table is None and whole.stat().st_size:
             found.append(("bytes", (file_hash(whole),)))
     content = _content(engine)
     if content is not None:
@@ -52,7 +52,7 @@ def _content(engine: Engine) -> tuple[Any, ...] | None:
     backend = engine._backend
     ((count,),) = backend.rows(COUNT)  # of all rows, whichever of them may be released from
     declaration, sql = engine.declaration, DIALECTS[backend.dialect]
-    most = count if declaration.source.kind == "memory" else MOST_ROWS
+    most = count if declaration.source.kind == "memory" else MAX_COMPARED_ROWS
     if not 0 < count <= most:
         return None
     columns = (declaration.entity, declaration.order.column)

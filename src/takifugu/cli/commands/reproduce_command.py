@@ -20,7 +20,7 @@ DATA_HELP = (
     " worlds."
 )
 
-FEWEST_ROWS, MOST_ROWS = 10_000, 1_000_000_000  # as in takifugu.synthetic.check_in_counts
+MIN_ROWS, MAX_ROWS = 10_000, 1_000_000_000  # as in takifugu.synthetic.check_in_counts
 ROWS_HELP = (
     "Rows of the synthetic check-ins, of which only counts are drawn; without it as many as the"
     " paper's data has, 33,278,683. Not with --data."
@@ -94,7 +94,7 @@ def _check_rows(rows: int | None, what: str, data: Path | None) -> None:
             given=f"is given for {what}",
             needed="be left out: only foursquare and all have synthetic check-ins",
         )
-    refuse_outside("--rows", rows, FEWEST_ROWS, MOST_ROWS)
+    refuse_outside("--rows", rows, MIN_ROWS, MAX_ROWS)
 
 
 class ProgressBars(AbstractContextManager["ProgressBars"]):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 app = StrictTyper(
     no_args_is_help=True, help="Tokens for `takifugu serve`: make, list and revoke them."
 )
-SHOWN = ("id", "name", "role")  # of a list, in columns
+LISTED_FIELDS = ("id", "name", "role")  # of a list, in columns
 
 
 @app.command("create")
@@ -115,10 +115,13 @@ def run_list(
     if not rows:
         ended = " (some have ended: --all)" if found else ""
         echo(f"no tokens{ended}; `takifugu token create` makes one")
-    widths = [max((len(getattr(record, key)) for record in rows), default=0) for key in SHOWN]
+    widths = [
+        max((len(getattr(record, key)) for record in rows), default=0) for key in LISTED_FIELDS
+    ]
     for record in rows:
         who = "  ".join(
-            f"{getattr(record, key):<{width}}" for key, width in zip(SHOWN, widths, strict=True)
+            f"{getattr(record, key):<{width}}"
+            for key, width in zip(LISTED_FIELDS, widths, strict=True)
         )
         used = "never used" if record.used is None else f"last used {_time(record.used)}"
         echo(f"{who}  {_until(record)}, {used}")

@@ -107,11 +107,11 @@ def _aligned(rows: list[list[str]]) -> Iterator[str]:
 DATASET = "check-ins"
 BUDGET = 1
 FITTED_SHARE = Fraction(1, 5)  # of the users, whose rows are given up to the prior
-LARGEST = "TR"  # the country with most users
+LARGEST_COUNTRY = "TR"  # the country with most users
 FIRST, SECOND, THIRD = "0.5", "0.25", "0.5"  # the Pufferfish ε that each query asks for
 POINTS = 4  # per-entry losses whose translation is shown
 PROBE = 0.02  # a smaller one, from which their distance is computed
-MOST_LABELS = 20  # in the table of the shares
+MAX_SHARE_LABELS = 20  # in the table of the shares
 
 
 def run_steps(folder: Path, *, rows: int, seed: int, record: DemoRecord) -> None:
@@ -134,7 +134,7 @@ def run_steps(folder: Path, *, rows: int, seed: int, record: DemoRecord) -> None
         )
         exact = engine.histogram(["country", "place"]).counts
         first = _ask_ranking(session, engine, exact, record)
-        _ask_shares(session, exact[engine.keys("country").index(LARGEST)], record)
+        _ask_shares(session, exact[engine.keys("country").index(LARGEST_COUNTRY)], record)
         _ask_too_much(session, first, record)
     _verify(project, view, record)
     record.show(
@@ -326,14 +326,14 @@ def places_right(exact: Integers, engine: Engine, top: Result) -> list[int]:
 
 def _ask_shares(session: PolicySession, counts: Integers, record: DemoRecord) -> None:
     with record.working("asking the second query"):
-        plan = session.plan.proportions(where={"country": [LARGEST]}, epsilon=SECOND)
+        plan = session.plan.proportions(where={"country": [LARGEST_COUNTRY]}, epsilon=SECOND)
         shares = session.release(plan, accept_noise=True)
     record.facts["releases"].append(json.loads(shares.to_json()))
     exact = (counts / max(int(counts.sum()), 1)).tolist()
     rows = [[*row, true] for row, true in zip(shares.rows, exact, strict=True)]
-    best = sorted(rows, key=lambda row: -row[1])[:MOST_LABELS]
+    best = sorted(rows, key=lambda row: -row[1])[:MAX_SHARE_LABELS]
     record.show(
-        f"Second query: where people of {LARGEST} go",
+        f"Second query: where people of {LARGEST_COUNTRY} go",
         _price(shares),
         Paragraphs(f"How: {plan.reason}"),
         PageTable(

@@ -19,7 +19,7 @@ from takifugu._core.atomic import write_whole
 from takifugu._core.keys import DIGITS, Key, key_at
 from takifugu.errors import InvalidFile
 
-LARGE = 2**24  # bytes: smaller files are read faster than it is worth to remember
+MIN_CACHED_SIZE = 2**24  # bytes: smaller files are read faster than it is worth to remember
 
 
 @dataclass(frozen=True)

@@ -36,10 +36,10 @@ from takifugu.tables.backends.opened_files import (
 from takifugu.tables.backends.spill_folder import Spill
 from takifugu.visible import visible
 
-WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
-WIDE = ("UBIGINT", "HUGEINT", "UHUGEINT")
+WHOLE_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+WIDE_TYPES = ("UBIGINT", "HUGEINT", "UHUGEINT")
 BOOLEAN = "BOOLEAN"  # read as the texts true and false
-SHUT = {
+CLOSED_SETTINGS = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
@@ -70,7 +70,7 @@ class DuckDBBackend(Backend):
         spill = Spill()
         self._forget = weakref.finalize(self, spill.remove)
         own = {"secret_directory", "extension_directory", "home_directory"}  # not the user's
-        config: dict[str, Any] = {"temp_directory": spill.path, **SHUT}
+        config: dict[str, Any] = {"temp_directory": spill.path, **CLOSED_SETTINGS}
         config |= {name: f"{spill.path}/{name}" for name in own}
         config |= {} if threads is None else {"threads": threads}
         config |= {} if memory is None else {"memory_limit": memory}
@@ -272,7 +272,7 @@ def selected(found: Mapping[str, FoundColumn], names: Iterable[str]) -> str:
 
 def kind_of(kind: str) -> Kind:
     """What a type of DuckDB is read as."""
-    if kind in WHOLE or kind in WIDE:
+    if kind in WHOLE_TYPES or kind in WIDE_TYPES:
         return "whole"
     if kind in ("DOUBLE", "FLOAT") or kind.startswith("DECIMAL"):
         return "real"
@@ -296,7 +296,7 @@ def _column(name: str, column: FoundColumn | None) -> str:
     found, kind = column.found, column.kind
     if column.format is not None:  # raises at a row that is not so
         return f"strptime({quoted(name)}, {_text(column.format)}) AS {quoted(name)}"
-    as_is = kind in ("unknown", "zoned") or found in (*WHOLE, CASTS[kind])
+    as_is = kind in ("unknown", "zoned") or found in (*WHOLE_TYPES, CASTS[kind])
     value = quoted(name) if as_is else f"CAST({quoted(name)} AS {CASTS[kind]})"
     binary = f" COLLATE {quoted('binary')}" if kind == "text" else ""
     return f"{value}{binary} AS {quoted(name)}"
