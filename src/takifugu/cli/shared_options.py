@@ -163,14 +163,14 @@ def the_project(given: Path | None) -> "Project":
     """The project that was named, or the nearest one."""
     from takifugu.project.project import open_project
 
-    found = given or nearest_project(Path())
-    if found is None:
+    place = given or nearest_project(Path())
+    if place is None:
         raise InvalidOption(
             "--project",
             given=f"is missing, and no folder from here upwards has a {FILE}",
             needed="name a project; `takifugu init` makes one",
         )
-    return open_project(found)
+    return open_project(place)
 
 
 def without_project(given: Path | None, argument: str) -> None:
@@ -280,10 +280,10 @@ def read_column_pairs(text: str | None) -> dict[str, Any] | None:
     if text is None or not text.endswith(".json"):
         return None
     path = Path(text)
-    found = read_json_option("--pairs", path, PAIRS_NEEDED)
-    if not isinstance(found, dict):
+    document = read_json_option("--pairs", path, PAIRS_NEEDED)
+    if not isinstance(document, dict):
         return None
-    return {column: _listed_pairs(path, pairs) for column, pairs in found.items()}
+    return {column: _listed_pairs(path, pairs) for column, pairs in document.items()}
 
 
 def _pairs_from_file(path: Path) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
@@ -372,13 +372,13 @@ def _once(parser: Any, ctx: Any) -> Any:
     parse = parser.parse_args
 
     def parse_args(args: list[str]) -> Any:
-        found = parse(args=args)
-        for option, times in Counter(found[2]).items():
+        parsed = parse(args=args)
+        for option, times in Counter(parsed[2]).items():
             lists = option.multiple or option.param_type_name != "option"
             if times > 1 and not lists and not getattr(option, "count", False):
                 flag = max(option.opts, key=len)
                 raise InvalidOption(flag, given=f"is given {times} times", needed="be given once")
-        return found
+        return parsed
 
     parser.parse_args = parse_args
     return parser

@@ -103,8 +103,8 @@ class Source:
     @property
     def reading(self) -> dict[str, str]:
         """How a CSV file is said to be written; empty if DuckDB is to find out."""
-        said = {key: getattr(self, key) for key in READING}
-        return {key: value for key, value in said.items() if value is not None}
+        given = {key: getattr(self, key) for key in READING}
+        return {key: value for key, value in given.items() if value is not None}
 
     @property
     def place(self) -> str:
@@ -329,9 +329,9 @@ _SPECIFIER = re.compile(r"%(-?)(.?)", re.DOTALL)
 
 def refuse_format(format: str) -> None:
     """Raise unless a format says which year, month and day a time is of, in ways that are read."""
-    found = [letter for _, letter in _SPECIFIER.findall(format)]
-    strange = [letter for letter in found if letter not in _SPECIFIERS]
-    parts = frozenset(found)
+    letters = [letter for _, letter in _SPECIFIER.findall(format)]
+    strange = [letter for letter in letters if letter not in _SPECIFIERS]
+    parts = frozenset(letters)
     whole = parts & _YEAR and (parts & {"j"} or (parts & _MONTH and parts & _DAY))
     if strange or not whole or not format.isprintable() or len(format) > 100:
         raise InvalidDeclaration(

@@ -225,10 +225,10 @@ def draft_of(
 
 def drafted(schema: Schema, answers: Answers) -> Draft:
     """The draft of a table whose columns are known."""
-    said = [answers.entity, answers.order or None, *answers.public, *(answers.ties or ())]
-    said += [*(answers.protected or ()), *(answers.values or {}), *(answers.bounds or {})]
-    said += [name for name in answers.outside or {} if name != EVERY]
-    for name in said:
+    named_columns = [answers.entity, answers.order or None, *answers.public, *(answers.ties or ())]
+    named_columns += [*(answers.protected or ()), *(answers.values or {}), *(answers.bounds or {})]
+    named_columns += [name for name in answers.outside or {} if name != EVERY]
+    for name in named_columns:
         if name is not None:
             schema.column(name)
     if answers.format is not None:
@@ -279,8 +279,8 @@ class _Parts:
         if self.answers.decimal is not None:
             reading["decimal"] = self.answers.decimal
         place = {"path": schema.path, "table": schema.table}
-        found = {"kind": schema.kind} | {k: v for k, v in place.items() if v is not None} | reading
-        self.document["source"] = found
+        keys = {"kind": schema.kind} | {k: v for k, v in place.items() if v is not None} | reading
+        self.document["source"] = keys
         if schema.note:
             self.decisions.append(Decision("source", "", schema.note))
         if reading.get("decimal") == OPEN:
@@ -293,8 +293,8 @@ class _Parts:
 
     def entity(self) -> str | None:
         guess = guess_entity(self.schema.columns)
-        said = self.answers.entity
-        column = said or guess.column
+        given = self.answers.entity
+        column = given or guess.column
         self.document["entity"] = {"column": column or OPEN}
         if column is None:
             likely = guess.others or likely_entities(self.schema.columns)
@@ -313,7 +313,7 @@ class _Parts:
         else:
             self.decisions.append(
                 Decision.given("entity", column)
-                if said
+                if given
                 else Decision("entity", column, guess.reason, change="--entity COLUMN")
             )
         return column
@@ -321,21 +321,21 @@ class _Parts:
     def order(self, entity: str | None) -> None:
         taken = {*(self.answers.protected or ()), *self.answers.public, entity}
         free = [column for column in self.schema.columns if column.name not in taken]
-        guess, said = guess_order(free, entity), self.answers.order
-        column = guess.column if said is None else said or None
+        guess, given = guess_order(free, entity), self.answers.order
+        column = guess.column if given is None else given or None
         with self.schema.public([name for name in (entity, column) if name is not None]) as run:
             self.rows = int(run(f"SELECT count(*) FROM {DATA}")[0][0])  # noqa: S608
             longest = None if entity is None else self._longest(run, entity)
             if column is None and longest is not None and longest <= 1:
                 why = "each entity has one row, so that no order is needed"
-                self.decisions.append(Decision("order", "", why, said is None, "--order COLUMN"))
+                self.decisions.append(Decision("order", "", why, given is None, "--order COLUMN"))
                 return
             if column is None:
-                self._ask_order(guess, entity, longest, none=said == NO_ORDER_ANSWER)
+                self._ask_order(guess, entity, longest, none=given == NO_ORDER_ANSWER)
                 return
             self.decisions.append(
                 Decision.given("order", column)
-                if said
+                if given
                 else Decision("order", column, guess.reason, change="--order COLUMN")
             )
             keys = self._order_keys(run, self.schema.column(column))
@@ -411,18 +411,18 @@ class _Parts:
     def _format(self, run: Any, column: SchemaColumn) -> dict[str, str]:
         if self.schema.kind == "csv" and is_iso(run, DATA, column.name):
             return {}
-        found = possible_formats(run, DATA, column.name)
-        if len(found) == 1:
-            why = f"its times are written as {found[0]}"
+        formats = possible_formats(run, DATA, column.name)
+        if len(formats) == 1:
+            why = f"its times are written as {formats[0]}"
             self.decisions.append(Decision("order", column.name, why, change="--order COLUMN"))
-            return {"format": found[0]}
-        if found:
+            return {"format": formats[0]}
+        if formats:
             self.ask(
                 "order.format",
                 "day and month of its times can be either way",
-                " or ".join(f"format = '{form}'" for form in found),
-                f"--format '{found[0]}'",
-                choices=found,
+                " or ".join(f"format = '{form}'" for form in formats),
+                f"--format '{formats[0]}'",
+                choices=formats,
             )
         else:
             self.ask(
@@ -525,12 +525,12 @@ class _Parts:
         """The keys of a column of labels; what becomes of other values is said."""
         rules = self.answers.outside or {}
         rule = _outside_of(column, values, rules, usual)
-        said = column in rules or EVERY in rules
+        is_given = column in rules or EVERY in rules
         listed = values not in (OPEN, FROM_THE_FITTED_ROWS)
-        if listed and rule in OUTSIDE_WORDS and (said or self.answers.unlisted == "refuse"):
+        if listed and rule in OUTSIDE_WORDS and (is_given or self.answers.unlisted == "refuse"):
             change = " or ".join(f"--outside {other}" for other in OUTSIDE_WORDS if other != rule)
             why = OUTSIDE_WORDS[rule]
-            self.decisions.append(Decision("protected", column, why, not said, change))
+            self.decisions.append(Decision("protected", column, why, not is_given, change))
         return {"values": values, "outside": rule}
 
     def public(self) -> None:
@@ -565,8 +565,8 @@ def _outside_of(column: str, values: Any, rules: Mapping[str, str], usual: str) 
 
     What is found on a part of the rows, or is not known yet, leaves others, which count as one.
     """
-    found = values in (FROM_THE_FITTED_ROWS, OPEN)
-    return rules.get(column, rules.get(EVERY, "other" if found else usual))
+    is_open = values in (FROM_THE_FITTED_ROWS, OPEN)
+    return rules.get(column, rules.get(EVERY, "other" if is_open else usual))
 
 
 def _refuse_outside(said: Mapping[str, str], labels: Sequence[str]) -> None:

@@ -154,18 +154,18 @@ def schema_of(
     reading: dict[str, str] = {}
     note = ""
     if kind == "csv":
-        found = [csv_structure(file, separator=separator, encoding=encoding) for file in files]
-        if len(set(found)) > 1:
+        structures = [csv_structure(file, separator=separator, encoding=encoding) for file in files]
+        if len(set(structures)) > 1:
             raise InvalidDeclaration(
                 "source, path",
                 given="names files that are written differently, or have other columns",
                 needed="name files that begin with the same line",
                 reason="header",
             )
-        reading = {"separator": found[0].separator, "encoding": found[0].encoding}
-        if found[0].encoding != "utf-8":
+        reading = {"separator": structures[0].separator, "encoding": structures[0].encoding}
+        if structures[0].encoding != "utf-8":
             note = "not UTF-8: read as latin-1 (Western European); see that its letters are right"
-        columns, decimal = _csv_columns(path, files, reading, found[0].header)
+        columns, decimal = _csv_columns(path, files, reading, structures[0].header)
         reading |= {"decimal": decimal} if decimal is not None else {}
     else:
         with _database() as connection:
@@ -234,9 +234,9 @@ def _options(files: tuple[Path, ...], reading: Mapping[str, str]) -> str:
 
 
 def _described(connection: Any, source: str) -> tuple[SchemaColumn, ...]:
-    found = connection.execute(f"DESCRIBE FROM {source}").fetchall()
+    described = connection.execute(f"DESCRIBE FROM {source}").fetchall()
     columns = []
-    for name, type_, *_ in found:
+    for name, type_, *_ in described:
         categories = None
         if str(type_).startswith("ENUM("):
             listed = connection.execute(
@@ -432,11 +432,11 @@ ISO = r"^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?([+-]\d{2}(:?\d
 def is_iso(run: Run, table: str, column: str) -> bool:
     """Whether every time of a text column is written as ISO 8601 does."""
     name = quoted(column)
-    found = run(
+    counted = run(
         f"SELECT count({name}) = count(*) FILTER (regexp_matches({name}, {literal(ISO)}))"  # noqa: S608 - quoted
         f" AND count({name}) > 0 FROM {table}"
     )
-    return found == [(True,)]
+    return counted == [(True,)]
 
 
 def possible_formats(run: Run, table: str, column: str) -> tuple[str, ...]:

@@ -119,8 +119,8 @@ def fit_markov_chain(
         )
     tau = TAU if options.tau is None else options.tau
     chain = counts.chain(unseen="uniform", tau=tau or None, length=options.length)
-    found = steps_estimate(chain, counts.states, counts.counts, tau or None)
-    return found if counts.columns is None else replace(found, over="sequence")
+    estimate = steps_estimate(chain, counts.states, counts.counts, tau or None)
+    return estimate if counts.columns is None else replace(estimate, over="sequence")
 
 
 def fit_interval_chain(
@@ -141,12 +141,12 @@ def fit_higher_order(
     refuse_order(order)
     column = single_column(columns, "higher-order")
     refuse_windows(_size(engine, column, options), order)
-    found = engine.runs((column,), order, train, cuts=options.cuts)
+    runs = engine.runs((column,), order, train, cuts=options.cuts)
     tau = TAU if options.tau is None else options.tau
     chain = HigherOrderChain.of_counts(
-        found.counts, found.states, tau=tau or None, length=options.length
+        runs.counts, runs.states, tau=tau or None, length=options.length
     )
-    return steps_estimate(chain, found.states, found.counts)
+    return steps_estimate(chain, runs.states, runs.counts)
 
 
 def _fit_by_hour(
@@ -161,26 +161,26 @@ def _fit_by_hour(
     column = single_column(columns, "markov by hour")
     if options.cuts is None:
         refuse_uncut(engine, column)
-    found = engine.runs((column,), 1, train, cuts=options.cuts, by_hour=True)
+    runs = engine.runs((column,), 1, train, cuts=options.cuts, by_hour=True)
     tau = TAU if options.tau is None else options.tau
     length = engine.lengths().longest if options.length is None else options.length
-    table, borrowed = _matrices(found.counts)
+    table, borrowed = _matrices(runs.counts)
     if tau:
         table = smooth(table.reshape(-1, table.shape[-1]), tau=tau).reshape(table.shape)
-    by_hour = found.counts.sum(axis=(1, 2))
-    together: Integers = found.counts.sum(axis=0)
-    chain = TimeOfDayChain(table, found.states, length=max(length, 1))
-    made = steps_estimate(chain, found.states, together)
+    by_hour = runs.counts.sum(axis=(1, 2))
+    together: Integers = runs.counts.sum(axis=0)
+    chain = TimeOfDayChain(table, runs.states, length=max(length, 1))
+    estimate = steps_estimate(chain, runs.states, together)
     thin = int(np.argmin(by_hour))
     rests = (
         f"It rests on {int(by_hour.sum()):,} steps, at least {int(by_hour[thin]):,} in each hour of"
         f" the day (hour {thin}), and is about sequences of at most {chain.length:,} rows, one an"
         " hour, that begin at any hour.",
     )
-    notes = list(made.notes)
+    notes = list(estimate.notes)
     if borrowed:
         listed = ", ".join(
-            f"{name_of(found.states[x])} at hour {h}" for h, x in borrowed[:MAX_LISTED_STATES]
+            f"{name_of(runs.states[x])} at hour {h}" for h, x in borrowed[:MAX_LISTED_STATES]
         )
         more = (
             f" and {len(borrowed) - MAX_LISTED_STATES} more"
@@ -188,11 +188,11 @@ def _fit_by_hour(
             else ""
         )
         notes.append(f"never left, so that the frequencies of all hours stand in: {listed}{more}")
-    rare = int(((found.counts.sum(axis=2) < RARE) & (found.counts.sum(axis=2) > 0)).sum())
+    rare = int(((runs.counts.sum(axis=2) < RARE) & (runs.counts.sum(axis=2) > 0)).sum())
     if rare:
         notes.append(f"{rare} rows of the matrices rest on fewer than {RARE} steps")
-    facts = dict(made.facts) | {"steps_by_hour": by_hour.tolist()}
-    return Estimate(chain, made.counted, made.unit, rests, tuple(notes), facts)
+    facts = dict(estimate.facts) | {"steps_by_hour": by_hour.tolist()}
+    return Estimate(chain, estimate.counted, estimate.unit, rests, tuple(notes), facts)
 
 
 def _matrices(counts: Integers) -> tuple[Floats, list[tuple[int, int]]]:
@@ -214,9 +214,9 @@ def _counts(
     if len(columns) == 1 and options.cuts is None:
         refuse_uncut(engine, columns[0])
         return engine.transitions(columns[0], train)
-    found = engine.runs(columns, 1, train, cuts=options.cuts)
-    joint = found.columns if len(found.columns) > 1 else None
-    return Transitions(found.counts, found.states, columns=joint)
+    runs = engine.runs(columns, 1, train, cuts=options.cuts)
+    joint = runs.columns if len(runs.columns) > 1 else None
+    return Transitions(runs.counts, runs.states, columns=joint)
 
 
 def _size(engine: Engine, column: str, options: FitOptions) -> int:

@@ -132,10 +132,10 @@ def p_words(log_p: float) -> str:
     exponent = log_p / log(10)
     if exponent < -12:
         return "p < 1e-12" if exponent > -300 else "p < 1e-300"
-    said = f"p = {exp(log_p):.2g}"
+    words = f"p = {exp(log_p):.2g}"
     if log(REJECTED_P) <= log_p < log(UNUSUAL_P):
-        said += f", unusual for chance; below {REJECTED_P:g} it counts as not fitting"
-    return said
+        words += f", unusual for chance; below {REJECTED_P:g} it counts as not fitting"
+    return words
 
 
 def not_rejected(log_p: float) -> Literal["fits", "unclear"]:

@@ -221,7 +221,7 @@ def fit_prior(
             needed="fit on fewer rows: on fewer first days than the table spans, or on a smaller"
             " share of the entities",
         )
-    found = find_labels(
+    found_labels = find_labels(
         engine,
         chosen,
         train,
@@ -229,17 +229,17 @@ def fit_prior(
         every_pair=every_pair,
         otherwise=AT_LEAST if at_least is None else at_least,
     )
-    engine = engine.with_labels({each.column: each.labels for each in found})
+    engine = engine.with_labels({each.column: each.labels for each in found_labels})
     for column in engine.declaration.protected:
         if column.column in chosen and isinstance(column, Category):
             refuse_many_labels(column.column, len(column.keys), every_pair=every_pair)
     fitter: Fitter = getattr(import_module(kind.module), kind.fitter)
     estimate = fitter(engine, chosen, train, options)
-    if found:
-        facts = {"found_labels": [each.document() for each in found]}
+    if found_labels:
+        facts = {"found_labels": [each.document() for each in found_labels]}
         estimate = replace(
             estimate,
-            rests=(*estimate.rests, *(each.statement for each in found)),
+            rests=(*estimate.rests, *(each.statement for each in found_labels)),
             facts=dict(estimate.facts) | facts,
         )
     estimate = replace(estimate, notes=(*estimate.notes, *_gap_notes(engine, chosen)))
@@ -255,7 +255,7 @@ def fit_prior(
     size = _size(engine, train) if sized else None
     return Fitted(
         *(prior, estimate, rows, train, test, options.split, remaining, goodness, size),
-        labels=found,
+        labels=found_labels,
     )
 
 
@@ -294,19 +294,19 @@ def _default(kind: FitKind, declaration: Declaration) -> tuple[str, ...]:
 
 
 def _refuse_columns(columns: tuple[str, ...], declaration: Declaration) -> None:
-    known = [column.column for column in declaration.protected]
+    protected = [column.column for column in declaration.protected]
     for column in columns:
-        if column not in known:
+        if column not in protected:
             raise InvalidQuery(
                 "columns",
                 given=f"name {column!r:.60}",
-                needed=f"name protected columns, each once, of {', '.join(known)}",
+                needed=f"name protected columns, each once, of {', '.join(protected)}",
             )
     if not columns or len(set(columns)) < len(columns):
         raise InvalidQuery(
             "columns",
             given="repeat a column" if columns else "are none",
-            needed=f"name protected columns, each once, of {', '.join(known)}",
+            needed=f"name protected columns, each once, of {', '.join(protected)}",
         )
 
 

@@ -169,14 +169,14 @@ def _order(
     cuts: Sequence[Fraction] | None,
 ) -> FitTest:
     try:
-        found = engine.runs(columns, order + 1, scope, cuts=cuts)
+        runs = engine.runs(columns, order + 1, scope, cuts=cuts)
     except TooLarge as error:
         return FitTest(
             "order", "not tested", f"Whether order {order} suffices was not tested: {error}.", {}
         )
-    size = len(found.states)
-    counts = found.counts.reshape(size, -1, size)
-    return order_test(counts, found.states, order)
+    size = len(runs.states)
+    counts = runs.counts.reshape(size, -1, size)
+    return order_test(counts, runs.states, order)
 
 
 def order_test(
@@ -223,10 +223,10 @@ def stationarity(
     tables, names = list[Integers](), list[str]()
     states: Sequence[Any] = ()
     for name, part in parts_of(engine, scope):
-        found = engine.runs(columns, 1, part, cuts=cuts)
-        tables.append(found.counts)
+        runs = engine.runs(columns, 1, part, cuts=cuts)
+        tables.append(runs.counts)
         names.append(name)
-        states = found.states
+        states = runs.states
     return stationarity_test(np.array(tables), names, states)
 
 
@@ -273,10 +273,10 @@ def _hours(
     if engine.declaration.order.kind == "number" or not _may_be_hourly(engine, scope):
         return None
     try:
-        found = engine.runs(columns, 1, scope, cuts=cuts, by_hour=True)
+        runs = engine.runs(columns, 1, scope, cuts=cuts, by_hour=True)
     except (InvalidDeclaration, InvalidQuery, TooLarge):  # not one row an hour, or holes in them
         return None
-    return hours_test(found.counts, found.states)
+    return hours_test(runs.counts, runs.states)
 
 
 def _may_be_hourly(engine: Engine, scope: Scope) -> bool:
@@ -380,8 +380,8 @@ def _facts(test: CountTest) -> str:
 
 def _bars(title: str, axis: str, pairs: Sequence[tuple[str, float]]) -> Panel:
     """The largest bars, in order."""
-    kept = sorted(pairs, key=lambda pair: -pair[1])[:MAX_BARS]
-    return Panel(title, axis, tuple(n for n, _ in kept), tuple(v for _, v in kept))
+    largest = sorted(pairs, key=lambda pair: -pair[1])[:MAX_BARS]
+    return Panel(title, axis, tuple(n for n, _ in largest), tuple(v for _, v in largest))
 
 
 def _percent(share: float) -> str:

@@ -78,14 +78,14 @@ def fit_household(
     chain = steps.chain(unseen="uniform", tau=tau or None, length=options.length)
     if options.member is None:
         chain = replace(chain, transition=_alike(chain.transition, states))
-    found = steps_estimate(chain, states, counts, tau or None)
+    estimate = steps_estimate(chain, states, counts, tau or None)
     stated = {"household": options.household}
     if options.member is not None:
         stated["member"] = options.member
     about = f"It is about households of {len(members)} by `{options.household}`."
     return replace(
-        found,
-        rests=(*found.rests, about),
+        estimate,
+        rests=(*estimate.rests, about),
         over="household",
         stated=stated,
         goodness=lambda: _goodness(people, states, train),
@@ -120,8 +120,10 @@ def joint_runs(people: People, scope: Scope, depth: int = 1) -> Integers:
 
     def state(at: Sequence[Any]) -> int:
         values = [engine._cell(codes, (place,)) for place in at]
-        found = [0 if value is None else value[0] for value in values]  # none: nothing is dropped
-        return int(np.ravel_multi_index(found, [labels] * size))
+        codes_of_values = [
+            0 if value is None else value[0] for value in values
+        ]  # none: nothing is dropped
+        return int(np.ravel_multi_index(codes_of_values, [labels] * size))
 
     for *at, whole, count in engine._run(_runs(people, scope, depth)):
         last = state(at[depth * size :])  # every row is the last of a run: values are checked
@@ -185,8 +187,8 @@ def _goodness(people: People, states: Sequence[tuple[Name, ...]], train: Scope) 
     parts = list(parts_of(people.engine, train))
     tables = np.array([joint_runs(people, part) for _, part in parts])
     named = [name for name, _ in parts]
-    kept = "give several priors, one for each part"
-    return GoodnessOfFit((order, stationarity_test(tables, named, states, remedy=kept)))
+    remedy_over_time = "give several priors, one for each part"
+    return GoodnessOfFit((order, stationarity_test(tables, named, states, remedy=remedy_over_time)))
 
 
 def _members(engine: Engine, household: str, member: str | None) -> tuple[str, ...]:
@@ -260,12 +262,12 @@ def _orbits(states: Sequence[tuple[Name, ...]]) -> tuple[list[list[int]], int]:
     """``[state][next state]``: the number of a step, whoever makes it; how many such there are."""
     place = {label: k for k, label in enumerate(dict.fromkeys(v for s in states for v in s))}
     coded = [[place[value] for value in state] for state in states]
-    known: dict[tuple[tuple[int, int], ...], int] = {}
+    numbers: dict[tuple[tuple[int, int], ...], int] = {}
     orbits = [
-        [known.setdefault(tuple(sorted(zip(x, y, strict=True))), len(known)) for y in coded]
+        [numbers.setdefault(tuple(sorted(zip(x, y, strict=True))), len(numbers)) for y in coded]
         for x in coded
     ]
-    return orbits, len(known)
+    return orbits, len(numbers)
 
 
 def _summed(counts: Integers, states: Sequence[tuple[Name, ...]]) -> Integers:
@@ -275,8 +277,8 @@ def _summed(counts: Integers, states: Sequence[tuple[Name, ...]]) -> Integers:
     total, size = np.zeros(many, dtype=np.int64), np.bincount(at.ravel(), minlength=many)
     np.add.at(total, at, counts)
     ways = factorial(len(states[0])) // size  # that leave a step as it is
-    found: Integers = (total * ways)[at]
-    return found
+    summed: Integers = (total * ways)[at]
+    return summed
 
 
 def _alike(transition: Floats, states: Sequence[tuple[Name, ...]]) -> Floats:
@@ -285,5 +287,5 @@ def _alike(transition: Floats, states: Sequence[tuple[Name, ...]]) -> Floats:
     at = np.array(orbits)
     value = np.zeros(many)
     value[at.ravel()[::-1]] = transition.ravel()[::-1]  # of each the first
-    found: Floats = value[at]
-    return found
+    alike: Floats = value[at]
+    return alike

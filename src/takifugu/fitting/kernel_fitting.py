@@ -104,8 +104,8 @@ class KernelFit:
         holds for every one of its family with a parameter between 0 and this one.
         """
         sign = -1.0 if self.parameter < 0 else 1.0
-        found = sign * (abs(self.parameter) + margin * self.error)
-        if self.family.word == "ar1" and not abs(found) < 1:
+        parameter = sign * (abs(self.parameter) + margin * self.error)
+        if self.family.word == "ar1" and not abs(parameter) < 1:
             raise InvalidQuery(
                 "margin",
                 given=f"of {margin:g} standard errors reaches a correlation of 1",
@@ -113,7 +113,7 @@ class KernelFit:
                 " finite loss protects them",
                 reason="unit-root",
             )
-        return self.family.make(found)
+        return self.family.make(parameter)
 
 
 def fit_kernel(word: str, correlations: Floats, products: Integers) -> KernelFit:
@@ -156,8 +156,8 @@ def fit_kernel(word: str, correlations: Floats, products: Integers) -> KernelFit
 def best_kernel(correlations: Floats, products: Integers) -> KernelFit:
     """The family that is nearest to all correlations; AR(1) where the first is not positive."""
     words = CANDIDATES if correlations[1] > 0 else ("ar1",)
-    found = [fit_kernel(word, correlations, products) for word in words]
-    return min(found, key=lambda fit: fit.misfit)
+    fits = [fit_kernel(word, correlations, products) for word in words]
+    return min(fits, key=lambda fit: fit.misfit)
 
 
 def correlations_of(kernel: StationaryKernel, lags: int) -> Floats:
@@ -185,8 +185,8 @@ def bartlett(kernel: StationaryKernel, products: Integers) -> Floats:
         + 2 * np.outer(own, own) * float(here @ here)
     )
     root = np.sqrt(np.asarray(products[1:], dtype=np.float64))
-    found: Floats = total / np.outer(root, root)
-    return found
+    covariance: Floats = total / np.outer(root, root)
+    return covariance
 
 
 def _misfit(kernel: StationaryKernel, correlations: Floats, products: Integers) -> float:

@@ -193,8 +193,8 @@ def _moments(
             needed="vary; declare a finer step, or fit on other rows",
             reason="constant",
         )
-    kept = [1 + k for k, line in enumerate(sums) if int(line[0]) >= MIN_PRODUCTS]
-    last = next((k - 1 for k in range(1, len(sums) + 2) if k not in kept), len(sums))
+    rich_lags = [1 + k for k, line in enumerate(sums) if int(line[0]) >= MIN_PRODUCTS]
+    last = next((k - 1 for k in range(1, len(sums) + 2) if k not in rich_lags), len(sums))
     covariances = [variance - rounding]
     covariances += [_covariance(*map(int, line)) for line in sums[:last]]
     moments = _standardised([Fraction(int(named[f"powers_{k}"]), rows) for k in range(1, 5)])

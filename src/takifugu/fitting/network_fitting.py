@@ -83,22 +83,22 @@ def _dependent_rows(engine: Engine, columns: tuple[str, ...], train: Scope) -> t
     longest = engine.lengths(train).longest
     if longest < 2:
         return ()
-    found = {}
+    dependent = {}
     for column in columns:
         counts = engine.transitions(column, train).counts
         seen = counts[np.ix_(*(np.flatnonzero(counts.sum(axis=axis)) for axis in (1, 0)))]
         freedom = (seen.shape[0] - 1) * (seen.shape[1] - 1)
         told = mutual_information(counts)
         if 2 * int(counts.sum()) * told > freedom + DEVIATIONS * sqrt(2 * freedom):
-            found[column] = told
-    if not found:
+            dependent[column] = told
+    if not dependent:
         return ()
-    worst = max(found, key=lambda column: found[column])
+    worst = max(dependent, key=lambda column: dependent[column])
     return (
         f"the rows of one entity are not independent, as a network takes them to be: {worst} tells"
-        f" {four_digits(found[worst])} nats about that of the next row; fit a chain on joint states"
-        f" instead (kind markov with columns {','.join(columns)}), or declare tables in which an"
-        " entity has one row",
+        f" {four_digits(dependent[worst])} nats about that of the next row; fit a chain on joint"
+        f" states instead (kind markov with columns {','.join(columns)}), or declare tables in which"
+        " an entity has one row",
     )
 
 

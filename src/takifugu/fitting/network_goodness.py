@@ -47,24 +47,28 @@ def network_goodness(
 
 def left_out_test(network: BayesianNetwork, counts: Mapping[tuple[str, str], Integers]) -> FitTest:
     """The worst of some pairs, from how many rows have each two values."""
-    found = sorted(_measured(network, counts), key=lambda one: (-one["share"], one["pair"]))
-    skipped = len(counts) - len(found)
-    numbers: dict[str, Any] = {"pairs": found[:MAX_BARS], "tested": len(found), "skipped": skipped}
-    if not found:
+    measured = sorted(_measured(network, counts), key=lambda one: (-one["share"], one["pair"]))
+    skipped = len(counts) - len(measured)
+    numbers: dict[str, Any] = {
+        "pairs": measured[:MAX_BARS],
+        "tested": len(measured),
+        "skipped": skipped,
+    }
+    if not measured:
         sentence = "What the network leaves out was not tested: it is too dense to be summed over."
         return FitTest("left out", "not tested", sentence, numbers)
-    worst = found[0]
-    log_p = min(worst["log_p"] + log(len(found)), 0.0)
+    worst = measured[0]
+    log_p = min(worst["log_p"] + log(len(measured)), 0.0)
     first, second = worst["pair"]
     facts = (
         f"{first} and {second} tell {four_digits(100 * worst['share'])} % of each other's"
-        f" uncertainty beyond it ({p_words(log_p)} for the worst of {len(found):,} pairs)"
+        f" uncertainty beyond it ({p_words(log_p)} for the worst of {len(measured):,} pairs)"
     )
     panel = Panel(
         "What two columns tell about each other beyond the network",
         "nats a row",
-        tuple(" – ".join(one["pair"]) for one in found[:MAX_BARS]),
-        tuple(one["gain"] for one in found[:MAX_BARS]),
+        tuple(" – ".join(one["pair"]) for one in measured[:MAX_BARS]),
+        tuple(one["gain"] for one in measured[:MAX_BARS]),
     )
     return conclude(
         *("left out", log_p, worst["share"] >= MATERIAL_SHARE, numbers, panel),
@@ -125,14 +129,14 @@ def pair_law(network: BayesianNetwork, first: str, second: str) -> Floats | None
     for entry in sorted(wanted):
         above = [str(parent) for parent in network.parents[number[entry]]]
         factors.append(([place[name] for name in (*above, entry)], network.tables[number[entry]]))
-    kept = {place[first], place[second]}
-    for name in _order(factors, kept):
+    asked = {place[first], place[second]}
+    for name in _order(factors, asked):
         touching = [factor for factor in factors if name in factor[0]]
         factors = [factor for factor in factors if name not in factor[0]]
-        made = _summed(touching, drop=name)
-        if made is None:
+        merged = _summed(touching, drop=name)
+        if merged is None:
             return None
-        factors.append(made)
+        factors.append(merged)
     last = _summed(factors, drop=None)
     if last is None:
         return None

@@ -91,10 +91,10 @@ def _groups(
     by_columns = {frozenset(names): names for names in wanted}
     for found in engine._run(tables):
         places, left_out, many = found[: len(codes)], found[len(codes) : -1], int(found[-1])
-        kept = {
+        grouped_places = {
             column: place
             for column, place, out in zip(codes, places, left_out, strict=True)
             if not out
         }
-        names = by_columns[frozenset(kept)]
-        yield names, [kept[name] for name in names], many
+        names = by_columns[frozenset(grouped_places)]
+        yield names, [grouped_places[name] for name in names], many

@@ -200,8 +200,8 @@ def changes(rows: Relation, entity: str, codes: Mapping[str, Lookup]) -> Relatio
         )
         for i in range(len(codes))
     }
-    found = each.select(**differ)
-    return found.aggregate(**{name: found[name].max() for name in differ})
+    changed = each.select(**differ)
+    return changed.aggregate(**{name: changed[name].max() for name in differ})
 
 
 def key_of(value: Column, codes: Lookup) -> Column:
@@ -259,8 +259,8 @@ def lengths(rows: Relation, entity: str) -> Relation:
     owned = rows.select(who=rows[entity])
     each = owned.group_by("who").aggregate(length=owned.count())
     each = each.select("length", nameless=flag(each.who.isnull()))
-    found = each.group_by("length").aggregate(entities=each.count(), nameless=each.nameless.max())
-    return found.select("length", "entities", "nameless")
+    counted = each.group_by("length").aggregate(entities=each.count(), nameless=each.nameless.max())
+    return counted.select("length", "entities", "nameless")
 
 
 def entities(rows: Relation, entity: str, most: int) -> Relation:
@@ -308,10 +308,10 @@ def by_place(
         **{name: counted[name] for name in (*keep, *measures)},
     )
     groups = [*(f"place_{i}" for i in range(len(codes))), *keep]
-    found = coded.group_by(groups).aggregate(
+    grouped = coded.group_by(groups).aggregate(
         **{name: getattr(coded[name], how)() for name, how in measures.items()}
     )
-    return found.select(*groups, *measures)
+    return grouped.select(*groups, *measures)
 
 
 def flag(condition: Column) -> Column:

@@ -27,19 +27,19 @@ def identities(engine: Engine, columns: tuple[str, ...]) -> Iterator[tuple[str, 
     at before it is paid for.
     """
     source = engine.declaration.source
-    found: list[tuple[str, tuple[Any, ...]]] = []
+    identities_of_data: list[tuple[str, tuple[Any, ...]]] = []
     if source.table is not None:
-        found.append(("table", (source.url, source.path, source.table)))
+        identities_of_data.append(("table", (source.url, source.path, source.table)))
     for place, path in enumerate(engine.files[:MAX_COMPARED_FILES]):
         whole = real_path(path)
-        found.append(("path", (str(whole), source.table)))
+        identities_of_data.append(("path", (str(whole), source.table)))
         if place < MAX_HASHED_FILES and source.table is None and whole.stat().st_size:
-            found.append(("bytes", (file_hash(whole),)))
+            identities_of_data.append(("bytes", (file_hash(whole),)))
     content = _content(engine)
     if content is not None:
-        found.append(("content", content))
+        identities_of_data.append(("content", content))
     for column in columns:
-        yield from ((kind, (*what, column)) for kind, what in found)
+        yield from ((kind, (*what, column)) for kind, what in identities_of_data)
 
 
 def _content(engine: Engine) -> tuple[Any, ...] | None:
@@ -69,8 +69,8 @@ def _text(column: str, kind: Kind, sql: Dialect) -> str:
     name, text = sql.name(column), sql.types["text"]
     if kind in ("time", "zoned"):
         name = sql.microseconds.format(name)
-    found = f"CAST({name} AS {text})"
+    shown = f"CAST({name} AS {text})"
     if kind == "real":
         whole = f"{name} = floor({name}) AND abs({name}) < 1e15"
-        found = f"CASE WHEN {whole} THEN CAST(CAST({name} AS bigint) AS {text}) ELSE {found} END"
-    return f"coalesce({found}, chr(30))"
+        shown = f"CASE WHEN {whole} THEN CAST(CAST({name} AS bigint) AS {text}) ELSE {shown} END"
+    return f"coalesce({shown}, chr(30))"

@@ -230,16 +230,16 @@ class _Writer:
 
     def _select(self, what: str, source: Relation) -> str:
         """A selection from a source; the conditions of a filter go with it."""
-        kept = ""
+        where = ""
         if isinstance(source, Filtered):
-            kept = " WHERE " + " AND ".join(map(self.column, source.conditions))
+            where = " WHERE " + " AND ".join(map(self.column, source.conditions))
             source = source.source
         place = (
             self.dialect.name(source.name)
             if isinstance(source, DataTable)
             else f"({self.relation(source)})"
         )
-        return f"SELECT {what} FROM {place} AS t{kept}"  # noqa: S608 - names and values are quoted
+        return f"SELECT {what} FROM {place} AS t{where}"  # noqa: S608 - names and values are quoted
 
     def _all(self, relation: Relation) -> str:
         """Every column by name: `*` would have what the database has."""
@@ -288,12 +288,14 @@ class _Writer:
                 )
                 return f"(coalesce({place}, 0) - 1)"
             case Windowed(function, window):
-                order = ", ".join(f"{self.column(one)} ASC NULLS LAST" for one in window.order)
+                order = ", ".join(
+                    f"{self.column(from_one)} ASC NULLS LAST" for from_one in window.order
+                )
                 within = f"PARTITION BY {self.column(window.group)}"
                 over = f"{within} ORDER BY {order}" if order else within
-                found = f"{self.column(function)} OVER ({over})"
-                one = isinstance(function, Call) and function.operation in FROM_ONE
-                return f"({found} - 1)" if one else found
+                windowed = f"{self.column(function)} OVER ({over})"
+                from_one = isinstance(function, Call) and function.operation in FROM_ONE
+                return f"({windowed} - 1)" if from_one else windowed
         raise TypeError(f"no SQL is known for a {column.__class__.__name__}")
 
     def _call(self, call: Call) -> str:

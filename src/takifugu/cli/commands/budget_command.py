@@ -116,19 +116,19 @@ def run_show(
                 table = project.table(name, translation, ledger, progress=spinner)
                 view = view if table is None else TabledTranslation(translation, table, least=0)
         cells = loaded.protected_cells
-        found = budget_standings(ledger, name, view, last=last, cells=cells)
+        standings = budget_standings(ledger, name, view, last=last, cells=cells)
         if note is None and ledger.renames_values(name, cells):
             note = (
                 "nothing is released until the owner accepts the present declaration, and what is"
                 f" spent is shown as it will be then: `takifugu dataset accept {pasted(name)}`"
             )
     if as_json:
-        budgets = [_facts(standing, instants) for standing in found]
+        budgets = [_facts(standing, instants) for standing in standings]
         print_json({"dataset": name, "budgets": budgets, "note": note})
         return
-    if not any(standing.analyst is None and standing.budget is not None for standing in found):
+    if not any(standing.analyst is None and standing.budget is not None for standing in standings):
         echo(f"{name}: no budget; set one with `takifugu budget set {name} EPSILON`")
-    for standing in found:
+    for standing in standings:
         _print(name, standing, instants)
     if note is not None:
         echo(note)

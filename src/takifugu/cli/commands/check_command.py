@@ -354,12 +354,14 @@ def _composes(whole: "Composition", epsilon: float | None) -> str:
 
 
 def _bounds(whole: "Composition") -> str:
-    known = []
+    bounds = []
     if whole.proven_at is not None and whole.proven_at < inf:
-        known.append(f"k × {upper(whole.proven_at)}")
+        bounds.append(f"k × {upper(whole.proven_at)}")
     if whole.line is not None:
-        known.append(f"k × {upper(whole.line[0])} plus {upper(whole.line[1])} once")
-    return f"k runs leak at most {', and at most '.join(known)}" if known else "no bound was proven"
+        bounds.append(f"k × {upper(whole.line[0])} plus {upper(whole.line[1])} once")
+    return (
+        f"k runs leak at most {', and at most '.join(bounds)}" if bounds else "no bound was proven"
+    )
 
 
 def _attack(whole: "Composition", *, names: bool = False) -> str:

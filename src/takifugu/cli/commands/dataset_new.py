@@ -92,7 +92,7 @@ def run_dataset_new(
     _refuse_existing(path)
     draft = read_draft(file, flags, path.parent, title=title)
     if not as_json and sys.stdin.isatty() and sys.stdout.isatty():
-        draft = asked(draft, path.parent)
+        draft = ask_open_points(draft, path.parent)
     text = draft_text(draft, path.parent)
     draft.refuse_wrong(path.parent)
     write_whole(path, text, field="--out", refuse_existing=True)
@@ -134,16 +134,16 @@ def dataset_name(given: str | None, file: str) -> str:
     return called
 
 
-def separator_said(given: str | None) -> str | None:
+def parse_separator(given: str | None) -> str | None:
     """What stands between fields, by its name or as it is."""
     if given is None:
         return None
-    found = SEPARATORS.get(given, given)
-    if found not in SEPARATORS.values():
+    separator = SEPARATORS.get(given, given)
+    if separator not in SEPARATORS.values():
         raise InvalidOption(
             "--separator", given=f"is {given!r:.40}", needed="be ',', ';', '|' or tab"
         )
-    return found
+    return separator
 
 
 def _refuse_existing(path: Path) -> None:
@@ -155,7 +155,7 @@ def _refuse_existing(path: Path) -> None:
         )
 
 
-def columns_said(given: Sequence[str] | None) -> tuple[str, ...] | None:
+def parse_columns(given: Sequence[str] | None) -> tuple[str, ...] | None:
     """The columns of an option: each a name, names by commas, or a JSON list; None for none."""
     return tuple(str(name) for text in given for name in listed(text)) if given else None
 
@@ -164,23 +164,23 @@ def read_draft(file: str, flags: Mapping[str, Any], folder: Path, **more: Any) -
     """The draft of a file, with what the `DRAFT_FLAGS` say; codebooks are named from ``folder``."""
     from takifugu.drafting.draft import NO_ORDER_ANSWER, draft_of
 
-    lists = {name: columns_said(flags.get(name)) for name in ("ties", "protected", "public")}
+    lists = {name: parse_columns(flags.get(name)) for name in ("ties", "protected", "public")}
     as_given = ("table", "entity", "order_kind", "zone", "encoding", "decimal")
     order = flags.get("order")
     answers: dict[str, Any] = {
         "order": NO_ORDER_ANSWER if order == "none" else order,
         "format": flags.get("format_"),
-        "values": dict(labels_of(word, folder) for word in flags.get("labels", ())),
-        "bounds": dict(bounds_of(word) for word in flags.get("bounds", ())),
-        "outside": dict(map(outside_said, flags.get("outside", ()))),
-        "separator": separator_said(flags.get("separator")),
+        "values": dict(parse_column_labels(word, folder) for word in flags.get("labels", ())),
+        "bounds": dict(parse_column_bounds(word) for word in flags.get("bounds", ())),
+        "outside": dict(map(parse_outside_rule, flags.get("outside", ()))),
+        "separator": parse_separator(flags.get("separator")),
     }
     answers |= {name: flags.get(name) for name in as_given}
     with Spinner(f"reading the columns of {visible(file)}"):
         return draft_of(file, **answers | lists | {"public": lists["public"] or ()} | more)
 
 
-def outside_said(text: str) -> tuple[str, str]:
+def parse_outside_rule(text: str) -> tuple[str, str]:
     """A column and what becomes of values outside its list; "" for every column."""
     column, mark, rule = text.rpartition("=")
     if rule not in ("refuse", "other", "drop") or (mark and not column):
@@ -192,30 +192,30 @@ def outside_said(text: str) -> tuple[str, str]:
     return column, rule
 
 
-def labels_of(text: str, folder: Path) -> tuple[str, Any]:
+def parse_column_labels(text: str, folder: Path) -> tuple[str, Any]:
     """A column and its labels, from ``COLUMN=…``; a codebook by its path from ``folder``."""
-    column, mark, said = text.rpartition("=")
-    if not mark or not column or not said.strip():
+    column, mark, text_of_labels = text.rpartition("=")
+    if not mark or not column or not text_of_labels.strip():
         raise InvalidOption(
             "--labels",
             given=f"is {text!r:.80}",
             needed="look like place=home,work or place=codebook.csv",
         )
-    return column, labels_said(said, folder)
+    return column, parse_labels(text_of_labels, folder)
 
 
-def labels_said(said: str, folder: Path) -> Any:
+def parse_labels(text: str, folder: Path) -> Any:
     """Labels as a declaration has them: a list, a codebook, or those of the fitted rows."""
-    if said.strip() == FITTED:
+    if text.strip() == FITTED:
         return "from the fitted rows"
-    file, _, part = said.partition(":")
+    file, _, part = text.partition(":")
     if Path(file).suffix.lower() in CODEBOOKS:
         if not Path(file).is_file():
             raise InvalidOption(
                 "--labels", given=f"{visible(file)} is not a file", needed="be one, or a list"
             )
         return {"codebook": _from(Path(file), folder)} | ({"column": part} if part else {})
-    return listed(said)
+    return listed(text)
 
 
 def _from(path: Path, folder: Path) -> str:
@@ -224,26 +224,26 @@ def _from(path: Path, folder: Path) -> str:
     return path_from(str(path), folder, Path.cwd())
 
 
-def bounds_of(text: str) -> tuple[str, list[Any]]:
+def parse_column_bounds(text: str) -> tuple[str, list[Any]]:
     """A column and its bounds, from ``COLUMN=0..100``."""
-    column, mark, said = text.rpartition("=")
+    column, mark, ends = text.rpartition("=")
     if not mark or not column:
         raise InvalidOption("--bounds", given=f"is {text!r:.80}", needed="look like pulse=30..220")
-    return column, bounds_said(said)
+    return column, parse_bounds(ends)
 
 
-def bounds_said(said: str) -> list[Any]:
+def parse_bounds(text: str) -> list[Any]:
     """The two ends of ``0..100``, as numbers of a declaration."""
     from decimal import Decimal, InvalidOperation
 
-    low, _, high = said.partition("..")
+    low, _, high = text.partition("..")
     try:
         ends = [Decimal(low.strip()), Decimal(high.strip())]
     except InvalidOperation:
         ends = []
     if not ends or not all(end.is_finite() for end in ends) or not ends[0] < ends[1]:
         raise InvalidOption(
-            "--bounds", given=f"is {said!r:.80}", needed="look like 0..100, the lower end first"
+            "--bounds", given=f"is {text!r:.80}", needed="look like 0..100, the lower end first"
         )
     return [int(end) if end == end.to_integral_value() else end for end in ends]
 
@@ -251,7 +251,7 @@ def bounds_said(said: str) -> list[Any]:
 # --- questions on a terminal ---
 
 
-def asked(draft: "Draft", folder: Path) -> "Draft":
+def ask_open_points(draft: "Draft", folder: Path) -> "Draft":
     """The draft with what somebody answers; an empty answer leaves a point open."""
     print_decisions(draft)
     skipped = set[str]()
@@ -259,20 +259,20 @@ def asked(draft: "Draft", folder: Path) -> "Draft":
         echo(f"\nOpen: {point.question}.", err=True)
         for number, choice in enumerate(point.choices, 1):
             echo(f"  {number}  {choice}", err=True)
-        said = prompt(_words(point, draft))
-        if said.isdecimal() and 0 < int(said) <= len(point.choices):
-            said = point.choices[int(said) - 1]
-        if not said:
+        answer = prompt(_words(point, draft))
+        if answer.isdecimal() and 0 < int(answer) <= len(point.choices):
+            answer = point.choices[int(answer) - 1]
+        if not answer:
             skipped.add(point.key)
             continue
         try:
-            draft = draft.answered(**_answer(point, said, folder))
+            draft = draft.answered(**_answer(point, answer, folder))
         except Malformed as error:
             echo(f"  {error}", err=True)
-    return _asked_public(draft)
+    return _ask_public_columns(draft)
 
 
-def _asked_public(draft: "Draft") -> "Draft":
+def _ask_public_columns(draft: "Draft") -> "Draft":
     from takifugu.drafting.draft_guesses import likely_public
 
     free = likely_public(draft.left_out) if _entity_known(draft) else ()
@@ -282,11 +282,11 @@ def _asked_public(draft: "Draft") -> "Draft":
             " everyone may know, if any, to count by them.",
             err=True,
         )
-        said = prompt("public columns, by commas")
-        if not said:
+        answer = prompt("public columns, by commas")
+        if not answer:
             break
         try:
-            return draft.answered(public=tuple(map(str, listed(said))))
+            return draft.answered(public=tuple(map(str, listed(answer))))
         except Malformed as error:
             echo(f"  {error}", err=True)
     return draft
@@ -315,18 +315,18 @@ def _words(point: "OpenPoint", draft: "Draft") -> str:
     }.get(last, last)
 
 
-def _answer(point: "OpenPoint", said: str, folder: Path) -> dict[str, Any]:
+def _answer(point: "OpenPoint", answer: str, folder: Path) -> dict[str, Any]:
     part, _, rest = point.key.partition(".")
     last = rest.rpartition(".")[2]
     if point.key == "protected" or point.key == "order.ties":
-        return {"protected" if part == "protected" else "ties": tuple(map(str, listed(said)))}
+        return {"protected" if part == "protected" else "ties": tuple(map(str, listed(answer)))}
     if part in ("entity", "order") and last == "column":
-        return {part: said}
+        return {part: answer}
     if last == "values":
-        return {"values": {rest.removesuffix(".values"): labels_said(said, folder)}}
+        return {"values": {rest.removesuffix(".values"): parse_labels(answer, folder)}}
     if last == "bounds":
-        return {"bounds": {rest.removesuffix(".bounds"): bounds_said(said)}}
-    return {last: said}
+        return {"bounds": {rest.removesuffix(".bounds"): parse_bounds(answer)}}
+    return {last: answer}
 
 
 # --- what is printed ---
@@ -346,7 +346,7 @@ def _print(draft: "Draft", path: Path, text: str) -> None:
         print_decisions(draft)
     if draft.left_out:
         names = ", ".join(visible(column.name) for column in draft.left_out)
-        echo(f"left out   {names}: not read, nothing can be asked about them")
+        echo(f"left out   {names}: not read, nothing can be ask_open_points about them")
     lines = text.splitlines()
     for point in draft.open:
         echo(f"open       {_line(lines, point)}{point.key}: {point.question} ({point.option})")
@@ -356,8 +356,8 @@ def _print(draft: "Draft", path: Path, text: str) -> None:
 def _line(lines: Sequence[str], point: "OpenPoint") -> str:
     from takifugu.declarations.open_points import line_of
 
-    found = line_of("\n".join(lines), point.key)
-    return f"line {found}, " if found else ""
+    number = line_of("\n".join(lines), point.key)
+    return f"line {number}, " if number else ""
 
 
 def _next(called: str, path: Path, draft: "Draft") -> str:

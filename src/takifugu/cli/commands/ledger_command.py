@@ -97,10 +97,10 @@ def run_verify(
     null), problems, unproven (datasets with charges under a prior that is not at hand; null without
     a project).
     """
-    noted = _anchor(anchor) if anchor else None
+    noted_head = _anchor(anchor) if anchor else None
     under = None if where is not None else the_project(folder).translation_under
     with _opened(where, folder) as ledger:
-        report = ledger.verify(noted, translation_under=under)
+        report = ledger.verify(noted_head, translation_under=under)
         name, witness = ledger.name, ledger.witness
     seen = report.witness
     if as_json:

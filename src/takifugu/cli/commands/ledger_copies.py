@@ -182,8 +182,8 @@ def run_begin_witness(
 
 
 def _accounts(event: "Event") -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = event.body["accounts"]
-    return found
+    accounts: list[dict[str, Any]] = event.body["accounts"]
+    return accounts
 
 
 def _print_loss(event: "Event") -> None:
@@ -210,13 +210,13 @@ def _place(where: str | None, folder: Path | None) -> tuple[str | Path, str | Pa
 
 
 def _raised(given: list[str] | None) -> dict[str, Any]:
-    found = {}
+    budgets = {}
     for text in given or ():
         name, _, epsilon = text.rpartition("=")
         if not name or not epsilon:
             raise InvalidOption("--budget", given=f"is {text!r}", needed="look like visits=2")
-        found[name] = epsilon
-    return found
+        budgets[name] = epsilon
+    return budgets
 
 
 def _priors(
@@ -234,28 +234,28 @@ def _priors(
             needed="be used in the project of the ledger, which knows the priors",
         )
     project = the_project(folder)
-    found: dict[str, LossTranslation] = {}
+    translations: dict[str, LossTranslation] = {}
     for name in project.policy.datasets:
         try:
-            found[name] = project.load(name).translation
+            translations[name] = project.load(name).translation
         except Malformed:  # no prior, or none that can be read: epsilon itself is counted
             continue
-    return found
+    return translations
 
 
 def _columns(where: str | None, folder: Path | None) -> dict[str, tuple[str, ...]]:
     """The columns that each dataset of a project is about; none for a ledger that is named."""
     from takifugu.errors import Malformed
 
-    found: dict[str, tuple[str, ...]] = {}
+    columns: dict[str, tuple[str, ...]] = {}
     if where is None:
         project = the_project(folder)
         for name in project.policy.datasets:
             try:
-                found[name] = project.load(name).columns
+                columns[name] = project.load(name).columns
             except Malformed:  # no declaration that can be read
                 continue
-    return found
+    return columns
 
 
 def _accept(

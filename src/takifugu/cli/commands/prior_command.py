@@ -69,12 +69,12 @@ def show(
         _show_dataset(prior, folder, as_json)
         return
     without_project(folder, "PRIOR")
-    found = read_prior(prior)
-    facts = prior_facts(found)
+    model = read_prior(prior)
+    facts = prior_facts(model)
     if as_json:
         print_json(facts)
     else:
-        _print(facts, found)
+        _print(facts, model)
 
 
 def _show_dataset(name: str, folder: Path | None, as_json: bool) -> None:
@@ -84,14 +84,14 @@ def _show_dataset(name: str, folder: Path | None, as_json: bool) -> None:
     _ = project.load(name).priors  # an error if one is missing, or not what was fitted
     listed = project.dataset(name).priors
     priors = [read_prior(project.folder / policy.file) for policy in listed]
-    found = [
+    documents = [
         {"file": policy.file, "statement": policy.statement} | prior_facts(prior)
         for policy, prior in zip(listed, priors, strict=True)
     ]
     if as_json:
-        print_json({"dataset": name, "priors": found})
+        print_json({"dataset": name, "priors": documents})
         return
-    for place, (facts, prior) in enumerate(zip(found, priors, strict=True)):
+    for place, (facts, prior) in enumerate(zip(documents, priors, strict=True)):
         if place:
             echo("")
         _print({key: value for key, value in facts.items() if value is not None}, prior)
@@ -146,10 +146,10 @@ def new(
     document["known"] = known
     if states is not None:
         document["states"] = _state_names(states)
-    made = from_document(document)
+    chain = from_document(document)
     with recorded(out):
-        write_prior(made, out)
-    print_written(made, out, as_json)
+        write_prior(chain, out)
+    print_written(chain, out, as_json)
 
 
 def _state_names(text: str) -> Sequence[str | int]:

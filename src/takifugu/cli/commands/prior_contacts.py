@@ -180,10 +180,10 @@ def _prior(
             again=1.0 if asked.again is None else asked.again,
             most=asked.most,
         )
-    made = contagion(
+    field = contagion(
         given, background=asked.background, odds_per_hour=asked.per_hour, most=asked.most
     )
-    return made.with_whole_names() if whole else made
+    return field.with_whole_names() if whole else field
 
 
 def _facts(given: "tuple[Contacts, ...] | Contacts", asked: _Asked) -> dict[str, Any]:

@@ -196,23 +196,23 @@ def fit(
         echo(f"next: takifugu budget set {data} 1")
 
 
-def _suits(found: "Fitted", advice: "PriorAdvice | None") -> list[str]:
+def _suits(fitted: "Fitted", advice: "PriorAdvice | None") -> list[str]:
     """What the prior rests on and whether it suits: a line, or two where it is not a chain."""
     from dataclasses import replace
 
-    if found.estimate.unit == "steps":
-        return [found.evidence.words if advice is None else advice.words]
+    if fitted.estimate.unit == "steps":
+        return [fitted.evidence.words if advice is None else advice.words]
     price = "" if advice is None else replace(advice, evidence=None).words
-    return [line for line in (" ".join(found.estimate.rests), price) if line]
+    return [line for line in (" ".join(fitted.estimate.rests), price) if line]
 
 
-def _advice(project: "Project", data: str, found: "Fitted") -> "PriorAdvice | None":
+def _advice(project: "Project", data: str, fitted: "Fitted") -> "PriorAdvice | None":
     """Whether the prior suits; None, and why, if that cannot be computed: the fit stands."""
     from takifugu.errors import TakifuguError
 
     try:
         with Spinner("what the prior allows") as spinner:
-            return project.advice(data, found, progress=spinner)
+            return project.advice(data, fitted, progress=spinner)
     except TakifuguError as error:
         echo(f"takifugu: whether this prior suits was not computed: {error}", err=True)
         return None
@@ -302,7 +302,7 @@ def fit_csv(
 
 def _sequences(data: Path, state: str, entity: str, order: str | None) -> list[list[str]]:
     """The state column cut into one sequence for each entity, in order."""
-    found: dict[str, list[tuple[float, int, str]]] = {}
+    by_entity: dict[str, list[tuple[float, int, str]]] = {}
     for number, row in enumerate(_rows(data, [c for c in (state, entity, order) if c is not None])):
         try:
             place = float(row[order]) if order is not None else 0.0
@@ -310,8 +310,8 @@ def _sequences(data: Path, state: str, entity: str, order: str | None) -> list[l
             raise InvalidFile(
                 str(data), given=f"row {number + 1} has no number in {order!r}", needed="have one"
             ) from None
-        found.setdefault(row[entity], []).append((place, number, row[state]))
-    return [[value for _, _, value in sorted(rows)] for rows in found.values()]
+        by_entity.setdefault(row[entity], []).append((place, number, row[state]))
+    return [[value for _, _, value in sorted(rows)] for rows in by_entity.values()]
 
 
 def _rows(data: Path, columns: list[str]) -> Iterator[dict[str, str]]:

@@ -9,7 +9,7 @@ import typer
 from takifugu.cli.commands.dataset_new import (
     DRAFT_FLAGS,
     DataFile,
-    asked,
+    ask_open_points,
     dataset_name,
     prompt,
     read_draft,
@@ -119,13 +119,13 @@ def run_quickstart(
         refuse_other_unit(flags, where, named=spelled, error=InvalidOption)
     with Spinner(f"making {target}") as spinner:
         try:
-            made = quickstart(draft, target, called, options=options, progress=spinner)
+            result = quickstart(draft, target, called, options=options, progress=spinner)
         except InvalidDeclaration as error:
             raise _with_option(error, draft) from None
     if as_json:
-        print_json(_document(made))
+        print_json(_document(result))
         return
-    _print(made)
+    _print(result)
 
 
 def _with_option(error: "InvalidDeclaration", draft: "Draft") -> "InvalidDeclaration":
@@ -166,20 +166,20 @@ def _answered(
     from takifugu.cli.shared_options import listed
     from takifugu.project.quickstart import prepared
 
-    while said := _reply(draft, "protected", "column to protect"):
+    while answer := _reply(draft, "protected", "column to protect"):
         try:
-            draft = prepared(draft.answered(protected=tuple(map(str, listed(said)))), options)
+            draft = prepared(draft.answered(protected=tuple(map(str, listed(answer)))), options)
             break
         except TakifuguError as error:
             echo(f"  {error}", err=True)
     own = ("protected", "secrets_within")
     others = tuple(point for point in draft.open if point.key not in own)
     if others:
-        draft = prepared(asked(replace(draft, open=others), folder), options)
-    while said := _reply(draft, "secrets_within", "distance"):
+        draft = prepared(ask_open_points(replace(draft, open=others), folder), options)
+    while answer := _reply(draft, "secrets_within", "distance"):
         try:
-            if exactly(said, "secrets within") > 0:
-                options = replace(options, within=said)
+            if exactly(answer, "secrets within") > 0:
+                options = replace(options, within=answer)
                 break
         except TakifuguError as error:
             echo(f"  {error}", err=True)
@@ -234,27 +234,27 @@ def _stop(draft: "Draft", command: str, *, as_json: bool) -> None:
     )
 
 
-def _print(made: "Quickstart") -> None:
-    echo(f"{made.facts.rows:,} rows of {made.facts.entities:,} entities\n")
-    for choice in made.choices:
+def _print(result: "Quickstart") -> None:
+    echo(f"{result.facts.rows:,} rows of {result.facts.entities:,} entities\n")
+    for choice in result.choices:
         echo(_line(choice))
-    echo(f"\n{made.fitted.statement}")
-    for note in made.fitted.estimate.notes:
+    echo(f"\n{result.fitted.statement}")
+    for note in result.fitted.estimate.notes:
         echo(f"note: {note}")
-    for test in () if made.fitted.goodness is None else made.fitted.goodness.tests:
+    for test in () if result.fitted.goodness is None else result.fitted.goodness.tests:
         echo(f"{test.verdict}: {test.sentence}")
-    folder = made.project.folder
+    folder = result.project.folder
     echo(f"\n{folder} was made. To change it, start again with other options in another --folder;")
-    echo(f"or edit {folder / (made.dataset + '.toml')} and fit again: {made.refit()}")
+    echo(f"or edit {folder / (result.dataset + '.toml')} and fit again: {result.refit()}")
     echo("Nothing is charged yet. What a first release would be:\n")
-    echo(f"{made.plan}\n")
-    if made.plan.usefulness.verdict == "mostly noise":
+    echo(f"{result.plan}\n")
+    if result.plan.usefulness.verdict == "mostly noise":
         echo("This is not worth its price: think of fewer secret --pairs, fewer labels, a larger")
         echo("--budget, or more rows.")
-    if made.advice:
-        echo(f"{made.advice}\n")
-    echo(f"look at the plan and the guarantee:  {made.command('plan')}")
-    echo(f"publish it:                          {made.command('release')}")
+    if result.advice:
+        echo(f"{result.advice}\n")
+    echo(f"look at the plan and the guarantee:  {result.command('plan')}")
+    echo(f"publish it:                          {result.command('release')}")
 
 
 def _line(choice: "Choice") -> str:
@@ -262,21 +262,21 @@ def _line(choice: "Choice") -> str:
     return f"{choice.what:<9}  {choice.value}: {choice.reason}{change}"
 
 
-def _document(made: "Quickstart") -> dict[str, Any]:
-    goodness = made.fitted.goodness
+def _document(result: "Quickstart") -> dict[str, Any]:
+    goodness = result.fitted.goodness
     return {
-        "folder": str(made.project.folder),
-        "dataset": made.dataset,
+        "folder": str(result.project.folder),
+        "dataset": result.dataset,
         "open": [],
-        "choices": [choice.describe() for choice in made.choices],
-        "rows": made.facts.rows,
-        "entities": made.facts.entities,
-        "statement": made.fitted.statement,
+        "choices": [choice.describe() for choice in result.choices],
+        "rows": result.facts.rows,
+        "entities": result.facts.entities,
+        "statement": result.fitted.statement,
         "goodness": None if goodness is None else goodness.document(),
-        "plan": made.plan.describe(),
-        "verdict": made.plan.usefulness.verdict,
-        "advice": made.advice or None,
-        "guarantee": made.guarantee,
-        "release": made.command("release"),
-        "next": made.command("plan"),
+        "plan": result.plan.describe(),
+        "verdict": result.plan.usefulness.verdict,
+        "advice": result.advice or None,
+        "guarantee": result.guarantee,
+        "release": result.command("release"),
+        "next": result.command("plan"),
     }

@@ -66,8 +66,8 @@ def run_reassess(
         read_prior(prior), read_secrets(pairs, entries, secrets_within), uncertainty=uncertainty
     )
     with show_warnings(), Spinner("translating"):
-        found = compose(translation, listed, delta=delta, method=chosen)
-    result = _result(found, len(listed))
+        composed = compose(translation, listed, delta=delta, method=chosen)
+    result = _result(composed, len(listed))
     if as_json:
         print_json(result)
     else:
@@ -93,18 +93,18 @@ def _file(path: Path) -> list[str]:
     return listed
 
 
-def _result(found: "Composed", count: int) -> dict[str, Any]:
-    answer = found.translated
+def _result(composed: "Composed", count: int) -> dict[str, Any]:
+    answer = composed.translated
     return {
-        "pufferfish_epsilon": found.epsilon,
-        "pufferfish_delta": found.delta,
-        "dp_epsilon": found.dp if isinstance(found.dp, float) else found.dp.tolist(),
-        "dp_delta": found.dp_delta,
-        "lower_bound": found.lower,
-        "method": found.method,
+        "pufferfish_epsilon": composed.epsilon,
+        "pufferfish_delta": composed.delta,
+        "dp_epsilon": composed.dp if isinstance(composed.dp, float) else composed.dp.tolist(),
+        "dp_delta": composed.dp_delta,
+        "lower_bound": composed.lower,
+        "method": composed.method,
         "by_method": dict(answer.by_method),
         "binding": {} if answer.binding is None else answer.binding.document(),
-        "theorem_7": found.theorem_7,
+        "theorem_7": composed.theorem_7,
         "releases": count,
     }
 

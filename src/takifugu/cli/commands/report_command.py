@@ -113,17 +113,17 @@ def run_report(
 
 def _facts(report: "PrivacyReport") -> dict[str, Any]:
     datasets = []
-    for one in report.datasets:
-        budget = one.budget
-        known = budget is not None and budget.epsilon is not None
+    for dataset in report.datasets:
+        budget = dataset.budget
+        has_budget = budget is not None and budget.epsilon is not None
         datasets.append(
             {
-                "name": one.name,
-                "budget": str(budget.epsilon) if budget is not None and known else None,
+                "name": dataset.name,
+                "budget": str(budget.epsilon) if budget is not None and has_budget else None,
                 "delta": None if budget is None else str(budget.delta),
                 "spent": None if budget is None else budget.spent,
                 "left": None if budget is None else budget.left,
-                "releases": len(one.releases),
+                "releases": len(dataset.releases),
             }
         )
     head = {"seq": report.ledger.seq, "hash": report.ledger.hash}

@@ -142,8 +142,8 @@ def run_key(
         )
     if passphrase:
         locked = typer.prompt("Passphrase", hide_input=True, confirmation_prompt=True, err=True)
-    made = make_key(file, passphrase=None if locked is None else locked.encode())
-    name = key_name(made.public_bytes_raw())
+    signing_key = make_key(file, passphrase=None if locked is None else locked.encode())
+    name = key_name(signing_key.public_bytes_raw())
     if as_json:
         print_json({"out": str(file), "public": str(public_file(file)), "key": name})
     else:
@@ -190,15 +190,15 @@ def _seen(place: str, chain: Any) -> int:
     from takifugu.reports.report_signature import SignatureRefused
 
     witness = open_witness(place)
-    noted = None if witness is None or chain.ledger is None else witness.read(chain.ledger)
+    recorded = None if witness is None or chain.ledger is None else witness.read(chain.ledger)
     if witness is not None:
         witness.close()
-    if noted is None:
+    if recorded is None:
         raise SignatureRefused(
             f"the witness {place} has no record of this ledger; name the one in takifugu.toml",
             reason="ledger",
         )
-    return noted.seq
+    return recorded.seq
 
 
 def _chain(export: Path, head: Any) -> Any:

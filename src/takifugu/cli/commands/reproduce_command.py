@@ -73,11 +73,11 @@ def run_reproduce(
     command = " ".join(["takifugu", *sys.argv[1:]])
     request = ReproductionRequest(what, data, out, repetitions, seed, command, rows)  # type: ignore[arg-type]
     with ProgressBars() as progress:
-        made = reproduce(request, progress, progress.notice)
+        reproduction = reproduce(request, progress, progress.notice)
     if as_json:
-        print_json(_facts(what, made))
+        print_json(_facts(what, reproduction))
     else:
-        _print(made)
+        _print(reproduction)
 
 
 def _check_rows(rows: int | None, what: str, data: Path | None) -> None:
@@ -130,15 +130,15 @@ class ProgressBars(AbstractContextManager["ProgressBars"]):
         )
 
 
-def _facts(what: str, made: "Reproduction") -> dict[str, Any]:
+def _facts(what: str, reproduction: "Reproduction") -> dict[str, Any]:
     from takifugu.papers.composition.experiments.findings import word
     from takifugu.papers.composition.tables_and_figures.run_page import print_lines
 
     return {
         "what": what,
-        "page": str(made.page),
-        "manifest": str(made.manifest),
-        "files": [str(path) for path in made.files],
+        "page": str(reproduction.page),
+        "manifest": str(reproduction.manifest),
+        "files": [str(path) for path in reproduction.files],
         "datasets": [
             {
                 "key": one.key,
@@ -148,32 +148,33 @@ def _facts(what: str, made: "Reproduction") -> dict[str, Any]:
                 "groups": one.groups,
                 "labels": one.labels,
                 "length": one.length,
-                "cells": len(made.results.of(one.key)),
-                "beside_print": list(print_lines(one, made.results)),
+                "cells": len(reproduction.results.of(one.key)),
+                "beside_print": list(print_lines(one, reproduction.results)),
             }
-            for one in made.results.about
+            for one in reproduction.results.about
         ],
-        "findings": [{**vars(one), "verdict": word(one)} for one in made.findings],
-        "notices": list(made.notices),
-        "seconds": made.seconds,
+        "findings": [{**vars(one), "verdict": word(one)} for one in reproduction.findings],
+        "notices": list(reproduction.notices),
+        "seconds": reproduction.seconds,
     }
 
 
-def _print(made: "Reproduction") -> None:
+def _print(reproduction: "Reproduction") -> None:
     from takifugu.papers.composition.experiments.findings import MADE_OF, majority_line, word
     from takifugu.papers.composition.tables_and_figures.run_page import print_lines
 
-    for one in made.results.about:
+    for one in reproduction.results.about:
         echo(f"{one.title} ({one.origin}): {one.groups} groups, {one.labels} labels")
-        for found in made.findings:
+        for found in reproduction.findings:
             if found.data == one.key:
                 echo(f"  {word(found)}: {found.claim}")
                 echo(f"    {found.detail}")
-        against = majority_line(one.key, made.results)
+        against = majority_line(one.key, reproduction.results)
         if against:
             echo(f"  {against}")
-        for line in print_lines(one, made.results):
+        for line in print_lines(one, reproduction.results):
             echo(f"  beside print: {line}")
-    if made.findings:
+    if reproduction.findings:
         echo(MADE_OF)
-    echo(f"{len(made.files)} files in {made.seconds:.0f} s; the page is {made.page}")
+    files, seconds = len(reproduction.files), reproduction.seconds
+    echo(f"{files} files in {seconds:.0f} s; the page is {reproduction.page}")

@@ -61,7 +61,7 @@ def run_show(
     from takifugu.project.schedules import AHEAD, admitted_ahead, states
 
     project = the_project(folder)
-    found = []
+    schedules = []
     for schedule in _chosen(project, names):
         with (
             show_warnings(),
@@ -78,15 +78,15 @@ def run_show(
                     as_of=_place(as_of, schedule),
                 )
             )
-            known = [one for one in periods if one.state != "waiting"]
-            ahead = admitted_ahead(schedule, session, known[-1].period) if known else None
-        found.append((schedule, periods, ahead))
+            reached = [one for one in periods if one.state != "waiting"]
+            ahead = admitted_ahead(schedule, session, reached[-1].period) if reached else None
+        schedules.append((schedule, periods, ahead))
     if as_json:
-        print_json({"schedules": [_document(*one) for one in found]})
+        print_json({"schedules": [_document(*one) for one in schedules]})
         return
-    if not found:
+    if not schedules:
         echo("no schedules; declare one under [schedule.NAME] in takifugu.toml")
-    for schedule, periods, ahead in found:
+    for schedule, periods, ahead in schedules:
         echo(_title(schedule))
         for one in periods:
             echo(f"  {one.period}  {_state(schedule, one)}")
@@ -160,8 +160,8 @@ def run_run(
                     out = _write(project, schedule, period, result)
                     part = {**which, "out": out}
                     document = result.document()
-                    kept = ("columns", "rows", "cost")
-                    released.append(part | {key: document[key] for key in kept})
+                    shown_keys = ("columns", "rows", "cost")
+                    released.append(part | {key: document[key] for key in shown_keys})
                     if not as_json:
                         place = "" if out is None else f", written to {out}"
                         echo(f"{schedule.name}  {period}  {result.price}{place}")
@@ -189,14 +189,16 @@ def _left_out(schedule: "Schedule", error: "MostlyNoise | InvalidQuery") -> str:
 def _chosen(project: "Project", names: list[str] | None) -> "list[Schedule]":
     from takifugu.errors import one_of
 
-    known = project.policy.schedules
+    declared = project.policy.schedules
     for name in names or ():
-        if name not in known:
+        if name not in declared:
             needed = (
-                one_of(known, name) if known else "be declared: [schedule.NAME] in takifugu.toml"
+                one_of(declared, name)
+                if declared
+                else "be declared: [schedule.NAME] in takifugu.toml"
             )
             raise InvalidOption("NAME", given=f"is {name!r:.80}", needed=needed)
-    return [known[name] for name in names] if names else list(known.values())
+    return [declared[name] for name in names] if names else list(declared.values())
 
 
 def _events(project: "Project", dataset: str) -> "dict[int, Event]":

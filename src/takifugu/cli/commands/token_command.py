@@ -74,14 +74,14 @@ def run_create(
     ends = expiry_of(expires, datetime.now(UTC))  # refused before anything is made
     project = the_project(folder)
     with open_state(project) as state:
-        made = make_token(project, state, name, role, ends, by=current_actor())
-    record = made.record
+        token = make_token(project, state, name, role, ends, by=current_actor())
+    record = token.record
     if as_json:
-        kept = ("id", "name", "role", "made", "made_by", "expires")
+        shown_keys = ("id", "name", "role", "made", "made_by", "expires")
         facts = record.document(record.made)
-        print_json({"secret": made.secret} | {key: facts[key] for key in kept})
+        print_json({"secret": token.secret} | {key: facts[key] for key in shown_keys})
         return
-    echo(made.secret)
+    echo(token.secret)
     echo(
         f"token {record.id} for {record.name}, {record.role}, {_until(record)}; it is shown this"
         " once, and only its hash is stored",
@@ -106,14 +106,14 @@ def run_list(
 
     project = the_project(folder)
     with _stored(project) as state:
-        found = [] if state is None else state.tokens()
+        tokens = [] if state is None else state.tokens()
         now = datetime.now(UTC) if state is None else state.now()
-    rows = [record for record in found if every or record.live(now)]
+    rows = [record for record in tokens if every or record.live(now)]
     if as_json:
         print_json({"tokens": [record.document(now) for record in rows]})
         return
     if not rows:
-        ended = " (some have ended: --all)" if found else ""
+        ended = " (some have ended: --all)" if tokens else ""
         echo(f"no tokens{ended}; `takifugu token create` makes one")
     widths = [
         max((len(getattr(record, key)) for record in rows), default=0) for key in LISTED_FIELDS

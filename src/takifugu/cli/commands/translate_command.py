@@ -448,13 +448,13 @@ def read_costs(path: Path) -> "EntryCosts":
     from takifugu.costs.cost import Cost
     from takifugu.translation.entry_costs import EntryCosts
 
-    found = read_json_option("--cost", path, COST_NEEDED)
+    document = read_json_option("--cost", path, COST_NEEDED)
     try:
-        if isinstance(found, dict) and set(found) == {"profile"} and found["profile"]:
-            if not isinstance(found["profile"], list):
+        if isinstance(document, dict) and set(document) == {"profile"} and document["profile"]:
+            if not isinstance(document["profile"], list):
                 raise UnsoundRequest("a profile is a list of costs", field="profile")
-            return EntryCosts(by_entry=tuple(map(Cost.of_document, found["profile"])))
-        cost = Cost.of_document(found)
+            return EntryCosts(by_entry=tuple(map(Cost.of_document, document["profile"])))
+        cost = Cost.of_document(document)
     except UnsoundRequest as error:
         raise InvalidOption("--cost", given=f"{path}: {error}", needed=COST_NEEDED) from error
     if not cost:

@@ -177,10 +177,12 @@ def _separator(path: Path, lines: Sequence[str]) -> str:
     most = [mark for mark, width in widths.items() if width == max(widths.values())]
     if len(most) == 1:
         return most[0]
-    found = " and ".join(map(shown_separator, most))
+    candidates = " and ".join(map(shown_separator, most))
     raise _refused(
         path,
-        f"could be separated by {found}" if most else "has rows of different numbers of fields",
+        f"could be separated by {candidates}"
+        if most
+        else "has rows of different numbers of fields",
         "have one separator, the same number of fields in each row; name it (--separator)",
         "separator",
     )
@@ -281,20 +283,20 @@ def csv_source(
     files = ", ".join(map(literal, names))
     packed = f"compression={literal(compression(paths))}"
     if not declaration.source.reading and declaration.order.format is None:
-        return _guessed(declaration, files, packed, run)
+        return _as_duckdb_finds_it(declaration, files, packed, run)
     options = f"{dialect(declaration.source.reading)}, {packed}, {STRICT}"
     columns = _named(declaration, _header(declaration, paths))
     try:
-        return _said(declaration, files, options, columns, run)
+        return _as_declared(declaration, files, options, columns, run)
     except TakifuguError:
         raise
     except Exception:  # noqa: BLE001, S110 - its message may hold values; it is raised again below
         pass
     refuse_cut_rows(files, options, columns, run)
-    return _said(declaration, files, options, columns, run)
+    return _as_declared(declaration, files, options, columns, run)
 
 
-def _said(
+def _as_declared(
     declaration: Declaration, files: str, options: str, columns: Sequence[str], run: Run
 ) -> str:
     """As the declaration says that it is written."""
@@ -305,10 +307,10 @@ def _said(
     if free:  # numbers, and times as ISO writes them: what DuckDB takes them for
         listed = ", ".join(map(literal, columns))
         settled = _struct({name: kind for name, kind in kinds.items() if name not in free})
-        found = run(
+        described = run(
             f"DESCRIBE FROM read_csv([{files}], {options}, names=[{listed}], types={settled})"
         )
-        kinds |= {str(name): str(kind) for name, kind, *_ in found if name in free}
+        kinds |= {str(name): str(kind) for name, kind, *_ in described if name in free}
     return f"{exactly}{_struct(kinds)})"
 
 
@@ -362,7 +364,7 @@ def literal(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def _guessed(declaration: Declaration, files: str, packed: str, run: Run) -> str:
+def _as_duckdb_finds_it(declaration: Declaration, files: str, packed: str, run: Run) -> str:
     """As DuckDB finds it, of a declaration that says nothing."""
     texts = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in texts_of(declaration))
     how = f"header=true, hive_partitioning=false, {packed}"
@@ -387,8 +389,8 @@ def texts_of(declaration: Declaration) -> list[str]:
 def _pinned(declaration: Declaration) -> dict[str, str]:
     """The type of every column that a declaration settles."""
     described = (*declaration.protected, *declaration.public)
-    found = {c.column: "DOUBLE" if isinstance(c, Amount) else "BIGINT" for c in described}
-    return found | dict.fromkeys(texts_of(declaration), "VARCHAR")
+    types = {c.column: "DOUBLE" if isinstance(c, Amount) else "BIGINT" for c in described}
+    return types | dict.fromkeys(texts_of(declaration), "VARCHAR")
 
 
 def _free(declaration: Declaration) -> list[str]:
@@ -430,13 +432,13 @@ def _header(declaration: Declaration, paths: tuple[Path, ...]) -> tuple[str, ...
 def _named(declaration: Declaration, header: tuple[str, ...]) -> list[str]:
     """Names for the columns: the declared ones their own, the others any, since none is read."""
     taken = {name.lower() for name in declaration.columns}
-    found = []
+    names = []
     for place, name in enumerate(header):
         other = f"undeclared {place}"
         while other in taken:
             other += " "
-        found.append(name if name in declaration.columns else other)
-    return found
+        names.append(name if name in declaration.columns else other)
+    return names
 
 
 def _refuse_two_readings(declaration: Declaration, text: str, run: Run, *, said: bool) -> None:

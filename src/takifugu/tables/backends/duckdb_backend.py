@@ -153,11 +153,11 @@ class FileBackend(DuckDBBackend):
             self._run(f"ATTACH {_text(str(path))} AS source (TYPE duckdb, READ_ONLY)")
         self._shut([*names, *map(str, self._files.paths)] if names else [])
         source = self._source(declaration, names)
-        found = found_kinds(self._run(f"DESCRIBE FROM {source}"), declaration.order)
+        columns_of_source = found_kinds(self._run(f"DESCRIBE FROM {source}"), declaration.order)
         self.kinds = declared_kinds(
-            declaration, {name: column.kind for name, column in found.items()}
+            declaration, {name: column.kind for name, column in columns_of_source.items()}
         )
-        columns = selected(found, self.kinds)
+        columns = selected(columns_of_source, self.kinds)
         self._run(f"CREATE VIEW {DATA} AS SELECT {columns} FROM {source}")  # noqa: S608 - quoted
         self._unparsed = unparsed_sql(declaration.order, source)
 
@@ -166,8 +166,8 @@ class FileBackend(DuckDBBackend):
         names = [duckdb_name(path) for path in self._files.paths]
         for name, path in zip(names, self._files.paths, strict=True):
             if any(mark in name for mark in PATTERN):
-                found = [file for (file,) in self._run(f"SELECT file FROM glob({_text(name)})")]  # noqa: S608
-                if not same_file(found, path):
+                matched = [file for (file,) in self._run(f"SELECT file FROM glob({_text(name)})")]  # noqa: S608
+                if not same_file(matched, path):
                     raise misread(path)
         return names
 
@@ -191,15 +191,15 @@ class FileBackend(DuckDBBackend):
         tables = f"SELECT schema_name, table_name, sql FROM duckdb_tables() WHERE {at}"  # noqa: S608
         if self._run(f"{views} = lower({_text(name)})"):
             raise _unfit(given, "is a view, which may read other files", "be a table", "view")
-        found = self._run(f"{tables} AND lower(table_name) = lower({_text(name)})")
-        if len(found) != 1:
+        spellings = self._run(f"{tables} AND lower(table_name) = lower({_text(name)})")
+        if len(spellings) != 1:
             raise _unfit(
                 given,
                 "is not a table of that file",
                 "be one, as 'stays' or 'schema.stays'",
                 "missing",
             )
-        ((schema, name, made),) = found
+        ((schema, name, made),) = spellings
         if "GENERATED ALWAYS AS" in str(made):
             raise _unfit(
                 given,

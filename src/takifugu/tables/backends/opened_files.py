@@ -88,8 +88,8 @@ def _matched(folder: Path, pattern: Path, *, sure: bool) -> list[Path]:
     rooted = pattern.is_absolute()
     start = Path(pattern.anchor) if rooted else folder
     try:
-        found = start.glob(str(pattern.relative_to(pattern.anchor) if rooted else pattern))
-        return sorted(path for path in found if path.is_file())
+        paths = start.glob(str(pattern.relative_to(pattern.anchor) if rooted else pattern))
+        return sorted(path for path in paths if path.is_file())
     except ValueError:
         if sure:
             raise
@@ -158,14 +158,14 @@ def file_hash(path: Path) -> str:
     if facts.st_size < MIN_CACHED_SIZE:
         return _computed(path, facts.st_size)
     note = CachedFact.about("hash", *_identity(facts))
-    known = note.read_hash()
-    if known is not None:
-        return known
-    found = _computed(path, facts.st_size)
+    cached = note.read_hash()
+    if cached is not None:
+        return cached
+    digest = _computed(path, facts.st_size)
     settled = time_ns() - max(facts.st_mtime_ns, facts.st_ctime_ns) > SETTLING_TIME
     if settled and _identity(os.stat(path)) == _identity(facts):
-        note.write_hash(found)
-    return found
+        note.write_hash(digest)
+    return digest
 
 
 def _identity(facts: os.stat_result) -> tuple[int, ...]:

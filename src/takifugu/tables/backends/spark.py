@@ -100,8 +100,8 @@ class SparkBackend(Backend):
         """Exactly these files. Spark would take names for patterns, and leaves out ``_hidden``."""
         reader = self._session.read.option("__globPaths__", "false")
         frame = reader.parquet(*(f"file://{path}" for path in paths))
-        found = [unquote(urlsplit(file).path) for file in frame.inputFiles()]
-        if sorted(found) != sorted(map(str, paths)):
+        files = [unquote(urlsplit(file).path) for file in frame.inputFiles()]
+        if sorted(files) != sorted(map(str, paths)):
             raise misread(paths[0])
         return frame
 
