@@ -97,8 +97,8 @@ def _dependent_rows(engine: Engine, columns: tuple[str, ...], train: Scope) -> t
     return (
         f"the rows of one entity are not independent, as a network takes them to be: {worst} tells"
         f" {four_digits(dependent[worst])} nats about that of the next row; fit a chain on joint"
-        f" states instead (kind markov with columns {','.join(columns)}), or declare tables in which"
-        " an entity has one row",
+        f" states instead (kind markov with columns {','.join(columns)}), or declare tables in"
+        " which an entity has one row",
     )
 
 
