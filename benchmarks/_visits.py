@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -91,6 +92,16 @@ def plain(query: str, path: Path | str) -> Callable[[], int]:
 
 
 # --- a process of its own ---
+
+
+def arguments(about: str | None, rows: int, rounds: int, parts: int) -> ArgumentParser:
+    """What the modules that measure visits are told; ``--one`` is for a process of its own."""
+    parser = ArgumentParser(description=about)
+    parser.add_argument("--rows", type=int, default=rows)
+    parser.add_argument("--folder", type=Path, default=None)
+    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--one", nargs=parts, help=SUPPRESS)
+    return parser
 
 
 def apart(module: str, *arguments: object, cache: Path | None = None) -> Figures:

@@ -13,8 +13,13 @@ import numpy as np
 
 from benchmarks._data import WARD
 from takifugu.priors import MarkovRandomField, Secrets
-from takifugu.priors.contacts import Contacts, contagion, read_contact_slices, read_contacts
-from takifugu.priors.fields_over_time import contagion_over_time
+from takifugu.priors.contacts import (
+    Contacts,
+    contagion,
+    contagion_over_time,
+    read_contact_slices,
+    read_contacts,
+)
 from takifugu.synthetic import school
 from takifugu.translation.models.networks import NetworkTransport
 

@@ -5,13 +5,12 @@ the paper's data once and keeps it there. Each way runs in processes of its own,
 every time begins after the imports, whose cost is told beside it.
 """
 
-import argparse
 import json
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks._visits import Figures, apart, clocked, compare, declared, made, plain
+from benchmarks._visits import Figures, apart, arguments, clocked, compare, declared, made, plain
 
 ROWS, ROUNDS = 1_000_000, 3
 TARGETS = {"histogram": 1.5, "transitions": 1.3}
@@ -48,12 +47,7 @@ def _engine(query: str, path: str) -> Callable[[], int]:
 
 def main() -> None:
     """Read the arguments."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=ROWS)
-    parser.add_argument("--folder", type=Path, default=None)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    given = arguments(__doc__, ROWS, ROUNDS, 3).parse_args()
     if given.one:
         query, way, path = given.one
         prepare = {"engine": _engine, "plain": plain}[way]

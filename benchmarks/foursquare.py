@@ -31,7 +31,7 @@ def generate(folder: Path, rows: int) -> None:
     """Write check-ins and venues as dataset_TIST2015 has them; categories of the paper's map."""
     import duckdb
 
-    from takifugu.papers.composition.data.raw_rows import text
+    from takifugu.papers.composition.data.raw_tables import text
     from takifugu.priors.labels import foursquare_labels
 
     raw = sorted({name for members in foursquare_labels().members.values() for name in members})
@@ -71,13 +71,13 @@ import resource
 from pathlib import Path
 from time import perf_counter, process_time
 from takifugu.papers.composition.data import SOURCES, prepare
-from takifugu.papers.composition.data.source_files import look
+from takifugu.papers.composition.data.raw_tables import inspect_file
 import takifugu.tables.backends.duckdb_backend, duckdb
 source, folder = SOURCES["foursquare"], Path({str(folder)!r})
 began, busy = perf_counter(), process_time()
 if {step!r} == "read through":
     for needed in source.files.values():
-        look(needed, folder / needed.name)
+        inspect_file(needed, folder / needed.name)
 else:
     found = prepare(source, folder, Path({str(work)!r}), lambda *_: None)
     assert found.chain.transition.shape == (78, 78)

@@ -7,7 +7,6 @@ A Parquet file is read column by column, so five queries read the public column 
 protected one once; a CSV file (``--csv``) is read whole by each.
 """
 
-import argparse
 import json
 import re
 import tempfile
@@ -18,7 +17,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from benchmarks._visits import Figures, apart, clocked
+from benchmarks._visits import Figures, apart, arguments, clocked
 
 ROWS, ROUNDS = 1_000_000, 3
 COLUMNS = {"place": 78, "activity": 20, "health": 7, "mode": 5, "company": 3}  # labels of each
@@ -159,12 +158,8 @@ def _bytes() -> int:
 
 def main() -> None:
     """Read the arguments."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=ROWS)
-    parser.add_argument("--folder", type=Path, default=None)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser = arguments(__doc__, ROWS, ROUNDS, 3)
     parser.add_argument("--csv", action="store_true")
-    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
         query, way, path = given.one

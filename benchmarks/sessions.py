@@ -12,7 +12,6 @@ Where PySpark and Java are there, DuckDB and Spark are asked the same and must a
 counts, and in what sessions tell at a loss so large that noise moves nothing.
 """
 
-import argparse
 import json
 import os
 import shutil
@@ -27,6 +26,7 @@ from benchmarks._visits import (
     LABELS,
     Figures,
     apart,
+    arguments,
     clocked,
     compare,
     declared,
@@ -163,12 +163,7 @@ def _exact_and_told(backend: str, path: str, beliefs: str, folder: str) -> dict[
 
 def main() -> None:
     """Read the arguments."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=ROWS)
-    parser.add_argument("--folder", type=Path, default=None)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    given = arguments(__doc__, ROWS, ROUNDS, 5).parse_args()
     if not given.one:
         run(given.rows, given.folder, given.rounds)
         return

@@ -30,9 +30,8 @@ from takifugu.session.plan_documents import plan_from_document, plan_to_document
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.result_documents import result_from_document
 from takifugu.translation import RowTranslation, Translation, TranslationTable, tabulate
-from takifugu.translation.rows.columns_of_row import ColumnsOfRow
+from takifugu.translation.rows.columns_of_row import ColumnsOfRow, JointColumns
 from takifugu.translation.rows.household import Household
-from takifugu.translation.rows.joint_columns import JointColumns
 from tests.priors.families import CHAIN, PRIORS, secrets_of
 
 FILE = Path(__file__).with_name("golden_documents.json")

@@ -9,8 +9,8 @@ import pytest
 from takifugu.cli import exit_status
 from takifugu.errors import InvalidFile
 from takifugu.project.policy import InvalidProject
-from takifugu.reports.glossary import GLOSSARY
 from takifugu.reports.pdf_file import PdfUnavailable
+from takifugu.reports.report_sentences import GLOSSARY
 from tests.cli.running import Call
 from tests.pdf_needs import weasyprint_or_skip
 from tests.project.studies import three_places

@@ -18,7 +18,7 @@ from takifugu.cli.commands.reproduce_command import (
     ProgressBars,
 )
 from takifugu.errors import TakifuguError, UnsoundRequest
-from takifugu.papers.composition.data.world_parameters import PAPER_ROWS
+from takifugu.papers.composition.data.simulated import PAPER_ROWS
 from takifugu.papers.composition.reproduction import ReproductionRequest, reproduce
 from takifugu.synthetic import check_in_counts
 from tests.raising import raises

@@ -5,6 +5,7 @@ For the fixtures see `tests.contracts.ledger`.
 
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
@@ -164,6 +165,34 @@ def test_a_snapshot_and_a_quote_are_one_transaction_each(
     assert len(begun) == 1
     ledger.quote(charge("0.1", (0, 5), ["fr"], analyst="ana"), DOUBLING)
     assert len(begun) == 2
+
+
+def test_what_is_read_in_one_moment_is_one_read(
+    ledger: Ledger, url: str, opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, unguarded = [], Store.unguarded
+
+    def counted(store: Store) -> AbstractContextManager[Connection]:
+        begun.append(store)
+        return unguarded(store)
+
+    other, mine = opened(url), charge("0.25", data="k:a#1")
+    ledger.data_state("ward", "k:a")
+    monkeypatch.setattr(Store, "unguarded", counted)
+    with ledger.one_moment():
+        with ledger.one_moment():
+            assert ledger.data_state("ward", "k:a") == "k:a#1"
+        before = ledger.quote(mine, DOUBLING)
+        other.charge(mine, DOUBLING)
+        assert ledger.quote(mine, DOUBLING) == before and before.last is None
+        ledger.lookup(mine)
+        assert len([store for store in begun if store is ledger._store]) == 1
+        ledger.set_budget("ward", "1.5")  # whoever writes sees all that is there then
+        seen = ledger.quote(mine, DOUBLING)
+        assert seen.last is not None and seen.snapshot.whole is not None
+        assert seen.snapshot.whole.epsilon == Fraction(3, 2)
+        assert ledger.data_state("ward", "k:b") == "k:b#2" != ledger.data_state("ward", "k:a")
+    assert ledger.quote(mine, DOUBLING) != before
 
 
 def test_a_limit_that_another_thread_drops_from_the_cache_is_not_skipped(

@@ -5,23 +5,31 @@ For the fixtures see `tests.contracts.server_state`.
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from takifugu.errors import InvalidCharge
-from takifugu.ledger.events.event_chain import Anchor
+from takifugu.ledger.events.event_chain import Anchor, Event
 from takifugu.ledger.storage.database import Store, insert
 from takifugu.server.state import state_store
-from takifugu.server.state.approval_requests import MAX_PENDING, Approval, ApprovalRequest
+from takifugu.server.state.approval_requests import (
+    MAX_PENDING,
+    Approval,
+    ApprovalRequest,
+    Decision,
+)
 from takifugu.server.state.server_state import ServerState, state_at
 from takifugu.server.state.state_store import (
     InvalidApproval,
     StateConflict,
 )
-from tests.contracts.server_state import DAY, Clock, Opener
+from tests.contracts.server_state import Clock, Opener
 from tests.raising import raises
+
+BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
+OWNERS: tuple[Decision, ...] = ("approved", "refused")
 
 
 def asked(key: str = "k1", analyst: str = "ana", **changed: Any) -> ApprovalRequest:
@@ -35,22 +43,30 @@ def at(seq: int) -> Anchor:
     return Anchor(seq, f"{seq:064x}")
 
 
+def decision(seq: int, how: str = "approved", actor: str = "olga", note: str = "") -> Event:
+    """An event of the ledger that decides a request."""
+    body = {"decision": how, "actor": actor} | ({"note": note} if note else {})
+    return Event(seq, "approval", BEGIN, at(seq).hash, body)
+
+
 def test_a_request_waits_until_another_person_decides(state: ServerState, clock: Clock) -> None:
     made = state.ask_approval(asked())
     assert made == Approval(1, asked(), "pending", clock.time)
     assert state.approval(1) == made and state.approval(2) is None
-    for state_asked in ("approved", "refused"):
+    for how in OWNERS:
         for who in ("ana", "Ana"):
             with raises(StateConflict, reason="same person"):
-                state.decide(1, state_asked, who)
+                state.undecided(1, how, who)
+        assert state.undecided(1, how, "olga") == made
     with raises(StateConflict, reason="another person"):
-        state.decide(1, "withdrawn", "bo")
-    clock.move(DAY)
-    done = state.decide(1, "approved", "olga", event=at(7), note="fine")
+        state.undecided(1, "withdrawn", "bo")
+    assert state.undecided(1, "withdrawn", "ana") == made
+    event = decision(7, note="fine")
+    done = state.copy_decision(1, event)
     assert done == replace(
         made,
         state="approved",
-        decided=clock.time,
+        decided=event.at,
         decided_by="olga",
         event=7,
         event_hash=at(7).hash,
@@ -66,7 +82,8 @@ def test_the_first_decision_stands(state: ServerState, another: Opener) -> None:
     def decide(number: int) -> str:
         try:
             one = (state, other)[number % 2]
-            return one.decide(1, ("approved", "refused")[number % 2], f"o{number}").state
+            event = decision(number + 2, ("approved", "refused")[number % 2], f"o{number}")
+            return one.copy_decision(1, event).state
         except StateConflict as error:
             return error.reason
 
@@ -75,34 +92,6 @@ def test_the_first_decision_stands(state: ServerState, another: Opener) -> None:
     assert outcomes.count("decided") == 7
     found = state.approval(1)
     assert found is not None and found.state in outcomes
-
-
-def test_a_claimed_request_is_of_one_owner_and_waits_for_everybody_else(
-    state: ServerState, another: Opener, clock: Clock
-) -> None:
-    made, other = state.ask_approval(asked()), another()
-    with raises(StateConflict, reason="same person"):
-        state.claim_decision(1, "approved", "Ana")
-    claimed = state.claim_decision(1, "approved", "olga", "fine")
-    assert claimed.claim is not None and claimed.claim.at == clock.time
-    assert replace(claimed, claim=None) == made and other.approval(1) == claimed
-    assert other.approvals("pending") == [claimed] and claimed.identity == made.identity
-    with raises(StateConflict, reason="decided"):
-        other.claim_decision(1, "refused", "otto")
-    with raises(StateConflict, reason="decided"):
-        other.decide(1, "withdrawn", "ana")
-    for claim in (None, "another"):
-        with raises(StateConflict, reason="decided"):
-            other.decide(1, "approved", "olga", event=at(9), claim=claim)
-    assert other.drop_claim(1, "another") == claimed
-    assert other.drop_claim(1, claimed.claim.id) == made
-    with raises(StateConflict, reason="decided"):
-        state.decide(1, "approved", "olga", event=at(9), claim=claimed.claim.id)
-    again = state.claim_decision(1, "refused", "otto", "no")
-    assert again.claim is not None and again.claim.id != claimed.claim.id
-    done = other.decide(1, "refused", "otto", event=at(9), note="no", claim=again.claim.id)
-    assert (done.state, done.claim, done.note) == ("refused", None, "no")
-    assert state.approval(1) == done == state.drop_claim(1, again.claim.id)
 
 
 def test_no_two_requests_have_one_identity(state: ServerState, clock: Clock) -> None:
@@ -117,7 +106,7 @@ def test_what_became_of_an_approved_request(state: ServerState) -> None:
         state.ask_approval(asked(f"k{number}"))
     with raises(StateConflict, reason="decided"):
         state.finish_approval(1, charge=at(9))  # nobody has approved it
-    state.decide(1, "approved", "olga", event=at(4))
+    assert state.copy_decision(1, decision(4)) == state.copy_decision(1, decision(4))
     done = state.finish_approval(1, charge=at(9))
     assert (done.state, done.charge, done.event, done.decided_by) == ("released", 9, 4, "olga")
     assert state.finish_approval(1, charge=at(9)) == done
@@ -128,18 +117,22 @@ def test_what_became_of_an_approved_request(state: ServerState) -> None:
             state.finish_approval(1, charge=other)
     with raises(StateConflict, reason="decided"):
         state.finish_approval(1, charge=at(10))
-    state.decide(2, "approved", "olga", note="fine")
+    state.copy_decision(2, decision(5, note="fine"))
     failed = state.finish_approval(2, problem={"detail": "over budget"})
     assert (failed.state, failed.note, failed.charge) == ("failed", "fine", None)
     assert failed == state.approval(2) and failed.problem == {"detail": "over budget"}
     for wrong in ({}, {"charge": 9, "problem": {}}):
         with raises(InvalidApproval, field="charge"):
             state.finish_approval(2, **wrong)  # type: ignore[arg-type]
-    assert state.decide(3, "withdrawn", "ana").state == "withdrawn"
+    assert state.copy_decision(3, decision(6, "refused", "ana")).state == "withdrawn"
     with raises(StateConflict, reason="decided"):
-        state.decide(3, "approved", "olga")
+        state.undecided(3, "approved", "olga")
+    with raises(StateConflict, reason="decided"):
+        state.copy_decision(3, decision(8))
     with raises(StateConflict, reason="unknown"):
-        state.decide(4, "approved", "olga")
+        state.undecided(4, "approved", "olga")
+    with raises(StateConflict, reason="unknown"):
+        state.copy_decision(4, decision(8))
     with raises(StateConflict, reason="unknown"):
         state.finish_approval(4, charge=at(1))
 
@@ -163,7 +156,7 @@ def test_an_analyst_has_so_many_requests_that_wait(state: ServerState) -> None:
         state.ask_approval(asked("one more"))
     assert state.ask_approval(asked("k0")).id == 1  # the same as before
     assert state.ask_approval(asked("one more", analyst="bo")).state == "pending"
-    state.decide(1, "withdrawn", "ana")
+    state.copy_decision(1, decision(5, "refused", "ana"))
     assert state.ask_approval(asked("one more")).state == "pending"
 
 
@@ -181,7 +174,7 @@ def test_a_request_is_found_by_its_key(state: ServerState) -> None:
 def test_requests_are_listed_a_page_at_a_time(state: ServerState) -> None:
     for number in range(6):
         state.ask_approval(asked(f"k{number}", analyst=("ana", "bo")[number % 2]))
-    state.decide(2, "refused", "olga")
+    state.copy_decision(2, decision(5, "refused"))
 
     def numbers(found: list[Approval]) -> list[int]:
         return [one.id for one in found]
@@ -231,6 +224,10 @@ def test_requests_of_an_earlier_version_stay(place: str, monkeypatch: pytest.Mon
     store = Store(place, read_only=False, wait=5)
     with store.writing() as connection:
         insert(state_store.APPROVALS, *values).run(connection, values)
+        values |= {"id": 2, "asked_under": "k2", "state": "pending", "event": None}
+        values |= {"claim": "c", "claim_decision": "approved", "claim_by": "otto"}
+        values |= {"claim_note": "", "claim_at": values["asked"]}  # that owner's server was killed
+        insert(state_store.APPROVALS, *values).run(connection, values)
     store.close()
     with state_at(place) as state:
         (known,) = state.approvals("approved")
@@ -238,3 +235,5 @@ def test_requests_of_an_earlier_version_stay(place: str, monkeypatch: pytest.Mon
         assert known.decided_in(at(7)) and not known.decided_in(at(8))
         done = state.finish_approval(1, charge=at(9))
         assert done.paid_by(at(9)) and state.approval(1) == done
+        assert state.undecided(2, "refused", "olga").state == "pending"
+        assert state.copy_decision(2, decision(8, "refused")).state == "refused"

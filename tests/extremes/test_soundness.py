@@ -20,10 +20,10 @@ from takifugu.priors import Explicit, MarkovChain, Secrets
 from takifugu.priors.secrets import EntryIs, SecretPair, entry_pairs
 from takifugu.priors.universe import Tables
 from takifugu.translation import network_losses
-from takifugu.translation.search.fields import attractive_losses
 from tests.extremes import instances
 from tests.extremes.chain_points import chain_points
 from tests.oracles import extremes as oracle
+from tests.translation.rising_fields import attractive_losses
 
 COUNT = 14_000 if os.environ.get("DEEP") else 40
 EPSILONS = (0.01, 0.5, 3.0)

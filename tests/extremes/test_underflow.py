@@ -30,10 +30,10 @@ from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import SecretPair, both_ways
 from takifugu.translation import Translation, approximate, network_losses, zcdp_epsilon
-from takifugu.translation.search.fields import attractive_losses
 from tests.extremes import test_soundness as checks
 from tests.oracles import extremes as oracle
 from tests.raising import raises
+from tests.translation.rising_fields import attractive_losses
 
 RARE = np.array([1 - 1e-100, 1e-100])
 

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from takifugu.errors import InvalidMechanism, InvalidWorld, TooLarge
 from takifugu.finite import FiniteMechanism, World, leakage
-from takifugu.finite import branch_and_bound as branch
+from takifugu.finite import joint_runs as branch
 from takifugu.finite import joint_runs as composing
-from takifugu.finite.branch_and_bound import search
 from takifugu.finite.evidence import (
     all_counts,
     counted_runs,
@@ -23,7 +22,7 @@ from takifugu.finite.evidence import (
     reduce_evidence,
     revealing_multiset,
 )
-from takifugu.finite.joint_runs import growth, joint_leakage, joint_mechanism, post_process
+from takifugu.finite.joint_runs import growth, joint_leakage, joint_mechanism, post_process, search
 from takifugu.priors import Explicit, OneOf, SecretPair, Tables, Universe, both_ways, entry_pairs
 from tests.oracles import finite as oracle
 from tests.raising import raises

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from takifugu._core.rounding import log_bounds, loss_up, losses_up
 from takifugu.errors import InvalidWorld
 from takifugu.finite import FiniteMechanism, World, leakage
+from takifugu.finite.evidence import exact_mixture
 from takifugu.finite.leakage import odds
-from takifugu.finite.mixtures import exact_mixture
 from takifugu.priors import Explicit, OneOf, SecretPair, Tables, Universe, both_ways, entry_pairs
 from tests.oracles import finite as oracle
 from tests.raising import raises

@@ -14,7 +14,7 @@ from takifugu.errors import InvalidWorld, TooLarge, UnsoundRequest
 from takifugu.finite import FiniteMechanism, World, leakage
 from takifugu.finite.translation_exact import ExactTranslation, translation_exact
 from takifugu.finite.translation_exact.certificates import admissible, route, witness
-from takifugu.finite.translation_exact.dataset_coupling import coupling
+from takifugu.finite.translation_exact.exact_translation import coupling
 from takifugu.finite.translation_exact.network import network
 from takifugu.finite.translation_exact.transport_problem import TransportProblem
 from takifugu.priors import EntryIs, Explicit, Holds, Knowledge, SecretPair, Tables, Universe

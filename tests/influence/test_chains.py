@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidWorld, TooLarge, UnsoundRequest
-from takifugu.influence import InfluenceCurve, chain_curve, chains_curve
+from takifugu.influence import InfluenceCurve, chain_curve, union
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from tests.oracles import chains as oracle
@@ -344,13 +344,13 @@ def test_a_split_for_each_direction_beats_one_for_both() -> None:
     assert min(map(max, there, back)) == pytest.approx(1.23611, abs=5e-6)
 
 
-def test_a_set_of_chains_has_the_larger_leak() -> None:
-    chains = [binary(0.9, 0.9, 50), binary(0.6, 0.8, 50)]
-    together = chains_curve(chains, max_exposed=10)
-    alone = [chain_curve(chain, max_exposed=10) for chain in chains]
-    np.testing.assert_array_equal(together.leak, np.maximum(alone[0].leak, alone[1].leak))
-    with raises(InvalidWorld, field="chains"):
-        chains_curve([binary(0.9, 0.9, 50), binary(0.9, 0.9)])
+@given(epsilon=st.floats(0, 2))
+@settings(max_examples=20)
+def test_a_union_of_chains_guarantees_the_worse_of_both(epsilon: float) -> None:
+    alone = [chain_curve(binary(*rates, 50), max_exposed=10) for rates in ((0.9, 0.9), (0.6, 0.8))]
+    both = union({"one": alone[0], "two": alone[1]})
+    worse = max(float(curve.to_pufferfish(epsilon)) for curve in alone)
+    assert float(both.to_pufferfish(epsilon)) == worse
 
 
 def test_options_without_a_curve_are_refused() -> None:
@@ -375,22 +375,3 @@ START = np.array([0.2, 0.3, 0.5])
 
 
 PAIRS = (((0,), (1,)), ((1,), (0,)), ((2,), (1,)), ((1,), (2,)))
-
-
-@pytest.mark.nightly
-def test_a_set_of_chains_has_one_row_for_each_pair_of_all_entries() -> None:
-    chains = [MarkovChain(table, start=START, length=4) for table in STEPS[:3]]
-    secrets = Secrets(entries=(0, 2), pairs=PAIRS)
-    found = chains_curve(chains, secrets, max_exposed=2)
-    alone = [chain_curve(one, secrets, max_exposed=2, by_entry=False) for one in chains]
-    assert found.pairs == alone[0].pairs == ("0 / 1", "1 / 0", "2 / 1", "1 / 2")
-    assert found.exposed.tolist() == [1, 2, 4] and found.entries == 4
-    assert found.leak.tolist() == np.max([one.leak for one in alone], axis=0).tolist()
-    assert found.exact.all() and found.splits is None
-    one = chains_curve(chains[:1], secrets, max_exposed=2)
-    assert one.leak.tolist() == alone[0].leak.tolist()
-    other = MarkovChain(STEPS[0], start=START, length=5)
-    named = MarkovChain(STEPS[0], ("a", "b", "c"), start=START, length=4)
-    for bad in ([], [chains[0], other], [chains[0], named]):
-        with raises(InvalidWorld, field="chains"):
-            chains_curve(bad)

@@ -100,7 +100,7 @@ def test_field_curve_with_zeros_is_what_all_splits_give(model: MarkovRandomField
 @given(model=networks(zeros=False))
 def test_shared_entries_of_the_boundary_can_be_taken_case_by_case(model: BayesianNetwork) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("takifugu.influence.network.elimination.FLAT", 0)
+        patch.setattr("takifugu.influence.network.elimination.MAX_FLAT_CELLS", 0)
         check_exact(model, network_curve(model, largest=len(model.entries)))
 
 
@@ -113,7 +113,7 @@ def test_cases_that_cannot_happen_are_left_out(model: BayesianNetwork) -> None:
     except InvalidPrior:
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("takifugu.influence.network.elimination.FLAT", 0)
+        patch.setattr("takifugu.influence.network.elimination.MAX_FLAT_CELLS", 0)
         cases = network_curve(model, largest=len(model.entries))
     assert cases.exact.all()
     check_exact(model, cases)
@@ -140,12 +140,12 @@ def test_a_dense_network_is_exact() -> None:
             assert truth - 1e-12 <= curve.leak[k, point] <= truth + ROUNDING
 
 
-@pytest.mark.parametrize("limit", ["STATES", "CASES"])
+@pytest.mark.parametrize("limit", ["MAX_SUMMED_STATES", "MAX_BOUNDARY_STATES"])
 def test_sets_out_of_reach_leave_upper_bounds_that_are_not_exact(
     limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = dense(7)
-    monkeypatch.setattr("takifugu.influence.network.elimination.FLAT", 0)
+    monkeypatch.setattr("takifugu.influence.network.elimination.MAX_FLAT_CELLS", 0)
     whole = network_curve(model, Secrets(entries=("v1",)), largest=4)
     monkeypatch.setattr(f"takifugu.influence.network.elimination.{limit}", 9)
     short = network_curve(model, Secrets(entries=("v1",)), largest=4)

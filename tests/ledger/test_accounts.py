@@ -75,7 +75,7 @@ def test_every_cell_has_the_total_of_what_was_read_from_it(paid: list[oracle.Pai
     # The frontier dominates every cell, and holds nothing but totals of cells.
     totals = {Total(*total) for total in true.values()}
     assert all(any(frontier.dominates(w, t) for w in account.worst) for t in totals)
-    assert len(account.worst) > frontier.MOST_TOTALS or set(account.worst) <= totals
+    assert len(account.worst) > frontier.MAX_TOTALS or set(account.worst) <= totals
 
 
 @contextmanager
@@ -148,7 +148,9 @@ def test_a_total_stays_short_and_is_rounded_up() -> None:
         total = frontier.add(total, Pure(Fraction(1, number)))
         true += Fraction(1, number)
     assert (
-        total.epsilon.denominator.bit_length() <= frontier.MOST_BITS < true.denominator.bit_length()
+        total.epsilon.denominator.bit_length()
+        <= frontier.MAX_TOTAL_BITS
+        < true.denominator.bit_length()
     )
     assert true <= total.epsilon < true + Fraction(1, 2**1100)
     exact = frontier.add(frontier.add(Total(), Pure(5e-324)), Pure("0.1"))
@@ -156,10 +158,10 @@ def test_a_total_stays_short_and_is_rounded_up() -> None:
 
 
 def test_too_many_totals_become_one_that_dominates_them() -> None:
-    many = [Total(Fraction(n), rho=Fraction(99 - n)) for n in range(frontier.MOST_TOTALS + 1)]
+    many = [Total(Fraction(n), rho=Fraction(99 - n)) for n in range(frontier.MAX_TOTALS + 1)]
     (one,) = frontier.worst(many)
     assert all(frontier.dominates(one, total) for total in many)
-    few = many[: frontier.MOST_TOTALS]
+    few = many[: frontier.MAX_TOTALS]
     assert set(frontier.worst([*few, Total(), few[0]])) == set(few)
     assert frontier.read(frontier.write(frontier.worst(few))) == frontier.worst(few)
 

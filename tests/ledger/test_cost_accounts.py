@@ -62,7 +62,7 @@ def test_no_cell_has_lost_more_than_some_total_of_the_frontier(
             window_body(None if window is None else Window(*window)), groups_body(read)
         )
         account.apply(touch, loss)
-        assert len(account.worst) <= frontier.MOST_TOTALS
+        assert len(account.worst) <= frontier.MAX_TOTALS
         assert frontier.read(frontier.write(account.worst)) == account.worst
     for step in range(7):
         for group in ("de", "fr", "it"):
@@ -104,7 +104,7 @@ def test_domination_means_that_no_change_of_value_costs_less(
 def test_many_labels_in_many_windows_stay_few_totals() -> None:
     totals = [Total(costs=Cost.of({Membership([f"label {n};"]): 1})) for n in range(100)]
     kept = frontier.worst(totals)
-    assert len(kept) == frontier.MOST_TOTALS
+    assert len(kept) == frontier.MAX_TOTALS
     assert all(any(frontier.dominates(k, total) for k in kept) for total in totals)
     assert sum(len(total.costs.terms) for total in kept) == 100  # none is counted twice
     assert frontier.read(frontier.write(kept)) == kept
@@ -116,7 +116,7 @@ def test_a_coefficient_stays_short_and_is_rounded_up() -> None:
         total = frontier.add(total, count(Fraction(1, number), "home"))
         true += Fraction(1, number)
     found = total.costs.coefficients[shape]
-    assert found.denominator.bit_length() <= frontier.MOST_BITS < true.denominator.bit_length()
+    assert found.denominator.bit_length() <= frontier.MAX_TOTAL_BITS < true.denominator.bit_length()
     assert true <= found < true + Fraction(1, 2**1100)
     tiny = frontier.add(Total(), Metric(Cost.of({shape: 5e-324})))
     assert frontier.read_one(frontier.write((tiny,))) == tiny and tiny.costs.scalar > 0
@@ -171,3 +171,13 @@ def test_a_frontier_is_translated_together_and_not_one_by_one() -> None:
     assert to_pufferfish(KNOWN, (home, ward), Fraction(0)) == 6
     assert costs_of((home, Total(Fraction(1)))) == (home.cost, Cost.any(1))
     assert costs_of((home, Total(rho=Fraction(1)))) is None and costs_of((Total(),)) is None
+
+
+def test_a_total_that_covers_several_is_below_none_of_them_in_any_currency() -> None:
+    totals = [
+        Total(Fraction(epsilon), Fraction(delta), Fraction(rho))
+        for epsilon, delta, rho in permutations(("1/2", "1/3", "0"))
+    ]
+    found = frontier.covering(totals)
+    assert (found.epsilon, found.delta, found.rho) == (Fraction(1, 2),) * 3
+    assert all(frontier.dominates(found, total) for total in totals)

@@ -13,11 +13,9 @@ from takifugu.errors import (
     InvalidCharge,
     LedgerConflict,
     NotAccepted,
-    TakifuguError,
     UnknownAnalyst,
 )
 from takifugu.ledger import Ledger, Snapshot, Terms
-from takifugu.ledger.canonical_text import folded
 from takifugu.ledger.events.decisions import decimal_up
 from takifugu.ledger.snapshot import similar_names
 from tests.contracts.ledger import tamper
@@ -236,13 +234,3 @@ def test_who_was_meant_is_guessed_and_many_names_are_cut_short(ledger: Ledger) -
     with raises(UnknownAnalyst, similar=()) as refused:
         ledger.charge(charge("0.1"), DOUBLING)
     assert len(refused.value.known) == 30 and len(str(refused.value)) < 300
-
-
-def test_what_eyes_overlook_makes_no_other_name() -> None:
-    for one, other in (("Zoë", "ZOE\u0308"), ("ana", "a na\u00ad"), ("straße", "STRASSE")):
-        assert folded(one) == folded(other)
-    assert folded("ana") != folded("anna")
-
-
-def test_these_errors_are_in_the_tree() -> None:
-    assert issubclass(UnknownAnalyst, TakifuguError) and issubclass(NotAccepted, TakifuguError)

@@ -4,15 +4,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from takifugu.errors import LedgerDamaged
 from takifugu.ledger import Ledger, open_ledger
-from takifugu.ledger.events import event_chain as chain
-from tests.contracts.ledger import tamper
 from tests.contracts.ledger_people import rewritten
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
@@ -38,17 +35,6 @@ def kept(path: str) -> Iterator[Ledger]:
 
 
 # --- what is missing or broken ---
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["x", "[]", "7", "{}", '{"kind": "budget"}', '{"kind": "budget", "at": "noon"}',
-     '{"kind": "budget", "at": 7}', '{"at": "2027-01-01T12:00:00+00:00"}'],
-)  # fmt: skip
-def test_a_text_that_is_no_event_is_named(text: str) -> None:
-    row: Any = SimpleNamespace(seq=9, hash="hash", body=text)
-    with raises(LedgerDamaged, reason="unreadable", event=9):
-        chain.read(row)
 
 
 @pytest.mark.parametrize("totals", [None, "", "0" * 63, "0" * 65])
@@ -78,37 +64,3 @@ def test_where_the_clock_went_back_answers_keep_the_time_of_their_charge(path: s
         found = [(event.at, event.body.get("clock_behind")) for event in ledger.history()]
     assert [(at - NOON) // timedelta(minutes=1) for at, _ in found] == [0, 10, 20, 5, 20, 40]
     assert [behind for _, behind in found] == [None, None, None, "0:15:00", None, None]
-
-
-def test_a_clock_that_went_back_is_written_down(folder: Path) -> None:
-    times = [datetime(2027, 1, 1, 12, tzinfo=UTC) + timedelta(hours=h) for h in (0, 2, 1, 2, 3)]
-    given = iter(times)
-    with open_ledger(folder / "a.ledger", clock=lambda: next(given)) as ledger:
-        for size in (1, 2, 3, 4):
-            ledger.set_budget("ward", size)
-        behind = [event.body.get("clock_behind") for event in ledger.history()]
-        assert [event.at for event in ledger.history()] == times
-    assert behind == [None, None, "1:00:00", None, None]
-
-
-@pytest.mark.parametrize(
-    ("statement", "reason", "event"),
-    [
-        ("DELETE FROM takifugu_events WHERE seq = 2", "missing", 3),
-        ("UPDATE takifugu_events SET body = replace(body, '3', '7') WHERE seq = 3", "edited", 3),
-        ("DELETE FROM takifugu_events WHERE seq = 3", "missing", 3),
-    ],
-)
-def test_an_event_is_read_only_with_the_one_before_it(
-    folder: Path, statement: str, reason: str, event: int
-) -> None:
-    path = folder / "a.ledger"
-    with open_ledger(path) as ledger:
-        for size in (1, 2, 3):
-            ledger.set_budget("ward", size)
-    tamper(str(path), statement)
-    with (
-        open_ledger(path, inspect=True) as ledger,
-        raises(LedgerDamaged, reason=reason, event=event),
-    ):
-        ledger.event(event)

@@ -1,7 +1,9 @@
 """A witness on a server: what it remembers, and what happens when it cannot be asked."""
 
+import http.client
 import json
 import shutil
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -227,3 +229,18 @@ def test_a_file_without_a_token_is_named(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv(TOKEN_FILE, str(tmp_path / "none"))
     with raises(InvalidFile, field=TOKEN_FILE):
         HttpWitness("https://example.org/api/v1/witness", wait=1)
+
+
+def test_the_certificate_of_another_machine_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TOKEN, SECRET)
+    contexts: list[ssl.SSLContext] = []
+
+    def unreachable(*_: Any, context: ssl.SSLContext, **__: Any) -> None:
+        contexts.append(context)
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    monkeypatch.setattr(http.client, "HTTPSConnection", unreachable)
+    with raises(LedgerUnavailable, reason="witness"):
+        HttpWitness("https://example.org/heads", wait=1).read(LEDGER)
+    (context,) = contexts
+    assert context.verify_mode == ssl.CERT_REQUIRED and context.check_hostname

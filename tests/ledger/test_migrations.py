@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from takifugu.errors import LedgerDamaged, LedgerSetBack, LedgerUnwritable, NotALedger
+from takifugu.errors import LedgerDamaged, LedgerSetBack, LedgerUnwritable
 from takifugu.ledger import open_ledger
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.event_chain import Anchor
@@ -116,37 +116,6 @@ def test_a_new_ledger_begins_with_one_event_and_every_step(
     if witness is not None:
         assert witness.asked == [("read", identity), ("record", identity, first, None)]
     assert path.stat().st_mode & 0o777 == 0o600
-
-
-def test_no_two_ledgers_have_one_name(folder: Path) -> None:
-    names = set()
-    for place in range(3):
-        store, _, _ = prepared(folder / f"{place}.ledger", None)
-        store.close()
-        names.add(store.identity)
-    assert len(names) == 3
-
-
-@pytest.mark.parametrize("content", ["none", "empty", "no tables"])
-@pytest.mark.parametrize("read_only", [False, True])
-def test_where_there_is_none_none_is_made_unless_it_is_wanted(
-    folder: Path, content: str, read_only: bool
-) -> None:
-    path = folder / "a.ledger"
-    if content == "empty":
-        path.touch()
-    if content == "no tables":
-        ask(path, "PRAGMA user_version=1")
-    before = path.read_bytes() if path.exists() else None
-    with raises(NotALedger, reason="missing") as told:
-        prepared(path, None, create=False, read_only=read_only)
-    assert repr(str(path)) in str(told.value)
-    if content != "no tables":
-        assert (path.read_bytes() if path.exists() else None) == before
-    assert not path.exists() or content == "empty" or ask(path, "SELECT * FROM sqlite_master") == []
-    store, _, first = prepared(path, None)
-    store.close()
-    assert first.seq == 1
 
 
 def test_a_ledger_that_is_to_be_made_needs_the_right_to_write(folder: Path) -> None:

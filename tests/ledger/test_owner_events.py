@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 
 from takifugu.costs.losses import Total
-from takifugu.errors import ApprovalRefused, InvalidCharge, LedgerConflict
 from takifugu.ledger import Event, Ledger, Terms, open_ledger
 from takifugu.ledger.events.decisions import Review
 from takifugu.ledger.frontier import ZERO
 from tests.ledger.charges import CELLS, DOUBLING, IDENTITY, charge
-from tests.raising import raises
 
 pytestmark = pytest.mark.nightly
 
@@ -87,43 +85,6 @@ def test_the_first_budget_of_a_dataset_is_written_once(kept: Ledger) -> None:
         ("ward", "ana"): (Fraction(3), Fraction(0)),
         ("annex", None): (Fraction(5), Fraction(0)),
     }
-    assert kept.verify().sound
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "told"),
-    [
-        ("-1/9", "0", "is ε = -0.1112, δ = 0"),  # an allowance is rounded down
-        ("1", "1", "is ε = 1, δ = 1"),
-        ("1", "-1/8", "is ε = 1, δ = -0.125"),
-        ("2", "3", "is ε = 2, δ = 3"),
-    ],
-)
-def test_a_budget_that_is_none_is_told_and_nothing_is_written(
-    kept: Ledger, epsilon: str, delta: str, told: str
-) -> None:
-    for decide in (kept.set_budget, kept.begin_budget):
-        with raises(InvalidCharge, field="budget") as refused:
-            decide("ward", epsilon, delta=delta)
-        assert told in str(refused.value)
-        assert "have ε of 0 or more and δ from 0 to below 1" in str(refused.value)
-    assert kept.head().seq == 1
-    kept.set_budget("ward", 0, delta="0.999")
-    assert kept.remaining("ward", DOUBLING) == 0
-
-
-def test_groups_once_chosen_stay(kept: Ledger) -> None:
-    for _ in range(2):  # the same again, in another order, is no change
-        kept.set_partition("ward", ("zone", "age"))
-        kept.set_partition("ward", ("age", "zone"))
-    head = kept.head()
-    with raises(LedgerConflict, reason="partition", dataset="ward") as refused:
-        kept.set_partition("ward", ("age",))
-    assert "are counted by age, zone" in str(refused.value) and kept.head() == head
-    kept.set_partition("annex", ("age",))
-    kept.set_budget("ward", 8)
-    kept.charge(charge("0.25", None, ["fr"]), DOUBLING)  # lacks both columns: counts on all
-    assert kept.lost("ward", groups=charge("1", None, ["de"]).groups) == (Total(Fraction(1, 4)),)
     assert kept.verify().sound
 
 
@@ -227,29 +188,3 @@ def test_a_check_without_a_request_sees_no_decision(kept: Ledger) -> None:
     assert seen == [None, None, None, None, None, first]
     with kept.decision_on("another", "r1") as last:
         assert last is not None and last.body["decision"] == "approved"
-
-
-def test_nobody_approves_their_own_request_but_may_refuse_it(kept: Ledger) -> None:
-    ana, head = kept.acting(" ANA"), kept.head()
-    with raises(ApprovalRefused, reason="person", approval=None, dataset="ward"):
-        ana.approve(**ASKED)
-    assert kept.head() == head
-    assert ana.refuse_request(**ASKED).body["decision"] == "refused"
-    assert kept.approve(**ASKED).body["decision"] == "approved"
-
-
-def test_a_budget_of_an_analyst_begins_with_what_was_lost_of_the_whole(kept: Ledger) -> None:
-    """Whose account is opened, and that of nobody else, is changed by a budget."""
-    kept.set_budget("ward", 8)
-    kept.charge(charge("0.25", analyst="ana"), DOUBLING)
-    kept.charge(charge("0.5"), DOUBLING)
-    kept.set_budget("ward", 4, analyst="ana")
-    kept.set_budget("ward", 5, analyst="bob", delta="1/9")
-    found = {one.analyst: (one.epsilon, one.delta, one.worst) for one in kept.positions()}
-    none = Fraction(0)
-    assert found == {
-        None: (Fraction(8), none, (Total(Fraction(3, 4)),)),
-        "ana": (Fraction(4), none, (Total(Fraction(1, 4)),)),
-        "bob": (Fraction(5), Fraction(1, 9), (Total(),)),
-    }
-    assert kept.verify().sound

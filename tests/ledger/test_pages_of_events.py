@@ -1,14 +1,12 @@
 """What is read from a ledger at its edges: pages, numbers of events, accounts that are missing."""
 
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from takifugu.costs.losses import Total
-from takifugu.errors import LedgerDamaged, NoBudget, UnsoundRequest
+from takifugu.errors import LedgerDamaged, UnsoundRequest
 from takifugu.ledger import Ledger, open_ledger
 from takifugu.ledger.event_documents import export_part
 from takifugu.ledger.ledger import MAX_EVENTS
@@ -44,73 +42,6 @@ def kept(folder: Path) -> Iterator[Ledger]:
 def test_a_page_has_bounds(kept: Ledger, wrong: dict[str, Any]) -> None:
     with raises(UnsoundRequest, field="limit", needed=MAX_EVENTS):
         kept.events(**wrong)
-
-
-@pytest.mark.parametrize(
-    ("asked", "numbers"),
-    [
-        ({}, [1, 2, 3, 4, 5, 6]),
-        ({"after": 0, "limit": 1}, [1]),
-        ({"after": 5}, [6]),
-        ({"after": 6}, []),
-        ({"after": 2**63 - 1}, []),
-        ({"limit": MAX_EVENTS, "kind": "charge"}, [4, 5, 6]),
-        ({"kind": ()}, []),
-        ({"kind": ("created", "charge"), "analyst": "ana"}, [4, 5, 6]),
-        ({"before": 4, "limit": 2}, [3, 2]),
-        ({"before": 2**63 - 1, "limit": 1}, [6]),
-        ({"before": 1}, []),
-        ({"dataset": "ward", "after": 4}, [5, 6]),
-        ({"dataset": "other"}, []),
-    ],
-)
-def test_a_page_has_what_was_asked_for(
-    kept: Ledger, asked: dict[str, Any], numbers: list[int]
-) -> None:
-    assert [event.seq for event in kept.events(**asked)] == numbers
-
-
-def test_one_event_is_there_from_the_first_to_the_last(kept: Ledger) -> None:
-    last = kept.head().seq
-    assert last == 6
-    found = [kept.event(seq) for seq in (1, last)]
-    assert [event and event.seq for event in found] == [1, last]
-    assert [kept.event(seq) for seq in (-1, 0, last + 1)] == [None] * 3
-
-
-def test_what_entries_lost_is_that_of_their_cells(kept: Ledger) -> None:
-    from takifugu.ledger import Groups, Window
-
-    def lost(**entries: Any) -> Fraction:
-        (total,) = kept.lost("ward", **entries)
-        assert total == Total(total.epsilon)
-        return total.epsilon
-
-    france = Groups(["country"], [("fr",)])
-    assert lost() == Fraction(1, 2) == lost(analyst="ana")
-    assert lost(window=Window(0, 5), groups=france) == Fraction(1, 4)
-    assert lost(window=Window(7, 8)) == Fraction(1, 8)
-    assert lost(window=Window(0, 8), groups=france) == Fraction(1, 4)
-    assert lost(window=Window(5, 7)) == 0 == lost(analyst="bob")
-    assert kept.spent("ward", DOUBLING) == 1.0 == kept.spent("ward", DOUBLING, analyst="ana")
-    assert kept.spent("ward", DOUBLING, analyst="bob") == 0.0
-
-
-def test_an_account_needs_a_budget_of_its_dataset(kept: Ledger) -> None:
-    for analyst in (None, "ana"):
-        with raises(NoBudget, dataset="other"):
-            kept.lost("other", analyst=analyst)
-        with raises(NoBudget, dataset="other"):
-            kept.spent("other", DOUBLING, analyst=analyst)
-
-
-def test_what_is_left_is_the_least_of_all_who_pay(kept: Ledger) -> None:
-    from takifugu.ledger import Window
-
-    assert kept.remaining("ward", DOUBLING, analyst="ana") == Fraction(3, 2)
-    assert kept.remaining("ward", DOUBLING) == Fraction(7, 2)
-    assert kept.remaining("ward", DOUBLING, analyst="ana", window=Window(7, 9)) == Fraction(15, 8)
-    assert kept.remaining("ward", DOUBLING, window=Window(7, 9)) == Fraction(31, 8)
 
 
 def test_parts_of_an_export_make_the_whole_and_go_no_further(kept: Ledger, folder: Path) -> None:

@@ -1,7 +1,6 @@
 """The parts of a backup and of putting it back, each at its edges."""
 
 import hashlib
-import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -11,12 +10,10 @@ from typing import Any
 import pytest
 
 from takifugu.errors import (
-    InvalidFile,
     LedgerConflict,
     LedgerDamaged,
     LedgerSetBack,
     LedgerUnavailable,
-    NotALedger,
 )
 from takifugu.ledger import Anchor, open_ledger, restore_ledger
 from takifugu.ledger.witnesses.lost_history import LossTerms
@@ -40,28 +37,6 @@ def path(folder: Path) -> Path:
 
 
 # --- the file beside ---
-
-
-def test_a_copy_is_never_open_to_others_and_every_handle_is_closed(
-    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    left, modes = list[int](), list[int]()
-    open_, close = os.open, os.close
-
-    def opened(place: Any, flags: int, mode: int = 0o777) -> int:
-        left.append(open_(place, flags, mode))
-        modes.extend([mode] if flags & os.O_CREAT else [])
-        return left[-1]
-
-    def closed(handle: int) -> None:
-        left.remove(handle)
-        close(handle)
-
-    with open_ledger(path) as ledger, monkeypatch.context() as patch:
-        patch.setattr(os, "open", opened)
-        patch.setattr(os, "close", closed)
-        ledger.backup(folder / "another")
-        assert not left and modes == [0o600]
 
 
 def test_a_backup_is_one_file_without_a_log(path: Path, folder: Path) -> None:
@@ -96,27 +71,6 @@ def test_the_file_of_a_copy_is_checked_as_well_as_its_events(path: Path, folder:
     assert "the file is damaged" in str(told.value) and path.read_bytes() == before
 
 
-def test_a_database_of_something_else_is_not_made_a_ledger(path: Path, folder: Path) -> None:
-    (folder / "empty").touch()
-    with closing(sqlite3.connect(folder / "foreign")) as raw, raw:
-        raw.execute("CREATE TABLE notes (text TEXT)")
-    before = path.read_bytes()
-    for name in ("empty", "foreign"):
-        with pytest.raises(NotALedger):
-            restore_ledger(folder / name, path)
-    assert path.read_bytes() == before
-
-
-def test_a_folder_and_the_ledger_itself_are_no_backup(path: Path, folder: Path) -> None:
-    (folder / "sub").mkdir()
-    with raises(InvalidFile, field="backup", given=f"{folder / 'sub'} is not a file"):
-        restore_ledger(folder / "sub", path)
-    (folder / "link").symlink_to(path)
-    for name in ("ward.ledger", "link"):
-        with raises(InvalidFile, field="backup", given="is the ledger itself"):
-            restore_ledger(folder / name, path)
-
-
 # --- logs of a ledger that is gone ---
 
 
@@ -133,28 +87,7 @@ def test_a_log_that_lies_there_is_not_read_into_a_copy(path: Path, folder: Path,
     assert restore_ledger(folder / "backup", path).events == 3
 
 
-def test_a_log_beside_an_empty_file_is_one_of_a_ledger_that_is_gone(
-    path: Path, folder: Path
-) -> None:
-    path.write_bytes(b"")
-    (folder / "ward.ledger-journal").write_bytes(b"log")
-    with raises(LedgerConflict, reason="log"):
-        restore_ledger(folder / "backup", path)
-    assert path.read_bytes() == b""
-
-
 # --- in the place of a ledger ---
-
-
-def test_a_copy_of_another_ledger_takes_nobodys_place(path: Path, folder: Path) -> None:
-    with open_ledger(folder / "other.ledger") as other:
-        other.backup(folder / "other")
-    for lossy in (False, True):
-        with raises(LedgerConflict, reason="another ledger") as told:
-            restore_ledger(folder / "other", path, lossy=lossy, terms=TERMS)
-        assert repr(str(path)) in str(told.value)
-        with open_ledger(path) as ledger:
-            assert ledger.head().seq == 3 and ledger.verify().sound
 
 
 def test_a_copy_that_is_newer_takes_the_place_of_an_older_ledger(path: Path, folder: Path) -> None:

@@ -2,25 +2,16 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from takifugu.costs.losses import Approximate, Concentrated, Pure
 from takifugu.errors import InvalidCharge
-from takifugu.ledger import Groups, Ledger, Window, accept_loss, open_ledger
-from takifugu.ledger.charge_values import (
-    check_approval,
-    groups_body,
-    loss_body,
-    loss_of,
-    window_body,
-)
+from takifugu.ledger import Ledger, accept_loss, open_ledger
 from takifugu.ledger.events.decisions import Terms
 from takifugu.ledger.events.stored_answers import request_key
-from tests.ledger.charges import CELLS, DOUBLING, charge, count
+from tests.ledger.charges import CELLS, DOUBLING, charge
 from tests.raising import raises
 
 pytestmark = pytest.mark.nightly
@@ -90,12 +81,6 @@ def test_a_name_that_cannot_be_one_is_refused_and_nothing_is_written(
     assert kept.head() == before
 
 
-def test_who_makes_a_ledger_is_named_in_its_first_event(kept: Ledger) -> None:
-    first, second = kept.history()
-    assert (first.kind, second.kind) == ("created", "budget")
-    assert first.body["actor"] == second.body["actor"] == "olga"
-
-
 def test_who_opens_a_ledger_has_a_name(folder: Path) -> None:
     path = folder / "ward.ledger"
     with raises(InvalidCharge, field="actor"):
@@ -116,60 +101,6 @@ def test_every_name_of_a_charge_is_looked_at(field: str) -> None:
     wrong: dict[str, Any] = {field: BAD}
     with raises(InvalidCharge, field=field, reason="name"):
         replace(charge("0.25"), **wrong)
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "fine"),
-    [("0", "0", True), ("1", "0.999", True), ("1", "1", False), ("-1/9", "0", False)],
-)
-def test_a_budget_is_of_zero_or_more_with_a_delta_below_one(
-    kept: Ledger, epsilon: str, delta: str, fine: bool
-) -> None:
-    if not fine:
-        with raises(InvalidCharge, field="budget"):
-            kept.set_budget("ward", epsilon, delta=delta)
-        return
-    event = kept.set_budget("ward", epsilon, delta=delta)
-    told = [Fraction(event.body[name]) for name in ("epsilon", "delta")]
-    assert told == [Fraction(epsilon), Fraction(delta)]
-    assert event.body["dataset"] == "ward" and event.body["analyst"] is None
-
-
-@pytest.mark.parametrize(
-    ("number", "fine"),
-    [
-        (None, True),
-        (1, True),
-        (2**63 - 1, True),
-        (0, False),
-        (2**63, False),
-        (True, False),
-        ("1", False),
-    ],
-)
-def test_an_approval_is_the_number_of_an_event(number: object, fine: bool) -> None:
-    if fine:
-        check_approval(number)
-    else:
-        with raises(InvalidCharge, field="approval"):
-            check_approval(number)
-
-
-@pytest.mark.parametrize(
-    "loss",
-    [Pure("1/3"), Approximate("1/3", "1e-6"), Concentrated("1/7"), count("0.25", "home", "ward")],
-)
-def test_a_loss_is_read_as_it_was_written(loss: Any) -> None:
-    assert loss_of(loss_body(loss)) == loss
-
-
-def test_entries_are_written_in_one_order() -> None:
-    keys = [("b", 2), ("a", 1), ("a", None)]
-    body = groups_body(Groups(["x", "y"], keys))
-    assert body == {"columns": ["x", "y"], "keys": [["a", 1], ["a", None], ["b", 2]]}
-    assert groups_body(None) is None is window_body(None) is window_body(Window(None, None))
-    assert window_body(Window(None, 5)) == {"unit": "step", "start": None, "end": 5}
-    assert window_body(Window(0, None)) == {"unit": "step", "start": 0, "end": None}
 
 
 LOOKS: dict[str, Callable[..., object]] = {

@@ -8,7 +8,6 @@ import pytest
 
 from takifugu.errors import LedgerConflict, UnsoundRequest
 from takifugu.ledger import Ledger, open_ledger
-from takifugu.ledger.events.cell_naming import MOST_SHOWN, WIDEST, differences
 from takifugu.ledger.events.decisions import Terms, decimal_up
 from tests.ledger.charges import DOUBLING, IDENTITY, charge
 from tests.raising import raises
@@ -47,24 +46,6 @@ def test_what_changed_since_it_was_seen_is_not_accepted(kept: Ledger, meanwhile:
     assert kept.head() == head
 
 
-def test_a_policy_is_accepted_before_the_first_charge_and_written_after_it(kept: Ledger) -> None:
-    def kinds() -> list[str]:
-        return [event.kind for event in kept.history("ward")]
-
-    kept.enter_policy("ward", OLD, {"file": 1})
-    assert kinds() == ["policy", "accepted"]
-    kept.enter_policy("ward", OLD, {"file": 1})  # in force already
-    assert kinds() == ["policy", "accepted", "policy"]
-    kept.enter_policy("ward", OLD, {"file": 2})
-    kept.enter_policy("ward", NEW, {"file": 2})
-    assert kinds()[3:] == ["policy", "accepted"] * 2
-    kept.set_budget("ward", 2)
-    kept.charge(charge("0.25", prior="other"), DOUBLING)
-    kept.enter_policy("ward", OLD, {"file": 3})
-    assert kinds()[7:] == ["budget", "charge", "policy"]
-    assert kept.review("ward", IDENTITY).old == NEW
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -81,40 +62,6 @@ def test_a_policy_is_accepted_before_the_first_charge_and_written_after_it(kept:
 )
 def test_a_loss_is_written_in_millionths_rounded_up(value: float | None, text: str | None) -> None:
     assert decimal_up(value) == text
-
-
-def told(before: object, now: object) -> list[str]:
-    return [str(one) for one in differences({"part": before}, {"part": now})]
-
-
-def test_lists_are_told_whole_as_long_as_they_are_short() -> None:
-    assert told([1], [1]) == []
-    assert told([1], [1, 2]) == ["part was [1] and is now [1, 2]"]
-    fits = ["x" * (WIDEST - 12), "y"]  # '["…", "y", 1]': as wide as is told
-    (one,) = told(fits, [1])
-    assert one.startswith("part was [") and one.endswith("is now [1]")
-    wide = ["x" * (WIDEST - 11), "y"]
-    (two,) = told(wide, [1])
-    assert two.startswith("part was 2 entries with ") and two.endswith("1 entries with 1")
-    many = list(range(1000, 1000 + 40 + MOST_SHOWN))
-    (three,) = told(many, many[:40])
-    shown = ", ".join(map(str, many[40:]))
-    assert three == f"part was {len(many)} entries with {shown} and is now 40 entries"
-    (four,) = told([*many, 7], many[:40])
-    assert four.startswith(f"part was {len(many) + 1} entries with {shown} and 1 more and is now")
-
-
-def test_parts_are_compared_by_name_and_told_short() -> None:
-    before = {"source": {"kind": "csv", "path": "a"}, "entity": "x", "gone": None}
-    now = {"source": {"kind": "csv", "path": "b"}, "entity": "x", "new": True}
-    assert [(one.part, one.before, one.now) for one in differences(before, now)] == [
-        ("source path", '"a"', '"b"'),
-        ("gone", "null", "not declared"),
-        ("new", "not declared", "true"),
-    ]
-    for size, short in ((WIDEST - 2, False), (WIDEST - 1, True)):
-        (one,) = differences({"a": "x" * size}, {"a": ""})
-        assert len(one.before) == WIDEST and one.before.endswith("…") is short
 
 
 def test_there_is_nothing_to_accept_where_nothing_was_charged(kept: Ledger) -> None:

@@ -1,84 +1,18 @@
 """Tables, statements and addresses: what each database is told, and what it answers."""
 
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from takifugu.errors import InvalidFile, NewerLedger, NotALedger
+from takifugu.errors import InvalidFile
 from takifugu.ledger import open_ledger
 from takifugu.ledger.storage.database import (
     Address,
-    Connection,
     address_of,
 )
-from takifugu.ledger.storage.migrations import applied_steps
-from takifugu.ledger.storage.schema import (
-    table_names,
-)
 from tests.raising import raises
-
-# --- tables ---
-
-
-def test_the_tables_of_a_database_are_known_by_name() -> None:
-    raw = sqlite3.connect(":memory:", isolation_level=None)
-    connection = Connection(raw, True)
-    assert table_names(connection) == set()
-    raw.execute("CREATE TABLE one (x INTEGER PRIMARY KEY AUTOINCREMENT)")  # and sqlite_sequence
-    raw.execute("CREATE INDEX no_table ON one (x)")
-    raw.execute("CREATE TABLE sqlitelike (x)")
-    assert table_names(connection) == {"one", "sqlitelike"}
-    raw.close()
-
-
-# --- steps that were applied ---
-
-
-@pytest.fixture
-def steps() -> Iterator[sqlite3.Connection]:
-    raw = sqlite3.connect(":memory:", isolation_level=None)
-    raw.execute("CREATE TABLE steps (place INTEGER, name TEXT)")
-    yield raw
-    raw.close()
-
-
-def applied(raw: sqlite3.Connection, *names: str, table: str = "steps", sqlite: bool = True) -> int:
-    raw.execute("DELETE FROM steps")
-    for place, name in reversed(list(enumerate(names))):
-        raw.execute("INSERT INTO steps VALUES (?, ?)", (place, name))
-    store: Any = SimpleNamespace(sqlite=sqlite, name="some.ledger")
-    return applied_steps(Connection(raw, True), store, table, ["one", "two", "three"])
-
-
-def test_steps_are_counted_in_their_order(steps: sqlite3.Connection) -> None:
-    for many in range(4):
-        assert applied(steps, *("one", "two", "three")[:many]) == many
-    for wrong in (("two",), ("one", "three"), ("two", "one"), ("one", "one")):
-        with raises(NotALedger, reason="order") as told:
-            applied(steps, *wrong)
-        assert "'some.ledger'" in str(told.value)
-    for later in (("one", "two", "three", "four"), ("four", "one"), ("one", "five", "four")):
-        first = next(name for name in later if name in ("four", "five"))
-        with raises(NewerLedger, field=first) as newer:
-            applied(steps, *later)
-        assert f"it has {first!r}" in str(newer.value)
-
-
-def test_a_file_of_something_else_is_refused_and_a_server_may_have_other_tables(
-    steps: sqlite3.Connection,
-) -> None:
-    with raises(NotALedger, reason="foreign"):
-        applied(steps, table="none")
-    assert applied(steps, table="none", sqlite=False) == 0
-    empty = sqlite3.connect(":memory:")
-    store: Any = SimpleNamespace(sqlite=True, name="some.ledger")
-    assert applied_steps(Connection(empty, True), store, "none", ["one"]) == 0
-    empty.close()
-
 
 # --- addresses ---
 

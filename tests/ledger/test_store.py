@@ -1,8 +1,10 @@
 """A store: its transactions and what they ask of the witness, its file, its log, its process."""
 
 import os
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,7 @@ from takifugu.errors import (
 from takifugu.ledger import open_ledger
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.event_chain import Anchor
-from takifugu.ledger.storage.database import Statement, Store
+from takifugu.ledger.storage.database import Statement, Store, open_sqlite
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
 
@@ -122,3 +124,34 @@ def test_a_charge_after_a_failure_is_made_by_a_sound_connection(path: Path) -> N
             ledger._store.one(Statement("SELECT nothing FROM nowhere"), {})
         ledger.charge(charge("0.25"), DOUBLING)
         assert ledger.verify().sound
+
+
+def test_a_commit_is_on_disk_when_it_returns(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever SQLite was built to do where nobody asks for it."""
+    connect = sqlite3.connect
+
+    def careless(*where: Any, **how: Any) -> sqlite3.Connection:
+        raw: sqlite3.Connection = connect(*where, **how)
+        raw.execute("PRAGMA synchronous=OFF")
+        return raw
+
+    monkeypatch.setattr(sqlite3, "connect", careless)
+    opened = open_sqlite(folder / "a b.db", read_only=False, wait=2.5)
+    with opened.transaction(reading=True) as one:
+        named = {"journal_mode": "wal", "synchronous": 2, "busy_timeout": 2500}
+        for name, value in named.items():
+            assert one.raw.execute(f"PRAGMA {name}").fetchone()[0] == value
+    opened.close()
+
+
+@pytest.mark.parametrize("umask", [0, 0o022, 0o377])
+def test_the_file_of_a_new_ledger_is_its_owners_alone(folder: Path, umask: int) -> None:
+    (folder / "empty.ledger").touch()
+    (folder / "empty.ledger").chmod(0o644)
+    before = os.umask(umask)
+    try:
+        for name in ("new.ledger", "empty.ledger"):
+            open_ledger(folder / name, witness=False).close()
+            assert (folder / name).stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(before)

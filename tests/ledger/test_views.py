@@ -1,21 +1,18 @@
 """What a ledger shows, row by row: readings, stretches, positions, pages, problems and exports."""
 
-import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from takifugu.costs.losses import Approximate, Concentrated, Total
-from takifugu.errors import InvalidFile, LedgerSetBack, NoBudget, UnsoundRequest
-from takifugu.ledger import Ledger, Reading, Stretch, Window, accept_loss, open_ledger
+from takifugu.costs.losses import Concentrated, Total
+from takifugu.errors import LedgerSetBack, NoBudget
+from takifugu.ledger import Ledger, Reading, Stretch, accept_loss, open_ledger
 from takifugu.ledger.account import WHOLE
 from takifugu.ledger.events.replay import Problem
-from takifugu.ledger.snapshot import Position
-from tests.ledger.charges import DOUBLING, KNOWN, RICH, charge, count
+from tests.ledger.charges import DOUBLING, RICH, charge
 from tests.ledger.older_copies import copied_ledger, set_back
 from tests.raising import raises
 
@@ -109,93 +106,6 @@ def test_stretches_of_time_are_told_from_the_first_to_the_last(kept: Ledger) -> 
         kept.over_time("other")
 
 
-def test_positions_are_those_of_every_account(kept: Ledger) -> None:
-    none, six = Fraction(0), Fraction(1, 60)
-    assert kept.positions() == (
-        Position("annex", None, Fraction(9), none, eps("1")),
-        Position("annex", "bob", None, none, eps("1")),
-        Position("ward", None, Fraction(6), none, eps("7/8")),
-        Position("ward", "ana", Fraction(4), none, eps("3/8")),
-        Position("ward", "bob", Fraction(3), six, eps("3/4")),
-    )
-
-
-def test_an_analyst_may_have_an_account_where_the_dataset_has_none(folder: Path) -> None:
-    with open_ledger(folder / "ward.ledger") as ledger:
-        ledger.set_budget("ward", 4, analyst="ana")
-        assert ledger.spent("ward", DOUBLING, analyst="ana") == 0.0
-        assert ledger.lost("ward", analyst="ana", window=Window(0, 5)) == eps("0")
-        assert ledger.over_time("ward", analyst="ana") == (Stretch(None, None, eps("0")),)
-        for analyst in (None, "bob"):
-            with raises(NoBudget, dataset="ward"):
-                ledger.spent("ward", DOUBLING, analyst=analyst)
-            with raises(NoBudget, dataset="ward"):
-                ledger.lost("ward", analyst=analyst)
-        for analyst in (None, "ana"):
-            with raises(NoBudget, dataset="ward"):
-                ledger.remaining("ward", DOUBLING, analyst=analyst)
-
-
-def test_what_remains_is_asked_in_the_currency_that_is_meant(folder: Path) -> None:
-    with open_ledger(folder / "ward.ledger") as ledger:
-        ledger.set_budget("ward", 12, delta="1e-3")
-        ledger.charge(charge(count("0.5", "home"), (0, 5), translation="places"), KNOWN)
-        (standing,) = ledger.standings("ward", KNOWN, window=Window(0, 5))
-        for like, fits in (
-            (Concentrated(1), True),
-            (Approximate(1, "1e-9"), True),
-            (Approximate(1, "1e-6"), False),
-        ):
-            found = ledger.remaining("ward", KNOWN, window=Window(0, 5), like=like)
-            assert found == standing.room(like) and (found > 0) is fits
-        found = ledger.remaining("ward", KNOWN, window=Window(0, 5))
-        assert Fraction(5, 3) - Fraction(1, 2**40) < found <= Fraction(5, 3)
-        home = count("0.25", "home")
-        assert ledger.remaining("ward", KNOWN, window=Window(0, 5), like=home) == 10
-        assert ledger.remaining("ward", KNOWN, window=Window(5, 9), like=home) == 12
-
-
-@pytest.mark.parametrize(
-    ("asked", "numbers"),
-    [
-        ({}, list(range(1, 13))),
-        ({"last": 0}, []),
-        ({"last": 2}, [11, 12]),
-        ({"dataset": "annex"}, [3, 5]),
-        ({"analyst": "bob"}, [5, 8, 10, 11]),
-        ({"dataset": "ward", "analyst": "bob"}, [8, 10, 11]),
-        ({"dataset": "ward", "analyst": "bob", "last": 2}, [10, 11]),
-        ({"kind": "charge"}, [4, 5, 11, 12]),
-        ({"kind": "charge", "analyst": "ana", "last": 1}, [12]),
-        ({"kind": "answer"}, [9]),
-        ({"kind": "answer", "last": 5}, [9]),
-        ({"dataset": "other"}, []),
-    ],
-)
-def test_history_is_of_what_was_asked_for_in_order(
-    kept: Ledger, asked: dict[str, Any], numbers: list[int]
-) -> None:
-    found = list(kept.history(**asked))
-    assert [event.seq for event in found] == numbers
-    assert found == [kept.event(number) for number in numbers]
-
-
-@pytest.mark.parametrize("given", [{"before": 0}, {"after": 0, "limit": 1, "before": 1}])
-def test_before_the_first_event_there_is_none(kept: Ledger, given: dict[str, int]) -> None:
-    assert kept.events(**given) == ()  # type: ignore[arg-type]
-
-
-def test_a_page_between_two_events(kept: Ledger) -> None:
-    assert [one.seq for one in kept.events(3, 2, before=9)] == [8, 7]
-    assert [one.seq for one in kept.events(3, 9, before=6)] == [5, 4]
-    assert [one.seq for one in kept.events(2, 3, "charge", "ward", "ana")] == [4, 12]
-    assert [one.seq for one in kept.events(kind=["answer", "reuse"])] == [9, 10]
-    with raises(UnsoundRequest, field="limit", given=0) as refused:
-        kept.events(limit=0)
-    assert "1 to 10000 events" in str(refused.value)
-    assert len(kept.events()) == 12  # and up to a hundred
-
-
 def test_a_copy_that_was_set_back_is_told_first_and_in_the_same_words(folder: Path) -> None:
     path = copied_ledger(folder)
     set_back(path)
@@ -206,40 +116,6 @@ def test_a_copy_that_was_set_back_is_told_first_and_in_the_same_words(folder: Pa
         report = ledger.verify()
     assert report.problems == (Problem("older", str(error), 4),)
     assert report.witness is not None and report.witness.seq == 4 and report.events == 3
-
-
-def test_other_problems_follow_that_of_the_witness(folder: Path) -> None:
-    path = copied_ledger(folder)
-    set_back(path)
-    with sqlite3.connect(path) as raw:
-        raw.execute("UPDATE takifugu_accounts SET epsilon = '99'")
-    raw.close()
-    with open_ledger(path, inspect=True) as ledger:
-        reasons = [problem.reason for problem in ledger.verify().problems]
-    assert reasons[0] == "older" and "budget" in reasons[1:]
-
-
-def test_an_export_is_private_and_replaces_nothing(kept: Ledger, folder: Path) -> None:
-    target = folder / "events"
-    assert kept.export(str(target)) == 12
-    assert target.stat().st_mode & 0o777 == 0o600
-    before = target.read_bytes()
-    with raises(InvalidFile, field="export"):
-        kept.export(target)
-    assert target.read_bytes() == before and before.isascii()
-    lines = [json.loads(line) for line in before.splitlines()]
-    assert [(line["hash"], line["body"]) for line in lines] == [
-        (event.hash, event.body) for event in kept.history()
-    ]
-    assert kept.stored(0, 99) == tuple(
-        (seq, line["hash"], text.split(b'"body":', 1)[1][:-1].decode())
-        for seq, (line, text) in enumerate(zip(lines, before.splitlines(), strict=True), 1)
-    )
-
-
-def test_of_charges_those_are_answered_that_have_an_answer(kept: Ledger) -> None:
-    assert kept.answered([4, 5, 10, 11, 12]) == {4}
-    assert kept.answered([]) == frozenset() == kept.answered([5])
 
 
 SHOWS: dict[str, Callable[[Ledger], object]] = {

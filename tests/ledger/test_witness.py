@@ -377,3 +377,19 @@ def test_the_heads_folder_is_the_one_that_xdg_names(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("XDG_STATE_HOME", "relative")  # to be ignored, by the specification
     monkeypatch.setenv("HOME", "/home/somebody")
     assert heads_folder() == Path("/home/somebody/.local/state/takifugu/heads")
+
+
+def test_an_older_ledger_in_the_place_of_another_history_is_told_apart(
+    folder: Path, opened: Opener
+) -> None:
+    """Both end with the same number: one is not older than the other."""
+    path = folder / "ward.ledger"
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 2)
+    shutil.copy(path, folder / "copy")
+    with open_ledger(path) as ledger:
+        ledger.charge(charge("1/8"), DOUBLING)
+    with open_ledger(folder / "copy", witness=False) as ledger:
+        ledger.charge(charge("1/4"), DOUBLING)
+    with raises(LedgerSetBack, reason="another history", event=3):
+        opened(folder / "copy")

@@ -5,16 +5,13 @@ from itertools import permutations
 
 import pytest
 
-from takifugu.costs.cost import Cost, Distance, Matrix, Membership
+from takifugu.costs.cost import Cost, Membership
 from takifugu.costs.losses import Total
 from takifugu.ledger import frontier
-from takifugu.ledger.account import WHOLE, Books, Shape, contents
-from takifugu.ledger.frontier import ZERO, dominates, worst
+from takifugu.ledger.frontier import ZERO, worst
 from tests.ledger.charges import count
 
 pytestmark = pytest.mark.nightly
-
-HOME, WARD = Membership(["home"]), Membership(["ward"])
 
 
 def total(epsilon: str = "0", delta: str = "0", rho: str = "0", **counts: str) -> Total:
@@ -118,44 +115,3 @@ def test_the_worst_stand_in_one_order_whatever_came_first() -> None:
     for given in permutations(ordered):
         assert worst(given) == in_order
         assert worst((*given, total("1", "1/4", "2"), ZERO)) == in_order
-
-
-def test_a_shape_counts_for_less_than_epsilon_by_how_far_it_reaches() -> None:
-    """A matrix of at most 1/2 is covered by half of an ε."""
-    near = Matrix(["home", "ward"], [[0, "1/4"], ["1/2", 0]])
-    other = Total(costs=Cost.of({near: 2}))
-    for epsilon, does in (("1", True), ("0.999", False), ("2", True)):
-        assert dominates(total(epsilon), other) is does
-        more = Total(Fraction(epsilon) + 3, costs=Cost.of({near: 1, HOME: 1}))
-        both = Total(Fraction(3), costs=Cost.of({near: 3, HOME: 1}))
-        assert dominates(more, both) is does
-    assert dominates(Total(costs=Cost.of({near: 2, HOME: 1})), other)
-    assert not dominates(Total(costs=Cost.of({near: 1, HOME: 1})), other)
-
-
-# --- accounts by replay ---
-
-
-def test_what_is_counted_as_lost_of_an_analyst_is_lost_of_nobody_else() -> None:
-    books = Books()
-    costs = Cost.of({HOME: "1/2", Distance(0, 10): "1/3"})
-    whole = {"dataset": "d", "analyst": None, "epsilon": "2", "delta": "1/4", "rho": "3"}
-    own = {"dataset": "d", "analyst": "ann", "epsilon": "1", "delta": "1/5", "rho": "7"}
-    accounts = [whole, own | {"costs": costs.document()}]
-    books.apply({"kind": "loss", "accounts": accounts})
-    all_of_it = total("2", "1/4", "3")
-    hers = Total(Fraction(1), Fraction(1, 5), Fraction(7), costs)
-    found = {who: contents(books.book("d", who))["totals"] for who in (WHOLE, "ann", "bob")}
-    assert found == {
-        WHOLE: (all_of_it, (all_of_it,), all_of_it),
-        "ann": (hers, (hers,), None),
-        "bob": (all_of_it, (all_of_it,), None),
-    }
-
-
-def test_columns_that_were_chosen_stay_whatever_a_later_charge_names() -> None:
-    shape = Shape(partition=("zone",))
-    finer = {"columns": ["age", "zone"], "keys": [[30, "x"], [40, "x"]]}
-    assert shape.touch(None, finer) == shape.touch(None, {"columns": ["zone"], "keys": [["x"]]})
-    assert shape.partition == ("zone",)
-    assert shape.touch(None, {"columns": ["age"], "keys": [[30]]}).cells is None

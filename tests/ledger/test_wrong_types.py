@@ -10,7 +10,7 @@ import pytest
 
 from takifugu.errors import LedgerDamaged, LedgerError
 from takifugu.ledger import Ledger, open_ledger
-from takifugu.ledger.storage.schema import COLUMNS, EVENTS, MIGRATIONS, WITNESSES, column_types
+from takifugu.ledger.storage.schema import COLUMNS, EVENTS, MIGRATIONS, WITNESSES
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
 
@@ -18,9 +18,9 @@ OWN = {"id", "place"}  # numbers of rows, which SQLite keeps apart from their va
 WRONG: dict[type, Any] = {str: b"\x00\xff", int: "x", bytes: "x"}
 ONE_ROW = {EVENTS: "seq = 2", MIGRATIONS: "place = 1"}  # with columns that are different in each
 HELD = [
-    (table, column, kinds[0])
-    for table in COLUMNS
-    for column, kinds in column_types(table).items()
+    (table, column, declared.reads)
+    for table, columns in COLUMNS.items()
+    for column, declared in columns.items()
     if table != WITNESSES and column not in OWN and (table, column) != (EVENTS, "seq")
 ]
 

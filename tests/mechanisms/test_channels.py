@@ -18,7 +18,7 @@ from takifugu.costs.losses import Pure
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.mechanisms import ExternalMeasurement, FiniteChannel, RandomisedResponse
-from takifugu.mechanisms.channel_costs import channel_cost, log_ratio, log_up
+from takifugu.mechanisms.external_measurement import channel_cost, log_ratio, log_up
 from takifugu.mechanisms.mechanism_protocol import loss_document
 from takifugu.priors.universe import Tables
 from tests.raising import raises

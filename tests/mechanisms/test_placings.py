@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from takifugu.mechanisms import IntegerGaussian, IntegerLaplace
-from takifugu.mechanisms.placings import MOST_TERMS, right_places
+from takifugu.mechanisms.placings import MAX_POSTERIOR_TERMS, right_places
 from tests.oracles.placings import right_by_enumeration
 
 SCALES = st.sampled_from([0.3, 1.0, 2.5, 7.0])
@@ -74,7 +74,7 @@ def test_far_leads_are_sure_and_ties_are_shared() -> None:
 
 
 def test_too_many_rivals_have_no_probability() -> None:
-    many = int(MOST_TERMS**0.5)
+    many = int(MAX_POSTERIOR_TERMS**0.5)
     noise = IntegerLaplace(1e6)
     assert right_places(np.zeros((1, many), np.int64), 100, np.array([10]), noise) is None
 

@@ -27,7 +27,7 @@ from takifugu.mechanisms import (
     plan_histogram,
     plan_top_k,
 )
-from takifugu.mechanisms.candidates import allowed_loss
+from takifugu.mechanisms.candidates import allowed_loss, gaussian_beyond, laplace_beyond
 from takifugu.mechanisms.mechanism_plan import name
 from takifugu.mechanisms.planner import MAX_TERMS, noise_of
 from takifugu.mechanisms.prediction import (
@@ -36,7 +36,6 @@ from takifugu.mechanisms.prediction import (
     resolution,
     staircase,
 )
-from takifugu.mechanisms.targets import gaussian_beyond, laplace_beyond
 from takifugu.priors.markov import MarkovChain
 from takifugu.translation.curve_translation import CurveTranslation
 from tests.oracles import noise as oracle

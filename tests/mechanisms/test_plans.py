@@ -16,7 +16,6 @@ from takifugu.mechanisms import (
     plan_histogram,
     plan_top_k,
     planner,
-    targets,
 )
 from takifugu.mechanisms.mechanism_plan import Choice, RankingError, name, price
 from takifugu.mechanisms.mechanism_protocol import HISTOGRAM
@@ -106,14 +105,14 @@ def test_a_histogram_for_a_pufferfish_loss() -> None:
 
 def test_a_histogram_for_an_error() -> None:
     plan = plan_histogram(3, within=9, confidence=0.9, delta=0.2, sensitivity=COUNT)
-    meeting = list(targets.additive_within(9, 0.9, 0.2, COUNT))
+    meeting = list(candidates.additive_within(9, 0.9, 0.2, COUNT))
     cheapest = sorted(meeting, key=lambda one: one.loss.epsilon)  # type: ignore[union-attr]
     assert [(c.mechanism, c.loss) for c in plan.choices] == [
         (one.mechanism, one.loss) for one in cheapest
     ]
     assert "to keep each count within ±9 with a confidence of 0.9, " in plan.reason
     usual = plan_histogram(3, within=9)
-    assert usual.mechanism == next(targets.additive_within(9, 0.95, None, HISTOGRAM)).mechanism
+    assert usual.mechanism == next(candidates.additive_within(9, 0.95, None, HISTOGRAM)).mechanism
     assert "confidence of 0.95," in usual.reason
 
 
@@ -177,7 +176,7 @@ def test_a_ranking_for_a_reference_is_by_what_is_right(options: Any, known: Any)
 def test_a_ranking_for_a_target_is_the_cheapest() -> None:
     plan = plan_top_k(4, 2, gap=5, confidence=0.8, delta=0.1, translation=None)
     known = 5 * staircase(4, 2)[None, :]
-    meeting = list(targets.ranked_right(known, 2, 0.8, 0.1, HISTOGRAM))
+    meeting = list(candidates.ranked_right(known, 2, 0.8, 0.1, HISTOGRAM))
     assert len(plan.choices) == len(meeting) == 5
     losses = [choice.loss.epsilon for choice in plan.choices]  # type: ignore[union-attr]
     assert losses == sorted(one.loss.epsilon for one in meeting)  # type: ignore[union-attr]

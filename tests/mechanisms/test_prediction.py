@@ -80,7 +80,7 @@ def test_many_candidates_are_predicted_by_the_exponential_mechanism(
     scores = np.array([6.0, 3.0, 1.0, 0.0])
     exact, bound = (predicted(scores, 2, shape, 1.5) for shape in ("flips", "gumbel"))
     assert exact.mean > bound.mean + 1e-3
-    monkeypatch.setattr(prediction, "MOST_SETS", 3)
+    monkeypatch.setattr(prediction, "MAX_WINNER_SETS", 3)
     found = predicted(scores, 2, "flips", 1.5)
     assert found.places.tolist() == bound.places.tolist()
     assert found.hits == bound.hits

@@ -16,7 +16,6 @@ from takifugu.mechanisms import (
     IntegerLaplace,
     candidates,
     noise_laws,
-    targets,
 )
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import (
@@ -27,7 +26,7 @@ from takifugu.mechanisms.calibration import (
     searched_scale,
     target_of,
 )
-from takifugu.mechanisms.checks import WIDEST
+from takifugu.mechanisms.checks import MAX_SCALE
 from takifugu.mechanisms.mechanism_protocol import HISTOGRAM, Sensitivity
 from takifugu.translation.protocol import LossTranslation
 from tests.raising import raises
@@ -73,13 +72,13 @@ def test_the_first_scale_that_is_enough_is_near_the_guess(beyond: float) -> None
 
 
 def test_the_widest_scale_is_still_one() -> None:
-    assert least_scale(nextafter(WIDEST, 0.0), from_on(WIDEST), 0.5) == WIDEST
-    assert searched_scale(WIDEST / 2, from_on(WIDEST), 0.5) == WIDEST
-    assert searched_scale(WIDEST / 4, from_on(WIDEST), 0.5) == WIDEST
+    assert least_scale(nextafter(MAX_SCALE, 0.0), from_on(MAX_SCALE), 0.5) == MAX_SCALE
+    assert searched_scale(MAX_SCALE / 2, from_on(MAX_SCALE), 0.5) == MAX_SCALE
+    assert searched_scale(MAX_SCALE / 4, from_on(MAX_SCALE), 0.5) == MAX_SCALE
 
 
 @SEARCHES
-@pytest.mark.parametrize("guess", [WIDEST, WIDEST / 2, nextafter(WIDEST, 0.0), 1.0])
+@pytest.mark.parametrize("guess", [MAX_SCALE, MAX_SCALE / 2, nextafter(MAX_SCALE, 0.0), 1.0])
 def test_no_scale_is_wider(search: Any, guess: float) -> None:
     tried: list[float] = []
 
@@ -90,7 +89,7 @@ def test_no_scale_is_wider(search: Any, guess: float) -> None:
     with raises(UnsoundRequest, field="epsilon", reason="too small", given=0.25) as caught:
         search(guess, loss, 0.25)
     assert "0.25" in str(caught.value)
-    assert WIDEST / 3 < max(tried) <= WIDEST
+    assert MAX_SCALE / 3 < max(tried) <= MAX_SCALE
 
 
 @pytest.mark.parametrize("least", [1e-4, 0.3, 0.5, 0.9, 1.0, 1.1, 1.9, 2.0, 3.0, 1000.0])
@@ -274,12 +273,12 @@ def test_what_noise_is_beyond_a_distance(scale: float, reach: int) -> None:
     with mpmath.workdps(30):
         r = mpmath.exp(-1 / mpmath.mpf(scale))
         exact = 2 * mpmath.nsum(lambda z: r**z, [reach + 1, mpmath.inf]) * (1 - r) / (1 + r)
-        assert targets.laplace_beyond(scale, reach) == pytest.approx(float(exact), rel=1e-12)
+        assert candidates.laplace_beyond(scale, reach) == pytest.approx(float(exact), rel=1e-12)
         weight = [
             mpmath.exp(-(mpmath.mpf(z) ** 2) / (2 * mpmath.mpf(scale) ** 2)) for z in range(200)
         ]
         exact = 2 * sum(weight[reach + 1 :]) / (2 * sum(weight) - 1)
-        assert targets.gaussian_beyond(scale, reach) == pytest.approx(float(exact), rel=1e-9)
+        assert candidates.gaussian_beyond(scale, reach) == pytest.approx(float(exact), rel=1e-9)
 
 
 def test_very_wide_noise_is_a_rounded_normal() -> None:
@@ -287,7 +286,7 @@ def test_very_wide_noise_is_a_rounded_normal() -> None:
     for scale, reach in ((edge, 9_000), (edge * 1.5, 9_000), (2e4, 40_000), (1e6, 10)):
         with mpmath.workdps(30):
             exact = mpmath.erfc((reach + mpmath.mpf("0.5")) / (scale * mpmath.sqrt(2)))
-        assert targets.gaussian_beyond(scale, reach) == pytest.approx(float(exact), rel=1e-6)
+        assert candidates.gaussian_beyond(scale, reach) == pytest.approx(float(exact), rel=1e-6)
 
 
 @pytest.mark.parametrize("distance", [1, 1.9, 2, 10, 300.5])
@@ -296,13 +295,13 @@ def test_very_wide_noise_is_a_rounded_normal() -> None:
 def test_the_most_noise_within_a_distance(
     distance: float, confidence: float, moves: Sensitivity
 ) -> None:
-    (laplace,) = targets.additive_within(distance, confidence, None, moves)
-    also, gaussian = targets.additive_within(distance, confidence, ROOM, moves)
+    (laplace,) = candidates.additive_within(distance, confidence, None, moves)
+    also, gaussian = candidates.additive_within(distance, confidence, ROOM, moves)
     assert laplace == also
     reach, miss = int(distance), 1 - confidence
     for one, kind, law in (
-        (laplace, IntegerLaplace, targets.laplace_beyond),
-        (gaussian, IntegerGaussian, targets.gaussian_beyond),
+        (laplace, IntegerLaplace, candidates.laplace_beyond),
+        (gaussian, IntegerGaussian, candidates.gaussian_beyond),
     ):
         noise = one.mechanism
         assert noise == kind(noise.scale, moves)
@@ -315,15 +314,15 @@ def test_the_most_noise_within_a_distance(
 @pytest.mark.parametrize("distance", [0.999, 0.0, -1.0, nan])
 def test_noise_is_whole(distance: float) -> None:
     with raises(UnsoundRequest, field="within", needed=1) as caught:
-        list(targets.additive_within(distance, 0.9, None, COUNT))
+        list(candidates.additive_within(distance, 0.9, None, COUNT))
     assert caught.value.given is distance
     with raises(UnsoundRequest, field="confidence"):
-        list(targets.additive_within(1.0, 1.0, None, COUNT))
+        list(candidates.additive_within(1.0, 1.0, None, COUNT))
 
 
 def test_a_distance_beyond_all_noise_is_the_widest() -> None:
-    with raises(UnsoundRequest, field="scale", needed=WIDEST):
-        list(targets.additive_within(inf, 0.5, None, COUNT))
-    (found,) = targets.additive_within(WIDEST * 4, 1 - 1e-9, None, COUNT)
-    (also,) = targets.additive_within(WIDEST, 1 - 1e-9, None, COUNT)
+    with raises(UnsoundRequest, field="scale", needed=MAX_SCALE):
+        list(candidates.additive_within(inf, 0.5, None, COUNT))
+    (found,) = candidates.additive_within(MAX_SCALE * 4, 1 - 1e-9, None, COUNT)
+    (also,) = candidates.additive_within(MAX_SCALE, 1 - 1e-9, None, COUNT)
     assert found == also

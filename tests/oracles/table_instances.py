@@ -16,9 +16,8 @@ from takifugu.priors import BayesianNetwork, MarkovChain, MarkovRandomField, Sec
 from takifugu.translation import Translation
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.rows import columns_of_row
-from takifugu.translation.rows.columns_of_row import ColumnsOfRow
+from takifugu.translation.rows.columns_of_row import ColumnsOfRow, JointColumns
 from takifugu.translation.rows.household import Household
-from takifugu.translation.rows.joint_columns import JointColumns
 from tests.oracles.cost_instances import NAMES, epsilon, one_cost
 from tests.oracles.cost_programs import Array, chain_table, factor_table
 from tests.oracles.table_programs import (

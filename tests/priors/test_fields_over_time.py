@@ -21,10 +21,10 @@ from takifugu.priors import (
 from takifugu.priors.factors import written_out
 from takifugu.translation.bounds import LooserTranslation
 from takifugu.translation.models.networks import NetworkTransport
-from takifugu.translation.search.fields import walk_losses
 from tests.oracles import cost_programs
 from tests.oracles import translation as oracle
 from tests.raising import raises
+from tests.translation.rising_fields import walk_losses
 
 HOUR = 3600.0
 

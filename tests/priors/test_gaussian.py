@@ -24,8 +24,7 @@ from takifugu.priors import (
     TruncatedGaussian,
     from_document,
 )
-from takifugu.priors.kernels import StationaryKernel
-from takifugu.priors.positive_semidefinite import is_positive_semidefinite
+from takifugu.priors.kernels import StationaryKernel, is_positive_semidefinite
 from takifugu.translation.translation import Translation
 from takifugu.translation.transport_bound import transport_bound
 from tests.oracles import gaussian_processes as oracle

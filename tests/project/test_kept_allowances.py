@@ -9,7 +9,7 @@ import pytest
 from takifugu.costs.cost import Cost, Membership
 from takifugu.costs.losses import Pure
 from takifugu.priors import MarkovChain
-from takifugu.project.kept_allowances import KeptAllowances
+from takifugu.project.project_cache import KeptAllowances
 from takifugu.session.release_cost import Prices
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation

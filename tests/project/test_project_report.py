@@ -19,9 +19,16 @@ from takifugu.ledger.limits import spent_epsilon
 from takifugu.priors.provenance import FittedRows
 from takifugu.project.project import Project, open_project
 from takifugu.project.project_report import project_report
-from takifugu.project.release_sentences import ORDER_ONLY, WITH_COUNTS, method_of
-from takifugu.project.report_priors import NOT_PROTECTED, fitted_sentence, related_words
-from takifugu.project.stored_tables import AS_DRAWN, FOREIGN, NO_NAMES, stored_table
+from takifugu.project.reported_dataset import NOT_PROTECTED, fitted_sentence, related_words
+from takifugu.project.reported_releases import (
+    AS_DRAWN,
+    FOREIGN_ANSWER,
+    NO_NAMES,
+    ORDER_ONLY,
+    WITH_COUNTS,
+    method_of,
+    stored_table,
+)
 from takifugu.reports.pdf_file import pdf_of
 from takifugu.reports.release_parts import figure_of, table_of
 from takifugu.reports.report_page import report_page
@@ -379,9 +386,9 @@ def test_a_release_of_another_program_is_reported_as_external(tmp_path: Path) ->
             receipt = ledger.charge(outside, translation)
             ledger.record_answer(receipt, answer)
     found = named(project_report(project, ["stays"]), "stays")
-    foreign = [release for release in found.releases if FOREIGN in release.notes]
+    foreign = [release for release in found.releases if FOREIGN_ANSWER in release.notes]
     assert len(foreign) == 1 + len(FOREIGN_ANSWERS) and not any(one.table for one in foreign)
-    assert FOREIGN in Outline(report_page(project_report(project, ["stays"])).html()).said
+    assert FOREIGN_ANSWER in Outline(report_page(project_report(project, ["stays"])).html()).said
 
 
 # --- in a browser ---

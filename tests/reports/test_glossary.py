@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from takifugu.reports.glossary import GLOSSARY
+from takifugu.reports.report_sentences import GLOSSARY
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "glossary.md"
 

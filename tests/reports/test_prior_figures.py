@@ -17,7 +17,7 @@ from takifugu.priors import (
     TimeOfDayChain,
 )
 from takifugu.reports.html_figures import drawing
-from takifugu.reports.prior_figures import MOST_STATES, heat_map, prior_figures
+from takifugu.reports.prior_figures import MAX_STATES, heat_map, prior_figures
 
 P = np.array([[0.9, 0.1], [0.3, 0.7]])
 CHAIN = MarkovChain(P, states=("home", "ward"), length=5)
@@ -54,10 +54,10 @@ def test_a_chain_whose_start_is_unknown_has_no_law() -> None:
 
 
 def test_of_many_states_the_most_frequent_are_drawn() -> None:
-    first, second = prior_figures(wide(MOST_STATES + 6))
-    assert len(first.figure.axes[0].get_yticklabels()) == MOST_STATES
-    assert f"Of {MOST_STATES + 6} only {MOST_STATES} are shown" in first.caption
-    assert len(second.figure.axes[0].patches) == MOST_STATES
+    first, second = prior_figures(wide(MAX_STATES + 6))
+    assert len(first.figure.axes[0].get_yticklabels()) == MAX_STATES
+    assert f"Of {MAX_STATES + 6} only {MAX_STATES} are shown" in first.caption
+    assert len(second.figure.axes[0].patches) == MAX_STATES
     assert not first.figure.axes[0].texts  # too small for numbers
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from takifugu.reports.spending_figure import MOST_NUMBERS, BudgetEvent, spending_figure
+from takifugu.reports.spending_figure import MAX_NUMBERS, BudgetEvent, spending_figure
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -39,7 +39,7 @@ def test_losses_are_written_rounded_up() -> None:
 
 
 def test_many_releases_are_thinned_out() -> None:
-    many = [event(k, k / 100, 5.0, released=True) for k in range(1, 4 * MOST_NUMBERS)]
+    many = [event(k, k / 100, 5.0, released=True) for k in range(1, 4 * MAX_NUMBERS)]
     (axes,) = spending_figure(many).axes
     assert [text.get_text() for text in axes.texts] == ["5"]
     assert len(axes.get_xticklabels()) <= 10

@@ -46,7 +46,7 @@ from tests.cli.running import SOURCE
 from tests.ledger import postgres
 from tests.oracles.ledger_sums import PlainEvent, events_of, largest_sum
 from tests.server.projects import DAYS, FIRST_DAY, STATES, ZONES, small_project
-from tests.server.running import new_token, write_settings
+from tests.server.running import new_token, workers_of, write_settings
 
 INDEPENDENT = MarkovChain(np.array([[0.5, 0.3, 0.2]] * 3), states=STATES, length=DAYS)
 PATIENCE = 3600.0  # seconds: of a client, on a machine that does much else
@@ -117,17 +117,6 @@ class KilledServer:
         """The process that answers requests."""
         assert self._process is not None
         return self._process.pid
-
-    @property
-    def workers(self) -> list[int]:
-        """The processes below it."""
-        found = []
-        for entry in Path("/proc").glob("[0-9]*/stat"):
-            with contextlib.suppress(OSError, ValueError):
-                state, parent = entry.read_text().rpartition(")")[2].split()[:2]
-                if int(parent) == self.pid and state != "Z":
-                    found.append(int(entry.parent.name))
-        return found
 
     @property
     def running(self) -> bool:
@@ -340,7 +329,7 @@ def run(
             found.server.kill()
         elif what == "worker":
             struck = False
-            for worker in found.server.workers:
+            for worker in workers_of(found.server.pid):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(worker, signal.SIGKILL)
                     struck = True

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -165,6 +165,17 @@ class RunningServer:
         """End it as a power cut would; workers of it end by themselves."""
         self.process.kill()
         self.wait()
+
+
+def workers_of(process: int) -> list[int]:
+    """The processes that a process has started and that have not ended."""
+    workers = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError, ValueError):  # it has just ended
+            state, parent = entry.read_text().rpartition(")")[2].split()[:2]
+            if int(parent) == process and state != "Z":
+                workers.append(int(entry.parent.name))
+    return workers
 
 
 def new_token(project: Path, role: Role, name: str) -> str:

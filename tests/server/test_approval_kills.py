@@ -13,24 +13,19 @@ import pytest
 
 from takifugu.project.project import open_project
 from tests.server.projects import small_project
-from tests.server.running import PATIENCE, RunningServer, new_token, running_server
+from tests.server.running import (
+    PATIENCE,
+    RunningServer,
+    new_token,
+    running_server,
+    workers_of,
+)
 from tests.server.test_approvals import with_rule
 
 pytestmark = pytest.mark.nightly
 
 QUERY = {"kind": "histogram", "by": ["zone"], "epsilon": "1"}
 LOST = (OSError, http.client.HTTPException)
-
-
-def children(pid: int) -> list[int]:
-    """The processes that a process has started."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        with suppress(OSError, ValueError):
-            text = (entry / "stat").read_text()
-            if int(text.rpartition(")")[2].split()[1]) == pid:
-                found.append(int(entry.name))
-    return found
 
 
 def ask(server: RunningServer, token: str, key: str) -> Any:
@@ -70,7 +65,7 @@ def test_killed_after_the_decision_and_before_the_release(project: Path) -> None
         answer = ask(server, ana, "k")
         assert answer.status == 202, answer.body
         number = answer.json()["approval"]["id"]
-        stopped = children(server.process.pid)
+        stopped = workers_of(server.process.pid)
         assert stopped
         for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
@@ -97,7 +92,7 @@ def test_a_worker_that_is_killed_is_followed_by_another(project: Path) -> None:
     ana, olga = new_token(project, "analyst", "ana"), new_token(project, "owner", "olga")
     with running_server(project) as server:
         number = ask(server, ana, "k").json()["approval"]["id"]
-        stopped = children(server.process.pid)
+        stopped = workers_of(server.process.pid)
         for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
         path = f"/api/v1/approvals/{number}/decision"

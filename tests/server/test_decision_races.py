@@ -1,5 +1,7 @@
 """Decisions that meet: two owners, two servers, a withdrawal, a crash at each step.
 
+The first event of the ledger that names a request decides it.
+
 What comes in between is called from inside of a decision, so that nothing depends on a clock.
 """
 
@@ -44,7 +46,7 @@ class Servers:
         return self.states[0].ask_approval(request)
 
     def decide(self, server: int, number: int, decision: Any, by: str) -> Approval:
-        """An owner decides on one of the servers."""
+        """An owner, or who asked, decides on one of the servers."""
         note = f"a note of {by}"
         return decide(self.states[server], self.ledgers[server], number, decision, by, note)
 
@@ -104,99 +106,93 @@ def around(
     patch.setattr(owner, name, wrapped)
 
 
+SECOND = {"refuses": ("refused", "otto"), "withdraws": ("withdrawn", "ana")}
+
+
 @pytest.mark.nightly
-@pytest.mark.parametrize("where", ["before the event", "after the event"])
-@pytest.mark.parametrize("other", ["refuses", "withdraws"])
+@pytest.mark.parametrize("other", SECOND)
 def test_who_comes_second_has_changed_nothing(
-    servers: Servers, monkeypatch: pytest.MonkeyPatch, where: str, other: str
+    servers: Servers, monkeypatch: pytest.MonkeyPatch, other: str
 ) -> None:
     number, twin = servers.ask("k").id, servers.ask("twin").id
-    attempts = {
-        "refuses": lambda: servers.decide(1, number, "refused", "otto"),
-        "withdraws": lambda: servers.states[1].decide(number, "withdrawn", "ana"),
-    }
-    second = servers.refused(attempts[other])
-    early = where == "before the event"
-    around(
-        *(monkeypatch, Ledger, "approve"),
-        before=second if early else None,
-        after=None if early else second,
-    )
+    second = servers.refused(lambda: servers.decide(1, number, *SECOND[other]))
+    around(monkeypatch, Ledger, "approve", before=None, after=second)
     done = servers.decide(0, number, "approved", "olga")
     (event,) = servers.events()
     assert event.body["request"] == done.identity != servers.now(twin).identity
     assert (done.state, done.event, done.decided_by) == ("approved", event.seq, "olga")
-    assert (done.note, done.claim, done.decided) == ("a note of olga", None, event.at)
+    assert (done.note, done.decided) == ("a note of olga", event.at)
     assert servers.now(number) == done
     second()
     assert servers.restart() == []
     assert servers.now(twin).state == "pending"  # nobody decided it
 
 
-def test_what_is_withdrawn_first_is_not_decided(
-    servers: Servers, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("other", SECOND)
+def test_who_writes_first_decides(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch, other: str
 ) -> None:
     number, twin = servers.ask("k").id, servers.ask("twin").id
+    decision, name = SECOND[other]
     around(
-        *(monkeypatch, ServerState, "claim_decision"),
-        before=lambda: servers.states[1].decide(number, "withdrawn", "ana"),
+        *(monkeypatch, Ledger, "approve"),
+        before=lambda: servers.decide(1, number, decision, name),
         after=None,
     )
-    servers.refused(lambda: servers.decide(0, number, "approved", "olga"))()
-    assert servers.events() == [] and servers.restart() == []
-    assert [servers.now(one).state for one in (number, twin)] == ["withdrawn", "pending"]
+    with raises(StateConflict, reason="decided"):
+        servers.decide(0, number, "approved", "olga")
+    (event,) = servers.events()
+    now = servers.now(number)
+    assert (now.state, now.decided_by, now.event) == (decision, name, event.seq)
+    assert servers.restart() == [] and servers.now(twin).state == "pending"
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("decision", ["approved", "refused"])
-@pytest.mark.parametrize("step", ["claim_decision", "write", "decide"])
+@pytest.mark.parametrize("decision", ["approved", "refused", "withdrawn"])
+@pytest.mark.parametrize("step", ["write", "copy_decision"])
 def test_a_crash_before_each_step(
     servers: Servers, monkeypatch: pytest.MonkeyPatch, decision: str, step: str
 ) -> None:
     number, twin = servers.ask("k").id, servers.ask("twin").id
+    by = "ana" if decision == "withdrawn" else "olga"
     of: type = Ledger if step == "write" else ServerState
     write = "approve" if decision == "approved" else "refuse_request"
     with monkeypatch.context() as patched:
         patched.setattr(of, write if step == "write" else step, killed)
         with pytest.raises(Killed):
-            servers.decide(0, number, decision, "olga")
-    left = servers.now(number)
-    shown = approval_document(left)
-    assert (left.state, left.claim is None) == ("pending", step == "claim_decision")
+            servers.decide(0, number, decision, by)
+    shown = approval_document(servers.now(number))
     assert (shown["state"], shown["decided_by"], shown["note"]) == ("pending", None, "")
-    assert "claim" not in shown
-    if left.claim is not None:
+    if step == "copy_decision":
         servers.refused(lambda: servers.decide(1, number, "approved", "otto"))()
-        servers.refused(lambda: servers.states[1].decide(number, "withdrawn", "ana"))()
-    assert servers.restart() == ([number] if step == "decide" else [])
+    else:
+        assert servers.restart() == [] and servers.events() == []
+        assert servers.now(number).state == "pending"
+        servers.decide(1, number, decision, by)
     assert servers.restart() == []
     now = servers.now(number)
-    assert now.claim is None and servers.now(twin).state == "pending"
-    if step == "decide":
-        (event,) = servers.events()
-        assert (now.state, now.event) == (decision, event.seq)
-        assert (now.decided_by, now.note) == ("olga", "a note of olga")
-    else:
-        assert servers.events() == [] and now.state == "pending"
-        assert servers.decide(1, number, "refused", "otto").state == "refused"
+    (event,) = servers.events()
+    assert (now.state, now.event) == (decision, event.seq)
+    assert (now.decided_by, now.note) == (by, f"a note of {by}")
+    assert servers.now(twin).state == "pending"
 
 
 @pytest.mark.nightly
+@pytest.mark.parametrize("after", [False, True], ids=["before the event", "after it"])
 def test_a_server_that_starts_meets_one_that_decides(
-    servers: Servers, monkeypatch: pytest.MonkeyPatch
+    servers: Servers, monkeypatch: pytest.MonkeyPatch, after: bool
 ) -> None:
-    early, late = servers.ask("early").id, servers.ask("late").id
-    with monkeypatch.context() as patched:  # the claim is dropped while its maker is slow
-        around(patched, Ledger, "approve", before=servers.restart, after=None)
-        servers.refused(lambda: servers.decide(0, early, "approved", "olga"))()
-    assert servers.events() == []
-    assert (servers.now(early).state, servers.now(early).claim) == ("pending", None)
-    servers.states[1].decide(early, "withdrawn", "ana")
-    with monkeypatch.context() as patched:  # the event is found before its maker has marked it
-        around(patched, Ledger, "approve", before=None, after=servers.restart)
-        done = servers.decide(0, late, "approved", "olga")
+    number, started = servers.ask("k").id, list[list[int]]()
+
+    def start() -> None:
+        started.append(servers.restart())
+
+    place = {"before": None, "after": start} if after else {"before": start, "after": None}
+    around(monkeypatch, Ledger, "approve", **place)
+    done = servers.decide(0, number, "approved", "olga")
     (event,) = servers.events()
     assert (done.state, done.event, done.note) == ("approved", event.seq, "a note of olga")
+    assert started == [[number] if after else []]
 
 
 @pytest.mark.nightly
@@ -219,7 +215,6 @@ def test_a_ledger_that_does_not_answer(
     else:
         with raises(LedgerUnavailable):
             servers.decide(0, number, "approved", "olga")
-        assert servers.now(number).claim is None
         assert servers.decide(1, number, "approved", "otto").state == "approved"
     assert len(servers.events()) == 1
 

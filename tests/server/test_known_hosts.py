@@ -8,8 +8,6 @@ import pytest
 
 from takifugu.project.server_section import ServerSettings
 from takifugu.server.operation.middleware import KnownHosts
-from tests.server.raw_requests import kind_of, raw_connection, read_all, status_of
-from tests.server.running import running_server
 
 STATS = "https://stats.example.org"
 BEHIND = ServerSettings(origin=STATS, proxies=("127.0.0.1",))
@@ -63,20 +61,3 @@ def test_only_names_of_this_server_are_answered(
 def test_a_host_is_named_once() -> None:
     assert status(BEHIND) == status(BEHIND, "stats.example.org", "stats.example.org") == 400
     assert status(TLS) == 400
-
-
-@pytest.mark.nightly
-def test_a_page_of_another_name_does_not_reach_a_real_server(study: Path) -> None:
-    with running_server(study) as server:
-        token = server.token("analyst", "ana")
-        for path in ("/healthz", "/readyz", "/sign-in", "/api/v1/me", "/openapi.json", "/static/x"):
-            headers = {"Host": f"evil.example:{server.port}"}
-            answer = server.get(path, token=token, headers=headers)
-            assert answer.status == 421, path
-            assert answer.json()["type"] == "urn:takifugu:problem:other-host"
-            assert answer.json()["field"] == "Host" and b"evil" not in answer.body
-        assert server.get("/api/v1/me", token=token).status == 200
-        with raw_connection(server) as raw:
-            raw.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
-            answered = read_all(raw)
-        assert (status_of(answered), kind_of(answered)) == (400, "other-host")

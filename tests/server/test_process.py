@@ -19,6 +19,7 @@ from takifugu.server.operation.listening import listening_socket
 from tests.cli.running import SOURCE, run, start
 from tests.ledger import postgres
 from tests.raising import raises
+from tests.server.attacked import tells_nothing
 from tests.server.projects import small_project
 from tests.server.raw_requests import raw_connection
 from tests.server.running import (
@@ -28,6 +29,7 @@ from tests.server.running import (
     new_token,
     read_answer,
     running_server,
+    workers_of,
     write_settings,
 )
 
@@ -38,19 +40,6 @@ PLANS, RELEASES = "/api/v1/datasets/stays/plans", "/api/v1/datasets/stays/releas
 def release(server: RunningServer, token: str, key: str, **how: Any) -> Answer:
     headers = {"Idempotency-Key": key} | how.pop("headers", {})
     return server.post(RELEASES, {"query": QUERY}, token=token, headers=headers, **how)
-
-
-def workers_of(process: int) -> list[int]:
-    """The processes that a process has started."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = int(entry.read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-        if parent == process:
-            found.append(int(entry.parent.name))
-    return found
 
 
 def gone(process: int) -> bool:
@@ -88,10 +77,9 @@ def test_a_server_starts_answers_and_stops(project: Path) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_either_signal_stops_it_with_status_0(study: Path, number: int) -> None:
+def test_an_interrupt_stops_it_with_status_0(study: Path) -> None:
     with running_server(study) as server:
-        server.send_signal(number)
+        server.send_signal(signal.SIGINT)
         assert server.wait() == 0
         assert server.log()[-1]["message"] == "stopped"
 
@@ -258,18 +246,26 @@ def test_a_ledger_that_is_gone_is_not_ready_and_back_it_is(study: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_a_database_that_is_gone_is_not_ready_and_back_it_is(tmp_path: Path) -> None:
+def test_without_its_database_a_server_is_not_ready_and_lets_nobody_in(tmp_path: Path) -> None:
     if needed := postgres.missing():
         pytest.skip(needed)
     with postgres.cluster() as cluster:
         project = small_project(tmp_path / "a study", ledger=cluster.address())
+        secret = new_token(project, "owner", "eva")
         with running_server(project) as server:
             assert server.get("/readyz").status == 200
+            assert server.get("/api/v1/me", token=secret).status == 200
             cluster.stop()
             document = _until(server, 503).json()
             assert document["checks"]["ledger"] is False and document["checks"]["state"] is False
+            for _ in range(3):
+                answer = server.get("/api/v1/me", token=secret)
+                assert answer.status == 503 and b"postgres" not in answer.body
+                tells_nothing(answer.body)
+            assert server.get("/healthz").status == 200
             cluster.restart()
             assert _until(server, 200)
+            assert server.get("/api/v1/me", token=secret).status == 200
             assert server.stop() == 0
 
 

@@ -186,24 +186,10 @@ def test_what_is_no_request_gets_a_problem(server: RunningServer, request_: byte
 
 
 @pytest.mark.nightly
-def test_connections_beyond_the_limit_are_refused_until_others_end(study: Path) -> None:
-    with running_server(study, connections=20, request_time=600) as server:
-        where = server.host, server.port
-        opened = [socket.create_connection(where, timeout=PATIENCE) for _ in range(35)]
-        try:
-            refused = _spoken_to(opened, 15)
-            assert len(refused) == 15
-            answer = read_all(refused[0])
-            assert (status_of(answer), kind_of(answer)) == (503, "too-many-connections")
-        finally:
-            for one in opened:
-                one.close()
-        assert _in_the_end(lambda: server.get("/healthz").status == 200)
-
-
-@pytest.mark.nightly
-def test_one_address_does_not_get_all_connections(study: Path) -> None:
-    with running_server(study, address_connections=20, request_time=600) as server:
+@pytest.mark.parametrize("limit", ["connections", "address_connections"])
+def test_connections_beyond_a_limit_are_refused_until_others_end(study: Path, limit: str) -> None:
+    settings: dict[str, Any] = {"request_time": 600, limit: 20}
+    with running_server(study, **settings) as server:
         where = server.host, server.port
         opened = [socket.create_connection(where, timeout=PATIENCE) for _ in range(35)]
         try:

@@ -6,6 +6,7 @@ import socket
 import ssl
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,32 +16,38 @@ from takifugu.errors import InvalidFile
 from takifugu.server.operation.listening import tls_context
 from tests.raising import raises
 from tests.server.certificates import new_certificate
+from tests.server.projects import small_project
 from tests.server.raw_requests import read_all, status_of
 from tests.server.running import PATIENCE, RunningServer, running_server
 
 
-@pytest.mark.nightly
-def test_a_server_with_a_certificate_speaks_tls_alone(study: Path) -> None:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A server with a certificate, at which a request must arrive within a second."""
+    study = small_project(tmp_path_factory.mktemp("tls") / "a study")
     made = new_certificate(study.parent)
     files: dict[str, Any] = {"certificate": made.certificate.name, "key": made.key.name}
-    with running_server(study, trust=made.trust, **files) as server:
-        assert server.url.startswith("https://")
-        assert server.get("/healthz").status == 200
-        assert server.get("/readyz").status == 200
-        with socket.create_connection((server.host, server.port), timeout=PATIENCE) as raw:
-            raw.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert b"200" not in read_all(raw)
-        assert server.stop() == 0
+    with running_server(study, trust=made.trust, request_time=1.0, **files) as running:
+        yield running
+        assert running.get("/healthz").status == 200  # whatever was done to it
+        assert running.stop() == 0
 
 
 @pytest.mark.nightly
-def test_old_versions_of_tls_are_refused(study: Path) -> None:
-    made = new_certificate(study.parent)
-    with running_server(study, trust=made.trust, certificate=made.certificate, key=made.key) as at:
-        assert _version(at, ssl.TLSVersion.TLSv1_2) == "TLSv1.2"
-        assert _version(at, ssl.TLSVersion.TLSv1_3) == "TLSv1.3"
-        with pytest.raises((ssl.SSLError, OSError)):
-            _version(at, ssl.TLSVersion.TLSv1_1)
+def test_a_server_with_a_certificate_speaks_tls_alone(server: RunningServer) -> None:
+    assert server.url.startswith("https://")
+    assert server.get("/healthz").status == server.get("/readyz").status == 200
+    with socket.create_connection((server.host, server.port), timeout=PATIENCE) as raw:
+        raw.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b"200" not in read_all(raw)
+
+
+@pytest.mark.nightly
+def test_old_versions_of_tls_are_refused(server: RunningServer) -> None:
+    assert _version(server, ssl.TLSVersion.TLSv1_2) == "TLSv1.2"
+    assert _version(server, ssl.TLSVersion.TLSv1_3) == "TLSv1.3"
+    with pytest.raises((ssl.SSLError, OSError)):
+        _version(server, ssl.TLSVersion.TLSv1_1)
 
 
 def _version(server: RunningServer, version: ssl.TLSVersion) -> str | None:
@@ -94,28 +101,20 @@ def _until_logged(server: RunningServer, words: str) -> None:
 
 
 @pytest.mark.nightly
-def test_a_handshake_that_never_ends_is_let_go(study: Path) -> None:
-    made = new_certificate(study.parent)
-    files: dict[str, Any] = {"certificate": made.certificate, "key": made.key}
-    with (
-        running_server(study, trust=made.trust, request_time=1.0, **files) as server,
-        socket.create_connection((server.host, server.port), timeout=PATIENCE) as raw,
-    ):
+def test_a_handshake_that_never_ends_is_let_go(server: RunningServer) -> None:
+    with socket.create_connection((server.host, server.port), timeout=PATIENCE) as raw:
         raw.sendall(b"\x16\x03\x01")
         assert b"HTTP" not in read_all(raw)
-        assert server.get("/healthz").status == 200
+    assert server.get("/healthz").status == 200
 
 
 @pytest.mark.nightly
-def test_slow_requests_are_refused_under_tls_too(study: Path) -> None:
-    made = new_certificate(study.parent)
-    files: dict[str, Any] = {"certificate": made.certificate, "key": made.key}
-    with running_server(study, trust=made.trust, request_time=1.0, **files) as server:
-        connection = server.connection()
-        connection.connect()
-        connection.sock.sendall(b"GET /hea")
-        assert status_of(read_all(connection.sock)) == 408
-        connection.close()
+def test_slow_requests_are_refused_under_tls_too(server: RunningServer) -> None:
+    connection = server.connection()
+    connection.connect()
+    connection.sock.sendall(b"GET /hea")
+    assert status_of(read_all(connection.sock)) == 408
+    connection.close()
 
 
 def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:

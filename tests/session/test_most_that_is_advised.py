@@ -54,7 +54,7 @@ def test_no_epsilon_is_advised_where_each_would_be_refused(
     unit: Cost,
     delta: Fraction | None,
 ) -> None:
-    room = Standing(
+    room = Standing.under(
         Payer(None, Fraction(8), DELTA, (Total(),), (Total(),)), Limit(other, Fraction(8), DELTA)
     )
     at = delta or Fraction(0)

@@ -51,7 +51,7 @@ def standing(
         there = there.plus(loss)
     overall = (here, there) if elsewhere else (here,)
     payer = Payer(analyst, Fraction(budget), Fraction(delta), overall, (here,))
-    return Standing(payer, Limit(translation, Fraction(budget), Fraction(delta)))
+    return Standing.under(payer, Limit(translation, Fraction(budget), Fraction(delta)))
 
 
 def priced(

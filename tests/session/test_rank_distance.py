@@ -145,9 +145,9 @@ def test_scores_stay_within_whole_numbers_of_64_bits(
     declared = declaration(tmp_path, ROWS, protected=(WEIGHT,))
     query = QuantileQuery("weight", (), rows_of(declared, None, None), Fraction(1, 10))
     with open_engine(declared, threads=1) as engine:
-        monkeypatch.setattr(quantiles, "LARGEST", 80)  # 8 rows, in tenths
+        monkeypatch.setattr(quantiles, "MAX_COUNT", 80)  # 8 rows, in tenths
         assert query.sizes(engine) == [8]
-        monkeypatch.setattr(quantiles, "LARGEST", 79)
+        monkeypatch.setattr(quantiles, "MAX_COUNT", 79)
         with raises(TooLarge, field="level"):
             query.sizes(engine)
 

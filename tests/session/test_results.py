@@ -13,7 +13,7 @@ import pytest
 
 from takifugu.declarations import DriverMissing
 from takifugu.errors import InvalidFile
-from takifugu.reports.result_figure import MOST_BARS, MOST_PANELS, result_figure
+from takifugu.reports.result_figure import MAX_BARS, MAX_PANELS, result_figure
 from takifugu.session import ReleaseCost, Result
 from takifugu.session.query.query import own_columns
 from takifugu.session.result_html import INTERVAL
@@ -156,9 +156,9 @@ def test_a_figure_has_a_panel_for_each_group_and_counts_the_rest() -> None:
             for i in range(20) for j in range(60)]  # fmt: skip
     figure = result_figure(columns, rows, by=("land",), title="histogram", note="ε = 1")
     drawn = [axes for axes in figure.axes if axes.axison]
-    assert len(drawn) == MOST_PANELS
+    assert len(drawn) == MAX_PANELS
     assert drawn[0].get_title() == "land land 0"
-    assert len(drawn[0].get_yticklabels()) == MOST_BARS
+    assert len(drawn[0].get_yticklabels()) == MAX_BARS
     assert any("the 40 largest of 60" in text.get_text() for text in drawn[0].texts)
     title = figure.get_suptitle()
     assert "8 more groups are not shown" in title and "ε = 1" in title

@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -13,6 +14,7 @@ import pytest
 
 from takifugu.declarations import Category, InvalidDeclaration, InvalidQuery
 from takifugu.errors import BudgetExceeded, NoBudget, NotAccepted, UnknownAnalyst, UnsoundRequest
+from takifugu.ledger.storage.database import Connection, Store
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.priors.independent import Product
 from takifugu.session import OverBudget, ReleaseFailed, Session, StalePlan
@@ -516,3 +518,17 @@ def test_terms_that_the_owner_replaces_later_stop_plans_and_releases(tmp_path: P
         with raises(NotAccepted, changed=("secrets",)):
             session.release(plan, accept_noise=True)
         assert list(ledger.history(kind="charge")) == []
+
+
+def test_a_plan_reads_the_ledger_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, unguarded = [], Store.unguarded
+
+    def counted(store: Store) -> AbstractContextManager[Connection]:
+        begun.append(store)
+        return unguarded(store)
+
+    with opened(tmp_path) as (session, _, _):
+        first = session.plan.histogram(by="zone", epsilon=0.5)  # the data is seen, and entered
+        monkeypatch.setattr(Store, "unguarded", counted)
+        again = session.plan.histogram(by="zone", epsilon=0.5)
+        assert len(begun) == 1 and again.cost == first.cost

@@ -18,8 +18,7 @@ from takifugu.priors import BayesianNetwork, MarkovChain, Secrets
 from takifugu.session import Session
 from takifugu.session.release_cost import Prices
 from takifugu.translation.protocol import LossTranslation
-from takifugu.translation.rows.columns_of_row import ColumnsOfRow
-from takifugu.translation.rows.joint_columns import JointColumns
+from takifugu.translation.rows.columns_of_row import ColumnsOfRow, JointColumns
 from tests.raising import raises
 from tests.session.tables import (
     CHAIN,
@@ -219,7 +218,7 @@ def test_what_any_change_of_a_row_costs_is_told_by_column() -> None:
     secrets = {"place": Secrets(), "health": Secrets(pairs=((("ill",), ("well",)),))}
     rows = ColumnsOfRow({"prior": NETWORK}, secrets)
     payer = Payer(None, Fraction(10), Fraction(0), (Total(),), (Total(),))
-    room = Standing(payer, Limit(rows, Fraction(10), Fraction(0)))
+    room = Standing.under(payer, Limit(rows, Fraction(10), Fraction(0)))
     found = Prices("table", rows).of(Pure("0.5"), Fraction(0), [room])
     assert found.by_column == rows.losses(Cost.any("0.5"))
     assert set(found.by_column or ()) == {"place", "health"} and found.by_value is None

@@ -8,7 +8,7 @@ import pytest
 
 from takifugu.declarations import InvalidQuery
 from takifugu.errors import UnsoundRequest
-from takifugu.mechanisms.targets import gaussian_beyond, laplace_beyond
+from takifugu.mechanisms.candidates import gaussian_beyond, laplace_beyond
 from takifugu.session import Plan, Session
 from takifugu.session.query_options import QueryOptions
 from tests.raising import raises

@@ -9,6 +9,7 @@ from unittest import mock
 from takifugu.costs.losses import Pure
 from takifugu.ledger import Charge, Ledger, account
 from takifugu.ledger.charge_values import BEGINNING, END, cell_names, loss_body
+from takifugu.ledger.events import cell_naming
 from takifugu.ledger.frontier import ZERO
 from takifugu.ledger.limits import Limit
 from takifugu.ledger.witnesses import head_witness
@@ -69,6 +70,10 @@ def forget_at_an_edit() -> AbstractContextManager[Any]:
         self.segments = [account.Segment(BEGINNING, END)]
 
     return mock.patch.object(account.Account, "everywhere", everywhere)
+
+
+def keep_costs_of_renamed_values() -> AbstractContextManager[Any]:
+    return mock.patch.object(cell_naming, "costs_once_accepted", return_value=account.BY_VALUE)
 
 
 def accept_a_rollback() -> AbstractContextManager[Any]:

@@ -51,7 +51,7 @@ def set_twice_the_budget() -> AbstractContextManager[Any]:
 
 def show_before_the_witness_knows() -> AbstractContextManager[Any]:
     """An answer that others stored, who died before its witness knew, is shown at once."""
-    return mock.patch.object(Guard, "unknown", return_value=None)
+    return mock.patch.object(Guard, "unrecorded", return_value=None)
 
 
 def compare_rows_once() -> AbstractContextManager[Any]:

@@ -1,5 +1,6 @@
 """State machines against plain sums: a little of them, and faults that they must find."""
 
+from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from tests.torture.planted_ledger_faults import LEDGER_FAULTS
+from tests.torture.planted_ledger_faults import LEDGER_FAULTS, keep_costs_of_renamed_values
 from tests.torture.planted_release_faults import RELEASE_FAULTS, in_this_process
 from tests.torture.played_machines import played
 from torture import models
@@ -23,7 +24,8 @@ from torture.models.counted_machine import (
     must,
 )
 from torture.models.ledger_files import LedgerMachine
-from torture.models.ledger_model import WORTHS, Reads
+from torture.models.ledger_machine import EVERYTHING
+from torture.models.ledger_model import KINDS, WORTHS, Declared, Reads
 from torture.models.machine_runs import run_machine, run_rounds
 from torture.part_report import Report
 
@@ -35,6 +37,22 @@ def test_the_machine_of_the_ledger_finds(fault: str) -> None:
     with LEDGER_FAULTS[fault]():
         found = run_machine(LedgerMachine, seed_of=3, examples=40, steps=20, shrink=False)
     assert found is not None and "state.begin(" in found.program
+
+
+@pytest.mark.parametrize("reading", [1, 2])
+@pytest.mark.parametrize("faulty", [False, True])
+def test_costs_by_value_survive_other_names_of_values(reading: int, faulty: bool) -> None:
+    machine = LedgerMachine()
+    try:
+        machine.begin(worth="sums", delta=False, unit="step")
+        by_value = KINDS["sums"].index("count")
+        machine.charge(0, EVERYTHING, by_value, Fraction(1, 8), None, "ward", True)
+        with keep_costs_of_renamed_values() if faulty else nullcontext():
+            machine.accept_edit(handle=0, declared=Declared(0, reading), dataset="ward")
+        with pytest.raises(Violation, match="lost more") if faulty else nullcontext():
+            machine.no_cell_has_lost_more_than_is_counted()
+    finally:
+        machine.teardown()
 
 
 def test_a_charge_that_nobody_was_told_of_is_missed_by_nobody_until_somebody_is() -> None:

@@ -18,13 +18,12 @@ from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.universe import Name
 from takifugu.translation import network_losses
 from takifugu.translation.certify.fields import pairwise_field
-from takifugu.translation.search.fields import attractive_losses
 from takifugu.translation.search.products import product_witness
 from tests.influence.strategies import attractive
 from tests.oracles import translation as oracle
 from tests.raising import raises
 from tests.real_data import real
-from tests.translation.rising_fields import log_odds_rise
+from tests.translation.rising_fields import attractive_losses, log_odds_rise
 
 SPENT = st.sampled_from([0.0, 0.02, 0.1, 0.5, 1.3])
 

@@ -15,7 +15,7 @@ from takifugu.priors.kernels import TINY
 from takifugu.translation import GaussianNoiseLoss, LinearLoss, LinearQuery, LinearReleases
 from takifugu.translation.bounds import EXACT, Binding
 from takifugu.translation.certify.closed import gdp_delta, gdp_epsilon
-from takifugu.translation.gaussian.linear_queries import MAX_WEIGHTS
+from takifugu.translation.certify.linear import MAX_WEIGHTS
 from tests.raising import raises
 
 pytestmark = pytest.mark.nightly

@@ -18,12 +18,12 @@ from takifugu.priors.universe import Tables
 from takifugu.translation import Translation, network_losses
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.search import junction
-from takifugu.translation.search.fields import attractive_losses
 from takifugu.translation.search.products import best_witness, product_witness
 from tests.influence.strategies import fields, networks
 from tests.oracles import cost_programs as oracle
 from tests.priors.files import example
 from tests.raising import raises
+from tests.translation.rising_fields import attractive_losses
 from tests.translation.transports import transport_of
 
 LP = 1e-7

@@ -12,8 +12,8 @@ from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import EntryIs
 from takifugu.translation import Translation
 from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.search.fields import attractive_losses
 from takifugu.translation.search.products import best_witness, product_witness
+from tests.translation.rising_fields import attractive_losses
 
 pytestmark = pytest.mark.nightly
 

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from takifugu.priors.factors import written_out
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.translation.certify.fields import RisingField, pairwise_field
-from takifugu.translation.search.fields import attractive_losses
 from tests.oracles import translation as oracle
-from tests.translation.rising_fields import log_odds_rise
+from tests.translation.rising_fields import attractive_losses, log_odds_rise
 
 
 def field_of(

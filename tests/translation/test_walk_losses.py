@@ -13,10 +13,10 @@ from takifugu.priors.random_field import MarkovRandomField
 from takifugu.translation import LooserTranslation, Translation
 from takifugu.translation.certify.field_loops import reweighted
 from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.search.fields import walk_losses
 from tests.influence.strategies import networks
 from tests.oracles import cost_programs as oracle
 from tests.raising import raises
+from tests.translation.rising_fields import walk_losses
 from tests.translation.transports import transport_of
 
 

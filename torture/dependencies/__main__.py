@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,10 +12,10 @@ import takifugu
 from takifugu._core.atomic import write_whole
 from takifugu.errors import InvalidFile
 from torture.dependencies.licence_page import PAGE, write_page
-from torture.dependencies.licences import unsuited
+from torture.dependencies.licences import licence_of, unsuited
 from torture.dependencies.oldest import OLDEST, constraints
-from torture.dependencies.requirements import Asked, installed, pinned
-from torture.dependencies.sbom import bill, malformed
+from torture.dependencies.requirements import Asked, installed, pinned, used_by
+from torture.dependencies.sbom import bill
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -38,14 +39,14 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if given.sbom is not None:
             made = bill(asked, there, version=takifugu.__version__, at=_now())
-            wrong += malformed(made)
+            uses = used_by(asked, there)
+            wrong += _words({name: licence_of(there[name]) for name in uses}, uses)
             write_whole(given.sbom, json.dumps(made, indent=1) + "\n")
             print(f"{given.sbom}: {len(made['components'])} packages")
         if given.licences is not None:
             listed = write_page(given.licences, asked, pinned(), there)
             licences = {row.name: row.licence for row in listed}
-            found = unsuited(licences, {row.name: row.uses for row in listed})
-            wrong += [f"{one.package} ({one.licence or 'unknown'}): {one.why}" for one in found]
+            wrong += _words(licences, {row.name: row.uses for row in listed})
             print(f"{given.licences}: {len(listed)} packages")
         if given.oldest:
             write_whole(OLDEST, constraints(asked))
@@ -56,6 +57,14 @@ def main(arguments: list[str] | None = None) -> int:
     for line in wrong:
         print(f"takifugu: {line}", file=sys.stderr)
     return 1 if wrong else 0
+
+
+def _words(
+    licences: Mapping[str, str | None], uses: Mapping[str, tuple[str, ...]]
+) -> Iterator[str]:
+    """What is wrong with licences."""
+    for one in unsuited(licences, uses):
+        yield f"{one.package} ({one.licence or 'unknown'}): {one.why}"
 
 
 def _now() -> datetime:

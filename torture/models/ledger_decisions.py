@@ -11,7 +11,7 @@ from takifugu.errors import BudgetExceeded, LedgerConflict, TakifuguError
 from torture.models.counted_machine import CRASHED, must
 from torture.models.crash_points import CHARGING, POINTS, Crash, Point, crashing
 from torture.models.ledger_machine import SIZES, LedgerSteps, readings, tens
-from torture.models.ledger_model import NAMINGS, WORTHS, Reads
+from torture.models.ledger_model import DECLARED, WORTHS, Declared, Reads
 from torture.models.ledger_state import ANALYSTS, DATASETS
 from torture.models.two_handles import handles
 
@@ -38,10 +38,10 @@ class LedgerDecisions(LedgerSteps):
             self.enter_budget(handle, "ward", analyst, factor * WORTHS[self.worth].generous)
 
     @rule(
-        handle=handles, naming=st.integers(0, len(NAMINGS) - 1), dataset=st.sampled_from(DATASETS),
+        handle=handles, declared=st.sampled_from(DECLARED), dataset=st.sampled_from(DATASETS),
         how=st.sampled_from(("edit", "unchanged", "groups")),
     )  # fmt: skip
-    def declare(self, handle: int, naming: int, dataset: str, how: str) -> None:
+    def declare(self, handle: int, declared: Declared, dataset: str, how: str) -> None:
         """The declaration is edited, or somebody denies it; or groups are decided.
 
         What is charged before the owner accepts the edit is refused.
@@ -50,29 +50,30 @@ class LedgerDecisions(LedgerSteps):
         if how == "groups":
             with self.attempt("groups decided", self.state):
                 columns = (("country",), ("floor",), ("country", "floor"))
-                ledger.set_partition(dataset, columns[naming % 3])
+                ledger.set_partition(dataset, columns[declared.naming % 3])
             return
-        self.naming = naming
+        self.declared = declared
         if how == "edit":
             self.took("declaration edited")
         else:
             charged = any(self.asked[key].charge.dataset == dataset for key in self.there)
             with self.attempt("edit denied", self.state):
-                ledger.accept_cells(dataset, self.cells(), unchanged=True)
-                must(not charged or self.named[dataset] == naming, "an edit was taken for none")
-                self.named[dataset] = naming
+                ledger.accept_cells(dataset, declared.cells, unchanged=True)
+                same = self.named[dataset].cells.text == declared.cells.text
+                must(not charged or same, "an edit was taken for none")
+                self.named[dataset] = declared
 
     @rule(
         handle=handles,
-        naming=st.integers(0, len(NAMINGS) - 1),
+        declared=st.sampled_from(DECLARED),
         dataset=st.sampled_from(("ward", "ward", "annex")),
     )
-    def accept_edit(self, handle: int, naming: int, dataset: str) -> None:
+    def accept_edit(self, handle: int, declared: Declared, dataset: str) -> None:
         """The owner accepts an edit: all that was charged counts on every row from then on."""
-        self.naming = naming
+        self.declared = declared
         with self.attempt("edit accepted", self.state):
-            self.open[handle].accept_cells(dataset, self.cells())
-            self.named[dataset] = naming
+            self.open[handle].accept_cells(dataset, declared.cells)
+            self.named[dataset] = declared
 
     @rule(handle=handles, prior=st.integers(0, 1), accept=st.booleans())
     def replace_prior(self, handle: int, prior: int, accept: bool) -> None:
@@ -207,6 +208,7 @@ class LedgerDecisions(LedgerSteps):
         must(kinds in ([], ["reuse"], ["source", "reuse"]), "more than a reuse")
         if new:
             account = (charge.dataset, analyst)
+            self.named[charge.dataset] = asked.declared
             tells = asked.tells
             self.sums.add(account, asked.rows, tells.pairs, tells.delta, tells.rho)
             self.within(account, asked.prior)

@@ -9,7 +9,7 @@ from takifugu.errors import TakifuguError
 from takifugu.ledger import accept_loss
 from tests.oracles.ledger_sums import events_of
 from torture.models.ledger_decisions import LedgerDecisions
-from torture.models.ledger_model import WORTHS
+from torture.models.ledger_model import DECLARED, WORTHS
 from torture.models.two_handles import copies
 
 
@@ -53,18 +53,17 @@ class LedgerMachine(LedgerDecisions):
             if event.kind == "budget"
         }
         for dataset in self.named:
-            last = [
-                event.body
+            read = [
+                (event.body["cells"], event.body.get("values", {}))
                 for event in events
-                if event.body.get("dataset") == dataset and event.kind in ("charge", "cells")
+                if event.body.get("dataset") == dataset
+                and event.kind in ("charge", "reuse", "cells")
             ]
-            if last:
+            if read:
                 self.named[dataset] = next(
-                    body["naming"]["naming"]
-                    for body in reversed(
-                        [e.body for e in events if e.body.get("dataset") == dataset]
-                    )
-                    if "naming" in body
+                    one
+                    for one in DECLARED
+                    if (one.cells.fingerprint, one.cells.value_parts) == read[-1]
                 )
         self.apart = any(event.kind == "separate" for event in events)
         marks = [event.body for event in events if event.kind == "source"]

@@ -6,7 +6,7 @@ ledger but the words in which a charge is written.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from itertools import permutations
@@ -44,10 +44,42 @@ NAMINGS: tuple[Mapping[str, str], ...] = (
     {"x": "x", "y": "rest"},
     {"x": "rest", "y": "y"},
 )
+# What it calls the values of the protected column: as they are; the first two exchanged, by another
+# list of labels; the same by other steps, which only matters to charges by value.
+READINGS: tuple[tuple[str, str], ...] = (
+    ("as they are", "1"),
+    ("exchanged", "1"),
+    ("as they are", "1/2"),
+)
 ZONES = ("UTC", "Asia/Jakarta", "Europe/Paris", "America/St_Johns")
 UNITS = ("step", "day", "instant")
 FIRST_DAY = date(2026, 3, 28)  # clocks change on the day after, in Paris
 NOON = datetime(2026, 3, 28, 23, 30, tzinfo=UTC)
+
+
+class Declared(NamedTuple):
+    """A declaration: positions in `NAMINGS` and in `READINGS`."""
+
+    naming: int
+    reading: int
+
+    @property
+    def cells(self) -> Cells:
+        """What names the cells and their values, in the words of the ledger."""
+        labels, step = READINGS[self.reading]
+        return Cells.of(
+            {"public": {"country": NAMINGS[self.naming]}, "protected": {"labels": labels}},
+            {"place": {"bounds": ["0", "10"], "step": step}},
+        )
+
+    def label(self, value: int) -> int:
+        """The position of the label that a value has, by its own position."""
+        return (1, 0, *range(2, 10))[value] if self.reading else value
+
+
+DECLARED = tuple(
+    Declared(naming, reading) for reading in range(len(READINGS)) for naming in range(len(NAMINGS))
+)
 
 
 def moment(time: int, unit: str, zone: str) -> int | date | datetime:
@@ -177,8 +209,14 @@ class Worth:
     priors: tuple[LossTranslation, LossTranslation]
     generous: Fraction
 
-    def tells(self, kind: str, size: Fraction) -> Tells:
-        """One release of a kind: what its noise tells, by its definition."""
+    def tells(self, kind: str, size: Fraction, declared: Declared = DECLARED[0]) -> Tells:
+        """One release of a kind: what its noise tells about values, whatever their labels are."""
+        told = self._told_of_labels(kind, size)
+        pairs = {(u, v): told.pairs[declared.label(u), declared.label(v)] for u, v in told.pairs}
+        return replace(told, pairs=pairs)
+
+    def _told_of_labels(self, kind: str, size: Fraction) -> Tells:
+        """The same about labels, by its definition."""
         pairs = list(permutations(range(len(self.values)), 2))
         every = dict.fromkeys(pairs, size)
         match kind:
@@ -228,7 +266,7 @@ KINDS = {
 def planned(
     worth: str,
     prior: int,
-    naming: int,
+    declared: Declared,
     reads: Reads,
     tells: Tells,
     **others: Any,
@@ -236,7 +274,7 @@ def planned(
     """A charge, in the words of the ledger."""
     return charge(
         *(tells.loss, reads.window, reads.groups),
-        cells=Cells.of({"naming": naming}),
+        cells=declared.cells,
         prior=f"prior {prior}",
         secrets=EVERY_PAIR,
         translation=WORTHS[worth].priors[prior].fingerprint,

@@ -15,14 +15,16 @@ from hypothesis.stateful import initialize, invariant
 
 from takifugu.costs.losses import Total
 from takifugu.errors import InvalidCharge, TakifuguError
-from takifugu.ledger import Cells, Charge, Ledger, Receipt, Terms
+from takifugu.ledger import Charge, Ledger, Receipt, Terms
 from tests.ledger.charges import EVERY_PAIR
 from tests.oracles.cell_sums import CellSum, CellSums, Pair
 from torture.models.counted_machine import must
 from torture.models.ledger_model import (
+    DECLARED,
     KINDS,
     UNITS,
     WORTHS,
+    Declared,
     Reads,
     Row,
     Tells,
@@ -46,7 +48,7 @@ class Asked:
     rows: tuple[Row, ...]
     tells: Tells
     prior: int
-    naming: int
+    declared: Declared
     resume: bool = False
 
 
@@ -67,8 +69,9 @@ class LedgerState(TwoHandles):
         self.lost_attempts = dict[str, int]()  # by key: the handle that got no receipt
         self.budgets = dict[Account, Fraction]()
         self.highest = dict.fromkeys(DATASETS, Fraction(0))
-        self.worth, self.delta, self.prior, self.naming, self.data = "sums", Fraction(0), 0, 0, 0
-        self.named = dict.fromkeys(DATASETS, 0)  # what their cells are called in the ledger
+        self.worth, self.delta, self.prior, self.data = "sums", Fraction(0), 0, 0
+        self.declared = DECLARED[0]
+        self.named = dict.fromkeys(DATASETS, DECLARED[0])  # what the ledger calls their cells
         self.marked: dict[str, set[int]] = {name: set() for name in DATASETS}
         self.apart, self.unit = False, "step"
         self.numbers = itertools.count(1)
@@ -98,18 +101,19 @@ class LedgerState(TwoHandles):
         self, reads: Reads, kind: int, size: Fraction, analyst: str | None, **others: Any
     ) -> Asked:
         """A charge under what is declared and believed now."""
-        tells = WORTHS[self.worth].tells(self.kind(kind), size)
+        tells = WORTHS[self.worth].tells(self.kind(kind), size, self.declared)
         if reads.unit == USUAL:
             reads = replace(reads, unit=self.unit)
         made = planned(
-            *(self.worth, self.prior, self.naming, reads, tells),
+            *(self.worth, self.prior, self.declared, reads, tells),
             analyst=analyst,
             data=f"data {self.data}",
             sources=(f"content key:{self.data}",),
             query={"name": "stays", "number": next(self.numbers) % 3},
             **({"key": f"charge {next(self.numbers)}"} | others),
         )
-        asked = Asked(made, tuple(reads.rows(self.naming)), tells, self.prior, self.naming)
+        rows = tuple(reads.rows(self.declared.naming))
+        asked = Asked(made, rows, tells, self.prior, self.declared)
         self.asked[made.key] = asked
         return asked
 
@@ -121,7 +125,7 @@ class LedgerState(TwoHandles):
         self.there.add(key)
         charge, tells = asked.charge, asked.tells
         self.marked[charge.dataset].add(self.data)
-        self.named[charge.dataset] = asked.naming  # the first charge decides it
+        self.named[charge.dataset] = asked.declared  # the last charge decides it
         for who in {None, charge.analyst}:
             account = (charge.dataset, who)
             self.sums.add(account, asked.rows, tells.pairs, tells.delta, tells.rho)
@@ -222,28 +226,33 @@ class LedgerState(TwoHandles):
         """One account."""
         worst = ledger.lost(dataset, analyst=analyst)
         for row, lost in self.sums.of((dataset, analyst)).items():
-            must(self.covers(worst, lost), f"{dataset}, {analyst}: {row} lost more than the worst")
+            worse = f"{dataset}, {analyst}: {row} lost more than the worst"
+            must(self.covers(dataset, worst, lost), worse)
             counted = None
             for unit in UNITS:
                 try:
-                    window, groups = cell_of(row, self.named[dataset], unit)
+                    window, groups = cell_of(row, self.named[dataset].naming, unit)
                     counted = ledger.lost(dataset, analyst=analyst, window=window, groups=groups)
                     break
                 except InvalidCharge:  # windows of this dataset have another unit
                     continue
             must(counted is not None, "no unit of windows is admitted")
-            must(self.covers(counted, lost), f"{dataset}, {analyst}: {row} lost more than counted")
+            more = f"{dataset}, {analyst}: {row} lost more than counted"
+            must(self.covers(dataset, counted, lost), more)
 
-    def covers(self, totals: Any, lost: CellSum) -> bool:
-        """Whether one of the totals is as large as a sum, in every currency."""
-        values = WORTHS[self.worth].values
+    def covers(self, dataset: str, totals: Any, lost: CellSum) -> bool:
+        """Whether one of the totals is as large as a sum, in every currency.
+
+        Totals are about labels, a sum is about values, whatever labels they had when it was made.
+        """
+        values, label = WORTHS[self.worth].values, self.named[dataset].label
 
         def enough(total: Total) -> bool:
             return (
                 total.delta >= lost.delta
                 and total.rho >= lost.rho
                 and all(
-                    total.cost.between(values[u], values[v]) >= told
+                    total.cost.between(values[label(u)], values[label(v)]) >= told
                     for (u, v), told in lost.pairs.items()
                 )
             )
@@ -255,10 +264,6 @@ class LedgerState(TwoHandles):
         self.open[handle].set_budget(dataset, most, analyst=analyst, delta=self.delta)
         self.budgets[dataset, analyst] = most
         self.highest[dataset] = max(self.highest[dataset], most)
-
-    def cells(self) -> Cells:
-        """What names the cells now."""
-        return Cells.of({"naming": self.naming})
 
     def terms(self, prior: int) -> Terms:
         """A prior, and what it protects."""

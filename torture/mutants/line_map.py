@@ -23,10 +23,13 @@ import pytest
 from takifugu._core.atomic import write_whole
 from torture.part_report import ROOT
 
-PACKAGES = ("translation", "influence", "ledger", "session", "mechanisms")
+PACKAGES = ("translation/certify", "ledger", "mechanisms")
 MAP = ROOT / "out" / "mutants"
 SLOWEST = 30  # seconds of work: a test that takes longer is not used
-FOLDERS = (*PACKAGES, "extremes", "finite", "priors", "project", "reports")
+FOLDERS = (
+    *("extremes", "finite", "influence", "ledger", "mechanisms", "priors", "project", "reports"),
+    *("session", "translation"),
+)
 ALSO = ("server/test_owner_decisions.py",)
 LOOPS = "_loops.py"  # files of tests of compiled loops, on instances small enough for plain Python
 INTERPRETED = {"NUMBA_DISABLE_JIT": "1"}

@@ -163,7 +163,7 @@ class _Watcher:
 def prepared(root: Path, top: str = "takifugu") -> None:
     """Import what is heavy and never mutated, so that a child need not."""
     early = {name.split(".")[1] for name in sys.modules if name.startswith(f"{top}.")}
-    if early & set(PACKAGES):
+    if early & {name.partition("/")[0] for name in PACKAGES}:
         raise RuntimeError(f"{top} is imported already: its mutants would not be")
     sys.dont_write_bytecode = False
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):

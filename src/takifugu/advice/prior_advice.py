@@ -14,6 +14,7 @@ import numpy as np
 
 from takifugu.advice.remedies import Remedy, quoted, remedies_of
 from takifugu.errors import TakifuguError, UnsoundRequest
+from takifugu.influence.rounded_ratios import uncertainty_shift
 from takifugu.priors.chain_changes import ChainSteps
 from takifugu.priors.factors import NetworkPrior
 from takifugu.priors.markov import MarkovChain
@@ -21,7 +22,6 @@ from takifugu.priors.prior import Prior, SequencePrior, state_text
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.tables import TabledTranslation
 from takifugu.translation.bounds import Binding, LooserTranslation
-from takifugu.translation.certify.closed import uncertainty_shift
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation

@@ -123,9 +123,8 @@ def row_translation(
     grouping: tuple[str | None, str | None] = (None, None),
 ) -> RowTranslation:
     """The translation of rows for one reading of the priors; households have a ``grouping``."""
-    from takifugu.translation.rows.columns_of_row import ColumnsOfRow
+    from takifugu.translation.rows.columns_of_row import ColumnsOfRow, JointColumns
     from takifugu.translation.rows.household import Household
-    from takifugu.translation.rows.joint_columns import JointColumns
 
     if over == Household.over:
         return Household(priors, secrets, uncertainty, grouping=grouping)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from takifugu._core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from takifugu.influence.chain.chain_curves import chain_curve, chains_curve
+    from takifugu.influence.chain.chain_curves import chain_curve
     from takifugu.influence.chain.interval_curves import interval_chain_curve
     from takifugu.influence.curve import InfluenceCurve, Point, Splits
     from takifugu.influence.explicit_curves import Uncertainty, explicit_curve
@@ -28,7 +28,7 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "chain.chain_curves": ("chain_curve", "chains_curve"),
+            "chain.chain_curves": ("chain_curve",),
             "chain.interval_curves": ("interval_chain_curve",),
             "curve": ("InfluenceCurve", "Point", "Splits"),
             "explicit_curves": ("Uncertainty", "explicit_curve"),
@@ -47,7 +47,6 @@ __all__ = [
     "Uncertainty",
     "attractive_curve",
     "chain_curve",
-    "chains_curve",
     "dependent",
     "explicit_curve",
     "gaussian_curve",

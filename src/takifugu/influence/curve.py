@@ -13,11 +13,11 @@ from takifugu.errors import UnsoundRequest
 from takifugu.influence.rounded_ratios import curve_loss_up
 from takifugu.priors.universe import Name
 
-SHARE = 1e-6  # what is called exact is known to this share
+EXACT_SHARE = 1e-6  # what is called exact is known to this share
 # Sets of a network whose leaks are within 1e-10 count as equal, and rounding adds up to 2.4e-10
 # where 20 entries are summed over: with some room, a smaller leak is not known to that share.
 LEAST_EXACT = 5e-4
-MOST = 2.0**1000  # a loss beyond this counts as infinite
+MAX_LOSS = 2.0**1000  # a loss beyond this counts as infinite
 
 
 class Splits(Protocol):
@@ -132,8 +132,8 @@ class InfluenceCurve(ByContent):
             raise UnsoundRequest("epsilon must be 0 or more, and finite", field="epsilon")
         total = np.full((*spent.shape, len(self.pairs)), np.inf)
         for b, leak in zip(self.exposed, self.leak.T, strict=True):
-            cost = np.where(spent < MOST / b, spent, 0.0) * b  # never beyond all floats
-            cost = np.where(spent < MOST / b, cost, np.inf)[..., None]
+            cost = np.where(spent < MAX_LOSS / b, spent, 0.0) * b  # never beyond all floats
+            cost = np.where(spent < MAX_LOSS / b, cost, np.inf)[..., None]
             np.minimum(total, curve_loss_up(cost, leak), out=total)
         return total
 
@@ -151,7 +151,7 @@ class InfluenceCurve(ByContent):
         for b, leak in zip(self.exposed, self.leak.T, strict=True):
             target = targets[..., None]
             room = target - leak - (target + 1.0) * 2.0**-48  # so that a round trip stays sound
-            room = np.clip(room, 0.0, MOST / 2)  # beyond it nothing is guaranteed either
+            room = np.clip(room, 0.0, MAX_LOSS / 2)  # beyond it nothing is guaranteed either
             np.maximum(allowed, room / b, out=allowed)
         least: Floats = np.min(allowed, axis=-1)
         return least

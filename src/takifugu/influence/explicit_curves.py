@@ -13,7 +13,7 @@ from takifugu.influence.curve import ExposedSets, InfluenceCurve
 from takifugu.influence.rounded_ratios import sums_ratio_up
 from takifugu.priors.universe import Name, Tables
 
-MOST_ENTRIES = 14
+MAX_SPLIT_ENTRIES = 14
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ def explicit_curve(
     if not isinstance(world.universe, Tables):
         raise InvalidWorld("world", given="is not over tables", needed="have entries to split")
     n = len(world.universe.entries)
-    if n > MOST_ENTRIES:
+    if n > MAX_SPLIT_ENTRIES:
         raise TooLarge(
             f"a world of {n} entries has 2^{n} splits; this curve tries them all, for at most"
-            f" {MOST_ENTRIES} entries",
+            f" {MAX_SPLIT_ENTRIES} entries",
             field="world",
             size=n,
-            limit=MOST_ENTRIES,
+            limit=MAX_SPLIT_ENTRIES,
         )
     rows: list[Floats] = []
     members: list[tuple[tuple[Name, ...], ...]] = []

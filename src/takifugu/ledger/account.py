@@ -22,6 +22,7 @@ from typing import Any
 from takifugu.costs.losses import Loss, Total
 from takifugu.errors import InvalidCharge, LedgerDamaged
 from takifugu.ledger.charge_values import BEGINNING, END, cell_names, cost_of, loss_of
+from takifugu.ledger.events.event_chain import KINDS
 from takifugu.ledger.frontier import (
     ZERO,
     Frontier,
@@ -143,15 +144,15 @@ class Account:
         """The worst total of the cells of ``touch``, as they stand."""
         if touch.everything:
             return self.worst
-        found: list[Total] = []
+        totals: list[Total] = []
         first = bisect_right(self.segments, touch.start, key=_start) - 1
         last = bisect_left(self.segments, touch.end, key=_start)
         for segment in self.segments[first:last]:
             own: Iterable[Total] = segment.peak
             if touch.cells is not None:
                 own = [segment.own.get(cell, ZERO) for cell in touch.cells]
-            found += self.totals(segment, own)
-        return worst(found)
+            totals += self.totals(segment, own)
+        return worst(totals)
 
     def totals(self, segment: Segment, own: Iterable[Total]) -> Frontier:
         """The totals in ``segment`` of cells that lost ``own`` by releases on groups."""
@@ -226,11 +227,11 @@ class Books:
 
     def book(self, dataset: str, analyst: str) -> Book:
         """The account of ``analyst`` on ``dataset``; opened if there is none."""
-        found = self.books.get((dataset, analyst))
-        if found is None:
+        book = self.books.get((dataset, analyst))
+        if book is None:
             whole = self.books.get((dataset, WHOLE)) or Book(dataset, WHOLE)
-            found = self.books[dataset, analyst] = whole.for_analyst(analyst)
-        return found
+            book = self.books[dataset, analyst] = whole.for_analyst(analyst)
+        return book
 
     def apply(self, body: Mapping[str, Any]) -> None:
         """Take one more event into account."""
@@ -263,11 +264,7 @@ class Books:
                     for (dataset, _), book in self.books.items():
                         if dataset == body["dataset"]:
                             book.everywhere(body.get("costs", BY_VALUE))
-            case "created" | "policy" | "accepted" | "answer" | "totals" | "source" | "separate":
-                pass
-            case "access" | "approval" | "abandoned" | "state" | "witness":
-                pass
-            case kind:
+            case kind if kind not in KINDS:
                 raise LedgerDamaged(f"unknown kind of event {kind!r}", reason="unknown kind")
 
 

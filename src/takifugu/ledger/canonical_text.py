@@ -11,9 +11,9 @@ from typing import Any
 
 from takifugu.errors import InvalidCharge
 
-MOST_BITS = 1100  # of the denominator of a loss: every float64 fits, and a check stays cheap
-MOST_LOSS = 2**64
-MOST_TEXT = 10_000  # letters of a text for people
+MAX_LOSS_BITS = 1100  # of the denominator of a loss: every float64 fits, and a check stays cheap
+MAX_STORED_LOSS = 2**64
+MAX_TEXT_LETTERS = 10_000  # letters of a text for people
 _ENCODER = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
 )
@@ -76,11 +76,11 @@ def sha256(text: str) -> str:
 
 def write_fraction(value: Fraction, name: str) -> str:
     """A rational as text, numerator/denominator; refused if it has too many digits."""
-    if value.denominator.bit_length() > MOST_BITS or value > MOST_LOSS:
+    if value.denominator.bit_length() > MAX_LOSS_BITS or value > MAX_STORED_LOSS:
         raise InvalidCharge(
             name,
             given="has too many digits",
-            needed=f"be at most 2^64, with a denominator of at most {MOST_BITS} bits; round it",
+            needed=f"be at most 2^64, with a denominator of at most {MAX_LOSS_BITS} bits; round it",
             reason="digits",
         )
     return f"{value.numerator}/{value.denominator}"
@@ -111,11 +111,11 @@ def check_name(value: object, name: str) -> None:
 
 def check_text(value: object, name: str) -> None:
     """Refuse what cannot be a line of text to be stored."""
-    if not isinstance(value, str) or len(value) > MOST_TEXT or "\0" in value:
+    if not isinstance(value, str) or len(value) > MAX_TEXT_LETTERS or "\0" in value:
         raise InvalidCharge(
             name,
             given=f"is {value!r:.80}",
-            needed=f"be a text of at most {MOST_TEXT} letters",
+            needed=f"be a text of at most {MAX_TEXT_LETTERS} letters",
             reason="name",
         )
     check_json(value, name)
@@ -124,5 +124,5 @@ def check_text(value: object, name: str) -> None:
 def folded(name: str) -> str:
     """A name without what eyes overlook: case, width, the form of accents, spaces."""
     wide = unicodedata.normalize("NFKC", name).casefold()
-    kept = (c for c in wide if not c.isspace() and unicodedata.category(c) != "Cf")
-    return unicodedata.normalize("NFKC", "".join(kept))
+    letters = (c for c in wide if not c.isspace() and unicodedata.category(c) != "Cf")
+    return unicodedata.normalize("NFKC", "".join(letters))

@@ -222,14 +222,14 @@ class Cells:
     @property
     def parts(self) -> dict[str, Any]:
         """The parts, readable."""
-        found: dict[str, Any] = json.loads(self.text)
-        return found
+        parts: dict[str, Any] = json.loads(self.text)
+        return parts
 
     @property
     def value_parts(self) -> dict[str, Any]:
         """What else the values of protected columns depend on, readable."""
-        found: dict[str, Any] = json.loads(self.values)
-        return found
+        parts: dict[str, Any] = json.loads(self.values)
+        return parts
 
     @property
     def fingerprint(self) -> str:

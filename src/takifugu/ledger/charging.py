@@ -125,7 +125,7 @@ def enter_charge(
             accounts = payers(connection, dataset, names, body["window"], body["groups"])
             return Refusal(
                 tuple(
-                    Standing(payer, limits.limit(translation, payer.epsilon, payer.delta))
+                    Standing.under(payer, limits.limit(translation, payer.epsilon, payer.delta))
                     for payer in accounts
                 )
             )

@@ -23,12 +23,21 @@ from takifugu.ledger.ledger import Ledger, export_line
 from takifugu.ledger.snapshot import Position
 from takifugu.visible import four_digits
 
-HIDDEN = frozenset({"data", "question", "marks"})  # marks of the data; early ones had no key
+HIDDEN_MARKS = frozenset({"data", "question", "marks"})  # marks of the data; early ones had no key
 
 
 def public_body(event: Event) -> dict[str, Any]:
     """The body of an event without hashes of protected data."""
-    return {name: value for name, value in event.body.items() if name not in HIDDEN}
+    return {name: value for name, value in event.body.items() if name not in HIDDEN_MARKS}
+
+
+def without_folders(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A body whose files are named without their folders."""
+    details = body.get("details")
+    if not isinstance(details, Mapping) or "files" not in details:
+        return dict(body)
+    files = [PurePath(str(file)).name for file in details["files"]]
+    return {**body, "details": {**details, "files": files}}
 
 
 def event_document(event: Event, *, places: bool = True) -> dict[str, Any]:
@@ -37,10 +46,8 @@ def event_document(event: Event, *, places: bool = True) -> dict[str, Any]:
     Without ``places`` its files are named without their folders.
     """
     body = public_body(event)
-    details = body.get("details")
-    if not places and isinstance(details, Mapping) and "files" in details:
-        files = [PurePath(str(file)).name for file in details["files"]]
-        body["details"] = {**details, "files": files}
+    if not places:
+        body = without_folders(body)
     return {
         "seq": event.seq,
         "at": event.at.isoformat(),
@@ -70,12 +77,12 @@ def account_document(position: Position) -> dict[str, Any]:
 def ledger_document(ledger: Ledger, *, places: bool) -> dict[str, Any]:
     """The head, the first event and the accounts; with ``places`` also where it is kept."""
     head = ledger.head()
-    found = {
+    document = {
         "origin": ledger.origin.hash,
         "head": {"seq": head.seq, "hash": head.hash},
         "accounts": [account_document(position) for position in ledger.positions()],
     }
-    return found | ({"place": ledger.name, "witness": ledger.witness} if places else {})
+    return document | ({"place": ledger.name, "witness": ledger.witness} if places else {})
 
 
 def verification_document(ledger: Ledger, *, places: bool) -> dict[str, Any]:
@@ -88,7 +95,7 @@ def verification_document(ledger: Ledger, *, places: bool) -> dict[str, Any]:
             message = message.replace(place, "…") if place else message
         return message
 
-    found = {
+    document = {
         "sound": report.sound,
         "events": report.events,
         "head": {"seq": report.head.seq, "hash": report.head.hash},
@@ -101,7 +108,7 @@ def verification_document(ledger: Ledger, *, places: bool) -> dict[str, Any]:
             for one in report.problems
         ],
     }
-    return found | ({"place": ledger.name} if places else {})
+    return document | ({"place": ledger.name} if places else {})
 
 
 def export_part(ledger: Ledger, after: int, last: int, most: int) -> tuple[bytes, int]:
@@ -120,7 +127,7 @@ def export_part(ledger: Ledger, after: int, last: int, most: int) -> tuple[bytes
     return "".join(lines).encode("ascii"), rows[-1][0]
 
 
-FITTED = {
+FITTED_ROWS_WORDS = {
     "first-days": "on the first days",
     "share": "on a share of the entities",
     "all-rows": "on all rows, including those that are released from",
@@ -159,10 +166,9 @@ def _decision(body: Mapping[str, Any]) -> str | None:
         case "approval":
             to = f" to {body['analyst']}" if body["analyst"] else ""
             cost = four_digits(Fraction(body["epsilon"]), "up")
-            text = (
-                f"release{to} from {body['dataset']} {body['decision']}: {body['words']};"
-                f" epsilon = {cost}"
-            )
+            own = body["decision"] == "refused" and body.get("actor") == body["analyst"] is not None
+            verb = "withdrawn" if own else body["decision"]
+            text = f"release{to} from {body['dataset']} {verb}: {body['words']}; epsilon = {cost}"
         case _:
             return None
     return text + (f", by {body['actor']}" if body.get("actor") else "")
@@ -178,7 +184,7 @@ def _policy(body: Mapping[str, Any]) -> str:
     name = body["dataset"]
     match details.get("how"):
         case "fitted":
-            rows = FITTED.get(details.get("rows"), "")
+            rows = FITTED_ROWS_WORDS.get(details.get("rows"), "")
             place = " in place of the earlier ones" if details.get("replaced") else ""
             return f"prior of {name} fitted {rows}{place}: {files}"
         case "written":

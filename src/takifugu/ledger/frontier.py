@@ -18,17 +18,17 @@ from takifugu.ledger.canonical_text import read_fraction
 
 Frontier = tuple[Total, ...]
 
-MOST_BITS = 1200  # of a denominator; beyond it a total is rounded up, so that sums stay cheap
+MAX_TOTAL_BITS = 1200  # of a denominator; beyond it a total is rounded up, so that sums stay cheap
 GRID = 2**1150
-MOST_TOTALS = 8  # beyond it some become one total that dominates them
+MAX_TOTALS = 8  # beyond it some become one total that dominates them
 ZERO = Total()
-NONE = Fraction(0)
-NEAR = 1e-9  # a relative difference that no rounding of floats makes
+NO_AMOUNT = Fraction(0)
+FLOAT_TOLERANCE = 1e-9  # a relative difference that no rounding of floats makes
 
 
 def bounded(value: Fraction) -> Fraction:
     """``value``, exactly, unless its denominator has grown past all use; then rounded up."""
-    if value.denominator.bit_length() <= MOST_BITS:
+    if value.denominator.bit_length() <= MAX_TOTAL_BITS:
         return value
     return Fraction(ceil(value * GRID), GRID)
 
@@ -56,7 +56,7 @@ def joined(first: Total, second: Total) -> Total:
 
 def _bounded(total: Total) -> Total:
     parts = (total.epsilon, total.delta, total.rho, *(value for _, value in total.costs.terms))
-    if all(part.denominator.bit_length() <= MOST_BITS for part in parts):
+    if all(part.denominator.bit_length() <= MAX_TOTAL_BITS for part in parts):
         return total
     costs = Cost.of({shape: bounded(value) for shape, value in total.costs.terms})
     return Total(bounded(total.epsilon), bounded(total.delta), bounded(total.rho), costs)
@@ -74,11 +74,11 @@ def dominates(one: Total, other: Total) -> bool:
         return True
     if one is other or one.costs is other.costs:
         return True
-    if _size(one) < _size(other) * (1 - NEAR):
+    if _size(one) < _size(other) * (1 - FLOAT_TOLERANCE):
         return False  # ε and all coefficients together are clearly less
     mine, room = one.costs.coefficients, one.epsilon - other.epsilon
     for shape, value in other.costs.terms:
-        beyond = value - mine.get(shape, NONE)
+        beyond = value - mine.get(shape, NO_AMOUNT)
         if beyond > 0:
             room -= beyond * shape.diameter
             if room < 0:
@@ -141,15 +141,19 @@ def worst(totals: Iterable[Total]) -> Frontier:
     if not any(total.delta or total.rho or total.costs for total in totals):
         return (max(totals, key=lambda total: total.epsilon),) if totals else ()
     few = any(total.costs for total in totals)
-    kept: list[Total] = []
+    undominated: list[Total] = []
     for total in totals:
-        if any(other is total or dominates(other, total) for other in kept):
+        if any(other is total or dominates(other, total) for other in undominated):
             continue
-        kept = [other for other in kept if not dominates(total, other)]
-        kept = _with(kept, total) if few and len(kept) == MOST_TOTALS else [*kept, total]
-    if len(kept) > MOST_TOTALS:
-        kept = [covering(kept)]
-    return tuple(sorted(kept, key=_order))
+        undominated = [other for other in undominated if not dominates(total, other)]
+        undominated = (
+            _with(undominated, total)
+            if few and len(undominated) == MAX_TOTALS
+            else [*undominated, total]
+        )
+    if len(undominated) > MAX_TOTALS:
+        undominated = [covering(undominated)]
+    return tuple(sorted(undominated, key=_order))
 
 
 def _order(total: Total) -> tuple[Fraction, Fraction, Fraction, str]:
@@ -220,8 +224,8 @@ def _total(text: str) -> Total:
     epsilon, delta, rho, *costs = text.split(" ")
     if costs:
         (document,) = costs
-        found = _costs(document)
-        return Total(read_fraction(epsilon), read_fraction(delta), read_fraction(rho), found)
+        cost = _costs(document)
+        return Total(read_fraction(epsilon), read_fraction(delta), read_fraction(rho), cost)
     if delta == rho == "0":
         return Total(read_fraction(epsilon))
     return Total(read_fraction(epsilon), read_fraction(delta), read_fraction(rho))
@@ -229,15 +233,15 @@ def _total(text: str) -> Total:
 
 @lru_cache(maxsize=512)
 def _costs(text: str) -> Cost:
-    found = {}
+    coefficients = {}
     try:
         for value, shape in json.loads(text):
             known = _shape(json.dumps(shape, ensure_ascii=True, separators=(",", ":")))
-            found[known] = read_fraction(value)
+            coefficients[known] = read_fraction(value)
     except (TypeError, AttributeError) as error:
         raise ValueError("costs that are no list of coefficients and shapes") from error
-    costs = Cost.of(found)
-    if not found or ANY in found or _costs_text(costs) != text:
+    costs = Cost.of(coefficients)
+    if not coefficients or ANY in coefficients or _costs_text(costs) != text:
         raise ValueError("costs that are none, that belong to ε, or that are written differently")
     return costs
 

@@ -181,6 +181,14 @@ class Ledger(Closing):
         with self._store.writing() as connection:
             chain.head(connection, lock=True)
 
+    def one_moment(self) -> AbstractContextManager[None]:
+        """Let everything that this thread reads until the block is left be one read.
+
+        So a plan sees one state of the ledger, whatever others write meanwhile. What is decided or
+        charged within the block is written at once, and judged by what is there then.
+        """
+        return self._store.one_moment()
+
     def close(self) -> None:
         """Release the storage."""
         self._store.close()
@@ -261,8 +269,7 @@ class Ledger(Closing):
         with self._deciding() as (connection, append):
             state = cell_naming.state_of(connection, dataset, mark)
             if not state.is_current:
-                numbered = {"number": state.number, "data": state.data}
-                append("state", {"dataset": dataset, "analyst": None, **numbered})
+                append("state", {"dataset": dataset, **vars(state)})
         return state.data
 
     def knows_data(self, dataset: str, data: str) -> bool:
@@ -442,7 +449,7 @@ class Ledger(Closing):
         for charged in self._rows.charged(charge.elsewhere):
             other = f"ledger {charged.ledger}"
             if charged.ledger != self._store.identity and other not in apart:
-                same = cell_naming.SAME[charged.mark.partition(" ")[0]]
+                same = cell_naming.SAME_ROWS_WORDS[charged.mark.partition(" ")[0]]
                 is_there = "://" in charged.place or Path(charged.place).exists()
                 where = (charged.place, charged.dataset, is_there)
                 raise SameRows(charge.dataset, other, same, where)
@@ -470,7 +477,8 @@ class Ledger(Closing):
             now = self._time()
 
             def append(kind: str, content: Mapping[str, Any]) -> Event:
-                return chain.append(connection, kind, {**content, "actor": self._actor}, now)
+                whole = {"dataset": None, "analyst": None, **content, "actor": self._actor}
+                return chain.append(connection, kind, whole, now)
 
             yield connection, append
 
@@ -513,8 +521,7 @@ class Ledger(Closing):
         partition = tuple(sorted(Groups(columns, [("",) * len(columns)]).columns))
         with self._deciding() as (connection, append):
             tables.set_partition(connection, dataset, partition)
-            content = {"dataset": dataset, "analyst": None, "columns": list(partition)}
-            return append("partition", content)
+            return append("partition", {"dataset": dataset, "columns": list(partition)})
 
     def accept_cells(self, dataset: str, found: Cells, *, unchanged: bool = False) -> Event:
         """Name the cells of ``dataset`` as in ``found`` from now on.
@@ -536,7 +543,7 @@ class Ledger(Closing):
         if dataset == other:
             raise InvalidCharge("dataset", given="is named twice", needed="be two datasets")
         with self._deciding() as (_, append):
-            return append("separate", {"dataset": dataset, "analyst": None, "other": other})
+            return append("separate", {"dataset": dataset, "other": other})
 
     def counted_separately(self, dataset: str) -> frozenset[str]:
         """The datasets that the owner allowed to have the same rows as ``dataset``."""
@@ -614,10 +621,7 @@ class Ledger(Closing):
             check_name(value, field)
         ends = None if expires is None else expires.isoformat()
         with self._deciding() as (_, append):
-            return append(
-                "access",
-                {"dataset": None, "analyst": None, "how": change, **named, "expires": ends},
-            )
+            return append("access", {"how": change, **named, "expires": ends})
 
     def approve(self, **asked: Unpack[Asked]) -> Event:
         """Allow one query of one analyst; its charge then names this event, once.
@@ -683,7 +687,7 @@ class Ledger(Closing):
         self, accounts: tuple[Payer, ...], translation: LossTranslation
     ) -> tuple[Standing, ...]:
         return tuple(
-            Standing(payer, self._limits.limit(translation, payer.epsilon, payer.delta))
+            Standing.under(payer, self._limits.limit(translation, payer.epsilon, payer.delta))
             for payer in accounts
         )
 
@@ -787,10 +791,20 @@ class Ledger(Closing):
             for segment in book.account.segments
         )
 
-    def positions(self) -> tuple[Position, ...]:
-        """Every account, by name: its budget and the worst per-entry totals."""
+    def positions(self, dataset: str | None = None) -> tuple[Position, ...]:
+        """The accounts by name, of all datasets or of one: budgets and worst per-entry totals.
+
+        That of the whole dataset is the first of its accounts.
+        """
         with self._store.reading() as connection:
-            return tuple(map(Position.from_book, tables.every(connection)))
+            books = tables.every(connection)
+        return tuple(Position.from_book(b) for b in books if dataset in (None, b.dataset))
+
+    def position(self, dataset: str, analyst: str | None = None) -> Position | None:
+        """The account of a dataset, or of an analyst on it; None if nobody has opened it."""
+        with self._store.reading() as connection:
+            book = tables.find(connection, dataset, analyst or WHOLE).get(analyst or WHOLE)
+        return None if book is None else Position.from_book(book)
 
     # --- the events ---
 
@@ -917,7 +931,7 @@ class Ledger(Closing):
                 charge is then judged again by it; without it, only by what holds for any.
         """
         guard, admissions = self._store.guard, Admissions(translation_under)
-        recorded = None if guard is None else guard.noted()
+        recorded = None if guard is None else guard.recorded()
         with self._store.unguarded() as connection:
             report = replay.verify(
                 connection, anchor, sqlite=self._store.sqlite, admissions=admissions

@@ -12,7 +12,7 @@ from takifugu.ledger.canonical_text import check_name
 from takifugu.ledger.events.event_chain import Event
 from takifugu.ledger.events.replay import Report
 from takifugu.ledger.ledger import Ledger
-from takifugu.ledger.storage.database import WAIT, Store
+from takifugu.ledger.storage.database import LOCK_WAIT_SECONDS, Store
 from takifugu.ledger.storage.migrations import begin_witness as record_witness
 from takifugu.ledger.storage.migrations import prepare
 from takifugu.ledger.witnesses import lost_history
@@ -67,7 +67,7 @@ def open_ledger(
     *,
     create: bool = True,
     read_only: bool = False,
-    wait: float = WAIT,
+    wait: float = LOCK_WAIT_SECONDS,
     clock: Callable[[], datetime] = _now,
     actor: str | None = None,
     witness: str | Path | bool = True,
@@ -119,7 +119,7 @@ def accept_loss(
     translations: Mapping[str, LossTranslation] | None = None,
     budgets: Budgets | None = None,
     witness: str | Path | bool = True,
-    wait: float = WAIT,
+    wait: float = LOCK_WAIT_SECONDS,
     clock: Callable[[], datetime] = _now,
     actor: str | None = None,
     columns: Mapping[str, Sequence[str]] | None = None,
@@ -156,14 +156,14 @@ def accept_loss(
         _opened_by_owner(where, witness, wait, clock, who) as (store, guard, now),
         store.writing() as connection,
     ):
-        return lost_history.accept(connection, guard.noted(), terms, who, now)
+        return lost_history.accept(connection, guard.recorded(), terms, who, now)
 
 
 def begin_witness(
     where: str | Path,
     *,
     witness: str | Path | bool = True,
-    wait: float = WAIT,
+    wait: float = LOCK_WAIT_SECONDS,
     clock: Callable[[], datetime] = _now,
     actor: str | None = None,
 ) -> Event:
@@ -179,7 +179,7 @@ def begin_witness(
     with _opened_by_owner(where, witness, wait, clock, who) as (store, guard, now):
         if guard.witness is None:
             raise LedgerConflict("no witness is named; name one", reason="witness")
-        if guard.noted() is not None:
+        if guard.recorded() is not None:
             raise LedgerConflict(
                 f"{guard.witness.name!r} has a record of this ledger; there is none to begin",
                 reason="witness",
@@ -192,7 +192,7 @@ def restore_ledger(
     where: str | Path,
     *,
     witness: str | Path | bool = True,
-    wait: float = WAIT,
+    wait: float = LOCK_WAIT_SECONDS,
     lossy: bool = False,
     terms: LossTerms | None = None,
     clock: Callable[[], datetime] = _now,
@@ -215,7 +215,7 @@ def restore_ledger(
             noting.close()
 
 
-def open_witness(where: str | Path | bool, wait: float = WAIT) -> HeadWitness | None:
+def open_witness(where: str | Path | bool, wait: float = LOCK_WAIT_SECONDS) -> HeadWitness | None:
     """What remembers heads: a file, a database or a server; True for the user's state folder."""
     if where is False:
         return None

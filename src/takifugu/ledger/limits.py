@@ -44,9 +44,9 @@ from takifugu.translation.accounting.totals import joint_to_pufferfish
 from takifugu.translation.protocol import LossTranslation
 
 Costs = tuple[Cost, ...]
-MOST_LIMITS = 64  # translated budgets that are remembered
-MOST_COSTS = 256  # translated costs of one budget that are remembered
-HALVINGS = 50  # of searching for the largest factor that fits
+MAX_LIMITS = 64  # translated budgets that are remembered
+MAX_TRANSLATED_COSTS = 256  # translated costs of one budget that are remembered
+FACTOR_HALVINGS = 50  # of searching for the largest factor that fits
 
 
 def to_pufferfish(translation: LossTranslation, totals: Frontier, delta: Fraction) -> float:
@@ -205,13 +205,13 @@ class Limit:
         costs = costs_of(totals)
         if costs is None:
             return to_pufferfish(self.translation, totals, self.delta)
-        found = self._losses.get(costs)
-        if found is None:
-            found = _of_costs(self.translation, costs)
-            self._losses[costs] = found
-            while len(self._losses) > MOST_COSTS:
+        loss = self._losses.get(costs)
+        if loss is None:
+            loss = _of_costs(self.translation, costs)
+            self._losses[costs] = loss
+            while len(self._losses) > MAX_TRANSLATED_COSTS:
                 self._losses.popitem(last=False)
-        return found
+        return loss
 
     def spent(self, totals: Frontier) -> float:
         """The Pufferfish ε of ``totals``, rounded up; as `spent_epsilon`."""
@@ -250,14 +250,14 @@ class Limit:
         others = tuple(t.cost for t in beside if not any(dominates(s, t) for s in spent))
         try:
             target = float_down(self.epsilon)
-            found = self.translation.to_cost(unit, target, spent=touched, beside=others)
+            factor = self.translation.to_cost(unit, target, spent=touched, beside=others)
         except UnsoundRequest:  # it cannot read them
             return by_epsilon
         shrink = Fraction(1, 2**40)
-        while found > by_epsilon and not self.admits(after(spent, Metric(unit * found), beside)):
-            found = max(by_epsilon, Fraction(float_down(found * (1 - shrink))))
+        while factor > by_epsilon and not self.admits(after(spent, Metric(unit * factor), beside)):
+            factor = max(by_epsilon, Fraction(float_down(factor * (1 - shrink))))
             shrink = min(Fraction(1), shrink * 2**10)  # an honest one is within a rounding
-        return max(found, by_epsilon)
+        return max(factor, by_epsilon)
 
     def _factor_of_scalars(self, spent: Frontier, unit: Cost, beside: Frontier) -> Fraction:
         """The largest factor that the filter admits, by halving; each that is kept was tried.
@@ -278,7 +278,7 @@ class Limit:
             low, shrink = max(low * (1 - shrink), Fraction(0)), shrink * 16
         if any(total.costs for total in spent):
             low, high = (high, high) if fits(high) else (low, high)
-            for _ in range(HALVINGS):
+            for _ in range(FACTOR_HALVINGS):
                 middle = Fraction(float_down((low + high) / 2))
                 if not low < middle < high:
                     break
@@ -310,10 +310,10 @@ class Limits:
 
     def limit(self, translation: LossTranslation, epsilon: Fraction, delta: Fraction) -> Limit:
         """A translated budget, remembered. The limit holds the translation, so its id stays."""
-        found = self._known.get((id(translation), epsilon, delta))
-        if found is None:
-            found = Limit(translation, epsilon, delta)
-            if len(self._known) >= MOST_LIMITS:
+        limit = self._known.get((id(translation), epsilon, delta))
+        if limit is None:
+            limit = Limit(translation, epsilon, delta)
+            if len(self._known) >= MAX_LIMITS:
                 self._known.clear()
-            self._known[id(translation), epsilon, delta] = found
-        return found
+            self._known[id(translation), epsilon, delta] = limit
+        return limit

@@ -125,6 +125,11 @@ class Snapshot:
     costs: str = BY_VALUE
 
     @property
+    def budget(self) -> tuple[Fraction | None, Fraction]:
+        """ε and δ of the whole dataset; no ε if nobody has set a budget."""
+        return (None, Fraction(0)) if self.whole is None else (self.whole.epsilon, self.whole.delta)
+
+    @property
     def payers(self) -> tuple[Position, ...]:
         """The accounts with a budget that pay for a release."""
         return tuple(account for account in (self.whole, self.own) if account is not None)
@@ -166,7 +171,7 @@ def differing(known: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[str, 
     >>> differing(one, {"about": "mood", "fits": []})
     ('about', 'fitted')
     """
-    found = []
+    keys = []
     for key in sorted({*known, *given}):
         before, now = known.get(key), given.get(key)
         if before == now:
@@ -175,18 +180,18 @@ def differing(known: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[str, 
         if fits[0] and fits[1] and fits[0].keys() == fits[1].keys():
             pairs = [(old, fits[1][prior]) for prior, old in fits[0].items()]
             parts = {k for old, new in pairs for k in {*old, *new} if old.get(k) != new.get(k)}
-            found += sorted(parts)
+            keys += sorted(parts)
         else:
-            found.append("fitted" if key == "fits" else key)
-    return tuple(found)
+            keys.append("fitted" if key == "fits" else key)
+    return tuple(keys)
 
 
 def _by_prior(fits: Any) -> dict[str, Mapping[str, Any]] | None:
     """Fits by the prior that they made; None if that does not tell them apart."""
     if not isinstance(fits, list) or not all(isinstance(fit, Mapping) for fit in fits):
         return None
-    found = {str(fit.get("prior")): fit for fit in fits}
-    return found if len(found) == len(fits) else None
+    by_prior = {str(fit.get("prior")): fit for fit in fits}
+    return by_prior if len(by_prior) == len(fits) else None
 
 
 def read_snapshot(
@@ -251,26 +256,15 @@ class Payer:
 
 
 @dataclass(frozen=True)
-class Standing:
+class Standing(Payer):
     """An account with a translated budget, as a charge finds it."""
 
-    payer: Payer
     limit: Limit
 
-    @property
-    def analyst(self) -> str | None:
-        """Whose own account it is; None for that of the whole dataset."""
-        return self.payer.analyst
-
-    @property
-    def epsilon(self) -> Fraction:
-        """The budget."""
-        return self.payer.epsilon
-
-    @property
-    def delta(self) -> Fraction:
-        """The δ of the budget."""
-        return self.payer.delta
+    @classmethod
+    def under(cls, payer: Payer, limit: Limit) -> "Standing":
+        """An account under its budget, once that is translated."""
+        return cls(**vars(payer), limit=limit)
 
     def admits(self, loss: Loss) -> bool:
         """Whether one more ``loss`` on the cells that are touched is within the budget."""
@@ -281,21 +275,21 @@ class Standing:
 
         Of a cost, the largest factor: 1 is the cost itself.
         """
-        if not self.limit.admits(self.payer.overall):
+        if not self.limit.admits(self.overall):
             return Fraction(0)
-        return self.limit.room(self.payer.touched, loss, self.payer.overall)
+        return self.limit.room(self.touched, loss, self.overall)
 
     @property
     def spent(self) -> float:
         """The Pufferfish ε of all that was released, at the δ of the budget, rounded up."""
-        return self.limit.spent(self.payer.overall)
+        return self.limit.spent(self.overall)
 
     def spent_after(self, loss: Loss) -> float:
         """The same after one more ``loss`` on the cells that are touched."""
         return self.limit.spent(self._after(loss))
 
     def _after(self, loss: Loss) -> Frontier:
-        return after(self.payer.touched, loss, self.payer.overall)
+        return after(self.touched, loss, self.overall)
 
 
 def payers(
@@ -315,14 +309,16 @@ def payers(
     if whole is None or whole.epsilon is None:
         raise NoBudget(dataset)
     touch: Touch = whole.shape.touch(window, groups)
-    found = []
+    accounts = []
     for book in (stored[name] for name in names if name in stored):
         if book.epsilon is not None:
             if not touch.everything:
                 tables.load(connection, book, touch)
             account, analyst = book.account, book.analyst or None
-            found.append(Payer(analyst, book.epsilon, book.delta, account.worst, account.on(touch)))
-    return tuple(found)
+            accounts.append(
+                Payer(analyst, book.epsilon, book.delta, account.worst, account.on(touch))
+            )
+    return tuple(accounts)
 
 
 def paying(analyst: str | None) -> tuple[str, ...]:

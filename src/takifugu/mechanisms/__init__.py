@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING
 from takifugu._core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from takifugu.mechanisms.channel_costs import channel_cost
-    from takifugu.mechanisms.external_measurement import ExternalMeasurement, FiniteChannel
+    from takifugu.mechanisms.external_measurement import (
+        ExternalMeasurement,
+        FiniteChannel,
+        channel_cost,
+    )
     from takifugu.mechanisms.mechanism_plan import Choice, MechanismPlan, RankingError
     from takifugu.mechanisms.mechanism_protocol import (
         COUNT,
@@ -26,8 +29,7 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "channel_costs": ("channel_cost",),
-            "external_measurement": ("ExternalMeasurement", "FiniteChannel"),
+            "external_measurement": ("ExternalMeasurement", "FiniteChannel", "channel_cost"),
             "mechanism_plan": ("Choice", "MechanismPlan", "RankingError"),
             "mechanism_protocol": (
                 "COUNT",

@@ -8,7 +8,7 @@ from takifugu._core.exact import Number, exactly
 from takifugu._core.rounding import float_down, float_up
 from takifugu.costs.losses import Approximate, Pure
 from takifugu.errors import UnsoundRequest
-from takifugu.mechanisms.checks import WIDEST, positive, probability
+from takifugu.mechanisms.checks import MAX_SCALE, positive, probability
 from takifugu.translation.protocol import LossTranslation
 from takifugu.visible import four_digits
 
@@ -66,8 +66,8 @@ def approximate_allowance(
             given=target,
             needed=700,
         )
-    kept = room * (expm1(allowed) / expm1(target)) * (1 - MARGIN)
-    return allowed, positive(min(kept, room), "the delta that is left for one entry")
+    allowed_delta = room * (expm1(allowed) / expm1(target)) * (1 - MARGIN)
+    return allowed, positive(min(allowed_delta, room), "the delta that is left for one entry")
 
 
 def certify(loss: Pure | Approximate, epsilon: Number, translation: LossTranslation) -> None:
@@ -88,14 +88,8 @@ def least_scale(guess: float, loss_at: Callable[[float], Fraction], allowed: flo
     scale, step = guess, 2.0**-52
     while not loss_at(scale) <= allowed:
         scale, step = scale * (1 + step), 2 * step
-        if not scale <= WIDEST:
-            raise UnsoundRequest(
-                f"no noise scale up to 2^50 loses only {four_digits(allowed, 'down')} per entry;"
-                " ask for more",
-                field="epsilon",
-                reason="too small",
-                given=allowed,
-            )
+        if not scale <= MAX_SCALE:
+            raise _no_scale(allowed)
     return scale
 
 
@@ -104,14 +98,8 @@ def searched_scale(guess: float, loss_at: Callable[[float], Fraction], allowed: 
     high = guess
     while not loss_at(high) <= allowed:
         high *= 2
-        if not high <= WIDEST:
-            raise UnsoundRequest(
-                f"no noise scale up to 2^50 loses only {four_digits(allowed, 'down')} per entry;"
-                " ask for more",
-                field="epsilon",
-                reason="too small",
-                given=allowed,
-            )
+        if not high <= MAX_SCALE:
+            raise _no_scale(allowed)
     low = high / 2
     while loss_at(low) <= allowed and low > guess * 2.0**-20:
         low, high = low / 2, low
@@ -119,3 +107,13 @@ def searched_scale(guess: float, loss_at: Callable[[float], Fraction], allowed: 
         middle = (low + high) / 2
         low, high = (low, middle) if loss_at(middle) <= allowed else (middle, high)
     return high
+
+
+def _no_scale(allowed: float) -> UnsoundRequest:
+    return UnsoundRequest(
+        f"no noise scale up to 2^50 loses only {four_digits(allowed, 'down')} per entry;"
+        " ask for more",
+        field="epsilon",
+        reason="too small",
+        given=allowed,
+    )

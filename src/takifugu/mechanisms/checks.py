@@ -13,8 +13,8 @@ from takifugu._core.exact import Number
 from takifugu._core.numeric import Integers
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 
-LARGEST = 2**62  # counts and sums stay below, so that noise on top of them fits int64
-WIDEST = 2.0**50  # a larger noise scale would push noise out of int64
+MAX_COUNT = 2**62  # counts and sums stay below, so that noise on top of them fits int64
+MAX_SCALE = 2.0**50  # a larger noise scale would push noise out of int64
 
 
 def positive(value: Number, name: str) -> float:
@@ -37,12 +37,12 @@ def positive(value: Number, name: str) -> float:
 def noise_scale(value: float) -> float:
     """``value`` as a noise scale: positive, and small enough for noise to fit int64."""
     scale = positive(value, "scale")
-    if scale > WIDEST:
+    if scale > MAX_SCALE:
         raise UnsoundRequest(
             f"scale is {scale:.4g}; it must be at most 2^50, so that noise fits int64",
             field="scale",
             given=scale,
-            needed=WIDEST,
+            needed=MAX_SCALE,
         )
     return scale
 
@@ -83,7 +83,7 @@ def counts(values: ArrayLike, name: str = "values") -> Integers:
             given=f"is of type {array.dtype}",
             needed="hold whole numbers within int64; round or scale other numbers first",
         )
-    if int(array.max()) > LARGEST or int(array.min()) < -LARGEST:
+    if int(array.max()) > MAX_COUNT or int(array.min()) < -MAX_COUNT:
         raise InvalidMechanism(
             name,
             given="holds a number beyond ±2^62",

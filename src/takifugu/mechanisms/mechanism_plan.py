@@ -117,15 +117,15 @@ def merit(choice: Choice[Selection, RankingError]) -> str:
     return f"{gap} and gets {right:.1%} of the places right for the leads given"
 
 
-def others(found: Sequence[Choice[M, E]], merit: Callable[[Choice[M, E]], str]) -> str:
-    """The choices that were not the best."""
-    if len(found) < 2:
+def other_choices(choices: Sequence[Choice[M, E]], describe: Callable[[Choice[M, E]], str]) -> str:
+    """The choices that were not the best, in words."""
+    if len(choices) < 2:
         return ""
-    return ". The others: " + "; ".join(f"{name(c.mechanism)} {merit(c)}" for c in found[1:])
+    return ". The others: " + "; ".join(f"{name(c.mechanism)} {describe(c)}" for c in choices[1:])
 
 
 def once(groups: int) -> str:
-    """Why groups cost nothing more."""
+    """The end of a reason: that groups cost nothing more, where there are several."""
     if groups == 1:
         return "."
     return f". The {groups} groups have public keys and disjoint entries: one charge for all."

@@ -1,10 +1,11 @@
 """Integer noise on counts, histograms and other whole numbers."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from math import log, sqrt
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,9 +23,18 @@ from takifugu.mechanisms.calibration import (
     searched_scale,
     target_of,
 )
-from takifugu.mechanisms.checks import WIDEST, counts, noise_scale, probability, whole
+from takifugu.mechanisms.checks import MAX_SCALE, counts, noise_scale, probability, whole
 from takifugu.mechanisms.mechanism_protocol import HISTOGRAM, Error, Sensitivity, loss_document
 from takifugu.translation.protocol import LossTranslation
+
+
+class _NoiseLaw(NamedTuple):
+    """What is known of a noise by its scale: see the methods of `_IntegerNoise`."""
+
+    error: Callable[[float], Error]
+    reach: Callable[[float, float], int]
+    places: Callable[[Integers, int, float], Floats]
+    draw: Callable[["np.random.Generator", float, tuple[int, ...]], Integers]
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,7 @@ class _IntegerNoise(ABC):
     """
 
     kind: ClassVar[str]
+    _law: ClassVar[_NoiseLaw]
 
     scale: float
     sensitivity: Sensitivity = field(default=HISTOGRAM)
@@ -53,21 +64,21 @@ class _IntegerNoise(ABC):
     def loss(self) -> Pure | Concentrated:
         """What one release costs every entry."""
 
-    @abstractmethod
     def error(self) -> Error:
         """What to expect of the noise, before anything is spent."""
+        return self._law.error(self.scale)
 
-    @abstractmethod
     def reach(self, miss: float) -> int:
         """The least h such that noise is beyond ±h with a probability of at most ``miss``."""
+        return self._law.reach(self.scale, probability(miss, "miss"))
 
-    @abstractmethod
     def places(self, scores: Integers, k: int) -> Floats:
         """``[place, candidate]``: the probabilities of the k largest scores with noise on each."""
+        return self._law.places(scores, k, self.scale)
 
-    @abstractmethod
     def draw(self, shape: tuple[int, ...], *, rng: "np.random.Generator") -> Integers:
         """Noise from numpy, for planning; it protects nothing."""
+        return self._law.draw(rng, self.scale, shape)
 
     @property
     @abstractmethod
@@ -81,16 +92,16 @@ class _IntegerNoise(ABC):
 
     def release(self, values: ArrayLike) -> Integers:
         """Every number with noise of its own, in the shape given."""
-        found = counts(values)
-        drawn = measurements.release(self._measurement, found.ravel().tolist())
-        return np.array(drawn, dtype=np.int64).reshape(found.shape)
+        numbers = counts(values)
+        drawn = measurements.release(self._measurement, numbers.ravel().tolist())
+        return np.array(drawn, dtype=np.int64).reshape(numbers.shape)
 
     def simulate(
         self, values: ArrayLike, repetitions: int, *, rng: "np.random.Generator"
     ) -> Integers:
         """``[repetition, ...]``: the same law, from numpy."""
-        found = counts(values)
-        return found + self.draw((whole(repetitions, "repetitions"), *found.shape), rng=rng)
+        numbers = counts(values)
+        return numbers + self.draw((whole(repetitions, "repetitions"), *numbers.shape), rng=rng)
 
     def describe(self) -> dict[str, Any]:
         """Kind, parameters and loss."""
@@ -104,7 +115,7 @@ class _IntegerNoise(ABC):
         }
 
 
-@lru_cache(measurements.KEPT)
+@lru_cache(measurements.MAX_CACHED_MEASUREMENTS)
 def _laplace_loss(scale: float, moves: int) -> Pure:
     """What OpenDP's map says of one noise: it is asked for many times for each plan."""
     return measurements.pure(measurements.laplace(scale), moves)
@@ -119,6 +130,12 @@ class IntegerLaplace(_IntegerNoise):
     """
 
     kind: ClassVar[str] = "integer-laplace"
+    _law: ClassVar[_NoiseLaw] = _NoiseLaw(
+        noise_laws.laplace_error,
+        noise_laws.laplace_reach,
+        noise_laws.laplace_places,
+        simulation.laplace,
+    )
 
     @classmethod
     def calibrated(
@@ -152,22 +169,6 @@ class IntegerLaplace(_IntegerNoise):
     def _measurement(self) -> Any:
         return measurements.laplace(self.scale)
 
-    def error(self) -> Error:
-        """Exact for this noise, before anything is spent."""
-        return noise_laws.laplace_error(self.scale)
-
-    def reach(self, miss: float) -> int:
-        """The least h such that noise is beyond ±h with a probability of at most ``miss``."""
-        return noise_laws.laplace_reach(self.scale, probability(miss, "miss"))
-
-    def places(self, scores: Integers, k: int) -> Floats:
-        """``[place, candidate]``: the probabilities of the k largest scores with noise on each."""
-        return noise_laws.laplace_places(scores, k, self.scale)
-
-    def draw(self, shape: tuple[int, ...], *, rng: "np.random.Generator") -> Integers:
-        """Noise from numpy, for planning; it protects nothing."""
-        return simulation.laplace(rng, self.scale, shape)
-
 
 @dataclass(frozen=True)
 class IntegerGaussian(_IntegerNoise):
@@ -177,6 +178,12 @@ class IntegerGaussian(_IntegerNoise):
     """
 
     kind: ClassVar[str] = "integer-gaussian"
+    _law: ClassVar[_NoiseLaw] = _NoiseLaw(
+        noise_laws.gaussian_error,
+        noise_laws.gaussian_reach,
+        noise_laws.gaussian_places,
+        simulation.gaussian,
+    )
 
     @classmethod
     def calibrated(
@@ -191,7 +198,7 @@ class IntegerGaussian(_IntegerNoise):
         allowed, room = approximate_allowance(epsilon, delta, translation)
         moves = Sensitivity.of(sensitivity)
         root = allowed / (sqrt(log(1 / room) + allowed) + sqrt(log(1 / room)))  # √ρ of that (ε, δ)
-        guess = min(moves.l2 / (sqrt(2) * root), WIDEST / 2)
+        guess = min(moves.l2 / (sqrt(2) * root), MAX_SCALE / 2)
         scale = searched_scale(guess, lambda s: cls(s, moves).approximate(room).epsilon, allowed)
         made = cls(scale, moves)
         certify(made.approximate(room), epsilon, translation)
@@ -210,22 +217,6 @@ class IntegerGaussian(_IntegerNoise):
     @property
     def _measurement(self) -> Any:
         return measurements.gaussian(self.scale)
-
-    def error(self) -> Error:
-        """From the table of the law, before anything is spent."""
-        return noise_laws.gaussian_error(self.scale)
-
-    def reach(self, miss: float) -> int:
-        """The least h such that noise is beyond ±h with a probability of at most ``miss``."""
-        return noise_laws.gaussian_reach(self.scale, probability(miss, "miss"))
-
-    def places(self, scores: Integers, k: int) -> Floats:
-        """``[place, candidate]``: the probabilities of the k largest scores with noise on each."""
-        return noise_laws.gaussian_places(scores, k, self.scale)
-
-    def draw(self, shape: tuple[int, ...], *, rng: "np.random.Generator") -> Integers:
-        """Noise from numpy, for planning; it protects nothing."""
-        return simulation.gaussian(rng, self.scale, shape)
 
 
 def calibrated_noise(

@@ -12,7 +12,7 @@ from typing import Any
 from takifugu.costs.losses import Approximate, Concentrated, Loss, Pure
 from takifugu.errors import UnsoundRequest
 
-KEPT = 512  # measurements kept per process and kind
+MAX_CACHED_MEASUREMENTS = 512  # measurements kept per process and kind
 
 # How far apart two tables are that differ in one replaced entry: for whoever counts rows that are
 # added or removed, one is taken out and one put in.
@@ -44,7 +44,7 @@ def _attempt(action: Callable[[], Any], doing: str) -> Any:
         raise UnsoundRequest(f"OpenDP refused {doing}: {reason[:200]}", reason="opendp") from error
 
 
-@lru_cache(KEPT)
+@lru_cache(MAX_CACHED_MEASUREMENTS)
 def laplace(scale: float) -> Any:
     """Integer Laplace noise on every number of a list; distance in L1."""
     from opendp.domains import atom_domain, vector_domain
@@ -56,7 +56,7 @@ def laplace(scale: float) -> Any:
     return _attempt(lambda: make_laplace(*space, scale=scale), "this Laplace noise")
 
 
-@lru_cache(KEPT)
+@lru_cache(MAX_CACHED_MEASUREMENTS)
 def gaussian(scale: float) -> Any:
     """Integer Gaussian noise on every number of a list; distance in L2."""
     from opendp.domains import atom_domain, vector_domain
@@ -68,7 +68,7 @@ def gaussian(scale: float) -> Any:
     return _attempt(lambda: make_gaussian(*space, scale=scale), "this Gaussian noise")
 
 
-@lru_cache(KEPT)
+@lru_cache(MAX_CACHED_MEASUREMENTS)
 def noisy_top(k: int, scale: float, *, concentrated: bool) -> Any:
     """The indices of k high scores, best first; distance in L∞. Its map prices our own draws.
 
@@ -90,7 +90,7 @@ def noisy_top(k: int, scale: float, *, concentrated: bool) -> Any:
     )
 
 
-@lru_cache(KEPT)
+@lru_cache(MAX_CACHED_MEASUREMENTS)
 def randomised_response(categories: int, truth: float) -> Any:
     """The category itself with probability ``truth``, else one of the others, all alike."""
     from opendp.measurements import make_randomized_response
@@ -114,7 +114,7 @@ def _fair_bits() -> Any:
     return make_randomized_response_bitvec(domain, discrete_distance(), f=1.0)
 
 
-@lru_cache(KEPT)
+@lru_cache(MAX_CACHED_MEASUREMENTS)
 def threshold(scale: float, least: int) -> Any:
     """Integer Laplace noise on counts by key; keys whose noisy count is low are left out."""
     from opendp.domains import atom_domain, map_domain

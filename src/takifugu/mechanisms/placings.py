@@ -14,9 +14,9 @@ sums of independent coins, and
 
 .. math:: P(\text{right}) = \sum_c P(c \mid x) \, [P(G \le i \mid c) - P(G + E \le i - 1 \mid c)].
 
-The sum over c has one term for each number within `REACH` noise scales, or for each of `BINS` bins
-of equal width if there are more, which takes less than 0.001 from it or adds as much. It ignores
-that all counts add up to n.
+The sum over c has one term for each number within `POSTERIOR_SCALES` noise scales, or for each of
+`POSTERIOR_BINS` bins of equal width if there are more, which takes less than 0.001 from it or adds
+as much. It ignores that all counts add up to n.
 """
 
 from collections.abc import Callable
@@ -27,12 +27,12 @@ from takifugu._core.numeric import Floats, Integers
 from takifugu.mechanisms import noise_laws
 from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace
 
-REACH = 12.0  # noise scales: e^-12 is left beyond them
-FURTHEST = 40.0  # noise scales below which a rival is not looked at
-BINS = 160  # values of a count that are summed over
-MOST_TERMS = 1e8  # labels that may be ahead × places × bins × numbers ahead
-AT_ONCE = 2_000_000  # terms that are held in memory
-ABOVE_RANGE = 5.0  # noise scales beyond what is possible that a Gaussian draw is read at
+POSTERIOR_SCALES = 12.0  # noise scales: e^-12 is left beyond them
+RIVAL_SCALES = 40.0  # noise scales below which a rival is not looked at
+POSTERIOR_BINS = 160  # values of a count that are summed over
+MAX_POSTERIOR_TERMS = 1e8  # labels that may be ahead × places × bins × numbers ahead
+MAX_TERMS_HELD = 2_000_000  # terms that are held in memory
+GAUSSIAN_RANGE_SCALES = 5.0  # noise scales beyond what is possible that a Gaussian draw is read at
 
 Above = Callable[[Floats], Floats]  # P(Z > z), for whole z
 
@@ -57,18 +57,18 @@ def right_places(
     if isinstance(noise, IntegerLaplace):  # beyond the range its posterior is that of the end
         ranked = np.clip(ranked, 0.0, top)
     else:
-        beyond = ABOVE_RANGE * noise.scale
+        beyond = GAUSSIAN_RANGE_SCALES * noise.scale
         ranked = np.clip(ranked, np.floor(-beyond), np.ceil(top + beyond))
-    last = ranked[:, k - 1] - (REACH + FURTHEST) * noise.scale
+    last = ranked[:, k - 1] - (POSTERIOR_SCALES + RIVAL_SCALES) * noise.scale
     near = int((ranked >= last[:, None]).sum(axis=1).max())  # rivals that may be ahead
-    if near * groups * k * k * BINS > MOST_TERMS:
+    if near * groups * k * k * POSTERIOR_BINS > MAX_POSTERIOR_TERMS:
         return None
-    above, found = _above(noise), np.empty((groups, k))
-    step = max(1, AT_ONCE // (k * k * BINS))
+    above, right = _above(noise), np.empty((groups, k))
+    step = max(1, MAX_TERMS_HELD // (k * k * POSTERIOR_BINS))
     for first in range(0, groups, step):
         part = slice(first, first + step)
-        found[part] = _right(ranked[part, :near], k, top[part], noise.scale, above)
-    return found
+        right[part] = _right(ranked[part, :near], k, top[part], noise.scale, above)
+    return right
 
 
 def _right(ranked: Floats, k: int, top: Floats, scale: float, above: Above) -> Floats:
@@ -103,12 +103,12 @@ def _toss(ahead: Floats, probability: Floats) -> None:
 
 def _bins(own: Floats, top: Floats, scale: float, above: Above) -> tuple[Floats, Floats]:
     """``[group, place, bin]``: values of a count, and the probability of the bin around each."""
-    reach = np.ceil(REACH * scale)
+    reach = np.ceil(POSTERIOR_SCALES * scale)
     low = np.minimum(np.maximum(own - reach, 0.0), top)
     high = np.maximum(np.minimum(own + reach, top), low)
-    width = np.ceil((high - low + 1) / BINS)
+    width = np.ceil((high - low + 1) / POSTERIOR_BINS)
     width += (width + 1) % 2  # odd, so that a bin has a middle
-    bins = np.arange(BINS)
+    bins = np.arange(POSTERIOR_BINS)
     begin = low + bins * width
     end = begin + width - 1
     last = end >= high  # the first such bin goes on to the end of the range, others are empty

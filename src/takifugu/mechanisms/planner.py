@@ -25,7 +25,9 @@ from takifugu.mechanisms.candidates import (
     Priced,
     Selection,
     additive,
+    additive_within,
     allowed_loss,
+    ranked_right,
     selections,
 )
 from takifugu.mechanisms.checks import positive, probability, whole
@@ -38,7 +40,7 @@ from takifugu.mechanisms.mechanism_plan import (
     merit,
     name,
     once,
-    others,
+    other_choices,
     price,
 )
 from takifugu.mechanisms.mechanism_protocol import HISTOGRAM, Error, Sensitivity
@@ -52,12 +54,13 @@ from takifugu.mechanisms.prediction import (
     staircase,
 )
 from takifugu.mechanisms.selection import Exponential, PermuteAndFlip
-from takifugu.mechanisms.targets import additive_within, ranked_right
 from takifugu.translation.protocol import LossTranslation
 
 MAX_TERMS = 10_000_000  # of a plan's predictions: seconds of work
 PREDICTIONS, SEARCHED_PREDICTIONS = 5, 100  # of a plan: for what may be lost; for a confidence
-ALIKE = 1e-4  # probabilities closer than this are compared by the gap that is resolved
+EQUAL_PROBABILITIES = (
+    1e-4  # probabilities closer than this are compared by the gap that is resolved
+)
 
 
 def plan_histogram(
@@ -81,22 +84,22 @@ def plan_histogram(
     size, parts = _size(categories), whole(groups, "groups")
     if within is None:
         allowed = allowed_loss(loss, translation, epsilon, delta)
-        found = [_noise(one) for one in additive(allowed, sensitivity)]
-        found.sort(key=lambda choice: choice.error.deviation)
+        choices = [_noise(one) for one in additive(allowed, sensitivity)]
+        choices.sort(key=lambda choice: choice.error.deviation)
         aim = f"within {price(allowed)} per entry"
     else:
         _no_allowance(loss, epsilon, delta, translation)
         meeting = additive_within(positive(within, "within"), confidence, delta, sensitivity)
-        found = _cheapest(_noise(one) for one in meeting)
+        choices = _cheapest(_noise(one) for one in meeting)
         aim = f"to keep each count within ±{within:.4g} with a confidence of {confidence:.4g}"
-    best = found[0]
+    best = choices[0]
     reason = (
         f"{aim}, {name(best.mechanism)} has a standard deviation of {best.error.deviation:.4g}"
         f" on each of the {size} counts and costs {price(best.loss)}"
-        + others(found, lambda c: f"{c.error.deviation:.4g}, {price(c.loss)}")
+        + other_choices(choices, lambda c: f"{c.error.deviation:.4g}, {price(c.loss)}")
         + once(parts)
     )
-    return _plan(found, reason, parts, translation, epsilon)
+    return _plan(choices, reason, parts, translation, epsilon)
 
 
 def plan_top_k(
@@ -145,7 +148,9 @@ def plan_top_k(
     if confidence is None:
         allowed = allowed_loss(loss, translation, epsilon, delta)
         offered = selections(allowed, places, sensitivity)
-        found = sorted((_ranking(one, size, places, known, weights) for one in offered), key=_worse)
+        choices = sorted(
+            (_ranking(one, size, places, known, weights) for one in offered), key=_worse
+        )
         aim = f"within {price(allowed)} per entry"
     else:
         _no_allowance(loss, epsilon, delta, translation)
@@ -158,16 +163,16 @@ def plan_top_k(
             )
         target = probability(confidence, "confidence")
         meeting = ranked_right(known, places, target, delta, sensitivity, weights)
-        found = _cheapest(_ranking(one, size, places, known, weights) for one in meeting)
+        choices = _cheapest(_ranking(one, size, places, known, weights) for one in meeting)
         aim = f"for places that are right with a probability of {target:.4g}"
-    best = found[0]
+    best = choices[0]
     reason = (
         f"{aim}, {name(best.mechanism)} {merit(best)}"
         + (f" and costs {price(best.loss)}" if confidence is not None else "")
-        + others(found, lambda c: price(c.loss) if confidence is not None else merit(c))
+        + other_choices(choices, lambda c: price(c.loss) if confidence is not None else merit(c))
         + once(parts)
     )
-    return _plan(found, reason, parts, translation, epsilon)
+    return _plan(choices, reason, parts, translation, epsilon)
 
 
 def noise_of(mechanism: Selection) -> tuple[Shape, float, float]:
@@ -213,7 +218,7 @@ def _refuse_long_predictions(known: Floats, k: int, *, searched: bool) -> None:
 def _worse(choice: Choice[Selection, RankingError]) -> tuple[float, float]:
     error = choice.error
     right = error.mean_right
-    return (0.0 if right is None else round((1 - right) / ALIKE), error.gap)
+    return (0.0 if right is None else round((1 - right) / EQUAL_PROBABILITIES), error.gap)
 
 
 def _noise(one: Priced[Additive]) -> Choice[Additive, Error]:

@@ -37,10 +37,10 @@ def nearest_with_total(values: ArrayLike, total: int) -> tuple[list[int], int]:
     >>> nearest_with_total([5, 3, -4], 6)
     ([8, 4, 0], 2)
     """
-    found, target = counts(values).ravel(), whole(total, "total", least=0)
-    top = int(found.max())
+    numbers, target = counts(values).ravel(), whole(total, "total", least=0)
+    top = int(numbers.max())
     # a shift of all moves nothing, and what is ``total`` below the top becomes 0: small numbers
-    y = np.maximum(found - top, -target).astype(object if target >= 2**31 else np.int64)
+    y = np.maximum(numbers - top, -target).astype(object if target >= 2**31 else np.int64)
     ordered = np.sort(y)[::-1]
     many = np.arange(1, len(y) + 1).astype(y.dtype)
     above = many * ordered > np.cumsum(ordered) - target  # kept: x_k > τ_k
@@ -62,11 +62,11 @@ def whole_with_total(values: ArrayLike, total: int) -> Integers:
         raise InvalidMechanism("values", given=f"has shape {numbers.shape}", needed="be a list")
     if np.asarray(values).dtype.kind in "iu":
         above, k = nearest_with_total(values, target)
-        kept = [x // k for x in above]
-        over = [i for i, x in enumerate(above) if x > 0][: target - sum(kept)]
+        parts = [x // k for x in above]
+        over = [i for i, x in enumerate(above) if x > 0][: target - sum(parts)]
         for i in over:
-            kept[i] += 1
-        return np.array(kept, dtype=np.int64)
+            parts[i] += 1
+        return np.array(parts, dtype=np.int64)
     ordered = np.sort(numbers)[::-1]
     shift = (np.cumsum(ordered) - target) / np.arange(1, len(ordered) + 1)
     above_level = np.flatnonzero(ordered - shift >= 0)
@@ -133,8 +133,8 @@ def totals_and_groups(
     parts = _numbers(groups).ravel()
     values = np.append(parts, total)
     deviations = np.append(np.full(len(parts), group_deviation), total_deviation)
-    found = consistent(values, deviations, np.append(np.ones(len(parts)), -1.0)[None, :])
-    return Consistent(found.values[:-1], found.deviation[:-1]), float(found.values[-1])
+    projected = consistent(values, deviations, np.append(np.ones(len(parts)), -1.0)[None, :])
+    return Consistent(projected.values[:-1], projected.deviation[:-1]), float(projected.values[-1])
 
 
 def marginals(
@@ -158,14 +158,14 @@ def marginals(
     sums_of_rows = np.hstack([np.kron(np.eye(m), np.ones(n)), -np.eye(m), np.zeros((m, n))])
     sums_of_columns = np.hstack([np.tile(np.eye(n), m), np.zeros((n, m)), -np.eye(n)])
     deviations = np.repeat([cell_deviation, row_deviation, column_deviation], [m * n, m, n])
-    found = consistent(
+    projected = consistent(
         np.concatenate([table.ravel(), r, c]),
         deviations,
         np.vstack([sums_of_rows, sums_of_columns]),
     )
     cells_only = slice(0, m * n)
     return Consistent(
-        found.values[cells_only].reshape(m, n), found.deviation[cells_only].reshape(m, n)
+        projected.values[cells_only].reshape(m, n), projected.deviation[cells_only].reshape(m, n)
     )
 
 
@@ -198,18 +198,18 @@ def ranks(noisy: ArrayLike, *, scale: float, places: int = 1) -> Ranking:
     law. Without a prior: all noise is within ±h with probability P(|Z| ≤ h)ⁿ, and a lead of more
     than 2h is then a true lead.
     """
-    found = scores(noisy, k=whole(places, "places"))
-    if found.ndim != 1:
-        raise InvalidMechanism("noisy", given=f"has shape {found.shape}", needed="be a list")
+    counted = scores(noisy, k=whole(places, "places"))
+    if counted.ndim != 1:
+        raise InvalidMechanism("noisy", given=f"has shape {counted.shape}", needed="be a list")
     width = noise_scale(scale)
-    order = np.argsort(-found, kind="stable")
-    probabilities = noise_laws.laplace_places(found, places, width)
-    lead = int(found[order[0]] - found[order[1]]) if len(found) > 1 else 2**40
+    order = np.argsort(-counted, kind="stable")
+    probabilities = noise_laws.laplace_places(counted, places, width)
+    lead = int(counted[order[0]] - counted[order[1]]) if len(counted) > 1 else 2**40
     reach = (lead - 1) // 2  # the largest h with lead > 2h
     beyond = (
         2 * float(noise_laws.laplace_above(width, np.array(float(reach)))) if reach >= 0 else 1.0
     )
-    return Ranking(order, probabilities, float((1 - beyond) ** len(found)))
+    return Ranking(order, probabilities, float((1 - beyond) ** len(counted)))
 
 
 def _numbers(values: ArrayLike) -> Floats:

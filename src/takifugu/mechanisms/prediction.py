@@ -21,9 +21,11 @@ from takifugu._core.numeric import Floats, Integers, frozen
 from takifugu.mechanisms import noise_laws
 
 Shape = Literal["laplace", "gaussian", "gumbel", "flips"]
-NODES = 240  # of the quadrature; tails down to about 1e-5 are seen
-MOST_SETS = 500  # sets of earlier winners, of all groups, that permute-and-flip is summed over
-MOST_FLIPS = 1_000  # candidates beyond which permute-and-flip is predicted by its bound
+QUADRATURE_NODES = 240  # of the quadrature; tails down to about 1e-5 are seen
+MAX_WINNER_SETS = (
+    500  # sets of earlier winners, of all groups, that permute-and-flip is summed over
+)
+MAX_FLIPPED_CANDIDATES = 1_000  # candidates beyond which permute-and-flip is predicted by its bound
 MAX_LEADERS = 20  # of a staircase: more are alike
 MAX_NUMBERS = 2**17  # that are held at once: as many as a processor has near
 RESOLVED = 0.95  # a gap counts as resolved if places are right with this probability
@@ -106,7 +108,10 @@ def _flipped(ordered: Floats, k: int) -> tuple[Floats, float]:
 
 def _many(categories: int, k: int, groups: int = 1) -> bool:
     """Whether permute-and-flip is too much to be summed over what may have gone before."""
-    return categories > MOST_FLIPS or noise_laws.most_sets(categories, k) * groups > MOST_SETS
+    return (
+        categories > MAX_FLIPPED_CANDIDATES
+        or noise_laws.most_sets(categories, k) * groups > MAX_WINNER_SETS
+    )
 
 
 def staircase(categories: int, k: int) -> Floats:
@@ -157,7 +162,7 @@ def _sorted(ordered: Floats, k: int, shape: Shape) -> tuple[Floats, Floats]:
     np.add.at(sizes, (groups, which), 1)
     leaders = np.argwhere(np.arange(values.shape[1]) <= which[:, k - 1 : k])  # of group and score
     probabilities = np.zeros((*values.shape, k))  # [group, score, place]: one with it is there
-    step = max(1, MAX_NUMBERS // (k * NODES))
+    step = max(1, MAX_NUMBERS // (k * QUADRATURE_NODES))
     for start in range(0, len(leaders), step):
         group, score = leaders[start : start + step].T
         ahead = _ahead(values[group], sizes[group], score, k, shape)
@@ -199,9 +204,9 @@ def _binomial(size: Integers, k: int, probability: Floats) -> Floats:
     from scipy.special import gammaln, xlog1py, xlogy
 
     fallen = np.arange(numbers, dtype=np.float64).reshape(-1, *[1] * p.ndim)
-    kept = np.maximum(size - fallen, 0.0)
-    ways = gammaln(size + 1) - gammaln(fallen + 1) - gammaln(kept + 1)
-    law: Floats = np.exp(ways + xlogy(fallen, p) + xlog1py(kept, -p))
+    standing = np.maximum(size - fallen, 0.0)
+    ways = gammaln(size + 1) - gammaln(fallen + 1) - gammaln(standing + 1)
+    law: Floats = np.exp(ways + xlogy(fallen, p) + xlog1py(standing, -p))
     return np.where(fallen > size, 0.0, law)
 
 
@@ -215,7 +220,7 @@ def gauss_legendre(count: int) -> tuple[Floats, Floats]:
 @lru_cache(8)
 def _nodes(shape: Shape) -> tuple[Floats, Floats]:
     """Noise at the nodes of a quadrature over its distribution function, and the weights."""
-    x, weights = gauss_legendre(NODES)
+    x, weights = gauss_legendre(QUADRATURE_NODES)
     u = (x + 1) / 2  # P(Z ≤ z)
     if shape == "laplace":
         z = np.where(u < 0.5, np.log(2 * u), -np.log(2 * (1 - u)))

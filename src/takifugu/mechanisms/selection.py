@@ -50,9 +50,9 @@ class _Ranking(ABC):
 
     def probabilities(self, values: ArrayLike) -> Floats:
         """``[..., place, candidate]``: exact, from public or synthetic scores; not private."""
-        found = scores(values, k=self.k)
-        rows = [self._places(row) for row in found.reshape(-1, found.shape[-1])]
-        return np.stack(rows).reshape(*found.shape[:-1], self.k, found.shape[-1])
+        table = scores(values, k=self.k)
+        rows = [self._places(row) for row in table.reshape(-1, table.shape[-1])]
+        return np.stack(rows).reshape(*table.shape[:-1], self.k, table.shape[-1])
 
     def error(self, values: ArrayLike | None = None) -> RankProbabilities:
         """How likely each rank is in each place, given public or synthetic scores."""
@@ -63,8 +63,8 @@ class _Ranking(ABC):
                 field="values",
             )
         order = np.argsort(-scores(values), axis=-1, kind="stable")
-        found = np.take_along_axis(self.probabilities(values), order[..., None, :], axis=-1)
-        return RankProbabilities(found)
+        by_rank = np.take_along_axis(self.probabilities(values), order[..., None, :], axis=-1)
+        return RankProbabilities(by_rank)
 
 
 @dataclass(frozen=True)
@@ -129,9 +129,9 @@ class _Peeling(_Ranking):
 
     def release(self, values: ArrayLike) -> Integers:
         """``[..., place]``: the candidates named, by position; one place is dropped if k = 1."""
-        found = scores(values, k=self.k)
-        named = [self._peeled(row) for row in found.reshape(-1, found.shape[-1])]
-        return _as_places(np.array(named, dtype=np.int64).reshape(*found.shape[:-1], self.k))
+        table = scores(values, k=self.k)
+        named = [self._peeled(row) for row in table.reshape(-1, table.shape[-1])]
+        return _as_places(np.array(named, dtype=np.int64).reshape(*table.shape[:-1], self.k))
 
     def _peeled(self, row: Integers) -> list[int]:
         """``[place]``: k rounds, each over the candidates that are left."""
@@ -186,8 +186,8 @@ class PermuteAndFlip(_Peeling):
         self, values: ArrayLike, repetitions: int, *, rng: "np.random.Generator"
     ) -> Integers:
         """``[repetition, ..., place]``: the same law, from numpy."""
-        found = scores(values, k=self.k)
-        return _as_places(simulation.top_flips(rng, found, self.k, self.scale, repetitions))
+        table = scores(values, k=self.k)
+        return _as_places(simulation.top_flips(rng, table, self.k, self.scale, repetitions))
 
 
 @dataclass(frozen=True)
@@ -237,8 +237,8 @@ class Exponential(_Peeling):
         self, values: ArrayLike, repetitions: int, *, rng: "np.random.Generator"
     ) -> Integers:
         """``[repetition, ..., place]``: the same law, from numpy."""
-        found = scores(values, k=self.k)
-        return _as_places(simulation.top_gumbel(rng, found, self.k, self.scale, repetitions))
+        table = scores(values, k=self.k)
+        return _as_places(simulation.top_gumbel(rng, table, self.k, self.scale, repetitions))
 
 
 @dataclass(frozen=True)
@@ -307,8 +307,8 @@ class NoisyTopK(_Ranking):
     ) -> Integers:
         """``[repetition, ..., place]``: the same law, from numpy."""
         draw = partial(self.noise.draw, rng=rng)
-        found = scores(values, k=self.k)
-        return _as_places(simulation.top_noisy(found, self.k, repetitions, draw))
+        table = scores(values, k=self.k)
+        return _as_places(simulation.top_noisy(table, self.k, repetitions, draw))
 
     def describe(self) -> dict[str, Any]:
         """Kind, parameters and loss."""

@@ -20,7 +20,7 @@ from takifugu._core.exact import Number, exactly, shown
 from takifugu._core.numeric import Floats, Integers
 from takifugu.costs.losses import Loss
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.mechanisms.checks import LARGEST, counts, whole
+from takifugu.mechanisms.checks import MAX_COUNT, counts, whole
 from takifugu.mechanisms.mechanism_protocol import Error, Sensitivity
 from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace, calibrated_noise
 from takifugu.translation.protocol import LossTranslation
@@ -103,7 +103,7 @@ class Bounds:
         units = self.units(entries).ravel()
         # 2^11 numbers of at most 2^50 add up within int64; their sums are added as whole numbers
         total = sum(int(units[i : i + 2**11].sum()) for i in range(0, len(units), 2**11))
-        if abs(total) > LARGEST:
+        if abs(total) > MAX_COUNT:
             raise InvalidMechanism(
                 "entries", given="add up to more than 2^62 units", needed="use a larger unit"
             )

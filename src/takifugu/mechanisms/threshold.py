@@ -102,8 +102,8 @@ class ThresholdedHistogram:
 
     def release(self, values: Mapping[str, int]) -> dict[str, int]:
         """Noisy counts of the keys that pass."""
-        found = self._counts(values)
-        drawn = measurements.release(self._measurement, found) if found else {}
+        true_counts = self._counts(values)
+        drawn = measurements.release(self._measurement, true_counts) if true_counts else {}
         return {str(key): int(count) for key, count in sorted(drawn.items())}
 
     def simulate(

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from takifugu.priors.bif import to_bif as to_bif
     from takifugu.priors.contacts import Contacts as Contacts
     from takifugu.priors.contacts import contagion as contagion
+    from takifugu.priors.contacts import contagion_over_time as contagion_over_time
+    from takifugu.priors.contacts import field_over_time as field_over_time
     from takifugu.priors.contacts import read_contact_slices as read_contact_slices
     from takifugu.priors.contacts import read_contacts as read_contacts
     from takifugu.priors.documents import from_document as from_document
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from takifugu.priors.explicit import Between as Between
     from takifugu.priors.explicit import Explicit as Explicit
     from takifugu.priors.explicit import Knowledge as Knowledge
-    from takifugu.priors.fields_over_time import contagion_over_time as contagion_over_time
-    from takifugu.priors.fields_over_time import field_over_time as field_over_time
     from takifugu.priors.fitting import Transitions as Transitions
     from takifugu.priors.fitting import smoothed as smoothed
     from takifugu.priors.fitting import with_other as with_other

@@ -18,7 +18,7 @@ from takifugu.priors.markov import MarkovChain, Start
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import State
 
-LEAST = 1e-200  # what counts as a state that never occurs in the long run
+LEAST_LAW = 1e-200  # what counts as a state that never occurs in the long run
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,8 @@ class ChainSteps:
         if counts is not None:
             return cls(chain, counts.astype(np.float64), tau or None)
         try:
-            law = np.maximum(chain.stationary, LEAST)  # a state that is left for good has a row too
+            # a state that is left for good has a row too
+            law = np.maximum(chain.stationary, LEAST_LAW)
         except InvalidPrior:  # several stationary laws
             return cls(chain, chain.kernel(), weighed=False)
         return cls(chain, law[:, None] * chain.kernel())

@@ -12,7 +12,7 @@ from takifugu._core.toml import parse_json
 from takifugu.errors import InvalidFile, InvalidPrior
 from takifugu.priors.prior import Prior
 
-LARGEST = 256 * 2**20  # bytes; a larger file is not a prior
+MAX_FILE_BYTES = 256 * 2**20  # bytes; a larger file is not a prior
 
 KINDS: Mapping[str, tuple[str, str]] = {
     "markov-chain": ("takifugu.priors.markov", "MarkovChain"),
@@ -56,9 +56,9 @@ def read_prior(path: Path | str) -> Prior:
 
 def read_json(path: Path, *, needed: str) -> Any:
     """The one JSON document of a file; ``needed`` says what a file that cannot be read must be."""
-    if path.is_file() and path.stat().st_size > LARGEST:
+    if path.is_file() and path.stat().st_size > MAX_FILE_BYTES:
         raise InvalidFile(
-            str(path), given="is larger than any prior", needed=f"be below {LARGEST:,} bytes"
+            str(path), given="is larger than any prior", needed=f"be below {MAX_FILE_BYTES:,} bytes"
         )
     return parse_json(read_whole(path, needed=needed), field=str(path))
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from takifugu._core.fingerprint import ByContent
 from takifugu._core.numeric import LEAST, Booleans, Floats, distribution, frozen, multiplied
 from takifugu.errors import InvalidPrior, TooLarge
-from takifugu.priors.prior import Prior
+from takifugu.priors.prior import Prior, known_keys
 from takifugu.priors.secrets import Secret
 from takifugu.priors.universe import Name, Tables, Universe
 
@@ -107,11 +107,7 @@ class Explicit(Prior):
     @classmethod
     def _of_document(cls, document: Mapping[str, Any]) -> "Explicit":
         """Read ``entries`` as [name, values] pairs and ``probability``, last entry fastest."""
-        for key in document:
-            if key not in ("kind", "entries", "probability", "name"):
-                raise InvalidPrior(
-                    key, given="is not a key here", needed="be entries, probability or name"
-                )
+        known_keys(document, cls.kind, (), ("entries", "probability", "name"))
         entries = document.get("entries")
         if not isinstance(entries, list) or not all(
             isinstance(e, list) and len(e) == 2 and isinstance(e[1], list) for e in entries

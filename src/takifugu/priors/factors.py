@@ -12,8 +12,11 @@ from takifugu._core.numeric import LEAST, Floats, frozen, multiplied, vanished
 from takifugu.errors import InvalidPrior, TooLarge
 from takifugu.priors.explicit import Explicit, refuse_vanishing
 from takifugu.priors.prior import Prior
+from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
 from takifugu.priors.universe import Name, Tables, distinct
 
+Side = tuple[int, ...]  # a set of values of an entry, by number
+Sides = tuple[tuple[Side, Side], ...]
 WRITTEN_OUT = 2**20  # datasets that `written_out` makes at most
 
 
@@ -80,6 +83,31 @@ def neighbours(model: FactorModel) -> tuple[frozenset[int], ...]:
         for entry in factor.scope:
             around[entry].update(factor.scope)
     return tuple(frozenset(found - {entry}) for entry, found in enumerate(around))
+
+
+def secret_sides(model: FactorModel, secrets: Secrets) -> dict[int, Sides]:
+    """The ordered secret pairs of each entry that has some; entries and values by number."""
+    chosen = range(len(model.entries)) if secrets.entries is None else secrets.entries
+    sides: dict[int, Sides] = {}
+    known: dict[tuple[Name, ...], Sides] = {}
+    for named in chosen:
+        if secrets.entries is not None and named not in model.entries:
+            raise InvalidPrior(
+                "secrets", given=f"name the entry {named!r}", needed=f"use those of {model.name!r}"
+            )
+        entry = int(named) if secrets.entries is None else model.entries.index(named)
+        states = model.states[entry]
+        if states not in known:
+            known[states] = secrets.sides(states)
+        sides[entry] = known[states]
+    return {entry: pairs for entry, pairs in sides.items() if pairs}
+
+
+def secret_pair(model: FactorModel, entry: int, sides: tuple[Side, Side]) -> SecretPair:
+    """Two sets of values of an entry as statements about it."""
+    name, states = model.entries[entry], model.states[entry]
+    left, right = (EntryIs(name, tuple(states[v] for v in side)) for side in sides)
+    return SecretPair(left, right)
 
 
 def written_out(model: FactorModel) -> Explicit:

@@ -11,7 +11,7 @@ from takifugu._core.numeric import Floats, Integers
 from takifugu.errors import InvalidPrior
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
-from takifugu.priors.prior import joint_states, named_states
+from takifugu.priors.prior import checked_states
 from takifugu.priors.provenance import Provenance
 from takifugu.priors.universe import Name, State
 
@@ -50,10 +50,7 @@ class Transitions(Provenance):
         counts = counts.astype(np.int64)
         counts.setflags(write=False)
         object.__setattr__(self, "counts", counts)
-        if self.columns is None:
-            object.__setattr__(self, "states", named_states(self.states, len(counts)))
-            return
-        names, columns = joint_states(self.states, len(counts), self.columns)
+        names, columns = checked_states(self.states, len(counts), self.columns)
         object.__setattr__(self, "states", names)
         object.__setattr__(self, "columns", columns)
 

@@ -1,6 +1,6 @@
 """Priors in which each entry depends on several entries before it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -15,8 +15,6 @@ from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import (
     SequencePrior,
     checked_length,
-    known_keys,
-    listed_states,
     named_states,
 )
 from takifugu.priors.stationary import closed_class
@@ -170,13 +168,7 @@ class HigherOrderChain(SequencePrior):
 
     def explicit(self, length: int | None = None) -> Explicit:
         """The first ``length`` entries written out as a table, for small ones."""
-        size = self.length if length is None else checked_length(length)
-        if size is None or (self.length is not None and size > self.length):
-            raise InvalidPrior(
-                "length",
-                given=f"is {size} of a chain of length {self.length}",
-                needed="be a number of entries that the chain has",
-            )
+        size = self._at_most(length)
         if self.start == "unknown":
             raise UnsoundRequest(
                 "a table of datasets needs a law of the first window; this chain has"
@@ -200,26 +192,6 @@ class HigherOrderChain(SequencePrior):
         """What `takifugu prior show` prints, beside kind and fingerprint."""
         facts = super().facts() | {"order": self.order, "windows": len(self.windows)}
         return facts if self.start == "stationary" else facts | {"start": self.start}
-
-    def _document(self) -> dict[str, Any]:
-        document = {
-            "kind": self.kind,
-            "states": list(self.states),
-            "transition": self.transition.tolist(),
-            "length": self.length,
-        }
-        return document if self.start == "stationary" else document | {"start": self.start}
-
-    @classmethod
-    def _of_document(cls, document: Mapping[str, Any]) -> "HigherOrderChain":
-        """Read a document: ``kind`` and ``transition``, and any of the other fields."""
-        known_keys(document, cls.kind, ("transition",), ("states", "length", "start"))
-        return cls(
-            document["transition"],
-            states=listed_states(document),
-            length=document.get("length"),
-            start=document.get("start", "stationary"),
-        )
 
 
 def refuse_order(order: object) -> None:

@@ -8,10 +8,10 @@ from takifugu._core.numeric import Floats, distribution
 from takifugu.errors import InvalidPrior
 from takifugu.priors.documents import from_document
 from takifugu.priors.explicit import Explicit
-from takifugu.priors.prior import Prior
+from takifugu.priors.prior import Prior, known_keys
 from takifugu.priors.universe import Name, Tables
 
-DEEPEST = 16  # products inside one another
+MAX_NESTED_PRODUCTS = 16  # products inside one another
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +85,7 @@ class IndependentEntries(Prior):
     @classmethod
     def _of_document(cls, document: Mapping[str, Any]) -> "IndependentEntries":
         """Read ``{"kind": "independent-entries", "marginals": {entry: {value: p}}}``."""
-        for key in document:
-            if key not in ("kind", "marginals"):
-                raise InvalidPrior(key, given="is not a key here", needed="be kind or marginals")
+        known_keys(document, cls.kind, (), ("marginals",))
         return cls(document.get("marginals", {}))
 
 
@@ -95,7 +93,7 @@ def too_deep() -> InvalidPrior:
     """The error of products that are nested too deeply."""
     return InvalidPrior(
         "parts",
-        given=f"nest more than {DEEPEST} products inside one another",
+        given=f"nest more than {MAX_NESTED_PRODUCTS} products inside one another",
         needed="be flatter: a product of products is a product of all their parts",
     )
 
@@ -120,7 +118,7 @@ class Product(Prior):
         depth = 1 + max(
             part.depth if isinstance(part, Product) else 0 for part in self.parts.values()
         )
-        if depth > DEEPEST:
+        if depth > MAX_NESTED_PRODUCTS:
             raise too_deep()
         object.__setattr__(self, "_depth", depth)
         for name, part in self.parts.items():
@@ -172,13 +170,9 @@ class Product(Prior):
     @classmethod
     def _of_document(cls, document: Mapping[str, Any]) -> "Product":
         """Read ``{"kind": "product", "parts": {person: prior}}``."""
-        if _depth(document) > DEEPEST:
+        if _depth(document) > MAX_NESTED_PRODUCTS:
             raise too_deep()
-        for key in document:
-            if key not in ("kind", "parts"):
-                raise InvalidPrior(
-                    key, given="is not a key of a product", needed="be kind or parts"
-                )
+        known_keys(document, cls.kind, (), ("parts",))
         parts = document.get("parts")
         if not isinstance(parts, Mapping):
             raise InvalidPrior("parts", given="is missing", needed="map names to priors")
@@ -197,7 +191,7 @@ def people_of(priors: Iterable[Prior]) -> Iterator[Prior]:
 def _depth(document: object) -> int:
     """How many products lie inside one another, as far as it matters."""
     depth, layer = 0, [document]
-    while layer and depth <= DEEPEST:
+    while layer and depth <= MAX_NESTED_PRODUCTS:
         parts = [d.get("parts") for d in layer if isinstance(d, Mapping)]
         layer = [part for given in parts if isinstance(given, Mapping) for part in given.values()]
         depth += bool(layer)

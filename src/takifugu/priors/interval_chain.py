@@ -1,9 +1,8 @@
 """Chains whose transitions are known only within bounds."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import fsum
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,8 +13,6 @@ from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import (
     SequencePrior,
     checked_length,
-    known_keys,
-    listed_states,
     named_states,
 )
 from takifugu.priors.universe import State
@@ -110,28 +107,6 @@ class IntervalMarkovChain(SequencePrior):
             rest if start is None else start,
             chain.length,
             fitted_on=chain.fitted_on,
-        )
-
-    def _document(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "states": list(self.states),
-            "lower": self.lower.tolist(),
-            "upper": self.upper.tolist(),
-            "start": self.start,
-            "length": self.length,
-        }
-
-    @classmethod
-    def _of_document(cls, document: Mapping[str, Any]) -> "IntervalMarkovChain":
-        """Read a document: ``kind``, ``lower``, ``upper``; ``states``, ``start``, ``length``."""
-        known_keys(document, cls.kind, ("lower", "upper"), ("states", "start", "length"))
-        return cls(
-            document["lower"],
-            document["upper"],
-            states=listed_states(document),
-            start=document.get("start", "any"),
-            length=document.get("length"),
         )
 
 

@@ -18,11 +18,25 @@ What a translation needs of them is :math:`\sum_k |ρ(k)|` over all integers, in
 
 The parameters count as exact, as the float64 they are; every number below says which way it is
 rounded.
+
+A covariance that is written out is a matrix of floats, taken as exact. It is proven to be positive
+semidefinite, or refused.
+
+*Floating point.* If Cholesky's algorithm in float64 runs to the end on B then
+:math:`R^T R = B + E` with :math:`|E_{ij}| ≤ φ \sqrt{B_{ii} B_{jj}}`, φ = γ/(1 − γ), γ = γ(n + 1),
+in whatever order its sums are taken (Demmel, 1989; Higham, Theorem 10.3). So
+:math:`‖E‖_2 ≤ φ\,\mathrm{tr} B`, and B + c·1 is positive semidefinite for every c ≥ φ tr B. Run on
+B = A − c·1 this proves A (Rump, 2006). Before that rows and columns are scaled by powers of 2,
+which is exact, to diagonals between 1 and 4.
+
+*Exact.* What is singular, or nearly so, cannot pass that. Small matrices are then eliminated over
+the rationals: A is positive semidefinite if and only if every pivot is 0 or more, and each pivot of
+0 has nothing else in its row.
 """
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
@@ -32,7 +46,6 @@ import numpy as np
 from takifugu._core.numeric import Floats, Integers, frozen
 from takifugu._core.rounding import UNIT, float_down, float_up
 from takifugu.errors import InvalidPrior
-from takifugu.priors.positive_semidefinite import is_positive_semidefinite
 
 TINY = 2.0**-1022  # stands for a positive number that float64 may have rounded to 0
 MOST_ENTRIES = 4096  # a covariance of 128 MiB
@@ -70,6 +83,8 @@ class StationaryKernel(Protocol):
 
     def parameters(self) -> dict[str, Any]:
         """What a document holds beside the name."""
+        own = {name: getattr(self, name) for name in parameter_names(type(self))}
+        return {name: str(v) if isinstance(v, Fraction) else v for name, v in own.items()}
 
     def most(self, lags: Integers) -> Floats:
         """The size of ρ(k) at each lag, rounded up; 0 only where it is."""
@@ -120,10 +135,6 @@ class SquaredExponential(StationaryKernel):
             return 0.0
         return math.sqrt(math.pi * self.scale) * math.exp(-power) * (1 - (64 + 8 * power) * UNIT)
 
-    def parameters(self) -> dict[str, Any]:
-        """What a document holds beside the name."""
-        return {"scale": self.scale}
-
 
 @dataclass(frozen=True)
 class AR1(StationaryKernel):
@@ -165,10 +176,6 @@ class AR1(StationaryKernel):
         """The least value of the spectral density, at one end, rounded down."""
         size = abs(Fraction(self.rho))
         return float_down((1 - size) / (1 + size))
-
-    def parameters(self) -> dict[str, Any]:
-        """What a document holds beside the name."""
-        return {"rho": self.rho}
 
 
 @dataclass(frozen=True)
@@ -228,10 +235,6 @@ class Matern(StationaryKernel):
         scaled = {1: 2 * share**2, 3: 4 * share**4, 5: 16 / 3 * share**6}[self.nu.numerator]
         return scaled / self._steep * (1 - 64 * UNIT) if share > 1e-30 else 0.0
 
-    def parameters(self) -> dict[str, Any]:
-        """What a document holds beside the name."""
-        return {"nu": str(self.nu), "scale": self.scale}
-
 
 @dataclass(frozen=True, eq=False)
 class Covariance:
@@ -246,22 +249,11 @@ class Covariance:
     rows: Floats
 
     def __post_init__(self) -> None:
-        try:
-            rows = frozen(self.rows)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InvalidPrior(
-                "covariance", given="is not a matrix of numbers", needed="be a list of rows"
-            ) from error
+        rows = checked_covariance(self.rows)
         object.__setattr__(self, "rows", rows)
-        if rows.ndim != 2 or rows.shape[0] != rows.shape[1] or not rows.size:
-            raise InvalidPrior("covariance", given=f"has shape {rows.shape}", needed="be square")
         if len(rows) > MOST_ENTRIES:
             raise InvalidPrior(
                 "covariance", given=f"has {len(rows)} rows", needed=f"have at most {MOST_ENTRIES:,}"
-            )
-        if not np.isfinite(rows).all() or not np.array_equal(rows, rows.T):
-            raise InvalidPrior(
-                "covariance", given="is not symmetric or not finite", needed="be both"
             )
         if not (np.diag(rows) > 0).all():
             raise InvalidPrior(
@@ -301,18 +293,16 @@ def kernel_of(document: Any) -> Kernel:
     """The kernel of a document: ``{"name": "ar1", "rho": 0.5}``."""
     if not isinstance(document, Mapping):
         raise InvalidPrior("kernel", given="is not an object", needed="be one, with a `name`")
-    made: Mapping[str, tuple[Any, tuple[str, ...]]] = {
-        SquaredExponential.word: (SquaredExponential, ("scale",)),
-        AR1.word: (AR1, ("rho",)),
-        Matern.word: (Matern, ("nu", "scale")),
-        Covariance.word: (Covariance, ("rows",)),
+    families: dict[str, Any] = {
+        family.word: family for family in (SquaredExponential, AR1, Matern, Covariance)
     }
     name = document.get("name")
-    if not isinstance(name, str) or name not in made:
+    if not isinstance(name, str) or name not in families:
         raise InvalidPrior(
-            "kernel", given=f"has the name {name!r:.60}", needed=f"be one of {', '.join(made)}"
+            "kernel", given=f"has the name {name!r:.60}", needed=f"be one of {', '.join(families)}"
         )
-    family, needed = made[name]
+    family = families[name]
+    needed = parameter_names(family)
     for key in (*document, *needed):
         if key not in ("name", *needed) or key not in document:
             raise InvalidPrior(
@@ -324,11 +314,31 @@ def kernel_of(document: Any) -> Kernel:
     return kernel
 
 
+def parameter_names(family: type[Any]) -> tuple[str, ...]:
+    """What a kernel of a family is made from: its fields."""
+    return tuple(part.name for part in fields(family))
+
+
 def kernel_document(kernel: Kernel) -> dict[str, Any]:
     """What `kernel_of` reads."""
     if isinstance(kernel, Covariance):
         return {"name": kernel.word, "rows": kernel.rows.tolist()}
     return {"name": kernel.word, **kernel.parameters()}
+
+
+def checked_covariance(values: Any) -> Floats:
+    """A square, finite and symmetric matrix."""
+    try:
+        rows = frozen(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidPrior(
+            "covariance", given="is not a matrix of numbers", needed="be a list of rows"
+        ) from error
+    if rows.ndim != 2 or rows.shape[0] != rows.shape[1] or not rows.size:
+        raise InvalidPrior("covariance", given=f"has shape {rows.shape}", needed="be square")
+    if not np.isfinite(rows).all() or not np.array_equal(rows, rows.T):
+        raise InvalidPrior("covariance", given="is not symmetric or not finite", needed="be both")
+    return rows
 
 
 def number(value: object, name: str) -> float:
@@ -361,3 +371,54 @@ def _half(value: object) -> Fraction | None:
 
 def _raised(value: float, units: int) -> float:
     return value * (1 + units * UNIT)
+
+
+MOST_EXACT = 32  # rows of a matrix that is eliminated over the rationals
+
+
+def is_positive_semidefinite(matrix: Floats) -> bool:
+    """Whether a finite symmetric ``matrix`` with a positive diagonal is proven to be so."""
+    return _by_floats(matrix) or (len(matrix) <= MOST_EXACT and _by_rationals(matrix))
+
+
+def _by_floats(matrix: Floats) -> bool:
+    size = len(matrix)
+    _, power = np.frexp(np.diag(matrix))
+    half = -((power - 1) // 2)  # the diagonal becomes at least 1 and below 4
+    with np.errstate(under="ignore", over="ignore"):
+        scaled = np.ldexp(matrix, (half[:, None] + half[None]).astype(np.int32))
+    if not np.isfinite(scaled).all():  # an entry far above the diagonal's geometric mean
+        return False
+    diagonal = np.diag(scaled)
+    units = (size + 2) * UNIT
+    # twice φ·tr B, and what underflow may have taken away
+    shift = 2 * units / (1 - 2 * units) * float(diagonal.sum()) * (1 + 8 * UNIT) + size * 2.0**-1000
+    shifted = scaled.copy()
+    np.fill_diagonal(shifted, np.nextafter(diagonal - shift, -np.inf))
+    try:
+        np.linalg.cholesky(shifted)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _by_rationals(matrix: Floats) -> bool:
+    """Elimination over the whole numbers (Bareiss, 1968): every division below is exact."""
+    exact = [[Fraction(value) for value in row] for row in matrix.tolist()]
+    common = max(value.denominator for row in exact for value in row)  # powers of 2
+    rows = [[int(value * common) for value in row] for row in exact]
+    before = 1
+    while rows:
+        first, *others = rows
+        pivot = first[0]
+        if pivot < 0 or (pivot == 0 and any(first)):
+            return False
+        if pivot == 0:
+            rows = [row[1:] for row in others]
+            continue
+        rows = [
+            [(pivot * row[k] - row[0] * first[k]) // before for k in range(1, len(row))]
+            for row in others
+        ]
+        before = pivot
+    return True

@@ -1,6 +1,5 @@
 """Priors in which each entry depends on the one before it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -13,11 +12,9 @@ from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.prior import (
     SequencePrior,
+    checked_law,
     checked_length,
-    joint_states,
-    known_keys,
-    listed_states,
-    named_states,
+    checked_states,
 )
 from takifugu.priors.stationary import stationary_law
 from takifugu.priors.universe import State, Tables
@@ -71,12 +68,9 @@ class MarkovChain(SequencePrior):
                 given=f"has shape {table.shape}",
                 needed="be square, or a list of square matrices, one for each step",
             )
-        if self.columns is None:
-            object.__setattr__(self, "states", named_states(self.states, table.shape[-1]))
-        else:
-            names, columns = joint_states(self.states, table.shape[-1], self.columns)
-            object.__setattr__(self, "states", names)
-            object.__setattr__(self, "columns", columns)
+        names, columns = checked_states(self.states, table.shape[-1], self.columns)
+        object.__setattr__(self, "states", names)
+        object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "length", self._checked_length())
         if self.known not in ("none", "any"):
             raise InvalidPrior("known", given=f"is {self.known!r}", needed="be 'none' or 'any'")
@@ -97,14 +91,7 @@ class MarkovChain(SequencePrior):
                 )
             _ = self._stationary_law  # an error now rather than later
             return
-        law = distribution(self.start, "start", InvalidPrior)
-        if law.shape != (len(self.states),):
-            raise InvalidPrior(
-                "start",
-                given=f"has shape {law.shape}",
-                needed=f"hold one probability for each of the {len(self.states)} states",
-            )
-        object.__setattr__(self, "start", law)
+        object.__setattr__(self, "start", checked_law(self.start, len(self.states)))
 
     def _checked_length(self) -> int | None:
         length = checked_length(self.length)
@@ -240,16 +227,6 @@ class MarkovChain(SequencePrior):
         made = Explicit.multiplied(universe, parts, name=self.kind)
         return made.also_fitted_on(*self.fitted_on)
 
-    def _at_most(self, length: int | None) -> int:
-        size = checked_length(self.length if length is None else length)
-        if size is None or (self.length is not None and size > self.length):
-            raise InvalidPrior(
-                "length",
-                given=f"is {size} of a chain of length {self.length}",
-                needed="be a number of entries that the chain has",
-            )
-        return size
-
     def facts(self) -> dict[str, Any]:
         """What `takifugu prior show` prints, beside kind and fingerprint."""
         start = self.start if isinstance(self.start, str) else "given"
@@ -257,28 +234,3 @@ class MarkovChain(SequencePrior):
         if self.columns is not None:
             facts["columns"] = list(self.columns)
         return facts if self.known == "none" else facts | {"known": self.known}
-
-    def _document(self) -> dict[str, Any]:
-        document = {
-            "kind": self.kind,
-            **({} if self.columns is None else {"columns": list(self.columns)}),
-            "states": [list(s) if isinstance(s, tuple) else s for s in self.states],
-            "transition": self.transition.tolist(),
-            "start": self.start if isinstance(self.start, str) else self.start.tolist(),
-            "length": self.length,
-        }
-        return document if self.known == "none" else document | {"known": self.known}
-
-    @classmethod
-    def _of_document(cls, document: Mapping[str, Any]) -> "MarkovChain":
-        """Read a document: ``kind`` and ``transition``, and any of the other fields."""
-        optional = ("states", "start", "length", "known", "columns")
-        known_keys(document, cls.kind, ("transition",), optional)
-        return cls(
-            document["transition"],
-            states=listed_states(document),
-            columns=document.get("columns"),
-            start=document.get("start", "stationary"),
-            length=document.get("length"),
-            known=document.get("known", "none"),
-        )

@@ -23,7 +23,7 @@ from takifugu.priors.documents import read_prior
 
 ARROW = "->"
 DIGITS = 12  # of mutual informations that are compared; what differs beyond them is a tie
-SHOWN = 10
+MAX_LISTED_NAMES = 10
 
 Parents = dict[str, tuple[str, ...]]
 
@@ -186,4 +186,4 @@ def find_cycle(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+    return ", ".join(names[:MAX_LISTED_NAMES]) + (", …" if len(names) > MAX_LISTED_NAMES else "")

@@ -2,12 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, Field, dataclass, fields
 from difflib import get_close_matches
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from takifugu._core.numeric import Floats, distribution
 from takifugu.errors import InvalidPrior
 from takifugu.priors.provenance import KEY, FittedRows, Provenance
 from takifugu.priors.universe import Name, State
@@ -132,10 +133,48 @@ class SequencePrior(Prior):
     states: tuple[State, ...]
     length: int | None
 
+    @abstractmethod
+    def __post_init__(self) -> None:
+        """Check the fields, and keep arrays that nobody can change."""
+
+    def _document(self) -> dict[str, Any]:
+        """Every field by its name, what names the states first; not what was added as a default."""
+        first = {"columns": 0, "states": 1}
+        listed = {
+            part.name: document_value(getattr(self, part.name))
+            for part in sorted(document_fields(type(self)), key=lambda p: first.get(p.name, 2))
+            if not (part.metadata.get("unless_default") and self._is_default(part))
+        }
+        return {"kind": self.kind, **listed}
+
+    def _is_default(self, part: Field[Any]) -> bool:
+        return bool(getattr(self, part.name) == part.default)
+
+    @classmethod
+    def _of_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read a document: ``kind``, the fields without a default, and any of the others."""
+        own = document_fields(cls)
+        needed = [part.name for part in own if part.default is MISSING]
+        optional = [part.name for part in own if part.default is not MISSING]
+        known_keys(document, cls.kind, needed, optional)
+        given = {name: value for name, value in document.items() if name != "kind"}
+        return cls(**given | {"states": listed_states(document)})
+
     @property
     def entry_names(self) -> Sequence[Name] | None:
         """The times 0, 1, …; None if their number is unbounded."""
         return None if self.length is None else range(self.length)
+
+    def _at_most(self, length: int | None) -> int:
+        """A number of entries that the sequence has; by default all."""
+        size = checked_length(self.length if length is None else length)
+        if size is None or (self.length is not None and size > self.length):
+            raise InvalidPrior(
+                "length",
+                given=f"is {size} of a chain of length {self.length}",
+                needed="be a number of entries that the chain has",
+            )
+        return size
 
     @property
     def entry_values(self) -> Sequence[tuple[State, ...]]:
@@ -170,10 +209,12 @@ def named_states(states: Sequence[State], size: int) -> tuple[Name, ...]:
     return names
 
 
-def joint_states(
+def checked_states(
     states: Any, size: int, columns: Any
-) -> tuple[tuple[tuple[Name, ...], ...], tuple[str, ...]]:
-    """States that are tuples of the values of ``columns``, and these, each once."""
+) -> tuple[tuple[State, ...], tuple[str, ...] | None]:
+    """The names of ``size`` states, each once; with ``columns`` tuples of their values."""
+    if columns is None:
+        return named_states(states, size), None
     given = tuple(columns) if isinstance(columns, list | tuple) else ()
     if (
         not given
@@ -222,6 +263,30 @@ def checked_length(length: object) -> int | None:
             "length", given="is beyond 2^53", needed="be smaller, or null for an unbounded sequence"
         )
     return int(length)
+
+
+def document_fields(family: type[Prior]) -> list[Field[Any]]:
+    """The fields of a family that its documents have, but for what it was fitted on."""
+    return [part for part in fields(family) if part.init and part.name != KEY]
+
+
+def document_value(value: Any) -> Any:
+    """A field as JSON has it: arrays and tuples are lists."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return [document_value(part) for part in value] if isinstance(value, tuple) else value
+
+
+def checked_law(values: Any, size: int) -> Floats:
+    """The law of a first entry that has ``size`` states."""
+    law = distribution(values, "start", InvalidPrior)
+    if law.shape != (size,):
+        raise InvalidPrior(
+            "start",
+            given=f"has shape {law.shape}",
+            needed=f"hold one probability for each of the {size} states",
+        )
+    return law
 
 
 def known_keys(

@@ -16,7 +16,7 @@ from takifugu._core.exact import Number, exactly
 from takifugu.errors import InvalidPrior, UnsoundRequest
 
 MOST_DIGITS = 40  # on either side of the point
-SHOWN = 10  # ranges that a message lists
+MAX_LISTED_RANGES = 10  # ranges that a message lists
 _NUMBER = r"-?(?:0|[1-9][0-9]{0,39})(?:\.[0-9]{0,39}[1-9])?"
 _RANGE = re.compile(rf"\[({_NUMBER}), ({_NUMBER})([)\]])")
 
@@ -136,7 +136,7 @@ def exact_cuts(cuts: Sequence[Number]) -> tuple[Fraction, ...]:
     if len(places) < 2 or any(not a < b for a, b in pairwise(places)):
         raise InvalidPrior(
             "cuts",
-            given=f"are {', '.join(map(_text, places[:SHOWN])) or 'none'}",
+            given=f"are {', '.join(map(_text, places[:MAX_LISTED_RANGES])) or 'none'}",
             needed="be at least two numbers in rising order, from the lower bound to the upper one",
             reason="not-in-order",
         )
@@ -159,5 +159,5 @@ def _text(number: Fraction) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:SHOWN])
-    return shown + (", …" if len(names) > SHOWN else "")
+    shown = ", ".join(names[:MAX_LISTED_RANGES])
+    return shown + (", …" if len(names) > MAX_LISTED_RANGES else "")

@@ -1,6 +1,5 @@
 """Priors in which what follows depends on the hour of the day as well."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar, Literal
@@ -13,9 +12,8 @@ from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import (
     SequencePrior,
+    checked_law,
     checked_length,
-    known_keys,
-    listed_states,
     named_states,
 )
 from takifugu.priors.stationary import stationary_law
@@ -77,16 +75,8 @@ class TimeOfDayChain(SequencePrior):
             )
         if self.unknown_start:
             return
-        law = distribution(
-            _daily_law(table) if self.start is None else self.start, "start", InvalidPrior
-        )
-        if law.shape != (len(self.states),):
-            raise InvalidPrior(
-                "start",
-                given=f"has shape {law.shape}",
-                needed=f"hold one probability for each of the {len(self.states)} states",
-            )
-        object.__setattr__(self, "start", law)
+        law = _daily_law(table) if self.start is None else self.start
+        object.__setattr__(self, "start", checked_law(law, len(self.states)))
 
     @property
     def unknown_start(self) -> bool:
@@ -133,26 +123,6 @@ class TimeOfDayChain(SequencePrior):
         """What `takifugu prior show` prints, beside kind and fingerprint."""
         facts = {"hours": self.hours, "zeros": int((self.transition == 0).sum())}
         return super().facts() | facts | ({"start": "unknown"} if self.unknown_start else {})
-
-    def _document(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "states": list(self.states),
-            "transition": self.transition.tolist(),
-            "start": self.start if isinstance(self.start, str) else self._law.tolist(),
-            "length": self.length,
-        }
-
-    @classmethod
-    def _of_document(cls, document: Mapping[str, Any]) -> "TimeOfDayChain":
-        """Read a document: ``kind``, ``transition`` and ``length``, and any other field."""
-        known_keys(document, cls.kind, ("transition", "length"), ("states", "start"))
-        return cls(
-            document["transition"],
-            states=listed_states(document),
-            start=document.get("start"),
-            length=document["length"],
-        )
 
 
 def _daily_law(table: Floats) -> Floats:

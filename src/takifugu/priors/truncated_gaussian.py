@@ -2,16 +2,15 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from takifugu._core.numeric import Floats, frozen
+from takifugu._core.numeric import Floats
 from takifugu.errors import InvalidPrior
-from takifugu.priors.prior import Prior
+from takifugu.priors.kernels import MOST_ENTRIES, checked_covariance, number
+from takifugu.priors.prior import Prior, known_keys
 
-MOST_ENTRIES = 4096  # a covariance of 128 MiB
 TruncatedKernel = Literal["squared-exponential", "exponential"]
 
 
@@ -37,21 +36,10 @@ class TruncatedGaussian(Prior):
     width: float
 
     def __post_init__(self) -> None:
-        try:
-            sigma = frozen(self.covariance)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InvalidPrior(
-                "covariance", given="is not a matrix of numbers", needed="be a list of rows"
-            ) from error
+        sigma = checked_covariance(self.covariance)
         object.__setattr__(self, "covariance", sigma)
         for name in ("bound", "width"):
-            object.__setattr__(self, name, _number(getattr(self, name), name))
-        if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or not sigma.size:
-            raise InvalidPrior("covariance", given=f"has shape {sigma.shape}", needed="be square")
-        if not np.isfinite(sigma).all() or not np.array_equal(sigma, sigma.T):
-            raise InvalidPrior(
-                "covariance", given="is not symmetric or not finite", needed="be both"
-            )
+            object.__setattr__(self, name, number(getattr(self, name), name))
         try:
             np.linalg.cholesky(sigma)
         except np.linalg.LinAlgError as error:
@@ -89,7 +77,7 @@ class TruncatedGaussian(Prior):
             raise InvalidPrior(
                 "entries", given=f"is {entries}", needed=f"be from 1 to {MOST_ENTRIES:,}"
             )
-        length = _number(length, "length")
+        length = number(length, "length")
         if not 0 < length < np.inf:
             raise InvalidPrior("length", given=f"is {length}", needed="be positive and finite")
         if not isinstance(kernel, str) or kernel not in ("squared-exponential", "exponential"):
@@ -127,14 +115,8 @@ class TruncatedGaussian(Prior):
     @classmethod
     def _of_document(cls, document: Mapping[str, Any]) -> "TruncatedGaussian":
         """Read a document: ``covariance``, or ``entries``, ``length`` and ``kernel``."""
-        known = ("kind", "covariance", "bound", "width", "entries", "length", "kernel")
-        for key in document:
-            if key not in known:
-                raise InvalidPrior(
-                    str(key),
-                    given="is not a key of a gaussian prior",
-                    needed=f"be one of {', '.join(known)}",
-                )
+        process = "entries", "length", "kernel"
+        known_keys(document, cls.kind, (), ("covariance", "bound", "width", *process))
         if isinstance(document.get("kernel"), Mapping) or "bound" not in document:
             raise InvalidPrior(
                 "bound" if "bound" not in document else "kernel",
@@ -142,7 +124,7 @@ class TruncatedGaussian(Prior):
                 needed="be given for kind `gaussian`, which is truncated to ±`bound`; without"
                 " truncation the kind is `gaussian-process`",
             )
-        bound, width = (_number(document.get(key), key) for key in ("bound", "width"))
+        bound, width = (number(document.get(key), key) for key in ("bound", "width"))
         if "covariance" in document:
             return cls(document["covariance"], bound, width)
         entries, length = document.get("entries"), document.get("length")
@@ -154,15 +136,3 @@ class TruncatedGaussian(Prior):
             )
         kernel: TruncatedKernel = document.get("kernel", "squared-exponential")
         return cls.process(entries, length=length, kernel=kernel, bound=bound, width=width)
-
-
-def _number(value: object, name: str) -> float:
-    """A number as float64; true, false and text are refused."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number | Fraction):
-        raise InvalidPrior(name, given="is missing or not a number", needed="be a number")
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidPrior(
-            name, given="is too large for float64", needed="be a number that float64 can hold"
-        ) from error

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from takifugu._core.fingerprint import ByContent
-from takifugu._core.numeric import Integers
+from takifugu._core.numeric import Floats, Integers, frozen
 from takifugu.errors import InvalidWorld, Malformed
 
 Name = str | int
@@ -162,3 +162,34 @@ class Tables(Universe):
         a, b = self.codes[np.asarray(rows)], self.codes[np.asarray(columns)]
         differ: Integers = (a[:, None, :] != b[None, :, :]).sum(axis=-1)
         return differ
+
+
+def numbers_by_entry(
+    entries: Sequence[Name], given: object, field: str, error: type[Malformed] = Malformed
+) -> Floats:
+    """One number for each entry: from one for all, a mapping by name, or a list."""
+    listed = given
+    if isinstance(given, Mapping):
+        unknown = [name for name in given if name not in entries]
+        missing = [name for name in entries if name not in given]
+        if unknown or missing:
+            what = f"names {unknown[0]!r}" if unknown else f"leaves out entry {missing[0]!r}"
+            raise error(
+                field, given=what, needed="give each entry its ε; write 0 for one never touched"
+            )
+        listed = [given[name] for name in entries]
+    try:
+        numbers = frozen(listed)  # type: ignore[arg-type]
+    except (OverflowError, TypeError, ValueError) as wrong:
+        raise error(
+            field, given="holds something that is not a number", needed="hold numbers only"
+        ) from wrong
+    if numbers.ndim == 0:
+        numbers = frozen(np.full(len(entries), float(numbers)))
+    if numbers.shape != (len(entries),):
+        raise error(
+            field,
+            given=f"has shape {numbers.shape}",
+            needed=f"be one number, or one for each of the {len(entries)} entries",
+        )
+    return numbers

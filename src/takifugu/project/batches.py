@@ -19,7 +19,7 @@ from takifugu.errors import InvalidFile, Malformed, TakifuguError
 from takifugu.ledger.events.replay import Rehearsed
 from takifugu.project.policy_session import PolicySession
 from takifugu.project.project import Project
-from takifugu.project.query_sections import query_from
+from takifugu.project.schedules import query_from
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_errors import MostlyNoise
 from takifugu.session.release_plan import Plan
@@ -233,12 +233,12 @@ class Batch(Closing):
                 for place, (item, plan) in enumerate(zip(self.items, made, strict=True))
                 if item.dataset == dataset and not plan.stored
             ]
-            found = self.session(
+            rehearsed = self.session(
                 next(item for item in self.items if item.dataset == dataset)
             ).rehearse(
                 [self.session(self.items[place]).chargeable(made[place]) for place in places]
             )
-            met |= dict(zip(places, found, strict=True))
+            met |= dict(zip(places, rehearsed, strict=True))
         return tuple(
             BatchPlan(item, plan, met.get(place))
             for place, (item, plan) in enumerate(zip(self.items, made, strict=True))

@@ -88,29 +88,27 @@ def budget_standings(
 
     ``cells`` are what names the protected values now: see `Ledger.spent`.
     """
-    positions = [position for position in ledger.positions() if position.dataset == dataset]
-    whole = next((p.epsilon for p in positions if p.analyst is None), None)
-    ordered = sorted(positions, key=lambda position: position.analyst or "")
     return tuple(
-        standing_of(ledger, position, whole, translation, last, cells) for position in ordered
+        standing_of(ledger, position, translation, last=last, cells=cells)
+        for position in ledger.positions(dataset)
     )
 
 
 def standing_of(
     ledger: Ledger,
     position: Position,
-    whole: Fraction | None,
     view: LossTranslation | None,
-    last: int,
+    *,
+    last: int = 0,
     cells: Cells | None = None,
 ) -> BudgetStanding:
-    """How one budget stands; ``whole`` is the ε of the budget of the dataset, if it has one."""
+    """How one budget stands, with the ``last`` readings of its odometer."""
     dataset, analyst, budget = position.dataset, position.analyst, position.epsilon
     if view is None:
         return BudgetStanding(analyst, budget, position.delta)
     spent = ledger.spent(dataset, view, analyst=analyst, cells=cells)
     left = most = None
-    if whole is not None:
+    if ledger.snapshot(dataset).whole is not None:
         standings = ledger.standings(dataset, view, analyst=analyst)
         prices = Prices(dataset, view)
         most = min(prices.most(loss, Fraction(0), standings) for loss in _typical(view))
@@ -147,10 +145,10 @@ def _by_column(view: LossTranslation, position: Position, most: float) -> dict[s
     if any(total.delta or total.rho for total in totals):
         return None
     try:
-        found = view.losses(*(total.cost for total in totals))
+        losses = view.losses(*(total.cost for total in totals))
     except UnsoundRequest:  # costs that name no column, of before there were several
-        found = view.losses(Cost.any(max(total.scalar for total in totals)))
-    return {column: min(loss, most) for column, loss in found.items()}
+        losses = view.losses(Cost.any(max(total.scalar for total in totals)))
+    return {column: min(loss, most) for column, loss in losses.items()}
 
 
 def at_tick(tick: int | None, *, instants: bool) -> datetime | int | None:

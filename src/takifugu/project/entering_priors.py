@@ -5,19 +5,15 @@ the one that counts. Both are recorded in the ledger.
 """
 
 import dataclasses
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from takifugu._core.rounding import float_down
 from takifugu.declarations import read_declaration
 from takifugu.ledger import Ledger
 from takifugu.priors import Prior, write_prior
 from takifugu.project import policy_writing as write
-from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.policy import DatasetPolicy, InvalidProject, Policy, read_policy
 from takifugu.project.policy_writing import policy_of
 from takifugu.session.held_out import fitted_rows_of
@@ -28,235 +24,208 @@ from takifugu.tables.opening import BackendName
 if TYPE_CHECKING:
     from takifugu.advice.prior_advice import PriorAdvice
     from takifugu.fitting import FitOptions, Fitted
+    from takifugu.project.project import Project
     from takifugu.translation.protocol import LossTranslation
 
 NamedPrior = TypeVar("NamedPrior", bound=Prior)
 
 
-class PriorEntering(ABC):
-    """The part of a `Project` that enters priors."""
+def fit(
+    project: "Project",
+    name: str,
+    options: "FitOptions",
+    *,
+    replace: bool = False,
+    keep: bool = False,
+    backend: BackendName | None = None,
+    tested: bool = False,
+    publish_rows: str | None = None,
+) -> tuple["Project", Path, Any, "Fitted"]:
+    """Fit a prior on the rows of a dataset and enter it; the project, file, prior and fit.
 
-    file: Path
-    policy: Policy
+    The file has the fingerprint in its name, so that the last write, of the project file, is
+    the one that counts. Earlier priors are replaced or kept, as requested. With ``tested`` the
+    fit knows whether the prior describes its rows.
 
-    @abstractmethod
-    def _under(self, policy: Policy) -> Self:
-        """The same project under another policy."""
+    Labels that are to be found on the fitted rows are found anew with ``replace``, by the rule
+    of the prior before it unless the options have another; a prior that is added has those of
+    the ones before it, and so counts as fitted on their rows too.
 
-    @property
-    @abstractmethod
-    def folder(self) -> Path:
-        """The folder that paths of the project start from."""
+    A fit on rows that earlier releases protected is refused, unless the owner confirms them by
+    name with ``publish_rows``; see `takifugu.session.published_rows`.
+    """
+    policy = _replaceable(project, name, replace=replace, keep=keep)
+    loaded = project.load(name)
+    declared = read_declaration(project.folder / policy.declaration)
+    declaration = declared if replace else loaded.declaration
+    least = _least(policy)
+    with open_engine(declaration, backend=backend) as engine, project.ledger() as ledger:
+        from takifugu.fitting import fit_prior
 
-    @abstractmethod
-    def dataset(self, name: str) -> DatasetPolicy:
-        """The policy of a dataset."""
+        fitted = fit_prior(
+            engine,
+            _about(loaded.about, options),
+            options,
+            tested=tested,
+            sized=True,
+            every_pair=policy.pairs is None,
+            at_least=least,
+        )
+        if declared.unfitted and not declaration.unfitted:  # of the rows of another prior
+            rows = fitted_rows_of(loaded.priors.values())
+            fitted = dataclasses.replace(fitted, prior=fitted.prior.also_fitted_on(*rows))
+        published = refuse_publishing(
+            ledger,
+            name,
+            (fitted.rows,),
+            engine.declaration,
+            prior=None,
+            confirmed=() if publish_rows is None else (publish_rows,),
+            how="--publish-rows '{}'",
+        )
+        prior = fitted.prior
+        file = f"{name}.{prior.fingerprint[:12]}.prior.json"
+        section = policy_of(file, prior, fitted, declaration)
+        if least is not None and declared.unfitted and not fitted.labels:  # a rule to keep
+            section["at_least"] = least
+        section |= _adversary(policy) if replace else {}
 
-    @abstractmethod
-    def load(self, name: str) -> LoadedDataset:
-        """A dataset with the contents of its files."""
+        def fits(policy: Policy) -> None:
+            _ = project.under(policy).load(name).translation
 
-    @abstractmethod
-    def ledger(self) -> AbstractContextManager[Ledger]:
-        """The ledger of the project, open."""
+        path = _write_prior(project, name, prior, section, replace=replace, check=fits)
+        made = project.under(read_policy(project.file))
+        how = "all-rows" if fitted.split is None else section["fitted"]
+        replaced = replace and bool(policy.priors)
+        details = {PUBLISHED: list(published)} if published else {}
+        made.record_policy(
+            ledger, name, how="fitted", files=[file], rows=how, replaced=replaced, **details
+        )
+        _remove_unused(made, policy, ledger)
+    return made, path, prior, fitted
 
-    @abstractmethod
-    def budget(self, name: str, analyst: str | None = None) -> Fraction | None:
-        """The Pufferfish ε that the ledger allows now."""
 
-    @abstractmethod
-    def record_policy(self, ledger: Ledger, name: str, **details: Any) -> None:
-        """Record in the ledger what a command entered into the policy of a dataset."""
+def advice(
+    project: "Project",
+    name: str,
+    fitted: "Fitted",
+    *,
+    progress: Callable[[str], None] | None = None,
+) -> "PriorAdvice":
+    """Whether a prior that was fitted for a dataset suits: what its budget allows under it.
 
-    def fit(
-        self,
-        name: str,
-        options: "FitOptions",
-        *,
-        replace: bool = False,
-        keep: bool = False,
-        backend: BackendName | None = None,
-        tested: bool = False,
-        publish_rows: str | None = None,
-    ) -> tuple[Self, Path, Any, "Fitted"]:
-        """Fit a prior on the rows of a dataset and enter it; the project, file, prior and fit.
+    With the secrets and the uncertainty of the dataset; a budget of 1 if it has none yet.
+    """
+    from takifugu.translation.translation import Translation
 
-        The file has the fingerprint in its name, so that the last write, of the project file, is
-        the one that counts. Earlier priors are replaced or kept, as requested. With ``tested`` the
-        fit knows whether the prior describes its rows.
+    budget = project.budget(name)
+    made = project.load(name).translation
+    translation: LossTranslation | None = made
+    if len(made.priors) > 1:
+        translation = None
+        if isinstance(made, Translation):
+            translation = Translation(fitted.prior, made.secrets, made.uncertainty)
+    epsilon = 1.0 if budget is None else float_down(budget)
+    return fitted.advice(epsilon, translation=translation, progress=progress)
 
-        Labels that are to be found on the fitted rows are found anew with ``replace``, by the rule
-        of the prior before it unless the options have another; a prior that is added has those of
-        the ones before it, and so counts as fitted on their rows too.
 
-        A fit on rows that earlier releases protected is refused, unless the owner confirms them by
-        name with ``publish_rows``; see `takifugu.session.published_rows`.
-        """
-        policy = self._replaceable(name, replace=replace, keep=keep)
-        found = self.load(name)
-        declared = read_declaration(self.folder / policy.declaration)
-        declaration = declared if replace else found.declaration
+def enter_prior(
+    project: "Project",
+    name: str,
+    prior: Callable[[bool], NamedPrior],
+    *,
+    over: str,
+    replace: bool = False,
+    keep: bool = False,
+    backend: BackendName | None = None,
+) -> tuple["Project", Path, NamedPrior]:
+    """Write a prior beside the project file and enter it for a dataset, if it fits its data.
+
+    ``prior`` makes it, given whether the entities of the table are whole numbers. Earlier
+    priors are replaced or kept, as requested.
+    """
+    policy = _replaceable(project, name, replace=replace, keep=keep)
+    declared = read_declaration(project.folder / policy.declaration)
+    with open_engine(declared, backend=backend) as engine, project.ledger() as ledger:
+        made = prior(engine.whole_entities)
+        file = f"{name}.{made.fingerprint[:12]}.prior.json"
+        section: dict[str, Any] = {"file": file, "fingerprint": made.fingerprint, "over": over}
+        section |= _adversary(policy) if replace else {}
         least = _least(policy)
-        with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
-            from takifugu.fitting import fit_prior
+        section |= {} if least is None else {"at_least": least}
 
-            fitted = fit_prior(
-                engine,
-                _about(found.about, options),
-                options,
-                tested=tested,
-                sized=True,
-                every_pair=policy.pairs is None,
-                at_least=least,
-            )
-            if declared.unfitted and not declaration.unfitted:  # of the rows of another prior
-                rows = fitted_rows_of(found.priors.values())
-                fitted = dataclasses.replace(fitted, prior=fitted.prior.also_fitted_on(*rows))
-            published = refuse_publishing(
-                ledger,
-                name,
-                (fitted.rows,),
-                engine.declaration,
-                prior=None,
-                confirmed=() if publish_rows is None else (publish_rows,),
-                how="--publish-rows '{}'",
-            )
-            prior = fitted.prior
-            file = f"{name}.{prior.fingerprint[:12]}.prior.json"
-            section = policy_of(file, prior, fitted, declaration)
-            if least is not None and declared.unfitted and not fitted.labels:  # a rule to keep
-                section["at_least"] = least
-            section |= _adversary(policy) if replace else {}
+        def fits(policy: Policy) -> None:
+            project.under(policy).load(name).refuse_unfit(engine)
 
-            def fits(policy: Policy) -> None:
-                _ = self._under(policy).load(name).translation
+        path = _write_prior(project, name, made, section, replace=replace, check=fits)
+        entered = project.under(read_policy(project.file))
+        replaced = replace and bool(policy.priors)
+        entered.record_policy(ledger, name, how="entered", files=[file], replaced=replaced)
+        _remove_unused(entered, policy, ledger)
+    return entered, path, made
 
-            path = self._write_prior(name, prior, section, replace=replace, check=fits)
-            made = self._under(read_policy(self.file))
-            how = "all-rows" if fitted.split is None else section["fitted"]
-            replaced = replace and bool(policy.priors)
-            details = {PUBLISHED: list(published)} if published else {}
-            made.record_policy(
-                ledger, name, how="fitted", files=[file], rows=how, replaced=replaced, **details
-            )
-            made._remove_unused(policy, ledger)
-        return made, path, prior, fitted
 
-    def advice(
-        self, name: str, fitted: "Fitted", *, progress: Callable[[str], None] | None = None
-    ) -> "PriorAdvice":
-        """Whether a prior that was fitted for a dataset suits: what its budget allows under it.
+def _replaceable(project: "Project", name: str, *, replace: bool, keep: bool) -> DatasetPolicy:
+    """The policy of a dataset, unless it has priors and it is not said what becomes of them."""
+    policy = project.dataset(name)
+    if policy.priors and replace == keep:
+        raise InvalidProject(
+            f"dataset, {name}, prior",
+            given="exists already",
+            needed="be replaced (--replace) or kept beside the new one (--add)",
+            reason="exists",
+        )
+    return policy
 
-        With the secrets and the uncertainty of the dataset; a budget of 1 if it has none yet.
-        """
-        from takifugu.translation.translation import Translation
 
-        budget = self.budget(name)
-        made = self.load(name).translation
-        translation: LossTranslation | None = made
-        if len(made.priors) > 1:
-            translation = None
-            if isinstance(made, Translation):
-                translation = Translation(fitted.prior, made.secrets, made.uncertainty)
-        epsilon = 1.0 if budget is None else float_down(budget)
-        return fitted.advice(epsilon, translation=translation, progress=progress)
+def _remove_unused(project: "Project", before: DatasetPolicy, ledger: Ledger) -> None:
+    """Remove files of priors that were fitted here and replaced before there was a budget.
 
-    def enter_prior(
-        self,
-        name: str,
-        prior: Callable[[bool], NamedPrior],
-        *,
-        over: str,
-        replace: bool = False,
-        keep: bool = False,
-        backend: BackendName | None = None,
-    ) -> tuple[Self, Path, NamedPrior]:
-        """Write a prior beside the project file and enter it for a dataset, if it fits its data.
+    Under a budget the earlier prior is part of the published policy, and its price is shown
+    when another one is accepted: that file stays, and so does every file written by hand.
+    """
+    if ledger.positions(before.name):
+        return
+    named = {prior.file for dataset in project.policy.datasets.values() for prior in dataset.priors}
+    for prior in before.priors:
+        own = f"{before.name}.{(prior.fingerprint or '')[:12]}.prior.json"
+        if prior.fingerprint is not None and prior.file == own and own not in named:
+            (project.folder / own).unlink(missing_ok=True)
 
-        ``prior`` makes it, given whether the entities of the table are whole numbers. Earlier
-        priors are replaced or kept, as requested.
-        """
-        policy = self._replaceable(name, replace=replace, keep=keep)
-        declared = read_declaration(self.folder / policy.declaration)
-        with open_engine(declared, backend=backend) as engine, self.ledger() as ledger:
-            made = prior(engine.whole_entities)
-            file = f"{name}.{made.fingerprint[:12]}.prior.json"
-            section: dict[str, Any] = {"file": file, "fingerprint": made.fingerprint, "over": over}
-            section |= _adversary(policy) if replace else {}
-            least = _least(policy)
-            section |= {} if least is None else {"at_least": least}
 
-            def fits(policy: Policy) -> None:
-                self._under(policy).load(name).refuse_unfit(engine)
-
-            path = self._write_prior(name, made, section, replace=replace, check=fits)
-            entered = self._under(read_policy(self.file))
-            replaced = replace and bool(policy.priors)
-            entered.record_policy(ledger, name, how="entered", files=[file], replaced=replaced)
-            entered._remove_unused(policy, ledger)
-        return entered, path, made
-
-    def _replaceable(self, name: str, *, replace: bool, keep: bool) -> DatasetPolicy:
-        """The policy of a dataset, unless it has priors and it is not said what becomes of them."""
-        policy = self.dataset(name)
-        if policy.priors and replace == keep:
-            raise InvalidProject(
-                f"dataset, {name}, prior",
-                given="exists already",
-                needed="be replaced (--replace) or kept beside the new one (--add)",
-                reason="exists",
-            )
-        return policy
-
-    def _remove_unused(self, before: DatasetPolicy, ledger: Ledger) -> None:
-        """Remove files of priors that were fitted here and replaced before there was a budget.
-
-        Under a budget the earlier prior is part of the published policy, and its price is shown
-        when another one is accepted: that file stays, and so does every file written by hand.
-        """
-        if any(position.dataset == before.name for position in ledger.positions()):
-            return
-        named = {
-            prior.file for dataset in self.policy.datasets.values() for prior in dataset.priors
-        }
-        for prior in before.priors:
-            own = f"{before.name}.{(prior.fingerprint or '')[:12]}.prior.json"
-            if prior.fingerprint is not None and prior.file == own and own not in named:
-                (self.folder / own).unlink(missing_ok=True)
-
-    def _write_prior(
-        self,
-        name: str,
-        prior: Prior,
-        section: Mapping[str, Any],
-        *,
-        replace: bool,
-        check: Callable[[Policy], None],
-    ) -> Path:
-        """Write the file that ``section`` names, then the section; neither if it is refused."""
-        path = self.folder / str(section["file"])
-        new = not path.exists()
-        write_prior(prior, path)
-        try:
-            write.add_prior(self.file, name, section, replace=replace, check=check)
-        except BaseException:
-            if new:
-                path.unlink(missing_ok=True)
-            raise
-        return path
+def _write_prior(
+    project: "Project",
+    name: str,
+    prior: Prior,
+    section: Mapping[str, Any],
+    *,
+    replace: bool,
+    check: Callable[[Policy], None],
+) -> Path:
+    """Write the file that ``section`` names, then the section; neither if it is refused."""
+    path = project.folder / str(section["file"])
+    new = not path.exists()
+    write_prior(prior, path)
+    try:
+        write.add_prior(project.file, name, section, replace=replace, check=check)
+    except BaseException:
+        if new:
+            path.unlink(missing_ok=True)
+        raise
+    return path
 
 
 def _adversary(policy: DatasetPolicy) -> dict[str, str]:
     """What the replaced priors say of the adversary, which holds for the one in their place."""
-    found = {(prior.start, prior.known) for prior in policy.priors}
-    if len(found) > 1:
+    adversaries = {(prior.start, prior.known) for prior in policy.priors}
+    if len(adversaries) > 1:
         raise InvalidProject(
             f"dataset, {policy.name}, prior",
             given="have different `start` or `known`, which a new prior is to keep",
             needed="have the same, or be edited by hand before they are replaced",
             reason="adversaries-differ",
         )
-    start, known = next(iter(found), (None, None))
+    start, known = next(iter(adversaries), (None, None))
     stated = {"start": start, "known": known}
     return {key: value for key, value in stated.items() if value is not None}
 

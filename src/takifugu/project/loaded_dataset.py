@@ -112,7 +112,7 @@ class LoadedDataset:
                 needed="be given: `takifugu prior fit` fits one, or name a file in the project",
                 reason="missing",
             )
-        found: dict[str, tuple[Prior, Entries | None]] = {}
+        priors: dict[str, tuple[Prior, Entries | None]] = {}
         for policy, prior in self.by_policy:
             entries = None
             if policy.over is not None:
@@ -122,7 +122,7 @@ class LoadedDataset:
                     household=policy.household,
                     member=policy.member,
                 )
-            known, before = found.get(prior.fingerprint, (prior, entries))
+            known, before = priors.get(prior.fingerprint, (prior, entries))
             if entries != before:
                 raise InvalidProject(
                     f"dataset, {self.name}, prior",
@@ -130,9 +130,9 @@ class LoadedDataset:
                     needed="name it once, or give both the same",
                     reason="named-twice",
                 )
-            found[prior.fingerprint] = known.also_fitted_on(*prior.fitted_on), entries
-        alone = len(found) == 1
-        return {"prior" if alone else f"prior {mark[:12]}": prior for mark, prior in found.items()}
+            priors[prior.fingerprint] = known.also_fitted_on(*prior.fitted_on), entries
+        alone = len(priors) == 1
+        return {"prior" if alone else f"prior {mark[:12]}": prior for mark, prior in priors.items()}
 
     def _against(self, policy: PriorPolicy) -> Prior:
         """A prior of the project, against the adversary that the policy names."""
@@ -149,7 +149,7 @@ class LoadedDataset:
     @cached_property
     def _files(self) -> Mapping[str, Prior]:
         """By file each prior as it is written there; an error if a fitted one was changed."""
-        found = {}
+        priors = {}
         for policy in self.policy.priors:
             prior = read_prior(self.file.parent / policy.file)
             if policy.fingerprint not in (None, prior.fingerprint):
@@ -159,8 +159,8 @@ class LoadedDataset:
                     needed="be as it was; fit it again, or enter it as a prior of your own",
                     reason="changed",
                 )
-            found[policy.file] = prior
-        return found
+            priors[policy.file] = prior
+        return priors
 
     @property
     def secrets(self) -> SecretsOption:
@@ -168,7 +168,9 @@ class LoadedDataset:
         entries, pairs, within = self.policy.entries, self.policy.pairs, self.policy.within
         if isinstance(pairs, Mapping):
             every = Secrets(entries=entries, within=within)
-            named = {c: Secrets(entries=entries, pairs=kept) for c, kept in pairs.items()}
+            named = {
+                c: Secrets(entries=entries, pairs=column_pairs) for c, column_pairs in pairs.items()
+            }
             return dict.fromkeys(self.columns, every) | named
         return Secrets(entries=entries, pairs=pairs, within=within)
 

@@ -21,13 +21,18 @@ from typing import TYPE_CHECKING, Any
 
 from takifugu._core.closing import Closing
 from takifugu._core.toml import parse_toml
-from takifugu.binding.prior_checks import terms_of
 from takifugu.errors import TakifuguError
 from takifugu.ledger import Ledger
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.owner_changes import refuse_same_files
 from takifugu.project.policy import read_policy
-from takifugu.project.project_cache import MANY, Progress, keep_terms
+from takifugu.project.project_cache import (
+    SLOW_STATES,
+    KeptAllowances,
+    Progress,
+    budgets_of,
+    keep_terms,
+)
 from takifugu.tables import Engine
 from takifugu.tables.backends.opened_files import PATTERN, source_files
 from takifugu.tables.opening import BackendName
@@ -141,7 +146,7 @@ class OpenedDataset(Closing):
             return True
         if tuple(noted.rows) != _rows(self.loaded, self.engine):
             return True
-        return noted.budgets is not None and _budgets(self.ledger, self.name) != noted.budgets
+        return noted.budgets is not None and budgets_of(self.ledger, self.name) != noted.budgets
 
     def close(self) -> None:
         """Let go of the table and the ledger."""
@@ -168,54 +173,52 @@ def open_dataset(
         table: Whether to use the cached translation table, which is made if there is none.
         progress: Called with what is being done.
     """
-    from takifugu.project.kept_allowances import KeptAllowances
     from takifugu.project.policy_session import PolicySession
 
     files = {path: identity(path) for path in _policy_files(project, name)}
-    found = project.load(name)
-    translation, rules = found.translation, found.rules
+    loaded = project.load(name)
+    translation = loaded.translation
     with ExitStack() as opened:
-        before = {path: identity(path) for path in _source_files(found)}
-        engine = opened.enter_context(project.engine(found, backend=backend))
+        before = {path: identity(path) for path in _source_files(loaded)}
+        engine = opened.enter_context(project.engine(loaded, backend=backend))
         ledger = opened.enter_context(project.ledger())
         inode = _inode(_ledger_file(ledger))
-        first = _first(ledger, name, analyst)
-        ledger.snapshot(name, analyst=first).refuse(terms_of(translation), rules)
-        keep_terms(project.folder, translation)
-        if len(project.policy.datasets) > 1:
-            refuse_same_files(project, found, ledger)
-        found.refuse_misfit(engine)  # before a table is made
-        budgets = _budgets(ledger, name) if table and project.tabulates(name, translation) else None
-        cached = project.cached_table(name, translation, ledger, progress) if table else None
-        broad = max(prior.breadth for prior in translation.priors.values())
-        if progress is not None and cached is None and broad >= MANY:
-            progress(f"translating under a prior of {broad} entries or states")
+        # it compares terms, rules, priors and rows, once and before a table is made
         session = PolicySession(
             engine,
             translation,
             ledger=ledger,
             dataset=name,
-            over=found.over,
-            release_fitted_rows=found.releases_fitted_rows,
-            rules=rules,
-            about=found.policy.about,
-            analyst=first,
-            translation_table=None if cached is None else cached.table,
+            over=loaded.over,
+            release_fitted_rows=loaded.releases_fitted_rows,
+            rules=loaded.rules,
+            about=loaded.policy.about,
+            analyst=_first(ledger, name, analyst),
             home=project.folder,
-            linear=found.policy.linear,
+            linear=loaded.policy.linear,
         )
-        session.require_approval(found.policy.approval)
-        if cached is not None and cached.own:
-            session.trust_table()
+        session.require_approval(loaded.policy.approval)
+        keep_terms(project.folder, translation)
+        if len(project.policy.datasets) > 1:
+            refuse_same_files(project, loaded, ledger)
+        budgets = (
+            budgets_of(ledger, name) if table and project.tabulates(name, translation) else None
+        )
+        cached = project.cached_table(name, translation, ledger, progress) if table else None
+        broad = max(prior.breadth for prior in translation.priors.values())
+        if progress is not None and cached is None and broad >= SLOW_STATES:
+            progress(f"translating under a prior of {broad} entries or states")
+        if cached is not None:
+            session.use_table(cached.table, trusted=cached.own)
         if table:
             session.keep_allowances(KeptAllowances(project.folder, name, translation))
-        rows = {path: before.get(path, identity(path)) for path in _rows(found, engine)}
+        rows = {path: before.get(path, identity(path)) for path in _rows(loaded, engine)}
         if not _is_current(project):
             files[project.file] = None  # it was replaced between being read and being noted
         noted = _Noted(files, rows, inode, budgets)
         made = None if cached is None else cached.table
         return OpenedDataset(
-            *(project, found, engine, ledger, session, made, noted), _opened=opened.pop_all()
+            *(project, loaded, engine, ledger, session, made, noted), _opened=opened.pop_all()
         )
     raise AssertionError("unreachable")
 
@@ -237,14 +240,6 @@ def _is_current(project: "Project") -> bool:
         return read_policy(project.file) == project.policy
     except TakifuguError:
         return False
-
-
-def _budgets(ledger: Ledger, name: str) -> frozenset[Fraction]:
-    return frozenset(
-        position.epsilon
-        for position in ledger.positions()
-        if position.dataset == name and position.epsilon is not None
-    )
 
 
 def _ledger_file(ledger: Ledger) -> Path | None:

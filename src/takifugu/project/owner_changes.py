@@ -76,7 +76,7 @@ def cell_change(
     """How the declaration of a dataset differs from what was charged under."""
     snapshot = ledger.snapshot(dataset, cells=cells)
     changes = snapshot.changes
-    position = _position(ledger, dataset)
+    position = ledger.position(dataset)
     before = after = None
     if translation is not None and position is not None:
         worst = position.worst
@@ -94,13 +94,6 @@ def cell_change(
     )
 
 
-def _position(ledger: Ledger, dataset: str) -> Position | None:
-    for position in ledger.positions():
-        if (position.dataset, position.analyst) == (dataset, None):
-            return position
-    return None
-
-
 def has_spent(position: Position) -> bool:
     """Whether anything was charged to an account."""
     return any(total != ZERO for total in position.worst)
@@ -111,10 +104,10 @@ def places(declaration: Declaration, columns: tuple[str, ...]) -> frozenset[tupl
     source = declaration.source
     if source.path is None:
         return frozenset((source.url, source.table, column) for column in columns)
-    found: tuple[Path, ...] = ()
+    files: tuple[Path, ...] = ()
     with suppress(TakifuguError, OSError):
-        found = source_files(declaration)
-    facts = [path.stat() for path in found]
+        files = source_files(declaration)
+    facts = [path.stat() for path in files]
     return frozenset(
         (fact.st_dev, fact.st_ino, source.table, column) for fact in facts for column in columns
     )
@@ -131,7 +124,7 @@ def refuse_same_files(project: "Project", dataset: "LoadedDataset", ledger: Ledg
             continue
         shared = frozenset[tuple[Any, ...]]()
         with suppress(TakifuguError, OSError):  # a broken dataset does not stop this one
-            found = project.load(other)
-            shared = mine & places(found.declaration, found.columns)
+            loaded = project.load(other)
+            shared = mine & places(loaded.declaration, loaded.columns)
         if shared and other not in ledger.counted_separately(name):
             raise SameRows(name, other, "the same file or table")

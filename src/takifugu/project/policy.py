@@ -7,8 +7,8 @@ docs/how-to/projects.md.
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
@@ -29,16 +29,15 @@ from takifugu.priors.universe import State
 from takifugu.project.approval_rule import ApprovalRule, read_rule
 
 if TYPE_CHECKING:
-    from takifugu.session.query.linear import WeightedSum
-
-if TYPE_CHECKING:
     from takifugu.project.schedules import Schedule
+    from takifugu.session.query.linear import WeightedSum
 
 FILE = "takifugu.toml"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # of a dataset: also a part of file names
 Side = tuple[State, ...]
 Pairs = tuple[tuple[Side, Side], ...]
 FittedOn = Literal["first-days", "share", "all-rows"]
+Reader = Callable[[TomlSection, str], Any]  # of the value of a key that is given
 
 
 class InvalidProject(Malformed):
@@ -47,6 +46,154 @@ class InvalidProject(Malformed):
 
 class TwoBudgets(InvalidProject):
     """Another dataset is about the same column of the same rows: two budgets would add up."""
+
+
+# --- how the values of a section are read ---
+
+
+def _choice(*choices: str, otherwise: str = "") -> Reader:
+    def read(given: TomlSection, key: str) -> str:
+        value = given.text(key)
+        value = canonical(value) if key == "over" else value
+        if value not in choices:
+            needed = f"be one of {', '.join(choices)}{otherwise}"
+            raise given.wrong(key, given=f"is {value!r:.80}", needed=needed, reason="choice")
+        return value
+
+    return read
+
+
+def _at_least(given: TomlSection, key: str) -> int:
+    least = given.content[key]
+    if isinstance(least, bool) or not isinstance(least, int) or least < 1:
+        raise given.wrong(
+            key,
+            given=f"is {least!r:.40}",
+            needed="be a whole number, ≥ 1: how many entities a label needs that is found on the"
+            " fitted rows",
+            reason="kind",
+        )
+    return least
+
+
+def _place(given: TomlSection, key: str) -> datetime | int:
+    value = given.content[key]
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if whole or (isinstance(value, datetime) and value.tzinfo is None):
+        return value  # type: ignore[no-any-return]
+    needed = "be a local time without quotes, as 2012-05-08T00:00:00, or a whole number"
+    raise given.wrong(key, given="is neither", needed=needed, reason="kind")
+
+
+def _uncertainty(given: TomlSection, key: str) -> float:
+    value = given.content[key]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
+        needed = "be at least 0 and below 1"
+        raise given.wrong(key, given=f"is {value!r:.40}", needed=needed, reason="range")
+    return float(value)
+
+
+def _within(given: TomlSection, key: str) -> Fraction:
+    """A distance, as a number or as text that is one exactly: "0.1"."""
+    try:
+        within = exactly(given.content[key], key)
+    except UnsoundRequest as error:
+        given_words, needed = "is not a number", "be a distance"
+        raise given.wrong(key, given=given_words, needed=needed, reason="kind") from error
+    if not within > 0:
+        raise given.wrong(key, given="is not above 0", needed="be a distance", reason="range")
+    return within
+
+
+def _analysts(given: TomlSection, key: str) -> tuple[str, ...]:
+    listed = given.names(key) or ()
+    if any(not isinstance(who, str) for who in listed):
+        raise given.wrong(key, given="holds a number", needed="hold names", reason="kind")
+    return tuple(map(str, listed))
+
+
+def _pairs(given: TomlSection, key: str) -> Pairs | Mapping[str, Pairs]:
+    listed = given.content[key]
+    if isinstance(listed, dict) and listed:
+        return {column: _listed_pairs(given, column, pairs) for column, pairs in listed.items()}
+    return _listed_pairs(given, None, listed)
+
+
+def _listed_pairs(given: TomlSection, column: str | None, listed: Any) -> Pairs:
+    if not isinstance(listed, list) or not listed or not all(map(_is_pair, listed)):
+        raise InvalidProject(
+            given.at("pairs") if column is None else f"{given.at('pairs')}, {column}",
+            given="is not a list of pairs",
+            needed="look like [['hospital', 'home'], ['ward', ['home', 'work']]], or, by column,"
+            " { place = [['hospital', 'home']] }",
+            reason="kind",
+        )
+    return tuple((_side(left), _side(right)) for left, right in listed)
+
+
+def _is_pair(pair: object) -> bool:
+    return isinstance(pair, list) and len(pair) == 2 and all(map(_side, pair))
+
+
+def _side(given: Any) -> Side:
+    """A value or several; nothing if it is neither."""
+    side = tuple(given) if isinstance(given, list) else (given,)
+    return side if all(map(is_name, side)) else ()
+
+
+def _linear(given: TomlSection, key: str) -> dict[str, "WeightedSum"]:
+    """The sections ``[dataset.NAME.linear.QUERY]``."""
+    from takifugu.session.query.linear import WeightedSum
+
+    named, sums = given.section(key, None), {}
+    for name in named.content:
+        section = named.section(name, ("column", "by", "weights"))
+        weights = section.section("weights", None).content
+        try:
+            sums[name] = WeightedSum(section.text("column"), section.text("by"), weights)
+        except (InvalidQuery, UnsoundRequest) as error:
+            raise section.wrong(
+                "weights",
+                given="are not a number for each key",
+                needed="be numbers, one of them not 0, as { 18 = 1, 19 = '1/2' }",
+                reason="kind",
+            ) from error
+    return sums
+
+
+def _priors(given: TomlSection, key: str) -> "tuple[PriorPolicy, ...]":
+    header = ".".join((*given.place.split(", "), key))
+    listed = given.content[key]
+    file = json.dumps(listed if isinstance(listed, str) else "FILE.json")
+    needed = (
+        f"be a section at the end of the file: the line [[{header}]], and below it the line"
+        f" file = {file}"
+    )
+    return tuple(map(_prior, given.sections(key, section_keys(PriorPolicy), needed=needed)))
+
+
+def _read(read: Reader, key: str = "") -> dict[str, Any]:
+    """How a part of a policy is read, which a section has under its own name or under ``key``."""
+    return {"read": read, "key": key}
+
+
+def section_keys(kind: type) -> tuple[str, ...]:
+    """The keys that a section of this kind may have, in order."""
+    declared = (part for part in fields(kind) if "read" in part.metadata)
+    return tuple(part.metadata["key"] or part.name for part in declared)
+
+
+def _read_section(kind: type, given: TomlSection) -> dict[str, Any]:
+    """The values of a section by the names of the parts; those that are left out are missing."""
+    values = {}
+    for part in fields(kind):
+        if "read" not in part.metadata:
+            continue
+        key = part.metadata["key"] or part.name
+        required = part.default is part.default_factory  # neither is there
+        if key in given.content or required:
+            values[part.name] = part.metadata["read"](given, key)
+    return values
 
 
 @dataclass(frozen=True)
@@ -72,20 +219,27 @@ class PriorPolicy:
         known: Of a Markov chain: ``any`` or ``none``, which entries are known; None: as its file.
     """
 
-    file: str
-    fingerprint: str | None = None
-    fitted: FittedOn | None = None
-    released_from: datetime | int | None = None
-    share: Fraction | None = None
-    salt: str | None = None
-    statement: str | None = None
-    over: str | None = None
-    positions: tuple[Name, ...] | None = None
-    start: str | None = None
-    known: str | None = None
-    household: str | None = None
-    member: str | None = None
-    at_least: int | None = None
+    file: str = field(metadata=_read(TomlSection.text))
+    over: str | None = field(default=None, metadata=_read(_choice(*OVER)))
+    positions: tuple[Name, ...] | None = field(default=None, metadata=_read(TomlSection.names))
+    fingerprint: str | None = field(default=None, metadata=_read(TomlSection.text))
+    fitted: FittedOn | None = field(
+        default=None, metadata=_read(_choice(*get_args(FittedOn), otherwise=", or left out"))
+    )
+    released_from: datetime | int | None = field(default=None, metadata=_read(_place))
+    share: Fraction | None = field(
+        default=None,
+        metadata=_read(
+            lambda given, key: parse_share(given.text(key), given.at(key), InvalidProject)
+        ),
+    )
+    salt: str | None = field(default=None, metadata=_read(TomlSection.text))
+    statement: str | None = field(default=None, metadata=_read(TomlSection.text))
+    start: str | None = field(default=None, metadata=_read(_choice(*STARTS)))
+    known: str | None = field(default=None, metadata=_read(_choice(*KNOWN)))
+    household: str | None = field(default=None, metadata=_read(TomlSection.text))
+    member: str | None = field(default=None, metadata=_read(TomlSection.text))
+    at_least: int | None = field(default=None, metadata=_read(_at_least))
 
 
 @dataclass(frozen=True)
@@ -111,18 +265,20 @@ class DatasetPolicy:
     """
 
     name: str
-    declaration: str
-    about: str | None = None
-    priors: tuple[PriorPolicy, ...] = ()
-    pairs: Pairs | Mapping[str, Pairs] | None = None
-    entries: tuple[Name, ...] | None = None
-    within: Fraction | None = None
-    uncertainty: float = 0.0
-    analysts: tuple[str, ...] = ()
-    release_fitted_rows: bool = False
-    table: bool | None = None
-    linear: Mapping[str, "WeightedSum"] = field(default_factory=dict)
-    approval: ApprovalRule | None = None
+    declaration: str = field(metadata=_read(TomlSection.text))
+    about: str | None = field(default=None, metadata=_read(TomlSection.text))
+    priors: tuple[PriorPolicy, ...] = field(default=(), metadata=_read(_priors, "prior"))
+    pairs: Pairs | Mapping[str, Pairs] | None = field(default=None, metadata=_read(_pairs))
+    entries: tuple[Name, ...] | None = field(default=None, metadata=_read(TomlSection.names))
+    within: Fraction | None = field(default=None, metadata=_read(_within, "secrets_within"))
+    uncertainty: float = field(default=0.0, metadata=_read(_uncertainty))
+    analysts: tuple[str, ...] = field(default=(), metadata=_read(_analysts))
+    release_fitted_rows: bool = field(default=False, metadata=_read(TomlSection.flag))
+    table: bool | None = field(default=None, metadata=_read(TomlSection.flag))
+    linear: Mapping[str, "WeightedSum"] = field(default_factory=dict, metadata=_read(_linear))
+    approval: ApprovalRule | None = field(
+        default=None, metadata=_read(lambda given, _: read_rule(given))
+    )
 
 
 @dataclass(frozen=True)
@@ -196,9 +352,9 @@ def _schedules(top: TomlSection, datasets: Mapping[str, DatasetPolicy]) -> dict[
         return {}
     from takifugu.project.schedules import read_schedules
 
-    found = read_schedules(top)
+    schedules = read_schedules(top)
     named = top.section("schedule", None)
-    for name, schedule in found.items():
+    for name, schedule in schedules.items():
         checked_name(name)
         if schedule.dataset not in datasets:
             raise InvalidProject(
@@ -209,7 +365,7 @@ def _schedules(top: TomlSection, datasets: Mapping[str, DatasetPolicy]) -> dict[
                 else "be added first: there are no datasets",
                 reason="unknown",
             )
-    return found
+    return schedules
 
 
 def refuse_password(place: str, field: str) -> None:
@@ -246,241 +402,32 @@ def checked_name(name: str) -> str:
 
 def _dataset(named: TomlSection, name: str) -> DatasetPolicy:
     checked_name(name)
-    known = ("declaration", "about", "prior", "pairs", "entries", "secrets_within", "uncertainty")
-    given = named.section(
-        name, (*known, "analysts", "release_fitted_rows", "table", "linear", "approval")
-    )
-    analysts = given.names("analysts")
-    if any(not isinstance(who, str) for who in analysts or ()):
-        raise InvalidProject(
-            given.at("analysts"), given="holds a number", needed="hold names", reason="kind"
-        )
-    return DatasetPolicy(
-        name,
-        given.text("declaration"),
-        about=given.optional("about"),
-        priors=_priors(given),
-        pairs=_pairs(given),
-        entries=given.names("entries"),
-        within=_within(given),
-        uncertainty=_uncertainty(given),
-        analysts=tuple(str(who) for who in analysts or ()),
-        release_fitted_rows=given.flag("release_fitted_rows") or False,
-        table=given.flag("table"),
-        linear=_linear(given),
-        approval=read_rule(given),
-    )
-
-
-def _linear(given: TomlSection) -> dict[str, "WeightedSum"]:
-    """The sections ``[dataset.NAME.linear.QUERY]``."""
-    if "linear" not in given.content:
-        return {}
-    from takifugu.session.query.linear import WeightedSum
-
-    named, found = given.section("linear", None), {}
-    for name in named.content:
-        section = named.section(name, ("column", "by", "weights"))
-        weights = section.section("weights", None).content
-        try:
-            found[name] = WeightedSum(section.text("column"), section.text("by"), weights)
-        except (InvalidQuery, UnsoundRequest) as error:
-            raise InvalidProject(
-                section.at("weights"),
-                given="are not a number for each key",
-                needed="be numbers, one of them not 0, as { 18 = 1, 19 = '1/2' }",
-                reason="kind",
-            ) from error
-    return found
-
-
-_PRIOR_KEYS = (
-    "file", "over", "positions", "fingerprint", "fitted", "released_from", "share", "salt",
-    "statement", "start", "known", "household", "member", "at_least",
-)  # fmt: skip
-
-
-def _priors(given: TomlSection) -> tuple[PriorPolicy, ...]:
-    listed = given.content.get("prior")
-    header = ".".join((*given.place.split(", "), "prior"))
-    file = json.dumps(listed if isinstance(listed, str) else "FILE.json")
-    needed = (
-        f"be a section at the end of the file: the line [[{header}]], and below it the line"
-        f" file = {file}"
-    )
-    return tuple(_prior(part) for part in given.sections("prior", _PRIOR_KEYS, needed=needed))
+    given = named.section(name, section_keys(DatasetPolicy))
+    return DatasetPolicy(name, **_read_section(DatasetPolicy, given))
 
 
 def _prior(given: TomlSection) -> PriorPolicy:
-    fitted, over = given.optional("fitted"), given.optional("over")
-    over = None if over is None else canonical(over)
-    if over not in (None, *OVER):
-        raise InvalidProject(
-            given.at("over"),
-            given=f"is {over!r:.80}",
-            needed=f"be one of {', '.join(OVER)}",
-            reason="choice",
-        )
-    if over != "sequence" and "positions" in given.content:
-        raise InvalidProject(
-            given.at("positions"),
-            given="is given",
-            needed="go with over = 'sequence'",
-            reason="superfluous",
-        )
-    for key in ("household", "member"):
-        if over != "household" and key in given.content:
-            raise InvalidProject(
-                given.at(key),
-                given="is given",
-                needed="go with over = 'household'",
-                reason="superfluous",
-            )
-    if over == "household" and "household" not in given.content:
-        raise InvalidProject(
-            given.at("household"),
+    prior = PriorPolicy(**_read_section(PriorPolicy, given))
+    belongs = {"positions": "sequence", "household": "household", "member": "household"}
+    for key, over in belongs.items():
+        if prior.over != over and key in given.content:
+            needed = f"go with over = {over!r}"
+            raise given.wrong(key, given="is given", needed=needed, reason="superfluous")
+    if prior.over == "household" and prior.household is None:
+        raise given.wrong(
+            "household",
             given="is missing",
             needed="name the public column that groups entities",
             reason="missing",
         )
-    if fitted not in (None, *get_args(FittedOn)):
-        raise InvalidProject(
-            given.at("fitted"),
-            given=f"is {fitted!r}",
-            needed=f"be one of {', '.join(get_args(FittedOn))}, or left out",
-            reason="choice",
-        )
+    fitted = prior.fitted
     keys = {"released_from": fitted == "first-days", "share": fitted == "share"}
     keys |= {"salt": fitted == "share", "fingerprint": fitted is not None}
-    for key, needed in keys.items():
-        if needed and key not in given.content:
-            raise InvalidProject(
-                given.at(key),
-                given="is missing",
-                needed=f"be given with fitted = {fitted!r}",
-                reason="missing",
-            )
-        if not needed and key in given.content and key != "fingerprint":
-            raise InvalidProject(
-                given.at(key),
-                given="is given",
-                needed=f"go with another `fitted` than {fitted!r}",
-                reason="superfluous",
-            )
-    share = given.optional("share")
-    return PriorPolicy(
-        given.text("file"),
-        fingerprint=given.optional("fingerprint"),
-        fitted=fitted,  # type: ignore[arg-type]
-        released_from=_place(given),
-        share=None if share is None else parse_share(share, given.at("share"), InvalidProject),
-        salt=given.optional("salt"),
-        statement=given.optional("statement"),
-        over=over,
-        positions=given.names("positions"),
-        start=_choice(given, "start", STARTS),
-        known=_choice(given, "known", KNOWN),
-        household=given.optional("household"),
-        member=given.optional("member"),
-        at_least=_at_least(given),
-    )
-
-
-def _at_least(given: TomlSection) -> int | None:
-    least = given.content.get("at_least")
-    if least is None:
-        return None
-    if isinstance(least, bool) or not isinstance(least, int) or least < 1:
-        raise InvalidProject(
-            given.at("at_least"),
-            given=f"is {least!r:.40}",
-            needed="be a whole number, ≥ 1: how many entities a label needs that is found on the"
-            " fitted rows",
-            reason="kind",
-        )
-    return least
-
-
-def _choice(given: TomlSection, key: str, choices: tuple[str, ...]) -> str | None:
-    value = given.optional(key)
-    if value not in (None, *choices):
-        raise InvalidProject(
-            given.at(key),
-            given=f"is {value!r:.80}",
-            needed=f"be one of {', '.join(choices)}",
-            reason="choice",
-        )
-    return value
-
-
-def _place(given: TomlSection) -> datetime | int | None:
-    value = given.content.get("released_from")
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if value is None or whole or (isinstance(value, datetime) and value.tzinfo is None):
-        return value
-    raise InvalidProject(
-        given.at("released_from"),
-        given="is neither",
-        needed="be a local time without quotes, as 2012-05-08T00:00:00, or a whole number",
-        reason="kind",
-    )
-
-
-def _uncertainty(given: TomlSection) -> float:
-    value = given.content.get("uncertainty", 0.0)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
-        raise InvalidProject(
-            given.at("uncertainty"),
-            given=f"is {value!r:.40}",
-            needed="be at least 0 and below 1",
-            reason="range",
-        )
-    return float(value)
-
-
-def _within(given: TomlSection) -> Fraction | None:
-    """A distance, as a number or as text that is one exactly: "0.1"."""
-    value = given.content.get("secrets_within")
-    if value is None:
-        return None
-    place = given.at("secrets_within")
-    try:
-        within = exactly(value, "secrets_within")
-    except UnsoundRequest as error:
-        raise InvalidProject(
-            place, given="is not a number", needed="be a distance", reason="kind"
-        ) from error
-    if not within > 0:
-        raise InvalidProject(place, given="is not above 0", needed="be a distance", reason="range")
-    return within
-
-
-def _pairs(given: TomlSection) -> Pairs | Mapping[str, Pairs] | None:
-    listed = given.content.get("pairs")
-    if listed is None:
-        return None
-    if isinstance(listed, dict) and listed:
-        return {column: _listed_pairs(given, column, pairs) for column, pairs in listed.items()}
-    return _listed_pairs(given, None, listed)
-
-
-def _listed_pairs(given: TomlSection, column: str | None, listed: Any) -> Pairs:
-    if not isinstance(listed, list) or not listed or not all(map(_is_pair, listed)):
-        raise InvalidProject(
-            given.at("pairs") if column is None else f"{given.at('pairs')}, {column}",
-            given="is not a list of pairs",
-            needed="look like [['hospital', 'home'], ['ward', ['home', 'work']]], or, by column,"
-            " { place = [['hospital', 'home']] }",
-            reason="kind",
-        )
-    return tuple((_side(left), _side(right)) for left, right in listed)
-
-
-def _is_pair(pair: object) -> bool:
-    return isinstance(pair, list) and len(pair) == 2 and all(map(_side, pair))
-
-
-def _side(given: Any) -> Side:
-    """A value or several; nothing if it is neither."""
-    side = tuple(given) if isinstance(given, list) else (given,)
-    return side if all(map(is_name, side)) else ()
+    for key, due in keys.items():
+        if due and key not in given.content:
+            needed = f"be given with fitted = {fitted!r}"
+            raise given.wrong(key, given="is missing", needed=needed, reason="missing")
+        if not due and key in given.content and key != "fingerprint":
+            needed = f"go with another `fitted` than {fitted!r}"
+            raise given.wrong(key, given="is given", needed=needed, reason="superfluous")
+    return prior

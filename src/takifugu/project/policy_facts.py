@@ -31,8 +31,8 @@ def declaration_facts(found: "Declaration") -> dict[str, Any]:
 def policy_facts(project: "Project", name: str) -> dict[str, Any]:
     """The policy of a dataset, with the files that it names."""
     loaded = project.load(name)
-    policy, kept = loaded.policy, loaded.releasable
-    start, share = kept.start, kept.entities
+    policy, releasable = loaded.policy, loaded.releasable
+    start, share = releasable.start, releasable.entities
     return {
         "dataset": name,
         "about": loaded.about,
@@ -55,14 +55,14 @@ def policy_facts(project: "Project", name: str) -> dict[str, Any]:
         },
         "released_from": start if start is None or isinstance(start, int) else start.isoformat(),
         "released_share": None if share is None else str(share.high - share.low),
-        "fitted": list(kept.statements),
+        "fitted": list(releasable.statements),
     }
 
 
 def _pairs(pairs: Any) -> Any:
     """Secret pairs as JSON, by column if the policy has them so."""
     if isinstance(pairs, Mapping):
-        return {column: _pairs(kept) for column, kept in pairs.items()}
+        return {column: _pairs(column_pairs) for column, column_pairs in pairs.items()}
     return pairs and [[list(left), list(right)] for left, right in pairs]
 
 

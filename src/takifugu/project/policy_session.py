@@ -27,8 +27,10 @@ from takifugu.session.release_cost import Allowances, Prices, ReleaseCost
 from takifugu.session.release_errors import OverBudget
 from takifugu.session.release_plan import Plan, UnpricedPlan
 from takifugu.session.session import Session
+from takifugu.translation.accounting.tables import TabledTranslation, TranslationTable
+from takifugu.translation.translation import Translation
 
-ROUNDED = 1 + 1e-6  # a price by value is that of a cost which is as close as this
+PRICE_TOLERANCE = 1 + 1e-6  # a price by value is that of a cost which is as close as this
 
 
 def _bound(text: Any, number: bool) -> Bound:
@@ -66,15 +68,15 @@ class PolicySession(Session):
         if self._approval is None:
             return None
         quote = self._quote(plan, plan.charge)
-        found = self._waits(quote, self._cost(plan, quote), after=after)
-        return None if found is None else found[1]
+        waits = self._waits(quote, self._cost(plan, quote), after=after)
+        return None if waits is None else waits[1]
 
     def refuse_unapproved(self, plan: Plan, *, after: bool = False, name: str = "") -> None:
         """Raise `ApprovalNeeded` if a release waits for an owner; ``name``: in its batch."""
         quote = self._quote(plan, plan.charge)
-        found = self._waits(quote, self._cost(plan, quote), after=after)
-        if found is not None:
-            raise ApprovalNeeded(self._dataset, *found, name=name)
+        waits = self._waits(quote, self._cost(plan, quote), after=after)
+        if waits is not None:
+            raise ApprovalNeeded(self._dataset, *waits, name=name)
 
     def _waits(
         self, quote: Quote, cost: ReleaseCost, *, after: bool = False
@@ -91,14 +93,14 @@ class PolicySession(Session):
         Nobody has to decide on what no budget admits: that is refused as such.
         """
         super()._refuse_unapproved(made, quote, cost, approval)
-        found = None if approval is not None else self._waits(quote, cost)
-        if found is None:
+        waits = None if approval is not None else self._waits(quote, cost)
+        if waits is None:
             return
         if not cost.fits:
             payers = (one for one in quote.standings if one.analyst or not quote.reuse)
             refused = Refusal(tuple(payers)).error(made.charge.body())
             raise OverBudget(refused, alone=cost.alone, most=cost.most)
-        raise ApprovalNeeded(self._dataset, *found)
+        raise ApprovalNeeded(self._dataset, *waits)
 
     def release_in_steps(self, seconds: float) -> None:
         """Record answers, and fail, a whole number of steps of so many seconds after the charge.
@@ -107,9 +109,15 @@ class PolicySession(Session):
         """
         self._time_step = seconds
 
-    def trust_table(self) -> None:
-        """Read prices from the table of this session, which is known to be computed here."""
-        self._trusted = True
+    def use_table(self, table: TranslationTable, *, trusted: bool) -> None:
+        """Read losses from a table of the translation; prices too if it was computed here."""
+        translation = self._prior
+        if not isinstance(translation, Translation) or table.about != translation.fingerprint:
+            raise UnsoundRequest(
+                "the table was made for another translation; tabulate this one", field="table"
+            )
+        self._translation, self._mark = TabledTranslation(translation, table), table.fingerprint
+        self._prices, self._trusted = Prices(self._dataset, self._translation), trusted
 
     def for_analyst(self, analyst: str | None, ledger: Ledger | None = None) -> Self:
         """The same session for another analyst, if the ledger admits them: takes one read of it.
@@ -154,13 +162,13 @@ class PolicySession(Session):
 
     def _confirmed(self, cost: ReleaseCost, by_value: Cost) -> ReleaseCost:
         """A price by value, which a table may have lowered by what it says without values."""
-        found = self._prior.cost_to_pufferfish(by_value)
-        if found <= cost.alone * ROUNDED:
+        price = self._prior.cost_to_pufferfish(by_value)
+        if price <= cost.alone * PRICE_TOLERANCE:
             return cost
         plain = float(self._prior.to_pufferfish(float_up(by_value.scalar)))
         return replace(
             cost,
-            alone=max(cost.alone, min(found, plain)),
+            alone=max(cost.alone, min(price, plain)),
             without_values=max(cost.without_values or 0.0, plain),
         )
 
@@ -193,9 +201,16 @@ class PolicySession(Session):
         return tuple(keys.get(str(text), text) for text in texts)
 
 
-FORM = "takifugu-plan-1"
-SAME = ("dataset", "query", "window", "groups", "mechanism", "cells")  # must not differ in a plan
-SAME_COST = ("currency", "per_entry", "delta", "by_value")  # nor in its cost: the rest moves
+PLAN_FORM = "takifugu-plan-1"
+SAME_PLAN_PARTS = (
+    "dataset",
+    "query",
+    "window",
+    "groups",
+    "mechanism",
+    "cells",
+)  # must not differ in a plan
+SAME_COST_PARTS = ("currency", "per_entry", "delta", "by_value")  # nor in its cost: the rest moves
 
 
 @dataclass(frozen=True)
@@ -218,21 +233,21 @@ class PlanFile:
         """The parts in which the file is not the plan that was made from its options now."""
         now, cost = made.describe(), self.document.get("cost")
         then = cost if isinstance(cost, dict) else {}
-        parts = [key for key in SAME if self.document.get(key) != now[key]]
-        return (*parts, *(key for key in SAME_COST if then.get(key) != now["cost"][key]))
+        parts = [key for key in SAME_PLAN_PARTS if self.document.get(key) != now[key]]
+        return (*parts, *(key for key in SAME_COST_PARTS if then.get(key) != now["cost"][key]))
 
 
 def plan_document(dataset: str, analyst: str | None, plan: Plan, guarantee: str) -> dict[str, Any]:
     """A plan as JSON, ready to be released from later."""
     options = plan.options.document()
     query = {"dataset": dataset, "kind": options.pop("kind"), "analyst": analyst, "how": options}
-    return {"form": FORM, "asked": query, **plan.describe(), "guarantee": guarantee}
+    return {"form": PLAN_FORM, "asked": query, **plan.describe(), "guarantee": guarantee}
 
 
 def read_plan(path: Path) -> PlanFile:
     """What a plan file holds."""
     document = read_json(path, needed="be a plan: `takifugu plan … --out FILE` writes one")
-    if not isinstance(document, dict) or document.get("form") != FORM:
+    if not isinstance(document, dict) or document.get("form") != PLAN_FORM:
         raise InvalidFile(
             str(path),
             given="is not a plan",

@@ -142,18 +142,18 @@ def _ended(text: str) -> str:
 
 def _without(text: str, header: str) -> str:
     """The text without the sections under ``header``; comments after their last key stay."""
-    kept: list[str] = []
+    remaining: list[str] = []
     cut: list[str] | None = None
     for line in text.splitlines(keepends=True):
         stripped = line.strip()
         if stripped.startswith("["):
-            kept += _after_last_key(cut or [])
+            remaining += _after_last_key(cut or [])
             cut = [] if stripped.split("#")[0].replace(" ", "") == header else None
         if cut is None:
-            kept.append(line)
+            remaining.append(line)
         else:
             cut.append(line)
-    return "".join([*kept, *_after_last_key(cut or [])])
+    return "".join([*remaining, *_after_last_key(cut or [])])
 
 
 def _after_last_key(lines: Sequence[str]) -> Sequence[str]:

@@ -136,13 +136,13 @@ def compare_priors(
         last: How many of the latest releases are listed; None for all.
         backend: What reads the data, of which only public facts are looked at.
     """
-    found = project.load(name)
-    others = dict(_others(found, files, over))
-    with open_engine(found.declaration, backend=backend) as engine:
+    loaded = project.load(name)
+    others = dict(_others(loaded, files, over))
+    with open_engine(loaded.declaration, backend=backend) as engine:
         for other in others.values():
             other.refuse_misfit(engine)
             other.refuse_unknown_secrets()
-    views: dict[str, LossTranslation] = {PRESENT: found.translation}
+    views: dict[str, LossTranslation] = {PRESENT: loaded.translation}
     views |= {called: other.translation for called, other in others.items()}
     with project.ledger(read_only=True) as ledger:
         return _compared(ledger, name, analyst, views, last)
@@ -184,13 +184,9 @@ def _compared(
     views: Mapping[str, LossTranslation],
     last: int | None,
 ) -> PriorComparison:
-    whole = ledger.snapshot(name).whole
-    delta = Fraction(0) if whole is None else whole.delta
-    budget = None if whole is None else whole.epsilon
+    budget, delta = ledger.snapshot(name).budget
     if analyst is not None:
-        own = next(
-            (p for p in ledger.positions() if (p.dataset, p.analyst) == (name, analyst)), None
-        )
+        own = ledger.position(name, analyst)
         delta, budget = (delta, None) if own is None else (own.delta, own.epsilon)
     events = [
         event
@@ -243,12 +239,12 @@ def _leak(view: LossTranslation, lost: Frontier, total: float) -> float | None:
         return None
     if one.costs:
         try:
-            found = view.explain_cost(one.cost).lower
+            leak = view.explain_cost(one.cost).lower
         except UnsoundRequest:  # about values that this prior does not know
             return None
     else:
-        found = view.explain(float_down(one.epsilon)).lower
-    return min(found, total)
+        leak = view.explain(float_down(one.epsilon)).lower
+    return min(leak, total)
 
 
 def _finite(losses: Mapping[str, float]) -> dict[str, float | None]:

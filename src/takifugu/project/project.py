@@ -22,8 +22,8 @@ from takifugu.declarations import Category, Declaration, read_declaration
 from takifugu.errors import Malformed, NotALedger, TakifuguError, UnsoundRequest, one_of
 from takifugu.ledger import Event, Ledger, Terms, open_ledger
 from takifugu.priors import Name, read_prior
+from takifugu.project import entering_priors
 from takifugu.project import policy_writing as write
-from takifugu.project.entering_priors import PriorEntering
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.owner_changes import (
     CellChange,
@@ -46,6 +46,7 @@ from takifugu.project.policy import (
 from takifugu.project.project_cache import (
     CachedTable,
     Progress,
+    budgets_of,
     keep_terms,
     kept_terms,
     pays,
@@ -136,7 +137,7 @@ def _details(dataset: LoadedDataset) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Project(PriorEntering):
+class Project:
     """A project file and its policy. Nothing is kept open: every call reads what it needs.
 
     Attributes:
@@ -153,7 +154,8 @@ class Project(PriorEntering):
         """The same project, in which somebody else acts: their name is written in events."""
         return replace(self, actor=actor)
 
-    def _under(self, policy: Policy) -> Self:
+    def under(self, policy: Policy) -> Self:
+        """The same project under another policy."""
         return replace(self, policy=policy)
 
     @property
@@ -230,9 +232,9 @@ class Project(PriorEntering):
         """The table of a dataset: only the entities that may be released from."""
         from takifugu.session.held_out import HeldOutEngine
 
-        found = self.load(dataset) if isinstance(dataset, str) else dataset
-        entities = found.releasable.entities
-        with open_engine(found.declaration, backend=backend) as engine:
+        loaded = self.load(dataset) if isinstance(dataset, str) else dataset
+        entities = loaded.releasable.entities
+        with open_engine(loaded.declaration, backend=backend) as engine:
             yield HeldOutEngine.of(engine, entities)
 
     def table(
@@ -249,8 +251,8 @@ class Project(PriorEntering):
         time: by policy, because it is fast, for budgets beyond the table, or because the prior is
         about more than a column: a table knows one number for all of a row.
         """
-        found = self.cached_table(name, translation, ledger, progress)
-        return None if found is None else found.table
+        cached = self.cached_table(name, translation, ledger, progress)
+        return None if cached is None else cached.table
 
     def tabulates(self, name: str, translation: PriorTranslation) -> bool:
         """Whether the translation of a dataset is cached as a table: by policy, or if it pays."""
@@ -265,11 +267,7 @@ class Project(PriorEntering):
         """The table of `table`, and whether it was computed here."""
         if isinstance(translation, RowTranslation) or not self.tabulates(name, translation):
             return None
-        budgets = {
-            position.epsilon
-            for position in ledger.positions()
-            if position.dataset == name and position.epsilon is not None
-        }
+        budgets = budgets_of(ledger, name)
         most = reach(budgets)
         if most is None:
             return None
@@ -424,7 +422,9 @@ class Project(PriorEntering):
         if len(columns) == 1:
             values["about"] = columns[0]
         if isinstance(pairs, Mapping):
-            values["pairs"] = {column: _written(kept) for column, kept in pairs.items()}
+            values["pairs"] = {
+                column: _written(column_pairs) for column, column_pairs in pairs.items()
+            }
         elif pairs is not None:
             values["pairs"] = _written(pairs)
         if entries is not None:
@@ -447,28 +447,32 @@ class Project(PriorEntering):
 
             def fits(policy: Policy) -> None:
                 if priors:
-                    self._under(policy).load(name).refuse_unfit(engine)
+                    self.under(policy).load(name).refuse_unfit(engine)
 
             write.add_dataset(self.file, name, values, check=fits)
-            made = self._under(read_policy(self.file))
+            made = self.under(read_policy(self.file))
             if ledger is not None:
                 made.record_policy(
                     ledger, name, how="entered", files=[p["file"] for p in values["prior"]]
                 )
         return made
 
+    fit = entering_priors.fit
+    advice = entering_priors.advice
+    enter_prior = entering_priors.enter_prior
+
     # --- what the owner accepts ---
 
     def record_policy(self, ledger: Ledger, name: str, **details: Any) -> None:
         """Record in the ledger what a command entered into the policy of a dataset."""
-        found = self.load(name)
-        keep_terms(self.folder, found.translation)
-        ledger.enter_policy(name, terms_of(found.translation), _details(found) | details)
+        loaded = self.load(name)
+        keep_terms(self.folder, loaded.translation)
+        ledger.enter_policy(name, terms_of(loaded.translation), _details(loaded) | details)
 
     def change(self, name: str) -> PolicyChange:
         """What is spent under the prior and secrets in force, and under those of the policy."""
-        found = self.load(name)
-        translation, rules = found.translation, found.rules
+        loaded = self.load(name)
+        translation, rules = loaded.translation, loaded.rules
         terms = terms_of(translation)
         with self.ledger() as ledger:
             snapshot = ledger.snapshot(name)
@@ -476,31 +480,31 @@ class Project(PriorEntering):
             old = None
             if known is not None:
                 old = kept_terms(self.folder, name, known, translation)
-            seen = ledger.review(name, translation, old, cells=found.protected_cells)
+            seen = ledger.review(name, translation, old, cells=loaded.protected_cells)
             analysts = {
                 position.analyst: (
                     position.epsilon,
                     ledger.spent(
-                        name, translation, analyst=position.analyst, cells=found.protected_cells
+                        name, translation, analyst=position.analyst, cells=loaded.protected_cells
                     ),
                 )
-                for position in ledger.positions()
-                if position.dataset == name and position.analyst and position.epsilon is not None
+                for position in ledger.positions(name)
+                if position.analyst and position.epsilon is not None
             }
             needed = known != terms or "rules" in snapshot.changed(terms, rules)
         return PolicyChange(terms, rules, seen, analysts, needed)
 
     def needs_acceptance(self, name: str) -> bool:
         """Whether the owner must accept the policy before anything is released."""
-        found = self.load(name)
+        loaded = self.load(name)
         with self.ledger(read_only=True) as ledger:
             snapshot = ledger.snapshot(name)
-            return bool(snapshot.changed(terms_of(found.translation), found.rules))
+            return bool(snapshot.changed(terms_of(loaded.translation), loaded.rules))
 
     def accept_prior(self, name: str, change: PolicyChange) -> Event:
         """Put the prior and the secrets of the policy in force, as they were shown."""
-        found = self.load(name)
-        if (terms_of(found.translation), found.rules) != (change.terms, change.rules):
+        loaded = self.load(name)
+        if (terms_of(loaded.translation), loaded.rules) != (change.terms, change.rules):
             raise InvalidProject(
                 str(self.file),
                 given="was changed meanwhile",
@@ -508,8 +512,8 @@ class Project(PriorEntering):
                 reason="changed",
             )
         with self.ledger() as ledger:
-            keep_terms(self.folder, found.translation)
-            return ledger.accept(change.terms, change.seen, **_details(found))
+            keep_terms(self.folder, loaded.translation)
+            return ledger.accept(change.terms, change.seen, **_details(loaded))
 
     @contextmanager
     def recording_prior(self, file: Path) -> Iterator[None]:
@@ -543,10 +547,10 @@ class Project(PriorEntering):
         """How the declaration of a dataset differs from the one that was charged under."""
         from takifugu.session.cells import cells_of
 
-        found = self.load(name)
-        translation = found.translation if found.policy.priors else None
-        with self.engine(found, backend=backend) as engine, self.ledger() as ledger:
-            cells = cells_of(engine, found.columns, self.folder, found.values)
+        loaded = self.load(name)
+        translation = loaded.translation if loaded.policy.priors else None
+        with self.engine(loaded, backend=backend) as engine, self.ledger() as ledger:
+            cells = cells_of(engine, loaded.columns, self.folder, loaded.values)
             return cell_change(ledger, name, cells, translation)
 
     def accept(self, change: CellChange, *, unchanged: bool = False) -> Event:
@@ -568,10 +572,8 @@ class Project(PriorEntering):
         """The Pufferfish ε that the ledger allows now; None if nobody has set one."""
         self.dataset(name)
         with self.ledger(read_only=True) as ledger:
-            for position in ledger.positions():
-                if (position.dataset, position.analyst) == (name, analyst):
-                    return position.epsilon
-        return None
+            position = ledger.position(name, analyst)
+        return None if position is None else position.epsilon
 
     def _relative(self, path: str | Path) -> str:
         """A path as the project file has it: from its folder where that leads there."""

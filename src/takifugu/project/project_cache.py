@@ -27,10 +27,12 @@ from typing import Any
 
 from takifugu import __version__
 from takifugu._core.atomic import write_whole
+from takifugu._core.exact import exactly
 from takifugu.binding.prior_checks import terms_of
 from takifugu.binding.prior_reading import PriorTranslation, row_translation
+from takifugu.costs.cost import Cost
 from takifugu.errors import InvalidFile, TakifuguError, UnsoundRequest
-from takifugu.ledger import Terms
+from takifugu.ledger import Ledger, Terms
 from takifugu.priors import Secrets, from_document, read_prior
 from takifugu.priors.documents import read_json, write_json
 from takifugu.priors.factors import NetworkPrior
@@ -38,11 +40,15 @@ from takifugu.translation.accounting.tables import TranslationTable, tabulate
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
 
-FOLDER = ".takifugu"  # of a project, for what can be made again
-MANY = 20  # states from which on a translation takes seconds
-LEAST = 0.05  # the smallest Pufferfish loss that a table covers
-MOST = 16  # beyond this budget nothing is tabulated
-SHARE = 0.04  # of neighbouring points: an allowance from a table is less by at most that
+CACHE_FOLDER = ".takifugu"  # of a project, for what can be made again
+SLOW_STATES = 20  # states from which on a translation takes seconds
+LEAST_TABLED_LOSS = 0.05  # the smallest Pufferfish loss that a table covers
+LARGEST_TABLED_BUDGET = 16  # beyond this budget nothing is tabulated
+ALLOWANCES_FORM = "takifugu-allowances-1"
+MAX_ALLOWANCES = 1000  # in a file; the oldest go first
+TABLE_POINT_SHARE = (
+    0.04  # of neighbouring points: an allowance from a table is less by at most that
+)
 
 Progress = Callable[[str], None]
 
@@ -53,13 +59,20 @@ def reach(budgets: Iterable[Fraction]) -> int | None:
     So a table is made anew only when a budget doubles, and it then keeps its points.
     """
     largest = max((*budgets, Fraction(1)))
-    return next((2**k for k in range(MOST.bit_length()) if largest <= 2**k), None)
+    return next((2**k for k in range(LARGEST_TABLED_BUDGET.bit_length()) if largest <= 2**k), None)
+
+
+def budgets_of(ledger: Ledger, name: str) -> frozenset[Fraction]:
+    """Every ε that somebody may spend on a dataset."""
+    return frozenset(
+        position.epsilon for position in ledger.positions(name) if position.epsilon is not None
+    )
 
 
 def table_path(folder: Path, name: str, translation: Translation, most: int) -> Path:
     """Where the table of a dataset is kept: one for each translation, reach and version."""
     mark = f"{translation.fingerprint[:16]}.{most}.{__version__}"
-    return folder / FOLDER / f"{name}.{mark}.table.json"
+    return folder / CACHE_FOLDER / f"{name}.{mark}.table.json"
 
 
 def pays(translation: Translation) -> bool:
@@ -71,7 +84,7 @@ def pays(translation: Translation) -> bool:
     now one and now the other.
     """
     chains = [p for p in translation.priors.values() if not isinstance(p, NetworkPrior)]
-    return max((prior.breadth for prior in chains), default=0) >= MANY
+    return max((prior.breadth for prior in chains), default=0) >= SLOW_STATES
 
 
 @dataclass(frozen=True)
@@ -122,8 +135,8 @@ def project_table(
     try:
         made = tabulate(
             translation,
-            losses=(LEAST, float(most)),
-            share=SHARE,
+            losses=(LEAST_TABLED_LOSS, float(most)),
+            share=TABLE_POINT_SHARE,
             progress=lambda k, n: say(f"tabulating, {k} of about {n}"),
         )
     except UnsoundRequest:
@@ -155,8 +168,8 @@ def keep_table(table: TranslationTable, path: Path, mark: Callable[..., str]) ->
 def _is_ours(table: TranslationTable, path: Path, mark: Callable[..., str]) -> bool:
     """Whether the mark beside a table fits its content: then it was computed with this ledger."""
     with suppress(OSError, ValueError, TakifuguError):
-        found = _mark_beside(path).read_text(encoding="ascii").strip()
-        return compare_digest(found, _mark_of(table, mark))
+        stored_mark = _mark_beside(path).read_text(encoding="ascii").strip()
+        return compare_digest(stored_mark, _mark_of(table, mark))
     return False
 
 
@@ -172,11 +185,58 @@ def _silent(_: str) -> None:
     return
 
 
-FORM = "takifugu-terms-1"
+class KeptAllowances:
+    """The allowances by value of one translation: one search for each query and ε.
+
+    To find how much of a cost a Pufferfish loss allows takes several translations; to confirm it
+    takes one. So the factor that was found is cached, by the shape of the query and the loss, for
+    one translation and version. It is never trusted: the session translates it again, and uses it
+    only if its loss is within what was asked for. A file that was changed can make a release
+    noisier, or dearer to compute, and nothing else.
+    """
+
+    def __init__(self, folder: Path, name: str, translation: PriorTranslation) -> None:
+        mark = f"{translation.fingerprint[:16]}.{__version__}"
+        self._path = folder / CACHE_FOLDER / f"{name}.{mark}.allowances.json"
+        self._mark = translation.fingerprint
+
+    def find(self, unit: Cost, pufferfish: float) -> Fraction | None:
+        """The factor of ``unit`` that was found for a Pufferfish loss; None if there is none."""
+        return self._read().get((unit, pufferfish))
+
+    def keep(self, unit: Cost, pufferfish: float, factor: Fraction) -> None:
+        """Write a factor for the next time; a folder that cannot be written to does no harm."""
+        factors = self._read()
+        factors.pop((unit, pufferfish), None)
+        factors[unit, pufferfish] = factor
+        latest = list(factors.items())[-MAX_ALLOWANCES:]
+        document = {
+            "form": ALLOWANCES_FORM,
+            "translation": self._mark,
+            "allowed": [[cost.document(), loss.hex(), str(f)] for (cost, loss), f in latest],
+        }
+        with suppress(OSError, TakifuguError):
+            self._path.parent.mkdir(exist_ok=True)
+            write_json(document, self._path)
+
+    def _read(self) -> dict[tuple[Cost, float], Fraction]:
+        """What the file holds; nothing if it is not there, of another translation, or damaged."""
+        factors: dict[tuple[Cost, float], Fraction] = {}
+        with suppress(TakifuguError, AttributeError, KeyError, TypeError, ValueError):
+            document: Any = read_json(self._path, needed="be cached allowances")
+            if document["form"] == ALLOWANCES_FORM and document["translation"] == self._mark:
+                for cost, loss, factor in document["allowed"]:
+                    allowed = exactly(factor, "factor")
+                    if allowed > 0:
+                        factors[Cost.of_document(cost), float.fromhex(loss)] = allowed
+        return factors
+
+
+TERMS_FORM = "takifugu-terms-1"
 
 
 def _place(folder: Path, terms: Terms) -> Path:
-    return folder / FOLDER / f"{terms.prior[:24]}.{terms.secrets[:24]}.terms.json"
+    return folder / CACHE_FOLDER / f"{terms.prior[:24]}.{terms.secrets[:24]}.terms.json"
 
 
 def keep_terms(folder: Path, translation: PriorTranslation) -> None:
@@ -187,7 +247,7 @@ def keep_terms(folder: Path, translation: PriorTranslation) -> None:
     secrets = translation.secrets
     with suppress(OSError, TakifuguError, AttributeError, TypeError, ValueError):
         document: dict[str, Any] = {
-            "form": FORM,
+            "form": TERMS_FORM,
             "priors": {key: prior.to_document() for key, prior in translation.priors.items()},
             "uncertainty": translation.uncertainty,
         }
@@ -200,18 +260,20 @@ def keep_terms(folder: Path, translation: PriorTranslation) -> None:
         if isinstance(secrets, Secrets):
             document |= _secrets_document(secrets)
         else:
-            document["columns"] = {c: _secrets_document(kept) for c, kept in secrets.items()}
+            document["columns"] = {
+                c: _secrets_document(column_secrets) for c, column_secrets in secrets.items()
+            }
         path.parent.mkdir(exist_ok=True)
         write_json(document, path)
 
 
 def _secrets_document(secrets: Secrets) -> dict[str, Any]:
     pairs = secrets.pairs
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "entries": None if secrets.entries is None else list(secrets.entries),
         "pairs": None if pairs is None else [[list(a), list(b)] for a, b in pairs],
     }
-    return found if secrets.within is None else found | {"within": str(secrets.within)}
+    return document if secrets.within is None else document | {"within": str(secrets.within)}
 
 
 def _secrets_of(document: Mapping[str, Any]) -> Secrets:
@@ -238,20 +300,20 @@ def _candidates(
 ) -> Iterator[PriorTranslation]:
     yield like
     with suppress(TakifuguError, AttributeError, KeyError, TypeError, ValueError):
-        found = read_json(_place(folder, terms), needed="be kept terms")
-        priors = {key: from_document(prior) for key, prior in found["priors"].items()}
-        if "columns" in found:
-            kept = {column: _secrets_of(one) for column, one in found["columns"].items()}
-            household, member = found.get("grouping", (None, None))
+        document = read_json(_place(folder, terms), needed="be kept terms")
+        priors = {key: from_document(prior) for key, prior in document["priors"].items()}
+        if "columns" in document:
+            secrets = {column: _secrets_of(one) for column, one in document["columns"].items()}
+            household, member = document.get("grouping", (None, None))
             yield row_translation(
-                found["over"],
+                document["over"],
                 priors,
-                kept,
-                found["uncertainty"],
+                secrets,
+                document["uncertainty"],
                 grouping=(household, member),
             )
         else:
-            yield Translation(priors, _secrets_of(found), uncertainty=found["uncertainty"])
+            yield Translation(priors, _secrets_of(document), uncertainty=document["uncertainty"])
     if not isinstance(like, Translation):
         return
     for file in sorted(folder.glob(f"{name}.*.prior.json")):  # one that was fitted before

@@ -11,7 +11,6 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import PurePath
 from platform import python_version
 from typing import Any
 
@@ -24,15 +23,26 @@ from takifugu.errors import LedgerDamaged, TakifuguError, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.ledger import Event, Ledger, Report
 from takifugu.ledger.charge_values import loss_of
-from takifugu.ledger.event_documents import event_words
+from takifugu.ledger.event_documents import event_words, without_folders
 from takifugu.ledger.limits import spent_epsilon
-from takifugu.project.budgets import standing_of
+from takifugu.project.budgets import BudgetStanding, standing_of
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.project import Project
-from takifugu.project.release_sentences import method_of, question_of, rows_of_charge, title_of
-from takifugu.project.report_columns import reported_columns, secrets_sentence
-from takifugu.project.report_priors import fitted_sentence, related_words, reported_priors
-from takifugu.project.stored_tables import FOREIGN, stored_table
+from takifugu.project.reported_dataset import (
+    fitted_sentence,
+    related_words,
+    reported_columns,
+    reported_priors,
+    secrets_sentence,
+)
+from takifugu.project.reported_releases import (
+    FOREIGN_ANSWER,
+    method_of,
+    question_of,
+    rows_of_charge,
+    stored_table,
+    title_of,
+)
 from takifugu.reports.report_values import (
     PrivacyReport,
     ReportedBudget,
@@ -105,11 +115,11 @@ def _ledger(checked: Report, events: Sequence[Event], ledger: Ledger) -> Reporte
 
 
 def _software() -> dict[str, str]:
-    found = {"takifugu": __version__, "Python": python_version()}
+    versions = {"takifugu": __version__, "Python": python_version()}
     for package in SOFTWARE:
         with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
+            versions[package] = version(package)
+    return versions
 
 
 @dataclass(frozen=True)
@@ -142,19 +152,19 @@ class _Gathered:
         progress: Progress | None,
     ) -> "_Gathered":
         """Read what the policy and the ledger have on a dataset."""
-        found = project.load(name)
+        loaded = project.load(name)
         mine = tuple(event for event in events if _concerns(event, name))
         view, spent, notes = None, dict[int, float](), []
-        if not found.policy.priors:
+        if not loaded.policy.priors:
             notes.append("The dataset has no prior yet, so that nothing can be released from it.")
         else:
-            view = _view(project, found, ledger, progress)
+            view = _view(project, loaded, ledger, progress)
             try:
                 spent = {one.seq: one.epsilon for one in ledger.odometer(name, view)}
             except LedgerDamaged:
                 notes.append("What was spent cannot be computed: the ledger is damaged.")
-            notes += _pending(found, ledger)
-        return cls(found, ledger, mine, view, spent, tuple(notes))
+            notes += _pending(loaded, ledger)
+        return cls(loaded, ledger, mine, view, spent, tuple(notes))
 
     def reported(self) -> ReportedDataset:
         """The dataset as the report has it."""
@@ -199,14 +209,14 @@ class _Gathered:
         if self.view is None:
             return ""
         found = self.found
-        whole = self.ledger.snapshot(found.name).whole
+        epsilon, delta = self.ledger.snapshot(found.name).budget
         return guarantee(
             found.declaration,
             found.translation,
             found.columns,
             self._entries(),
-            epsilon=None if whole is None else whole.epsilon,
-            delta=Fraction(0) if whole is None else whole.delta,
+            epsilon=epsilon,
+            delta=delta,
             statement=" ".join(
                 filter(
                     None,
@@ -220,32 +230,21 @@ class _Gathered:
 
     def _budgets(self) -> Iterator[ReportedBudget]:
         """That of the dataset first, then those of analysts who have one or have spent."""
-        mine = [one for one in self.ledger.positions() if one.dataset == self.found.name]
-        whole = next((one.epsilon for one in mine if one.analyst is None), None)
-        for position in sorted(mine, key=lambda one: one.analyst or ""):
-            spent = left = None
-            spent_odds = full_odds = ""
+        cells = self.found.protected_cells
+        for position in self.ledger.positions(self.found.name):
+            budget, delta = position.epsilon, position.delta
+            standing = BudgetStanding(position.analyst, budget, delta)
             if self.view is not None:
                 with suppress(LedgerDamaged):
-                    spent = self.ledger.spent(
-                        self.found.name,
-                        self.view,
-                        analyst=position.analyst,
-                        cells=self.found.protected_cells,
-                    )
-                    spent_odds = odds_words(spent, position.delta)
-            if position.epsilon is not None:
-                full_odds = odds_words(position.epsilon, position.delta)
-                if spent is not None:
-                    left = standing_of(self.ledger, position, whole, self.view, 0).left
+                    standing = standing_of(self.ledger, position, self.view, cells=cells)
             yield ReportedBudget(
                 position.analyst,
-                position.epsilon,
-                position.delta,
-                spent,
-                left,
-                spent_odds,
-                full_odds,
+                budget,
+                delta,
+                standing.spent,
+                standing.left,
+                "" if standing.spent is None else odds_words(standing.spent, delta),
+                "" if budget is None else odds_words(budget, delta),
             )
 
     def _spending(self) -> Iterator[BudgetEvent]:
@@ -291,7 +290,7 @@ class _Gathered:
             )
         else:
             table = stored_table(body, answer, self.found.declaration)
-            if table.note != FOREIGN and isinstance(answer.get("shown"), Mapping):
+            if table.note != FOREIGN_ANSWER and isinstance(answer.get("shown"), Mapping):
                 shown = answer["shown"]
             columns, rows = table.columns, table.rows
             notes += [table.note] if table.note else []
@@ -333,8 +332,7 @@ class _Gathered:
         """The Pufferfish ε of a charge if nothing else were ever released."""
         if self.view is None:
             return None
-        whole = self.ledger.snapshot(self.found.name).whole
-        delta = Fraction(0) if whole is None else whole.delta
+        _, delta = self.ledger.snapshot(self.found.name).budget
         if Fraction(shown.get("delta") or 0):
             delta = Fraction(shown["delta"])
         with suppress(UnsoundRequest):
@@ -344,7 +342,7 @@ class _Gathered:
     def _decisions(self) -> Iterator[ReportedDecision]:
         for event in self.events:
             if event.kind in DECISIONS:
-                words = event_words(_without_folders(event.body))
+                words = event_words(without_folders(event.body))
                 yield ReportedDecision(event.seq, event.at, words)
 
 
@@ -352,15 +350,6 @@ def _concerns(event: Event, name: str) -> bool:
     if event.kind == "loss":
         return any(one.get("dataset") == name for one in event.body.get("accounts", ()))
     return event.body.get("dataset") == name
-
-
-def _without_folders(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An event whose files are named without folders: where they are is nobody's business."""
-    details = body.get("details")
-    if not isinstance(details, Mapping) or "files" not in details:
-        return body
-    files = [PurePath(str(file)).name for file in details["files"]]
-    return {**body, "details": {**details, "files": files}}
 
 
 def _view(
@@ -403,10 +392,10 @@ def _curve(found: LoadedDataset) -> InfluenceCurve | None:
 
 def _versions(answer: Any) -> str:
     """The versions that drew an answer, as they were stored with it."""
-    found = answer.get("software") if isinstance(answer, Mapping) else None
-    if not isinstance(found, Mapping):
+    versions = answer.get("software") if isinstance(answer, Mapping) else None
+    if not isinstance(versions, Mapping):
         return ""
-    return ", ".join(f"{name} {number}" for name, number in found.items())
+    return ", ".join(f"{name} {number}" for name, number in versions.items())
 
 
 def _error(body: Mapping[str, Any], shown: Mapping[str, Any]) -> str:

@@ -43,11 +43,11 @@ from takifugu.session.release_plan import Plan
 from takifugu.tables import DataCheck, check, open_engine
 from takifugu.visible import visible
 
-SHARE = Fraction(1, 5)  # of the entities, or of the time, that the prior is fitted on
-ENTITIES = 25  # so many are shared out; of fewer the first part of their time is taken
-AT_LEAST = 5  # entities that a label needs to be listed
-STEPS = 1_000  # at least so many between the bounds of a column of numbers
-WITHIN = "secrets_within"  # an open point of its own
+FIT_SHARE = Fraction(1, 5)  # of the entities, or of the time, that the prior is fitted on
+MIN_SHARED_ENTITIES = 25  # so many are shared out; of fewer the first part of their time is taken
+LABEL_ENTITIES = 5  # entities that a label needs to be listed
+MIN_STEPS = 1_000  # at least so many between the bounds of a column of numbers
+WITHIN_KEY = "secrets_within"  # an open point of its own
 VERDICTS = ("useful", "rough", "mostly noise")
 Progress = Callable[[str], None]
 
@@ -108,8 +108,8 @@ def prepared(draft: Draft, options: QuickstartOptions) -> Draft:
     Labels that nobody has listed are those of the rows that the prior is fitted on. Numbers are to
     be there in every row, as the prior of numbers needs it.
     """
-    draft = replace(draft, open=tuple(p for p in draft.open if p.key != WITHIN))
-    found = {
+    draft = replace(draft, open=tuple(p for p in draft.open if p.key != WITHIN_KEY))
+    fitted_labels = {
         point.key.split(".", 1)[1].removesuffix(".values"): FROM_THE_FITTED_ROWS
         for point in draft.open
         if point.key.startswith("protected.") and point.key.endswith(".values")
@@ -126,11 +126,11 @@ def prepared(draft: Draft, options: QuickstartOptions) -> Draft:
                 " not named is not read, and nothing is guaranteed about it",
                 f"--protected {pasted(names[0])}",
             ),
-            found,
+            fitted_labels,
         )
-    if found:
-        kept = draft.answers.protected or tuple(draft.document["protected"])
-        draft = draft.answered(values=found, protected=kept)
+    if fitted_labels:
+        protected_names = draft.answers.protected or tuple(draft.document["protected"])
+        draft = draft.answered(values=fitted_labels, protected=protected_names)
     numbers = _numbers(draft)
     if not numbers:
         return draft
@@ -141,7 +141,7 @@ def prepared(draft: Draft, options: QuickstartOptions) -> Draft:
     if options.within is None:
         (column, *_) = numbers
         point = OpenPoint(
-            WITHIN,
+            WITHIN_KEY,
             f"how far apart two values of `{visible(column)}` may be that nobody shall tell apart",
             "a distance in the units of the column: a larger one protects more and costs more",
             "--secrets-within 1",
@@ -163,15 +163,15 @@ def _numbers(draft: Draft) -> list[str]:
 
 def _in_steps(keys: Mapping[str, Any], draft: Draft, column: str) -> dict[str, Any]:
     """A column of numbers of which none is missing, in steps that are fine enough."""
-    found = dict(keys) | {"missing": "refuse"}
+    with_step = dict(keys) | {"missing": "refuse"}
     if keys["bounds"] == OPEN or "step" in keys or draft.schema.column(column).kind == "whole":
-        return found
+        return with_step
     low, high = (exactly(str(bound), "bounds") for bound in keys["bounds"])
-    digits = math.floor(math.log10(float(high - low) / STEPS))
+    digits = math.floor(math.log10(float(high - low) / MIN_STEPS))
     step = min(Decimal(1).scaleb(digits), Decimal(1))
     while any((end / Fraction(step)).denominator != 1 for end in (low, high)):
         step = step.scaleb(-1)
-    return found | {"step": step}
+    return with_step | {"step": step}
 
 
 def quickstart(
@@ -298,8 +298,8 @@ def _fit_options(
     if said:
         rows = {"share": options.share, "first_days": options.first_days}
         why = "as given"
-    elif survey or facts.entities >= ENTITIES:
-        rows = {"share": SHARE}
+    elif survey or facts.entities >= MIN_SHARED_ENTITIES:
+        rows = {"share": FIT_SHARE}
         why = f"of {facts.entities:,} entities a fifth is enough; releases use the others only"
     else:
         rows = {"first_days": _fifth(facts)}
@@ -333,16 +333,16 @@ def _fit_options(
 
 
 def _at_least(facts: DataCheck, options: QuickstartOptions) -> int:
-    return min(AT_LEAST, facts.entities) if options.at_least is None else options.at_least
+    return min(LABEL_ENTITIES, facts.entities) if options.at_least is None else options.at_least
 
 
 def _fifth(facts: DataCheck) -> int:
     """The first fifth of the days, or of the steps, that the table spans."""
     if isinstance(facts.first, datetime) and isinstance(facts.last, datetime):
-        return max(1, (facts.last.date() - facts.first.date()).days // SHARE.denominator)
+        return max(1, (facts.last.date() - facts.first.date()).days // FIT_SHARE.denominator)
     first, last = facts.first, facts.last
     if isinstance(first, float) and isinstance(last, float):
-        return max(1, int(last - first + 1) // SHARE.denominator)
+        return max(1, int(last - first + 1) // FIT_SHARE.denominator)
     return 1
 
 

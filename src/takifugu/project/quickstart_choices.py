@@ -75,7 +75,7 @@ def draft_choices(draft: Draft) -> tuple[Choice, ...]:
     likely = guess_protected(draft.schema.columns, taken)
     decisions = [
         Decision("protected", d.column, likely[d.column], change="--protected COLUMN")
-        if d.part == "protected" and _finds_labels(draft, d.column) and d.column in likely
+        if d.part == "protected" and _takes_fitted_labels(draft, d.column) and d.column in likely
         else d
         for d in draft.decisions
     ]
@@ -105,8 +105,8 @@ def draft_choices(draft: Draft) -> tuple[Choice, ...]:
     return tuple(choices)
 
 
-def _finds_labels(draft: Draft, column: str) -> bool:
-    """Whether the labels of a column are to be found."""
+def _takes_fitted_labels(draft: Draft, column: str) -> bool:
+    """Whether the labels of a column are those of the rows that the prior is fitted on."""
     return bool(draft.document["protected"][column].get("values") == FROM_THE_FITTED_ROWS)
 
 
@@ -114,7 +114,7 @@ def label_choices(
     declaration: Declaration, fitted: Fitted, options: QuickstartOptions
 ) -> tuple[Choice, ...]:
     """Where the labels come from, if they were found."""
-    found = {one["column"]: one for one in fitted.estimate.facts.get("found_labels", ())}
+    label_facts = {one["column"]: one for one in fitted.estimate.facts.get("found_labels", ())}
     return tuple(
         Choice(
             "labels",
@@ -124,7 +124,7 @@ def label_choices(
             f"--labels {pasted(column)}=home,work (or a codebook.csv)"
             + ("" if options.at_least is not None else ", or --at-least N"),
         )
-        for column, one in found.items()
+        for column, one in label_facts.items()
         if column in declaration.unfitted
     )
 

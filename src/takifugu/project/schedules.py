@@ -12,7 +12,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from takifugu._core.toml import TomlSection
+from takifugu.declarations import InvalidQuery
 from takifugu.errors import InvalidFile, Malformed, TakifuguError, UnsoundRequest
 from takifugu.ledger import Event
-from takifugu.project.query_sections import query_from
 from takifugu.session.cells import rows_of
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.session import Session
@@ -34,9 +34,9 @@ OWN_KEYS = (
     "dataset", "every", "last", "from", "until", "delay", "analyst", "accept_noise", "folder",
 )  # fmt: skip
 SPAN = re.compile(r"(\d{1,5}) (day|week|month)s?")
-PATIENCE = 60.0  # seconds that another run is waited for
-MOST_PERIODS = 10_000  # that are over: 27 years of days
-AHEAD = 24  # periods to come that the budget is asked for
+RUN_WAIT_SECONDS = 60.0  # seconds that another run is waited for
+MAX_PERIODS = 10_000  # that are over: 27 years of days
+PERIODS_AHEAD = 24  # periods to come that the budget is asked for
 Place = date | int  # a day, or a step of an order of numbers
 
 
@@ -201,6 +201,21 @@ def read_schedules(top: TomlSection) -> dict[str, Schedule]:
     return {name: _schedule(name, named.section(name, known)) for name in named.content}
 
 
+def query_from(section: TomlSection, without: Sequence[str]) -> QueryOptions:
+    """The query that a section describes, beside its keys ``without``."""
+    given = {key: value for key, value in section.content.items() if key not in without}
+    if isinstance(given.get("window"), list):
+        given["window"] = [None if end == "" else end for end in given["window"]]
+    try:
+        return QueryOptions.from_document(given)
+    except InvalidQuery as error:
+        first = str(error.field).split(",")[0]
+        place = section.at(first) if first in section.content else section.at("kind")
+        raise InvalidFile(
+            place, given=error.given, needed=error.needed, reason=error.reason
+        ) from None
+
+
 def _schedule(name: str, section: TomlSection) -> Schedule:
     options = query_from(section, OWN_KEYS)
     every, start = section.get("every"), _place(section, "from")
@@ -257,12 +272,12 @@ def _span(section: TomlSection, key: str, start: Place) -> Span:
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise section.wrong(key, given=f"is {value!r:.40}", needed="be a number of steps")
         return Span(value, "step")
-    found = SPAN.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
+    match = SPAN.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
         raise section.wrong(
             key, given=f"is {value!r:.40}", needed="be text as '7 days', '2 weeks' or '1 month'"
         )
-    return Span(int(found[1]), found[2])  # type: ignore[arg-type]
+    return Span(int(match[1]), match[2])  # type: ignore[arg-type]
 
 
 def states(
@@ -299,10 +314,10 @@ def states(
 
 def _refuse_too_many(schedule: Schedule, reached: Place) -> None:
     """Raise if more periods are over than anybody waits for: the place is probably mistaken."""
-    after = next(islice(schedule.periods(), MOST_PERIODS, None), None)
+    after = next(islice(schedule.periods(), MAX_PERIODS, None), None)
     if after is not None and not reached < schedule.complete_from(after):  # type: ignore[operator]
         raise UnsoundRequest(
-            f"more than {MOST_PERIODS:,} periods of schedule {schedule.name!r} are over at"
+            f"more than {MAX_PERIODS:,} periods of schedule {schedule.name!r} are over at"
             f" {reached!s:.40}; name an earlier place with --as-of, or let `from` of the schedule"
             " be later",
             field="as_of",
@@ -323,13 +338,13 @@ def _reached(last: datetime | int) -> Place:
 
 def _answered(events: Mapping[int, Event], analyst: str | None) -> dict[str, tuple[Event, Event]]:
     """The first answered charge of every query, by what tells it from others."""
-    found: dict[str, tuple[Event, Event]] = {}
+    answered: dict[str, tuple[Event, Event]] = {}
     for event in events.values():
         if event.kind == "answer":
             charge = events[event.body["charge"]]
             if analyst is None or charge.body["analyst"] == analyst:
-                found.setdefault(_key(charge.body), (charge, event))
-    return found
+                answered.setdefault(_key(charge.body), (charge, event))
+    return answered
 
 
 def _key(body: Mapping[str, Any]) -> str:
@@ -337,7 +352,7 @@ def _key(body: Mapping[str, Any]) -> str:
 
 
 def admitted_ahead(
-    schedule: Schedule, session: Session, period: Period, *, most: int = AHEAD
+    schedule: Schedule, session: Session, period: Period, *, most: int = PERIODS_AHEAD
 ) -> int | None:
     """How many periods after ``period`` the budget admits at this pace, up to ``most``.
 
@@ -354,8 +369,8 @@ def admitted_ahead(
     for one in islice(ahead, most):
         rows = rows_of(session.declaration, one.window, schedule.options.where)
         charges.append((replace(charge, window=rows.window, sources=()), translation))
-    found = session.rehearse(charges)
-    return len(list(takewhile(lambda one: one.admitted, found)))
+    rehearsed = session.rehearse(charges)
+    return len(list(takewhile(lambda one: one.admitted, rehearsed)))
 
 
 @contextmanager
@@ -364,7 +379,7 @@ def only_run(folder: Path) -> Iterator[None]:
     place = folder / ".takifugu"
     place.mkdir(exist_ok=True)
     handle = os.open(place / "schedule.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + RUN_WAIT_SECONDS
     try:
         while True:
             try:

@@ -18,7 +18,7 @@ VERDICTS = {
     "does not fit": RED,
     "not tested": GREY,
 }
-LONGEST_NAME = 24
+MAX_NAME_LETTERS = 24
 HEIGHT = 2.9  # inches of a panel
 
 
@@ -79,13 +79,13 @@ def _bars(axes: "Axes", panel: Mapping[str, Any]) -> None:
 def _name(axes: "Axes", names: Sequence[str]) -> None:
     """Names below the points; every second or third where they are many, tilted where long."""
     every = max(1, -(-len(names) // 30))
-    kept = list(range(0, len(names), every))
-    shown = [_short(names[place]) for place in kept]
+    ticks = list(range(0, len(names), every))
+    shown = [_short(names[place]) for place in ticks]
     tilted = max(map(len, shown), default=0) > 4
     axes.set_xticks(
-        kept, shown, rotation=30 if tilted else 0, ha="right" if tilted else "center"
+        ticks, shown, rotation=30 if tilted else 0, ha="right" if tilted else "center"
     )  # fmt: skip
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+    return name if len(name) <= MAX_NAME_LETTERS else name[: MAX_NAME_LETTERS - 1] + "…"

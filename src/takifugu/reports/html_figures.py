@@ -4,15 +4,20 @@ Names inside a figure are made its own, so that many figures can share a page.
 """
 
 import re
+from html import escape
 from io import StringIO
 from typing import TYPE_CHECKING
 
 from takifugu.reports.html_page import Drawing
+from takifugu.reports.html_style import PALETTE, themed
 from takifugu.reports.plot_files import as_written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+LETTERS = 'system-ui, "Segoe UI", Roboto, "Helvetica Neue", sans-serif'
+COLOURS = PALETTE.replace(":root", "svg")
+STYLE = f"svg {{ color: var(--ink); fill: currentColor; font-family: {LETTERS}; }}\n"
 NAMES = re.compile(r'(\bid="|url\(#|href="#)')
 ITS_OWN = re.compile(  # facts about the file, rules for all of the page, a list of fonts
     r"<metadata>.*?</metadata>\s*|<style[^>]*>.*?</style>\s*|font-family: [^;\"]+;? ?", re.DOTALL
@@ -39,3 +44,16 @@ def drawing(figure: "Figure", *, name: str, caption: str = "", alt: str = "") ->
     text = NAMES.sub(rf"\g<1>{name}-", ITS_OWN.sub("", text))
     text = text.replace("#000000", "currentColor")
     return Drawing(text, caption, alt or caption)
+
+
+def standalone_svg(figure: "Figure", alt: str) -> bytes:
+    """A figure as an SVG file of its own, for an ``<img>``, which knows light and dark itself.
+
+    A page under a strict policy may not hold the style attributes of a drawing; a picture may.
+    Inside one the colours of the page that shows it are out of reach, so that it has them all.
+    ``alt`` is what it shows, for those who open the file itself.
+    """
+    text = themed(drawing(figure, name="figure", alt=alt).svg)
+    tag, _, rest = text.partition(">")
+    about = f'<title>{escape(alt)}</title>\n<style type="text/css">\n{COLOURS}{STYLE}</style>\n'
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{tag}>\n{about}{rest}\n'.encode()

@@ -202,8 +202,8 @@ class Drawing:
     def html(self) -> str:
         """The figure and its caption."""
         words = f"<figcaption>{escape(self.caption)}</figcaption>\n" if self.caption else ""
-        found = WIDTH.match(self.svg)
-        wide = f' style="--wide: {found[1]}"' if found else ""
+        width = WIDTH.match(self.svg)
+        wide = f' style="--wide: {width[1]}"' if width else ""
         box = f'<div role="img" aria-label="{escape(self.alt)}"{wide}>{self.svg}</div>'
         name = escape(self.caption or self.alt)
         scrolls = f'<div class="box" tabindex="0" role="group" aria-label="{name}">{box}</div>'

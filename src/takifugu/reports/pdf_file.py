@@ -55,8 +55,8 @@ def pdf_of(page: Page) -> bytes:
     weasyprint = check_pdf()
     with _quiet(), _without_clock():
         document = weasyprint.HTML(string=page.html(paper=True), url_fetcher=_refuse)
-        made: bytes = document.write_pdf(pdf_identifier=b"takifugu", full_fonts=False)
-    return made + b"".join(f"%{mark}\n".encode("ascii") for mark in page.marks.values())
+        content: bytes = document.write_pdf(pdf_identifier=b"takifugu", full_fonts=False)
+    return content + b"".join(f"%{mark}\n".encode("ascii") for mark in page.marks.values())
 
 
 def _refuse(url: str, *_: Any, **__: Any) -> Any:

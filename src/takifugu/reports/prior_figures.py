@@ -21,11 +21,11 @@ from takifugu.visible import four_digits, visible
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_STATES = 24  # of a heat map; more would be too small to see
+MAX_STATES = 24  # of a heat map; more would be too small to see
 NUMBERED = 8  # states up to which the probabilities are written into the cells
-LONGEST_NAME = 18
-MOST_LAGS = 48
-MOST_NODES = 16  # of a drawn network
+MAX_NAME_LETTERS = 18
+MAX_LAGS = 48
+MAX_NODES = 16  # of a drawn network
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def prior_figures(prior: Prior) -> Iterator[PriorFigure]:
             yield _correlations(prior)
         case Gaussian():
             yield _lags(prior)
-        case BayesianNetwork() if len(prior.entries) <= MOST_NODES:
+        case BayesianNetwork() if len(prior.entries) <= MAX_NODES:
             yield _network(prior)
         case _:
             return
@@ -80,10 +80,10 @@ def _chain(chain: MarkovChain) -> Iterator[PriorFigure]:
 def _kept(chain: MarkovChain) -> list[int]:
     """The states that are drawn: the most frequent, in their own order."""
     size = len(chain.states)
-    if size <= MOST_STATES:
+    if size <= MAX_STATES:
         return list(range(size))
     weight = chain.stationary if chain.homogeneous else chain.kernel(0).mean(axis=0)
-    return sorted(np.argsort(-weight, kind="stable")[:MOST_STATES].tolist())
+    return sorted(np.argsort(-weight, kind="stable")[:MAX_STATES].tolist())
 
 
 def _transitions(
@@ -93,8 +93,8 @@ def _transitions(
     about: str,
     kept: Sequence[int] | None = None,
 ) -> PriorFigure:
-    rows = list(range(len(before)))[:MOST_STATES] if kept is None else list(kept)
-    columns = list(range(len(after)))[:MOST_STATES] if kept is None else list(kept)
+    rows = list(range(len(before)))[:MAX_STATES] if kept is None else list(kept)
+    columns = list(range(len(after)))[:MAX_STATES] if kept is None else list(kept)
     shown = np.asarray(table)[np.ix_(rows, columns)]
     figure = heat_map(
         shown, [before[k] for k in rows], [after[k] for k in columns], down="value now",
@@ -188,7 +188,7 @@ def _law(law: Floats, names: Sequence[str], kept: Sequence[int]) -> PriorFigure:
 
 def _hours(stays: Floats, names: Sequence[str]) -> PriorFigure:
     hours = [str(hour) for hour in range(len(stays))]
-    shown = list(range(len(names)))[:MOST_STATES]
+    shown = list(range(len(names)))[:MAX_STATES]
     figure = heat_map(
         np.asarray(stays)[:, shown].T, [names[k] for k in shown], hours, down="value",
         across="hour of the day",
@@ -206,7 +206,7 @@ def _hours(stays: Floats, names: Sequence[str]) -> PriorFigure:
 def _lags(process: Gaussian) -> PriorFigure:
     from matplotlib.figure import Figure
 
-    many = MOST_LAGS if process.length is None else min(MOST_LAGS, process.length - 1)
+    many = MAX_LAGS if process.length is None else min(MAX_LAGS, process.length - 1)
     lags = np.arange(1, max(many, 1) + 1)
     kernel: Any = process.kernel
     values = kernel.most(lags)
@@ -228,7 +228,7 @@ def _lags(process: Gaussian) -> PriorFigure:
 
 
 def _correlations(process: Gaussian) -> PriorFigure:
-    size = min(process.size or 1, MOST_STATES)
+    size = min(process.size or 1, MAX_STATES)
     covariance = np.asarray(process.covariance(list(range(size))))
     spread = np.sqrt(np.diagonal(covariance))
     correlation = np.abs(covariance / np.outer(spread, spread))
@@ -283,4 +283,4 @@ def _network(network: BayesianNetwork) -> PriorFigure:
 
 def _short(name: str) -> str:
     shown = visible(name)
-    return shown if len(shown) <= LONGEST_NAME else shown[: LONGEST_NAME - 1] + "…"
+    return shown if len(shown) <= MAX_NAME_LETTERS else shown[: MAX_NAME_LETTERS - 1] + "…"

@@ -13,15 +13,14 @@ from takifugu.reports.html_page import (
     Part,
     Section,
 )
-from takifugu.reports.ranking_columns import ranking_numbers
 from takifugu.reports.report_sentences import moment
 from takifugu.reports.report_values import ReportedRelease
-from takifugu.reports.result_figure import result_figure
+from takifugu.reports.result_figure import ranking_numbers, result_figure
 from takifugu.visible import four_digits
 
-MOST_ROWS = 300  # of a table in the report
-MOST_PANELS, MOST_BARS, ACROSS = 6, 20, 2  # of a figure in the report
-TALLEST = 12.5  # inches of two panels side by side: on paper they are two thirds as large
+MAX_ROWS = 300  # of a table in the report
+MAX_PANELS, MAX_BARS, PANELS_ACROSS = 6, 20, 2  # of a figure in the report
+MAX_FIGURE_INCHES = 12.5  # inches of two panels side by side: on paper they are two thirds as large
 
 
 def release_section(release: ReportedRelease, number: int, mark: str) -> Section:
@@ -43,8 +42,8 @@ def release_section(release: ReportedRelease, number: int, mark: str) -> Section
         *(Paragraphs(note) for note in release.notes),
     ]
     if release.table:
-        made = figure_of(release, mark)
-        parts += [] if made is None else [made]
+        figure = figure_of(release, mark)
+        parts += [] if figure is None else [figure]
         parts.append(table_of(release))
     return Section(f"Release {number}: {release.title}", parts)
 
@@ -59,10 +58,10 @@ def figure_of(release: ReportedRelease, mark: str) -> Drawing | None:
         [tuple(row) for row in release.table],
         by=tuple(release.by),
         title="",
-        most_panels=MOST_PANELS,
-        most_bars=MOST_BARS,
-        across=ACROSS,
-        tallest=TALLEST,
+        most_panels=MAX_PANELS,
+        most_bars=MAX_BARS,
+        across=PANELS_ACROSS,
+        tallest=MAX_FIGURE_INCHES,
     )
     most = max(numbers, key=lambda row: row[-3])
     named = " ".join(map(str, most[:-3])) or "all rows"
@@ -101,9 +100,9 @@ def table_of(release: ReportedRelease) -> PageTable:
         if str(release.columns[-1]).startswith("probability"):
             caption += " The probability, where it is known, is that of the place being right."
     rows = [_line(row, numbers) for row in release.table]
-    if len(rows) > MOST_ROWS:
-        caption += f" The first {MOST_ROWS} of {len(rows):,} lines."
-    return PageTable(list(release.columns), rows[:MOST_ROWS], caption)
+    if len(rows) > MAX_ROWS:
+        caption += f" The first {MAX_ROWS} of {len(rows):,} lines."
+    return PageTable(list(release.columns), rows[:MAX_ROWS], caption)
 
 
 def _line(row: Sequence[Any], numbers: int) -> list[Cell]:

@@ -38,13 +38,13 @@ def ledger_mark(origin: str, seq: int, hash_: str) -> str:
 def reported_head(report: bytes, *, field: str = "report") -> ReportedHead:
     """The event that a report is as of; an error if the file is no report of this version."""
     pattern = _PDF if report.startswith(b"%PDF-") else _PAGE
-    found = {match.groups() for match in pattern.finditer(report)}
-    if len(found) != 1:
+    marks = {match.groups() for match in pattern.finditer(report)}
+    if len(marks) != 1:
         raise InvalidFile(
             field,
             given="does not say which event of a ledger it is as of",
             needed="be a report: `takifugu report` writes one",
             reason="not-a-report",
         )
-    origin, seq, hash_ = (part.decode("ascii") for part in found.pop())
+    origin, seq, hash_ = (part.decode("ascii") for part in marks.pop())
     return ReportedHead(origin, int(seq), hash_)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from takifugu.reports.glossary import GLOSSARY
 from takifugu.reports.html_figures import drawing
 from takifugu.reports.html_page import (
     Definitions,
@@ -21,7 +20,14 @@ from takifugu.reports.influence_figures import curves_figure
 from takifugu.reports.prior_figures import prior_figures
 from takifugu.reports.release_parts import release_section
 from takifugu.reports.report_marks import LEDGER_MARK, ledger_mark
-from takifugu.reports.report_sentences import counted, moment, prior_means, summary, unbroken
+from takifugu.reports.report_sentences import (
+    GLOSSARY,
+    counted,
+    moment,
+    prior_means,
+    summary,
+    unbroken,
+)
 from takifugu.reports.report_values import (
     PrivacyReport,
     ReportedBudget,
@@ -32,7 +38,7 @@ from takifugu.reports.report_values import (
 from takifugu.reports.spending_figure import spending_figure
 from takifugu.visible import four_digits, visible
 
-MOST_EXPOSED = 40  # entries, in the figure of an influence curve
+MAX_EXPOSED = 40  # entries, in the figure of an influence curve
 PUBLISHED = (
     "The tables and figures under “Releases” are results that were released, noise included: treat"
     " them as published. What this report says of the prior, the declaration and the ledger is part"
@@ -191,9 +197,9 @@ def _priors(dataset: ReportedDataset, mark: str) -> Section:
         parts += _prior(dataset.priors[0], f"{mark}-p1")
         sections = []
     if dataset.curve is not None and len(dataset.curve.exposed) > 1:
-        last = f" The first {MOST_EXPOSED} are drawn." if len(dataset.curve.exposed) > 40 else ""
-        made = drawing(
-            curves_figure({"the prior": dataset.curve}, most=MOST_EXPOSED),
+        last = f" The first {MAX_EXPOSED} are drawn." if len(dataset.curve.exposed) > 40 else ""
+        figure = drawing(
+            curves_figure({"the prior": dataset.curve}, most=MAX_EXPOSED),
             name=f"{mark}-curve",
             caption="The influence curve: if the b entries around a secret one are counted as fully"
             f" exposed, all others reveal at most a(b) about it.{last} The faster it falls, the"
@@ -201,9 +207,9 @@ def _priors(dataset: ReportedDataset, mark: str) -> Section:
             alt=_curve_alt(dataset),
         )
         if several:
-            sections.append(Section("How far a secret reaches", [made]))
+            sections.append(Section("How far a secret reaches", [figure]))
         else:
-            parts.append(made)
+            parts.append(figure)
     return Section("What an adversary may believe: the prior", parts, sections)
 
 

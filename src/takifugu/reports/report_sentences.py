@@ -1,4 +1,4 @@
-"""Sentences of a privacy report: its summary, and what a prior means, in plain words."""
+"""Sentences of a privacy report: its summary, what a prior means, and its glossary."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.reports.report_values import ReportedDataset, ReportedLedger
 from takifugu.visible import four_digits
 
-MOST_LISTED = 3  # releases that a sentence names
+MAX_LISTED = 3  # releases that a sentence names
 
 
 def moment(at: datetime) -> str:
@@ -42,11 +42,11 @@ def summary(dataset: ReportedDataset, ledger: ReportedLedger) -> list[str]:
 
 
 def _published(dataset: ReportedDataset) -> str:
-    found = [one for one in dataset.releases if one.table]
+    tabulated = [release for release in dataset.releases if release.table]
     if not dataset.releases:
         return f"Nothing was published from the dataset {dataset.name} yet."
-    named = [one.title for one in found[:MOST_LISTED]]
-    more = len(found) - len(named)
+    named = [release.title for release in tabulated[:MAX_LISTED]]
+    more = len(tabulated) - len(named)
     listed = "; ".join(named) + (f"; and {more} more" if more > 0 else "")
     many = counted(len(dataset.releases), "result")
     was = "was" if len(dataset.releases) == 1 else "were"
@@ -87,8 +87,8 @@ def unbroken(words: str) -> str:
 
 def _last(words: str) -> str:
     """The end of a clause about odds, where another one began in the same way."""
-    _, found, rest = words.partition(" can come to ")
-    return rest if found else words
+    _, separator, rest = words.partition(" can come to ")
+    return rest if separator else words
 
 
 def _spent(dataset: ReportedDataset) -> str:
@@ -168,3 +168,47 @@ def prior_means(prior: Prior) -> str:
             return "The probability of every possible table is written down."
         case _:
             return "The adversary is taken to know the distribution that the file of the prior has."
+
+
+# for readers who have not met these words; `docs/reference/glossary.md` says the same of each word
+# that both have, and a test compares them
+"""The words of a privacy report, for readers who have not met them.
+
+`docs/reference/glossary.md` says the same of each word that both have; a test compares them.
+"""
+
+GLOSSARY = {
+    "Row": "one line of a table. That a row exists, whose it is and when it was are public.",
+    "Cell": "the value of one protected column in one row. A guarantee is about cells.",
+    "Entity": "whom a row belongs to: a person, a household, a device.",
+    "Label": "a declared value of a protected column, such as ward.",
+    "Key": "a value of a public column, which names a group.",
+    "Prior": "what an adversary may believe about the values before anything is released, as a"
+    " distribution.",
+    "Entry": "one variable of a prior, for example the state at one time. A row of the table holds"
+    " the value of one entry.",
+    "Secret pair": "two values that one cell may hold, between which an adversary must not be able"
+    " to tell. Of numbers: two that are at most a stated distance apart.",
+    "Per-entry loss": "the differential privacy loss of a release if one entry changes: an ε, or a"
+    " ρ. This is what the ledger adds up.",
+    "Pufferfish ε": "by how much a release can change the odds between the two values of a secret"
+    " pair, for an adversary who believes the prior: by a factor of at most e^ε. Budgets are in"
+    " this unit.",
+    "Odds": "how likely one thing is against another. 50 : 50 is no idea at all; 73 : 27 is 73"
+    " in 100 for the one and 27 in 100 for the other.",
+    "Noise": "random numbers that are added to an answer, or a random choice, so that no single"
+    " cell shows in it.",
+    "95 % interval": "a range that holds the number without noise with a probability of at least"
+    " 0.95.",
+    "Alone": "the Pufferfish ε of a release if nothing else were ever released.",
+    "On top": "by how much a release raises the Pufferfish ε of all that was released before."
+    " Per-entry losses add up, and Pufferfish losses need not: the loss on top is often smaller"
+    " than the loss alone, and may be larger.",
+    "Charge": "the event in the ledger that pays for a release, written before anything protected"
+    " is read.",
+    "Ledger": "the file or database that records every charge.",
+    "Influence curve": "for each number of entries around a secret one that are counted as exposed,"
+    " how much all others can still reveal about it.",
+    "Fingerprint": "a SHA-256 hash that identifies a prior, a policy or an event: the smallest"
+    " change gives another one.",
+}

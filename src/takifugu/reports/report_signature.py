@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PURPOSE = "takifugu report signature 1"
 SUFFIX = ".sig"
-LONGEST_NAME = 200  # letters of a signer
+MAX_NAME_LETTERS = 200  # letters of a signer
 LARGEST_SIGNATURE = 10_000  # bytes of a signature file
 _STATEMENT = re.compile(
     rb"takifugu report signature 1\n"
@@ -102,11 +102,11 @@ def sign_report(
     report: bytes, key: "Ed25519PrivateKey", *, signer: str, at: datetime | None = None
 ) -> bytes:
     """The signature file of a report."""
-    if not signer.strip() or len(signer) > LONGEST_NAME or visible(signer) != signer:
+    if not signer.strip() or len(signer) > MAX_NAME_LETTERS or visible(signer) != signer:
         raise InvalidFile(
             "signer",
             given=f"is {visible(signer)!r:.80}",
-            needed=f"be a name in one line of 1 to {LONGEST_NAME} letters",
+            needed=f"be a name in one line of 1 to {MAX_NAME_LETTERS} letters",
         )
     statement = SignedStatement(
         digest=hashlib.sha256(report).hexdigest(),
@@ -161,20 +161,20 @@ def verify_report(report: bytes, signature: bytes, key: "Ed25519PublicKey") -> S
 
 def _parsed(signature: bytes) -> tuple[SignedStatement, bytes, bytes, bytes]:
     """The statement, its bytes, the public key and the signature over it."""
-    found = _STATEMENT.match(signature) if len(signature) <= LARGEST_SIGNATURE else None
-    rest = None if found is None else _LINES.fullmatch(signature, found.end())
+    match = _STATEMENT.match(signature) if len(signature) <= LARGEST_SIGNATURE else None
+    rest = None if match is None else _LINES.fullmatch(signature, match.end())
     try:
-        if found is None or rest is None:
+        if match is None or rest is None:
             raise ValueError
         statement = SignedStatement(
-            digest=found["digest"].decode(),
-            size=int(found["size"]),
-            head=ReportedHead(found["origin"].decode(), int(found["seq"]), found["hash"].decode()),
-            signed=datetime.fromisoformat(found["signed"].decode()),
-            signer=found["signer"].decode("utf-8"),
+            digest=match["digest"].decode(),
+            size=int(match["size"]),
+            head=ReportedHead(match["origin"].decode(), int(match["seq"]), match["hash"].decode()),
+            signed=datetime.fromisoformat(match["signed"].decode()),
+            signer=match["signer"].decode("utf-8"),
         )
         text = statement.text()
-        if text != found[0]:
+        if text != match[0]:
             raise ValueError
         public, mark = b64decode(rest["key"], validate=True), b64decode(rest["mark"], validate=True)
         if (len(public), len(mark)) != (32, 64):
@@ -210,14 +210,20 @@ def _serialization() -> Any:
 
 def make_key(path: Path, *, passphrase: bytes | None = None) -> "Ed25519PublicKey":
     """Write a new signing key to ``path``, for its owner alone, and ``path.pub`` beside it."""
-    made = _serialization()
+    serialization = _serialization()
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     key = Ed25519PrivateKey.generate()
-    locked = made.NoEncryption() if passphrase is None else made.BestAvailableEncryption(passphrase)
-    private = key.private_bytes(made.Encoding.PEM, made.PrivateFormat.PKCS8, locked)
+    locked = (
+        serialization.NoEncryption()
+        if passphrase is None
+        else serialization.BestAvailableEncryption(passphrase)
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, locked
+    )
     public = key.public_key().public_bytes(
-        made.Encoding.PEM, made.PublicFormat.SubjectPublicKeyInfo
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
     beside = public_file(path)
     if os.path.lexists(beside):
@@ -236,13 +242,13 @@ def public_file(path: Path) -> Path:
 
 def read_private_key(content: bytes, *, passphrase: bytes | None = None) -> "Ed25519PrivateKey":
     """An Ed25519 key from PEM; reason ``passphrase`` if one is needed, or is not this one."""
-    made = _serialization()
+    serialization = _serialization()
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     reason = "not-a-key"
     try:
-        key = made.load_pem_private_key(content, passphrase)
+        key = serialization.load_pem_private_key(content, passphrase)
         if isinstance(key, Ed25519PrivateKey):
             return key
         reason = "algorithm"
@@ -263,12 +269,12 @@ def read_private_key(content: bytes, *, passphrase: bytes | None = None) -> "Ed2
 
 def read_public_key(content: bytes) -> "Ed25519PublicKey":
     """An Ed25519 public key from PEM."""
-    made = _serialization()
+    serialization = _serialization()
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
-        key = made.load_pem_public_key(content)
+        key = serialization.load_pem_public_key(content)
     except (ValueError, UnsupportedAlgorithm):
         key = None
     if isinstance(key, Ed25519PublicKey):

@@ -5,15 +5,15 @@ from math import ceil, inf
 from typing import TYPE_CHECKING, Any
 
 from takifugu.reports.html_style import BLUE, GREY
-from takifugu.reports.ranking_columns import ranking_places
 from takifugu.visible import four_digits, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_PANELS = 12
-MOST_BARS = 40  # in one panel
+NUMBER_COLUMNS = ("estimate", "low", "high", "probability")
+MAX_PANELS = 12
+MAX_BARS = 40  # in one panel
 NUMBER, INTERVAL = BLUE, GREY
 Row = tuple[Any, ...]
 
@@ -26,8 +26,8 @@ def result_figure(
     title: str,
     note: str = "",
     ranked: bool = False,
-    most_panels: int = MOST_PANELS,
-    most_bars: int = MOST_BARS,
+    most_panels: int = MAX_PANELS,
+    most_bars: int = MAX_BARS,
     across: int = 3,
     tallest: float = inf,
 ) -> "Figure":
@@ -42,7 +42,7 @@ def result_figure(
     from matplotlib.figure import Figure
 
     panels = _panels(rows, len(by))
-    alone = ranked or all(len(found) == 1 for found in panels.values())
+    alone = ranked or all(len(group_rows) == 1 for group_rows in panels.values())
     depth = 0 if alone else len(by)
     shown = dict(list((_panels(rows, 0) if alone else panels).items())[:most_panels])
     wide, lines = min(len(shown), across), min(max(map(len, shown.values())), most_bars)
@@ -59,11 +59,11 @@ def result_figure(
     if heading:
         figure.suptitle(heading, fontsize=11)
     grid = figure.subplots(high, wide, squeeze=False).ravel()
-    for axes, (group, found) in zip(grid, shown.items(), strict=False):
+    for axes, (group, group_rows) in zip(grid, shown.items(), strict=False):
         if ranked:
             _table(axes, columns, rows, most_bars)
         else:
-            _intervals(axes, columns[depth:], [row[depth:] for row in found], most_bars)
+            _intervals(axes, columns[depth:], [row[depth:] for row in group_rows], most_bars)
         if depth:
             named = zip(by, group, strict=True)
             axes.set_title(", ".join(f"{column} {key}" for column, key in named), fontsize=10)
@@ -73,10 +73,10 @@ def result_figure(
 
 
 def _panels(rows: Sequence[Row], depth: int) -> dict[Row, list[Row]]:
-    found: dict[Row, list[Row]] = {}
+    group_rows: dict[Row, list[Row]] = {}
     for row in rows:
-        found.setdefault(row[:depth], []).append(row)
-    return found
+        group_rows.setdefault(row[:depth], []).append(row)
+    return group_rows
 
 
 def _intervals(axes: "Axes", columns: Sequence[str], rows: Sequence[Row], most: int) -> None:
@@ -125,7 +125,7 @@ def _table(axes: "Axes", columns: Sequence[str], rows: Sequence[Row], most: int)
     axes.set_axis_off()
     by, groups = ranking_places(columns, rows)
     places = [str(place + 1) for place in range(max(map(len, groups.values()), default=0))]
-    cells = [[*map(str, group), *found] for group, found in groups.items()]
+    cells = [[*map(str, group), *labels] for group, labels in groups.items()]
     shown = cells[:most]
     drawn = axes.table(cellText=shown, colLabels=[*by, *places], loc="upper center", cellLoc="left")
     drawn.auto_set_font_size(False)
@@ -134,3 +134,33 @@ def _table(axes: "Axes", columns: Sequence[str], rows: Sequence[Row], most: int)
     if len(cells) > len(shown):
         left = f"… {len(cells) - len(shown):,} more groups"
         axes.annotate(left, (0.5, 0), xycoords="axes fraction", ha="center", fontsize=8)
+
+
+def ranking_numbers(columns: Sequence[str]) -> int:
+    """How many of the last columns of a ranking are numbers: all, the last, or none."""
+    tail = [name.removesuffix(" (answer)") for name in columns[-len(NUMBER_COLUMNS) :]]
+    return (
+        len(NUMBER_COLUMNS)
+        if tuple(tail) == NUMBER_COLUMNS
+        else int(tail[-1] == NUMBER_COLUMNS[-1])
+    )
+
+
+def ranking_places(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> tuple[tuple[str, ...], dict[tuple[Any, ...], list[str]]]:
+    """The public columns; and for each group what is at each of its places, best first.
+
+    The columns of a ranking are its public ones, ``rank``, the label of each column, and then the
+    number of the label and the ``probability`` of the place, as far as they are known.
+    """
+    after = ranking_numbers(columns)
+    rank = "rank (answer)" if "rank (answer)" in columns else "rank"
+    place, end = list(columns).index(rank), len(columns) - after
+    places: dict[tuple[Any, ...], list[str]] = {}
+    for row in rows:
+        label = " × ".join(map(str, row[place + 1 : end]))
+        sure = row[-1] if after else None
+        text = label if sure is None else f"{label} ({four_digits(sure, 'down')})"
+        places.setdefault(tuple(row[:place]), []).append(text)
+    return tuple(columns[:place]), places

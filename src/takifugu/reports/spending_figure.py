@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_NAMED = 9  # events that have a name below the axis
-MOST_NUMBERS = 12  # releases whose number is written beside their point
+MAX_NAMED = 9  # events that have a name below the axis
+MAX_NUMBERS = 12  # releases whose number is written beside their point
 BEYOND = 1e6  # an ε that no axis needs to reach
 
 
@@ -52,13 +52,13 @@ def spending_figure(events: Sequence[BudgetEvent]) -> "Figure":
     allowed = [(k, event.budget) for k, event in enumerate(events, 1) if event.budget is not None]
     if allowed:
         _draw_budget(axes, allowed, places[-1])
-    if len(released) <= MOST_NUMBERS:
+    if len(released) <= MAX_NUMBERS:
         for place in released:
             axes.annotate(
                 four_digits(events[place - 1].spent, "up"), (place, spent[place]), (0, 7),
                 textcoords="offset points", ha="center", fontsize=9,
             )  # fmt: skip
-    every = -(-len(events) // MOST_NAMED)
+    every = -(-len(events) // MAX_NAMED)
     named = places[1 :: max(every, 1)]
     axes.set_xticks(
         named, [f"event {events[k - 1].seq}\n{events[k - 1].at:%Y-%m-%d}" for k in named],

@@ -1,27 +1,22 @@
 """Releases that wait for an owner: from the request to the result, whatever crashes in between.
 
 An analyst asks for a release that the policy wants a second person for. The request is stored under
-the analyst's idempotency key: `pending`. An owner decides: the request is claimed, an event of the
-ledger is written, then the request is `approved` or `refused`. An approved one is released at once,
-under the original key and the analyst's name, and its charge names the event: `released`, or
-`failed` with the problem.
+the analyst's idempotency key: `pending`. An event of the ledger decides it, the first one that
+names it: `approved` or `refused` by an owner, or `withdrawn`, a refusal by who asked. An approved
+one is released at once, under the original key and the analyst's name, and its charge names the
+event: `released`, or `failed` with the problem.
 
 Each step is durable before the next begins, and each can be done again:
 
 * before the request is stored nothing has happened; afterwards the same key finds it;
-* a claim (who decides, what, their note) keeps every other owner, on whichever server, and a
-  withdrawal away: they are told so, and write nothing;
-* after the claim and before the event, `adopt_decisions` drops the claim: the request waits again;
-* after the event and before the request is marked, `adopt_decisions` finds the event by the
-  request that it names, never by its query alone, and marks the request: no second event is
-  written;
+* the event is written under the lock of the ledger, and only if none there names the request: of
+  owners who decide at once, on whichever servers, and an analyst who withdraws, one is first, and
+  the others are told so and have written nothing;
+* after the event and before it is copied to the request, `adopt_decisions` or the next attempt to
+  decide finds the event by the request that it names, never by its query alone;
 * after that and before the charge, or before its answer is recorded, the same release is done
   again under the same key: the ledger charges a key once and records one answer for it;
 * after the answer and before the request is marked `released`, the same.
-
-A claim may be dropped while its maker is only slow. So both look at the other side under the lock
-of the ledger: an event is written if the claim is still there and nothing was decided, and a claim
-is dropped if there is no event. One of the two comes first, and the other one sees it.
 
 What an approval is about is the query as the ledger identifies it: rows, mechanism, loss and the
 state of the data. If any of these changed, the approval is void, and the request fails saying so.
@@ -29,16 +24,13 @@ state of the data. If any of these changed, the approval is void, and the reques
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from takifugu.errors import ApprovalRefused, TakifuguError, UnsoundRequest
-from takifugu.ledger.canonical_text import folded
-from takifugu.ledger.events.event_chain import Anchor
 from takifugu.project.approval_rule import ApprovalNeeded
 from takifugu.server.access_rules import API
 from takifugu.server.api.problems import Problem, problem_of
-from takifugu.server.state.approval_requests import Approval, ApprovalRequest
+from takifugu.server.state.approval_requests import Approval, ApprovalRequest, Decision
 from takifugu.server.state.server_state import ServerState, charge_of
 from takifugu.server.state.state_store import StateConflict
 
@@ -47,9 +39,7 @@ if TYPE_CHECKING:
     from takifugu.project.policy_session import PolicySession
     from takifugu.session.release_plan import Plan
 
-Decision = Literal["approved", "refused"]
 TRY_AGAIN = 503  # the status of what may pass: a ledger that is locked, a database that is down
-CLAIM_TIMEOUT = timedelta(minutes=1)  # until a claim of somebody else is looked into
 
 
 @dataclass(frozen=True)
@@ -227,107 +217,61 @@ def _refuse_lost(session: "PolicySession", known: Approval) -> None:
         raise ApprovalRefused(known.event, "lost", dataset=known.request.dataset)
 
 
-# --- the owner decides ---
+# --- the ledger decides ---
 
 
 def decide(
     state: ServerState, ledger: "Ledger", number: int, decision: Decision, by: str, note: str = ""
 ) -> Approval:
-    """Approve or refuse a request that waits: an event of the ledger, then the request.
+    """Approve, refuse or withdraw a request that waits: an event of the ledger, then the request.
 
     Raises:
-        StateConflict: There is none, somebody has decided or is deciding, or who asks would decide.
-            The ledger then has no event of this decision.
+        StateConflict: There is none, it is decided already, or who asks would decide. The ledger
+            then has no event of this decision.
     """
-    known = state.approval(number)
-    if known is not None and known.claim is not None:
-        late = state.now() - known.claim.at > CLAIM_TIMEOUT
-        if late or folded(known.claim.by) == folded(by):  # whose attempt before this one was lost
-            now = _settled(state, ledger, known)
-            if _decided_so(now, decision, by):
-                return now
-    claimed = state.claim_decision(number, decision, by, note)
-    try:
-        event = _written(state, ledger, claimed, by, decision)
-    except Exception as error:  # also of an event that is there: its answer may have been lost
-        try:
-            now = _settled(state, ledger, claimed)
-        except TakifuguError:
-            raise error from None  # the claim stays, until it is looked into
-        if _decided_so(now, decision, by):
-            return now
-        raise
-    return _marked(state, claimed, event)
+    known = state.undecided(number, decision, by)
+    request, owner = known.request, ledger.acting(by)
 
-
-def _decided_so(now: Approval, decision: Decision, by: str) -> bool:
-    """Whether the ledger has this decision of this owner."""
-    same = (now.state == "refused") == (decision == "refused")
-    return now.event is not None and now.decided_by == by and same
-
-
-def _written(
-    state: ServerState, ledger: "Ledger", claimed: Approval, by: str, decision: Decision
-) -> "Event":
-    """Write the event of a claimed decision, unless the claim was dropped or there is one."""
-    request = claimed.request
-
-    def check(last: "Event | None") -> None:
-        now = state.approval(claimed.id)
-        if last is not None or now is None or now.claim != claimed.claim:
+    def refuse_second(first: "Event | None") -> None:
+        if first is not None:
             raise StateConflict(
-                f"request {claimed.id} was decided, or taken back to those that wait, by another"
-                " server; nothing was changed. Look at it again",
+                f"request {number} was decided already; nothing was changed. Look at it again",
                 field="request",
                 reason="decided",
             )
 
-    owner = ledger.acting(by)
     write = owner.approve if decision == "approved" else owner.refuse_request
-    return write(
-        dataset=request.dataset,
-        analyst=request.analyst,
-        question=request.question,
-        words=request.words,
-        epsilon=request.epsilon,
-        request=claimed.identity,
-        check=check,
-    )
+    try:
+        event = write(
+            dataset=request.dataset,
+            analyst=request.analyst,
+            question=request.question,
+            words=request.words,
+            epsilon=request.epsilon,
+            request=known.identity,
+            note=note,
+            check=refuse_second,
+        )
+    except Exception as error:  # there may be an event all the same: its answer was lost
+        try:
+            now = _settled(state, ledger, known)
+        except TakifuguError:
+            raise error from None  # the next attempt or start finds it
+        if (now.state, now.decided_by) == (decision, by):
+            return now
+        raise
+    return state.copy_decision(number, event)
 
 
 def _settled(state: ServerState, ledger: "Ledger", known: Approval) -> Approval:
-    """A request as the ledger has it: decided if it has the event, without the claim if not."""
+    """A request as the ledger has it, once nobody is in the middle of deciding it."""
     with ledger.decision_on(known.request.question, known.identity) as event:
-        if event is None:
-            return known if known.claim is None else state.drop_claim(known.id, known.claim.id)
-        now = state.approval(known.id) or known
-        return _marked(state, now, event) if now.state == "pending" else now
-
-
-def _marked(state: ServerState, known: Approval, event: "Event") -> Approval:
-    """Mark a request that waits with the decision that the ledger has."""
-    claim, decision, by = known.claim, event.body["decision"], event.body["actor"]
-    own = claim is not None and (claim.decision, claim.by) == (decision, by)
-    try:
-        return state.decide(
-            *(known.id, decision, by),
-            event=Anchor(event.seq, event.hash),
-            note=claim.note if claim is not None and own else "",
-            claim=None if claim is None else claim.id,
-            at=event.at,
-        )
-    except StateConflict:
-        now = state.approval(known.id)
-        if now is None or not now.decided_in(Anchor(event.seq, event.hash)):
-            raise
-        return now  # another server was quicker to find the event
+        pass
+    return known if event is None else state.copy_decision(known.id, event)
 
 
 def adopt_decisions(state: ServerState, ledger: "Ledger") -> list[Approval]:
     """Settle what a crash has left: requests whose decision is in the ledger and not here.
-
-    A request that somebody had begun to decide, and whose decision the ledger does not have, waits
-    again.
 
     Returns:
         The requests that are decided now.

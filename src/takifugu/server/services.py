@@ -20,9 +20,9 @@ from takifugu.server.work.pool import WorkPool
 if TYPE_CHECKING:
     from takifugu.ledger import Ledger
     from takifugu.project.project import Project
-    from takifugu.server.api.job_routes import ReleaseJob
+    from takifugu.server.api.job_routes import Outcome
 
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 
 
 class _ProjectFile:
@@ -57,7 +57,7 @@ class Services:
         board: The jobs that run in them.
         limiter: How often a token may call.
         metrics: What is counted for Prometheus; None for nothing.
-        releases: The jobs that are releases, and what becomes of each.
+        releases: The jobs that are releases, as long as they are known, and what becomes of each.
     """
 
     project_file: Path
@@ -67,7 +67,7 @@ class Services:
     board: JobBoard
     limiter: Limiter
     metrics: Any = None
-    releases: "MutableMapping[Job, ReleaseJob]" = field(
+    releases: "MutableMapping[Job, asyncio.Future[Outcome]]" = field(
         default_factory=WeakKeyDictionary, repr=False, compare=False
     )
     _file: _ProjectFile = field(init=False, repr=False, compare=False)
@@ -79,10 +79,10 @@ class Services:
         """The project as its file has it now."""
         return self._file.read()
 
-    async def of_ledger(self, work: Callable[["Ledger"], Found]) -> Found:
+    async def of_ledger(self, work: Callable[["Ledger"], Value]) -> Value:
         """What ``work`` reads in the ledger, in a thread; nothing is written."""
 
-        def read() -> Found:
+        def read() -> Value:
             with self.project().ledger(read_only=True) as ledger:
                 return work(ledger)
 

@@ -90,6 +90,10 @@ class QueryPlanning:
             raise SessionClosed()
 
     def _plan(self, options: QueryOptions) -> Plan:
+        with self._ledger.one_moment():
+            return self._planned(options)
+
+    def _planned(self, options: QueryOptions) -> Plan:
         made = self._unpriced(options)
         quote = self._quote(made, made.charge)
         stored, reuse = quote.stored, quote.reuse

@@ -235,7 +235,7 @@ def beside_what_is_left(most: Decimal, left: float, spent: float) -> str:
 
 
 class Allowances(Protocol):
-    """Where factors that a Pufferfish loss allows are kept: `project.kept_allowances` is one."""
+    """Where factors that a Pufferfish loss allows are kept: `project.project_cache` has one."""
 
     def find(self, unit: Cost, pufferfish: float, /) -> Fraction | None:
         """The factor of ``unit`` that was found for a Pufferfish loss; None if there is none."""

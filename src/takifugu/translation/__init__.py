@@ -24,12 +24,12 @@ if TYPE_CHECKING:
         tabulate,
     )
     from takifugu.translation.bounds import LooserTranslation
+    from takifugu.translation.certify.linear import LinearQuery
     from takifugu.translation.chain.interval_steps import interval_losses
     from takifugu.translation.curve_translation import CurveTranslation
-    from takifugu.translation.gaussian.linear_queries import (
+    from takifugu.translation.models.gaussian import (
         GaussianNoiseLoss,
         LinearLoss,
-        LinearQuery,
         LinearReleases,
     )
     from takifugu.translation.models.networks import network_losses
@@ -57,10 +57,10 @@ else:
             "search.recursion": ("chain_losses",),
             "search.unbounded_losses": ("unbounded_losses",),
             "curve_translation": ("CurveTranslation",),
-            "gaussian.linear_queries": (
+            "certify.linear": ("LinearQuery",),
+            "models.gaussian": (
                 "GaussianNoiseLoss",
                 "LinearLoss",
-                "LinearQuery",
                 "LinearReleases",
             ),
             "models.networks": ("network_losses",),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from takifugu.translation.entry_costs import EntryCosts
 if TYPE_CHECKING:
     from takifugu.finite.mechanism import FiniteMechanism
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 EXACT = 1e-6  # relative difference up to which two bounds count as one exact number
 
 
@@ -164,6 +166,23 @@ class TransportBound(Protocol):
         """The bound of the scalar losses that ``costs`` are at most: looser, and always sound."""
         spent = costs.scalars()
         return self.uniform(spent) if isinstance(spent, float) else self.profile(spent)
+
+
+class Cache(dict[Key, Value]):
+    """What was computed; it is emptied when it is full."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self._limit = limit
+
+    def computed(self, key: Key, compute: Callable[[], Value]) -> Value:
+        """The value of a key, computed if it is not there."""
+        if key not in self:
+            value = compute()
+            if len(self) >= self._limit:
+                self.clear()
+            self[key] = value
+        return self[key]
 
 
 def worst(bounds: Mapping[str, Bound]) -> Bound:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +29,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.families import has_curve, influence_curve
 from takifugu.influence.presets import uncertain, union
+from takifugu.influence.rounded_ratios import uncertainty_shift
 from takifugu.priors.factors import NetworkPrior
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
@@ -39,13 +40,12 @@ from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
 from takifugu.translation.accounting.largest_epsilon import UNUSED, largest_within
 from takifugu.translation.accounting.totals import total_to_pufferfish
-from takifugu.translation.bounds import EXACT, Binding, Bound, TransportBound, Witness
+from takifugu.translation.bounds import EXACT, Binding, Bound, Cache, TransportBound, Witness
 from takifugu.translation.certify.closed import (
     group_allowance,
     group_loss,
     own_entry_leak,
     profile_group_loss,
-    uncertainty_shift,
     with_uncertainty,
     without_uncertainty,
 )
@@ -55,8 +55,6 @@ from takifugu.translation.transport_bound import transport_bound, transport_boun
 
 Method = Literal["best", "transport", "curve", "group"]
 Spent = float | Floats | EntryCosts  # ε of every entry, or one for each, or costs by value
-Key = TypeVar("Key")
-Value = TypeVar("Value")
 ALL_SECRETS = Secrets()  # every entry, every pair of values
 METHODS: tuple[Method, ...] = get_args(Method)
 MAX_LOSS = 1e300  # a larger loss is refused: sums of them must be floats
@@ -67,23 +65,6 @@ MAX_FACTOR = 64.0  # times the target: the largest factor that is tried
 MAX_QUICK_NODES = 24  # entries of a network whose curve is computed beside other bounds
 MAX_WITNESS_COSTS = 4  # the largest first
 SAME_BOUND = 1e-12  # relative: what rounding may add to a bound
-
-
-class _Cache(dict[Key, Value]):
-    """What was computed; it is emptied when it is full."""
-
-    def __init__(self, limit: int) -> None:
-        super().__init__()
-        self._limit = limit
-
-    def computed(self, key: Key, compute: Callable[[], Value]) -> Value:
-        """The value of a key, computed if it is not there."""
-        if key not in self:
-            value = compute()
-            if len(self) >= self._limit:
-                self.clear()
-            self[key] = value
-        return self[key]
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,14 +279,14 @@ class Translation(ByContent, LossTranslation):
         )
 
     @cached_property
-    def _numbers_cache(self) -> _Cache[tuple[Any, ...], float]:
+    def _numbers_cache(self) -> Cache[tuple[Any, ...], float]:
         """More losses, allowances and totals than `_bounds` has: a number each, and no array."""
-        return _Cache(MAX_CACHED_NUMBERS)
+        return Cache(MAX_CACHED_NUMBERS)
 
     @cached_property
-    def _bounds(self) -> _Cache[tuple[float | EntryCosts, Method], Bound]:
+    def _bounds(self) -> Cache[tuple[float | EntryCosts, Method], Bound]:
         """The same losses are priced, confirmed and explained."""
-        return _Cache(MAX_CACHED_BOUNDS)
+        return Cache(MAX_CACHED_BOUNDS)
 
     def _elementwise(self, numbers: Floats, function: Callable[[float], float]) -> Floats:
         values = {number: function(number) for number in distinct(numbers).tolist()}

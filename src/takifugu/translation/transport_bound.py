@@ -91,7 +91,7 @@ def _solver(prior: Prior, tolerance: float) -> tuple[str, str, dict[str, float]]
         case BayesianNetwork() | MarkovRandomField():
             return "models.networks", "NetworkTransport", {}
         case Gaussian():
-            return "gaussian.gaussian_transport", "GaussianTransport", {}
+            return "models.gaussian", "GaussianTransport", {}
         case _:
             raise UnsoundRequest(
                 f"a {type(prior).__name__} is not a prior that can be translated", field="prior"

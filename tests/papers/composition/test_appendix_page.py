@@ -9,7 +9,7 @@ import pytest
 
 from takifugu.errors import InvalidFile
 from takifugu.papers.composition import appendix_page as page
-from takifugu.papers.composition.definitions.composition_table import composition_rows
+from takifugu.papers.composition.composition_table import composition_rows
 from takifugu.papers.composition.experiments.compared_chains import (
     METHODS,
     OTHERS,

@@ -13,11 +13,10 @@ from takifugu._core.numeric import Floats
 from takifugu.errors import InvalidMechanism, InvalidWorld, UnsoundRequest
 from takifugu.finite import FiniteMechanism
 from takifugu.finite.joint_runs import post_process
-from takifugu.finite.nfc import (
+from takifugu.finite.nfc import constraint_values, necessary_condition
+from takifugu.papers.composition.nfc_constraints import (
     Constraint,
-    constraint_values,
     constraints_of,
-    necessary_condition,
     needed_epsilons,
     non_redundant,
 )

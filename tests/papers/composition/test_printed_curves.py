@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.influence.curve import InfluenceCurve
-from takifugu.papers.composition.printed_curves import (
+from takifugu.papers.composition.tables_and_figures.curve_figures import (
     binary_chain,
     misspecified,
     printed_binary_curve,

@@ -9,8 +9,7 @@ import pytest
 
 from takifugu.errors import InvalidFile
 from takifugu.papers.composition.data import read_prepared, write_prepared
-from takifugu.papers.composition.experiments.finished_cells import FinishedCells
-from takifugu.papers.composition.experiments.measurements import PrintedColumn
+from takifugu.papers.composition.experiments.measurements import FinishedCells, PrintedColumn
 from takifugu.papers.composition.results import (
     FORMAT,
     Results,

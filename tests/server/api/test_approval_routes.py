@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from takifugu.ledger import Anchor
 from takifugu.server.approvals import adopt_decisions
 from tests.server.api.serving import HISTOGRAM, Served, served
 from tests.server.projects import small_project, stays, write_rows
@@ -224,8 +223,7 @@ def test_what_was_approved_before_a_stop_is_released_at_the_next_start(tmp_path:
                 epsilon=one.request.epsilon,
                 request=one.identity,
             )
-        at = Anchor(event.seq, event.hash)
-        state.decide(second, "approved", "olga", event=at)  # the first: the event alone
+        state.copy_decision(second, event)  # the first: the event alone
         for token in state.tokens():
             state.revoke_token(token.id, "test")
     with served(file) as site:

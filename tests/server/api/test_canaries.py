@@ -143,28 +143,3 @@ def test_the_search_would_find_what_it_looks_for(planted: Served) -> None:
     with planted.services.project().ledger(read_only=True) as ledger:
         bodies = "".join(json.dumps(dict(event.body)) for event in ledger.history())
     assert sum(value in bodies for value in found.values()) > 5
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("broken", ["stays.toml", "chain.json", "stays.csv", "takifugu.toml"])
-def test_a_broken_file_is_a_reference_for_an_analyst(
-    tmp_path: Path, broken: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    file = small_project(tmp_path / "canary-folder")
-    with served(file) as running:
-        (file.parent / broken).write_text("= nonsense", encoding="utf-8")
-        for response in (
-            running.plan("ana", HISTOGRAM),
-            running.release("ana", HISTOGRAM),
-            running.get("ana", "/datasets"),
-            running.get("ana", "/datasets/stays"),
-            running.get("ana", "/releases"),
-        ):
-            assert "canary-folder" not in seen(response) and broken not in seen(response)
-            if response.status_code != 200:
-                found = response.json()
-                assert found["type"].endswith(":server"), found
-                assert found["reference"] in caplog.text
-        assert running.plan("ana", HISTOGRAM).status_code != 200
-        told = running.plan("olga", HISTOGRAM).json()["detail"]
-        assert broken in told or broken == "stays.csv"

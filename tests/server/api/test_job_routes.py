@@ -1,5 +1,6 @@
 """Jobs over HTTP: 202, progress as server-sent events, cancelling; when a release is told."""
 
+import gc
 import json
 import re
 import threading
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from takifugu.server.api import job_routes
 from takifugu.server.api.job_routes import WAIT
+from takifugu.server.work import jobs
 from takifugu.session.time_steps import until_step
 from tests.server.api.serving import HISTOGRAM, Served
 from tests.server.api.test_app import problem
@@ -140,6 +142,19 @@ def test_nobody_learns_of_the_end_before_the_result_is_kept(
     gate.open.set()
     end = events(server.get("ana", f"/jobs/{identity}/events").text)[-1][1]
     assert end["state"] == "done"
+
+
+def test_a_release_whose_job_is_forgotten_is_not_kept_in_memory(
+    server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services = server.services
+    assert server.release("ana", HISTOGRAM | {"epsilon": "0.46"}).status_code == 201
+    assert server.release("ana", HISTOGRAM | {"epsilon": "20"}).status_code == 409
+    assert len(services.releases) >= 2
+    monkeypatch.setattr(jobs, "ENDED_JOB_SECONDS", -1.0)
+    assert services.board.get("another") is None  # whoever asks has what is old forgotten
+    gc.collect()
+    assert len(services.releases) == 0
 
 
 def test_documents_do_not_say_how_long_a_release_took(server: Served) -> None:

@@ -59,9 +59,11 @@ def test_an_owner_sets_a_budget(site: Served) -> None:
         site, "olga", "PUT", "/datasets/stays/budget", json={"epsilon": "9", "delta": "1e-9"}
     ).json()
     assert (done["epsilon"], done["actor"]) == ("9", "olga")
+    assert (done["delta"], done["before"], done["analyst"]) == ("1/1000000000", "8", None)
     last = events(site, kind="budget")[-1]
     assert (last["seq"], last["actor"]) == (done["event"], "olga")
     assert "olga" in last["words"]
+    problem(site, "olga", "PUT", "/datasets/visits/budget", 404, json={"epsilon": "1"})
 
 
 @pytest.mark.parametrize(
@@ -112,8 +114,10 @@ def test_a_dataset_is_added_fitted_and_reviewed(site: Served) -> None:
     folder = site.services.project().folder
     rows = (folder / "stays.csv").read_text().splitlines()
     (folder / "wing.csv").write_text("\n".join(rows[:1] + rows[1801:]) + "\n")
-    (folder / "wing.toml").write_text(DECLARATION.replace("stays.csv", "wing.csv"))
-    given = {"name": "wing", "declaration": "wing.toml", "analysts": ["ana"]}
+    (folder / "tables").mkdir()
+    place = folder / "tables" / "wing.toml"
+    place.write_text(DECLARATION.replace("stays.csv", "../wing.csv"))
+    given = {"name": "wing", "declaration": "tables/wing.toml", "analysts": ["ana"]}
     assert call(site, "olga", "POST", "/datasets", json=given).json()["rows"] == 1800
     assert problem(site, "olga", "POST", "/datasets", 409, json=given)["reason"] == "taken"
     fitted = call(
@@ -123,8 +127,11 @@ def test_a_dataset_is_added_fitted_and_reviewed(site: Served) -> None:
     assert (fitted["fitted"], fitted["needs_acceptance"]) == ("first-days", False)
     assert [e["actor"] for e in events(site, kind="policy", dataset="wing")] == ["olga"]
     policy = call(site, "olga", "GET", "/datasets/wing/policy").json()
-    assert policy["priors"] == [fitted["file"]]
-    assert policy["analysts"] == ["ana"]
+    assert policy["priors"] == [fitted["file"]] and policy["declaration"] == "tables/wing.toml"
+    assert policy["analysts"] == ["ana"] and not policy["needs_acceptance"]
+    fit = {"first_days": 10}  # and neither to replace nor to add
+    again = problem(site, "olga", "POST", "/datasets/wing/prior-fits", 409, json=fit)
+    assert again["reason"] == "exists"
     change = call(site, "olga", "GET", "/datasets/wing/policy-change").json()
     assert not change["policy"]["needed"]
     accept = {"accept": "policy", "shown": change["policy"]["shown"]}
@@ -149,6 +156,8 @@ def test_options_of_a_fit_are_not_dropped(site: Served) -> None:
         ({"first_days": 5, "plot": "x.pdf"}, "plot"),
         ({"first_days": 5, "out": "/tmp/x"}, "out"),  # noqa: S108
         ({"replace": True}, "first_days"),
+        ({"all_rows": False}, "first_days"),
+        ({"share": "2"}, "share"),
         ({"first_days": 5, "share": "1/5"}, "first_days"),
         ({"first_steps": 5, "replace": True}, "first_steps"),
     ):

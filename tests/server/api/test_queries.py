@@ -200,14 +200,17 @@ def test_bodies_of_strangers(server: Served, raw: bytes, kind: str, status: int)
         assert len(response.content) < 1000  # nothing of it is echoed
 
 
-def test_nobody_has_a_body_read(server: Served) -> None:
-    """Who calls is asked first: 401 and not 400."""
-    response = server.ask(
-        *(None, "POST", "/api/v1/datasets/stays/plans"),
-        content=b"{",
-        headers={"Content-Type": "application/json"},
-    )
-    assert response.status_code == 401
+@pytest.mark.parametrize("end", ["plans", "releases"])
+@pytest.mark.parametrize("body", [b"{", b'{"query": NaN}', b"[]", b""])
+def test_nobody_learns_what_is_wrong_with_a_body_before_they_may_call(
+    server: Served, end: str, body: bytes
+) -> None:
+    kind = {"Content-Type": "application/json"}
+    statuses = {"ana": (400, 422), "udo": (403,), None: (401,)}
+    for who, expected in statuses.items():
+        path = f"/api/v1/datasets/stays/{end}"
+        response = server.ask(who, "POST", path, content=body, headers=kind)
+        assert response.status_code in expected
 
 
 @pytest.mark.nightly

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from takifugu.project.project import open_project
 from tests.server.running import RunningServer, new_token
 
 if TYPE_CHECKING:
@@ -48,6 +49,12 @@ def another_browser(browser: "Browser", *arguments: str) -> Iterator["Browser"]:
     opened = browser.browser_type.launch(executable_path=chromium(), args=[*ARGUMENTS, *arguments])
     yield opened
     opened.close()
+
+
+def charges(server: RunningServer) -> int:
+    """How many charges the ledger has."""
+    with open_project(server.project).ledger(read_only=True) as ledger:
+        return len(ledger.events(kind="charge", limit=1000))
 
 
 def make_tokens(project: Path) -> dict[str, str]:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from takifugu.project.project import open_project
-from tests.server.browser.browsing import PATIENCE, Seat, seated
+from tests.server.browser.browsing import PATIENCE, Seat, charges, seated
 from tests.server.running import RunningServer
 
 pytestmark = pytest.mark.nightly
@@ -17,12 +16,6 @@ if TYPE_CHECKING:
 
 expect = pytest.importorskip("playwright.sync_api").expect
 expect.set_options(timeout=PATIENCE)
-
-
-def charges(server: RunningServer) -> int:
-    """How many charges the ledger has."""
-    with open_project(server.project).ledger(read_only=True) as ledger:
-        return len(ledger.events(kind="charge", limit=1000))
 
 
 def fill_in(seat: Seat, epsilon: str) -> None:

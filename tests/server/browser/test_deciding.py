@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from takifugu.project.project import open_project
-from tests.server.browser.browsing import PATIENCE, Seat, make_tokens, seated
+from tests.server.browser.browsing import PATIENCE, Seat, charges, make_tokens, seated
 from tests.server.projects import small_project
 from tests.server.running import RunningServer, running_server
 
@@ -47,12 +47,6 @@ def ask_for(seat: Seat, epsilon: str) -> None:
     expect(page.get_by_text("It waits for an owner.")).to_be_visible()
     button.click()
     page.wait_for_url(re.compile("/approvals"))
-
-
-def charges(server: RunningServer) -> int:
-    """How many charges the ledger has."""
-    with open_project(server.project).ledger(read_only=True) as ledger:
-        return len(ledger.events(kind="charge", limit=1000))
 
 
 def test_two_people_release_and_one_refuses(

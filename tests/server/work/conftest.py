@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import SOURCE
+from tests.server.work.pools import SharedPools
 
 ROOT = str(Path(__file__).parents[3])
 
@@ -16,3 +17,11 @@ def _path() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", f"{SOURCE}{os.pathsep}{ROOT}")
         yield
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[SharedPools]:
+    """Pools whose workers are started once for a module."""
+    pools = SharedPools()
+    yield pools
+    pools.close()

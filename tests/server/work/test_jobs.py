@@ -14,7 +14,15 @@ from takifugu.server.work.jobs import Job, JobBoard
 from takifugu.server.work.pool import WorkPool
 from takifugu.server.work.tasks import EncodedJson
 from tests.raising import raises
-from tests.server.work.pools import ANA, BO, asked, there, waiting_for, with_pool
+from tests.server.work.pools import (
+    ANA,
+    BO,
+    SharedPools,
+    asked,
+    there,
+    waiting_for,
+    with_pool,
+)
 
 PATIENCE = 120.0
 
@@ -24,7 +32,7 @@ async def _seen(job: Job) -> list[tuple[str, str]]:
 
 
 @pytest.mark.nightly
-def test_a_job_runs_to_its_end_and_can_be_watched_meanwhile_and_after(study: Path) -> None:
+def test_a_job_runs_to_its_end_and_can_be_watched_meanwhile_and_after(shared: SharedPools) -> None:
     async def test(pool: WorkPool) -> None:
         board = JobBoard(pool)
         job = board.start(ANA, asked("say", lines=["one", "two"]))
@@ -36,7 +44,7 @@ def test_a_job_runs_to_its_end_and_can_be_watched_meanwhile_and_after(study: Pat
         assert (job.state, job.result, job.problem) == ("done", b"said", None)
         assert board.get(job.id) is job and board.get("another") is None
 
-    with_pool(study, test)
+    shared.run(test)
 
 
 def test_no_name_of_a_job_can_look_like_a_token() -> None:
@@ -58,7 +66,7 @@ def test_a_result_can_be_had_as_the_json_of_a_response(study: Path) -> None:
         with raises(WorkFailed):  # an error is the same problem document
             await pool.run(replace(asked("fail", own=True), encoded=True))
 
-    with_pool(study, test)
+    with_pool(test, study)
 
 
 @pytest.mark.nightly
@@ -76,11 +84,11 @@ def test_what_takes_long_tells_what_is_being_done(study: Path) -> None:
         assert any(text.startswith("tabulating, ") for _, text in lines)
         assert await _seen(JobBoard(pool).start(ANA, task)) == [("end", "done")]  # it is open
 
-    with_pool(study, test)
+    with_pool(test, study)
 
 
 @pytest.mark.nightly
-def test_a_job_that_fails_has_its_problem(study: Path) -> None:
+def test_a_job_that_fails_has_its_problem(shared: SharedPools) -> None:
     async def test(pool: WorkPool) -> None:
         job = JobBoard(pool).start(ANA, asked("fail", own=True))
         assert await _seen(job) == [("end", "failed")]
@@ -89,11 +97,11 @@ def test_a_job_that_fails_has_its_problem(study: Path) -> None:
         assert await lost.wait(PATIENCE) and lost.state == "failed"
         assert lost.problem is not None and lost.problem["reason"] == "worker-lost"
 
-    with_pool(study, test)
+    shared.run(test)
 
 
 @pytest.mark.nightly
-def test_a_job_is_cancelled_whether_it_waits_or_runs(study: Path, tmp_path: Path) -> None:
+def test_a_job_is_cancelled_whether_it_waits_or_runs(shared: SharedPools, tmp_path: Path) -> None:
     async def test(pool: WorkPool) -> None:
         board = JobBoard(pool)
         first = board.start(ANA, waiting_for(tmp_path, "first"))
@@ -109,12 +117,12 @@ def test_a_job_is_cancelled_whether_it_waits_or_runs(study: Path, tmp_path: Path
         assert first.state == "cancelled"
         assert not (tmp_path / "second.begun").exists()
 
-    with_pool(study, test, workers=1)
+    shared.run(test, 1)
 
 
 @pytest.mark.nightly
 def test_the_same_key_joins_what_is_running_and_only_the_same_request(
-    study: Path, tmp_path: Path
+    shared: SharedPools, tmp_path: Path
 ) -> None:
     async def test(pool: WorkPool) -> None:
         board = JobBoard(pool)
@@ -133,12 +141,12 @@ def test_the_same_key_joins_what_is_running_and_only_the_same_request(
         assert again is not job  # it has ended: whether it is repeated is for the ledger to say
         assert await board.drain(PATIENCE)
 
-    with_pool(study, test)
+    shared.run(test)
 
 
 @pytest.mark.nightly
 def test_nobody_fills_the_queue(
-    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared: SharedPools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "MAX_OPEN_JOBS", 2)
 
@@ -155,11 +163,13 @@ def test_nobody_fills_the_queue(
         assert await board.drain(PATIENCE)
         assert {job.state for job in board.jobs()} == {"cancelled"}
 
-    with_pool(study, test, workers=1)
+    shared.run(test, 1)
 
 
 @pytest.mark.nightly
-def test_jobs_are_forgotten_after_their_end(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_are_forgotten_after_their_end(
+    shared: SharedPools, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def test(pool: WorkPool) -> None:
         board = JobBoard(pool)
         first = board.start(ANA, asked("who", key="k"))
@@ -174,12 +184,12 @@ def test_jobs_are_forgotten_after_their_end(study: Path, monkeypatch: pytest.Mon
             assert await job.wait(PATIENCE)
         assert board.get(made[-1].id) is made[-1] and board.jobs() == (made[-1],)
 
-    with_pool(study, test)
+    shared.run(test)
 
 
 @pytest.mark.nightly
 def test_of_one_person_few_results_are_kept_and_no_documents(
-    study: Path, monkeypatch: pytest.MonkeyPatch
+    shared: SharedPools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "MAX_ENDED_JOBS_EACH", 2)
 
@@ -197,11 +207,11 @@ def test_of_one_person_few_results_are_kept_and_no_documents(
         board.drop(made[2])
         assert board.get(made[2].id) is None and board.get(made[3].id) is made[3]
 
-    with_pool(study, test)
+    shared.run(test)
 
 
 @pytest.mark.nightly
-def test_one_that_stops_watching_disturbs_nobody(study: Path) -> None:
+def test_one_that_stops_watching_disturbs_nobody(shared: SharedPools) -> None:
     async def test(pool: WorkPool) -> None:
         job = JobBoard(pool).start(ANA, asked("say", lines=["one", "two", "three"]))
         watching = asyncio.ensure_future(_seen(job))
@@ -209,4 +219,4 @@ def test_one_that_stops_watching_disturbs_nobody(study: Path) -> None:
         watching.cancel()
         assert (await _seen(job))[-1] == ("end", "done")
 
-    with_pool(study, test)
+    shared.run(test)

@@ -55,7 +55,7 @@ def test_a_killed_worker_loses_no_charge_and_releases_nothing_that_is_not_charge
         again = await pool.run(_release(3))
         assert again["result"]["rows"] == answers[3]["result"]["rows"]
 
-    with_pool(project, test, workers=2)
+    with_pool(test, project, workers=2)
     with open_project(project).ledger(read_only=True) as ledger:
         assert ledger.verify().sound
         charges = {event.seq: event.body for event in ledger.history("stays", kind="charge")}
@@ -84,6 +84,6 @@ def test_a_cancelled_release_is_taken_up_by_its_key(study: Path, begun: bool) ->
         found = await pool.run(task)
         assert found["result"]["rows"]
 
-    with_pool(study, test, workers=1)
+    with_pool(test, study, workers=1)
     with open_project(study).ledger(read_only=True) as ledger:
         assert len(list(ledger.history("stays", kind="charge"))) == 1

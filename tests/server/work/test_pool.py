@@ -17,13 +17,22 @@ from takifugu.project.server_section import ServerSettings
 from takifugu.server.api.problems import WorkFailed
 from takifugu.server.work.pool import WorkPool
 from takifugu.server.work.tasks import (
-    Task,
     WorkCancelled,
     WorkerLost,
     WorkTimedOut,
 )
 from tests.raising import raises
-from tests.server.work.pools import ANA, BO, OWNER, asked, there, waiting_for, with_pool
+from tests.server.work.pools import (
+    ANA,
+    BO,
+    NO_PROJECT,
+    OWNER,
+    SharedPools,
+    asked,
+    there,
+    waiting_for,
+    with_pool,
+)
 
 PATIENCE = 120  # seconds: a machine may be busy; only what hangs takes as long
 
@@ -42,7 +51,7 @@ async def _gone(process: int) -> None:
 
 
 @pytest.mark.nightly
-def test_a_worker_belongs_to_the_server_and_to_no_terminal(study: Path) -> None:
+def test_a_worker_belongs_to_the_server_and_to_no_terminal(shared: SharedPools) -> None:
     async def test(pool: WorkPool) -> None:
         found = await pool.run(asked("who"))
         assert found["process"] == found["group"] == found["session"] != os.getpid()
@@ -54,22 +63,22 @@ def test_a_worker_belongs_to_the_server_and_to_no_terminal(study: Path) -> None:
             os.kill(found["process"], ignored)
         assert (await pool.run(asked("who")))["process"] == found["process"]
 
-    with_pool(study, test, workers=1)
+    shared.run(test, 1)
 
 
 @pytest.mark.nightly
-def test_bytes_come_back_and_lines_of_progress_on_the_way(study: Path) -> None:
+def test_bytes_come_back_and_lines_of_progress_on_the_way(shared: SharedPools) -> None:
     async def test(pool: WorkPool) -> None:
         lines = list[str]()
         assert await pool.run(asked("say", lines=["one", "two"]), lines.append) == b"said"
         assert lines == ["one", "two"]
 
-    with_pool(study, test)
+    shared.run(test)
 
 
 @pytest.mark.nightly
 def test_an_error_comes_back_as_a_problem_without_words_that_are_not_ours(
-    study: Path, caplog: pytest.LogCaptureFixture
+    shared: SharedPools, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def test(pool: WorkPool) -> None:
         with raises(WorkFailed, field="epsilon", reason="too-much") as own:
@@ -85,13 +94,13 @@ def test_an_error_comes_back_as_a_problem_without_words_that_are_not_ours(
         assert (await pool.run(asked("who")))["process"] in pool.processes
 
     with caplog.at_level(logging.INFO):
-        with_pool(study, test, workers=1)
+        shared.run(test, 1)
     assert "ValueError" in caplog.text and "Annabel" not in caplog.text
 
 
 @pytest.mark.nightly
 def test_of_what_a_worker_prints_the_size_alone_is_logged(
-    study: Path, caplog: pytest.LogCaptureFixture
+    shared: SharedPools, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def test(pool: WorkPool) -> None:
         await pool.run(asked("print"))
@@ -101,38 +110,38 @@ def test_of_what_a_worker_prints_the_size_alone_is_logged(
         assert caplog.text.count(told) == 1  # together
 
     with caplog.at_level(logging.INFO):
-        with_pool(study, test, workers=1)
+        shared.run(test, 1)
     assert "RuntimeWarning" in caplog.text  # of a warning, its kind
     assert "Annabel" not in caplog.text and "row 17" not in caplog.text
 
 
 @pytest.mark.nightly
 def test_what_a_worker_printed_last_is_told_when_it_has_ended(
-    study: Path, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def test(pool: WorkPool) -> None:
         await pool.run(asked("print"))
 
     with caplog.at_level(logging.INFO):
-        with_pool(study, test, workers=1)
+        with_pool(test, workers=1)
     assert "printed 36 bytes" in caplog.text and "Annabel" not in caplog.text
 
 
 @pytest.mark.nightly
 def test_an_error_that_nobody_caught_is_its_kind_and_place(
-    study: Path, caplog: pytest.LogCaptureFixture
+    shared: SharedPools, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def test(pool: WorkPool) -> None:
         await pool.run(asked("lose a thread"))
 
     with caplog.at_level(logging.INFO):
-        with_pool(study, test, workers=1)
+        shared.run(test, 1)
     assert "ValueError at tests.server.work.staged_tasks:" in caplog.text
     assert "Annabel" not in caplog.text and "printed" not in caplog.text
 
 
 @pytest.mark.nightly
-def test_a_worker_that_ends_while_it_is_idle_is_given_no_task(study: Path) -> None:
+def test_a_worker_that_ends_while_it_is_idle_is_given_no_task(shared: SharedPools) -> None:
     async def test(pool: WorkPool) -> None:
         first = (await pool.run(asked("who")))["process"]
         os.kill(first, signal.SIGKILL)
@@ -142,11 +151,13 @@ def test_a_worker_that_ends_while_it_is_idle_is_given_no_task(study: Path) -> No
         assert (await pool.run(asked("who")))["process"] != first
         assert first not in pool.processes
 
-    with_pool(study, test, workers=1)
+    shared.run(test, 1)
 
 
 @pytest.mark.nightly
-def test_a_worker_that_dies_is_replaced_and_its_task_is_lost(study: Path, tmp_path: Path) -> None:
+def test_a_worker_that_dies_is_replaced_and_its_task_is_lost(
+    shared: SharedPools, tmp_path: Path
+) -> None:
     async def test(pool: WorkPool) -> None:
         for _ in range(2):
             with raises(WorkerLost, reason="worker-lost") as lost:
@@ -159,22 +170,22 @@ def test_a_worker_that_dies_is_replaced_and_its_task_is_lost(study: Path, tmp_pa
         assert await pool.run(again) is None
         assert len(pool.processes) == 1
 
-    with_pool(study, test, workers=2)
+    shared.run(test, 2)
 
 
 @pytest.mark.nightly
 def test_a_task_that_waits_is_cancelled_without_any_worker_being_killed(
-    study: Path, tmp_path: Path
+    shared: SharedPools, tmp_path: Path
 ) -> None:
     async def test(pool: WorkPool) -> None:
         first = asyncio.ensure_future(pool.run(waiting_for(tmp_path, "first")))
         await there(tmp_path / "first.begun")
-        stop = asyncio.Event()
+        stop = asyncio.get_running_loop().create_future()
         second = asyncio.ensure_future(pool.run(waiting_for(tmp_path, "second"), cancelled=stop))
         third = asyncio.ensure_future(pool.run(waiting_for(tmp_path, "third")))
         await asyncio.sleep(0)
         assert pool.waiting == 2
-        stop.set()
+        stop.set_result(None)
         with raises(WorkCancelled, reason="cancelled"):
             await second
         third.cancel()
@@ -186,21 +197,21 @@ def test_a_task_that_waits_is_cancelled_without_any_worker_being_killed(
         assert not (tmp_path / "second.begun").exists()
         assert not (tmp_path / "third.begun").exists()
 
-    with_pool(study, test, workers=1)
+    shared.run(test, 1)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("by", ["event", "caller"])
+@pytest.mark.parametrize("by", ["future", "caller"])
 def test_a_task_that_runs_is_cancelled_by_killing_its_worker(
-    study: Path, tmp_path: Path, by: str
+    shared: SharedPools, tmp_path: Path, by: str
 ) -> None:
     async def test(pool: WorkPool) -> None:
-        stop = asyncio.Event()
+        stop = asyncio.get_running_loop().create_future()
         running = asyncio.ensure_future(pool.run(waiting_for(tmp_path, "one"), cancelled=stop))
         await there(tmp_path / "one.begun")
         (process,) = pool.processes
-        if by == "event":
-            stop.set()
+        if by == "future":
+            stop.set_result(None)
             with raises(WorkCancelled):
                 await running
         else:
@@ -211,32 +222,32 @@ def test_a_task_that_runs_is_cancelled_by_killing_its_worker(
         found = await pool.run(asked("who"))
         assert found["process"] != process
 
-    with_pool(study, test, workers=1)
+    shared.run(test, 1)
 
 
 @pytest.mark.nightly
 def test_a_cancelled_task_that_ends_by_itself_keeps_its_worker(
-    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared: SharedPools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("takifugu.server.work.pool.CANCEL_GRACE", PATIENCE)
 
     async def test(pool: WorkPool) -> None:
-        stop = asyncio.Event()
+        stop = asyncio.get_running_loop().create_future()
         task = waiting_for(tmp_path, "one")
         running = asyncio.ensure_future(pool.run(task, cancelled=stop))
         await there(tmp_path / "one.begun")
         (process,) = pool.processes
         (tmp_path / "end").touch()
-        stop.set()
+        stop.set_result(None)
         with raises(WorkCancelled):
             await running
         assert (await pool.run(asked("who")))["process"] == process
 
-    with_pool(study, test, workers=1)
+    shared.run(test, 1)
 
 
 @pytest.mark.nightly
-def test_a_task_that_takes_too_long_is_ended(study: Path, tmp_path: Path) -> None:
+def test_a_task_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     async def test(pool: WorkPool) -> None:
         with raises(WorkTimedOut, reason="work-time"):
             await pool.run(waiting_for(tmp_path, "one"))
@@ -244,11 +255,11 @@ def test_a_task_that_takes_too_long_is_ended(study: Path, tmp_path: Path) -> Non
         (tmp_path / "end").touch()
         assert await pool.run(waiting_for(tmp_path, "one")) in pool.processes
 
-    with_pool(study, test, workers=1, work_time=0.1)
+    with_pool(test, workers=1, work_time=0.1)
 
 
 @pytest.mark.nightly
-def test_one_person_never_has_all_workers(study: Path, tmp_path: Path) -> None:
+def test_one_person_never_has_all_workers(shared: SharedPools, tmp_path: Path) -> None:
     async def test(pool: WorkPool) -> None:
         (tmp_path / "end").touch()
         await pool.run(waiting_for(tmp_path, "short", ANA))  # as such tasks were, so far
@@ -267,12 +278,12 @@ def test_one_person_never_has_all_workers(study: Path, tmp_path: Path) -> None:
         (tmp_path / "end").touch()
         await asyncio.gather(*long)
 
-    with_pool(study, test, workers=2)
+    shared.run(test, 2)
 
 
 @pytest.mark.nightly
 def test_a_person_has_several_workers_while_one_is_left_for_others(
-    study: Path, tmp_path: Path
+    shared: SharedPools, tmp_path: Path
 ) -> None:
     async def test(pool: WorkPool) -> None:
         long = [
@@ -286,7 +297,7 @@ def test_a_person_has_several_workers_while_one_is_left_for_others(
         (tmp_path / "end").touch()
         await asyncio.gather(*long)
 
-    with_pool(study, test, workers=3)
+    shared.run(test, 3)
 
 
 RANKING = {
@@ -299,28 +310,26 @@ RANKING = {
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    "task",
-    [
+def test_a_plan_that_takes_too_much_processor_time_is_ended(study: Path) -> None:
+    tasks = (
         asked("plan for ever"),
         asked("plan", dataset="stays", query=RANKING),
         asked("release", dataset="stays", query=RANKING, key="k"),
         asked("review-request", OWNER, "stays", query=RANKING, analyst="ana", question=""),
-    ],
-    ids=lambda task: task.name,
-)
-def test_a_plan_that_takes_too_much_processor_time_is_ended(study: Path, task: Task) -> None:
+    )
+
     async def test(pool: WorkPool) -> None:
-        with raises(WorkTimedOut, reason="plan-time") as ended:
-            await pool.run(task)
-        assert "reference" in ended.value.problem["detail"]
+        for task in tasks:
+            with raises(WorkTimedOut, reason="plan-time") as ended:
+                await pool.run(task)
+            assert "reference" in ended.value.problem["detail"], task.name
         assert (await pool.run(asked("who")))["process"] in pool.processes
 
-    with_pool(study, test, workers=1, plan_time=1e-4)
+    with_pool(test, study, workers=1, plan_time=1e-4)
 
 
 @pytest.mark.nightly
-def test_one_worker_serves_everybody_in_turn(study: Path, tmp_path: Path) -> None:
+def test_one_worker_serves_everybody_in_turn(shared: SharedPools, tmp_path: Path) -> None:
     async def test(pool: WorkPool) -> None:
         ended = list[str]()
 
@@ -338,11 +347,11 @@ def test_one_worker_serves_everybody_in_turn(study: Path, tmp_path: Path) -> Non
         await asyncio.gather(first, *mine, *others)
         assert ended == ["bo", "ana", "bo", "ana", "ana", "ana", "ana"]
 
-    with_pool(study, test, workers=1)
+    shared.run(test, 1)
 
 
 @pytest.mark.nightly
-def test_a_worker_that_is_idle_ends_and_another_is_started_when_it_is_needed(study: Path) -> None:
+def test_a_worker_that_is_idle_ends_and_another_is_started_when_it_is_needed() -> None:
     async def test(pool: WorkPool) -> None:
         process = (await pool.run(asked("who")))["process"]
         await _gone(process)
@@ -350,11 +359,11 @@ def test_a_worker_that_is_idle_ends_and_another_is_started_when_it_is_needed(stu
             await asyncio.sleep(0.01)
         assert (await pool.run(asked("who")))["process"] != process
 
-    with_pool(study, test, worker_idle=0.05)
+    with_pool(test, worker_idle=0.05)
 
 
 @pytest.mark.nightly
-def test_closing_ends_what_waits_and_what_runs(study: Path, tmp_path: Path) -> None:
+def test_closing_ends_what_waits_and_what_runs(tmp_path: Path) -> None:
     async def test(pool: WorkPool) -> None:
         tasks = [waiting_for(tmp_path, "one"), waiting_for(tmp_path, "two")]
         running = [asyncio.ensure_future(pool.run(task)) for task in tasks]
@@ -368,15 +377,15 @@ def test_closing_ends_what_waits_and_what_runs(study: Path, tmp_path: Path) -> N
         with raises(WorkCancelled):
             await pool.run(asked("who"))
 
-    with_pool(study, test, workers=1)
+    with_pool(test, workers=1)
 
 
 @pytest.mark.nightly
 def test_workers_that_cannot_be_started_are_a_problem_and_no_endless_wait(
-    study: Path, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def run() -> None:
-        pool = WorkPool(study, ServerSettings(), modules=("tests.server.work.no_such_module",))
+        pool = WorkPool(NO_PROJECT, ServerSettings(), modules=("tests.server.work.no_such_module",))
         assert pool.able
         with raises(WorkerLost):
             await pool.run(asked("who"))
@@ -393,22 +402,22 @@ import asyncio, sys
 from pathlib import Path
 from tests.server.work.pools import pool_of, waiting_for, there
 
-async def run(project, folder):
-    async with pool_of(project, workers=2) as pool:
+async def run(folder):
+    async with pool_of(workers=2) as pool:
         task = asyncio.ensure_future(pool.run(waiting_for(folder, "one")))
         await there(folder / "one.begun")
         print(*pool.processes, flush=True)
         await task
 
-asyncio.run(run(Path(sys.argv[1]), Path(sys.argv[2])))
+asyncio.run(run(Path(sys.argv[1])))
 """
 
 
 @pytest.mark.nightly
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks processes up in /proc")
-def test_workers_end_with_a_server_that_is_killed(study: Path, tmp_path: Path) -> None:
+def test_workers_end_with_a_server_that_is_killed(tmp_path: Path) -> None:
     server = subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
-        [sys.executable, "-c", SERVER, str(study), str(tmp_path)],
+        [sys.executable, "-c", SERVER, str(tmp_path)],
         stdout=subprocess.PIPE,
         text=True,
     )

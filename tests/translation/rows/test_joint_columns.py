@@ -6,7 +6,7 @@ import pytest
 from takifugu.costs.cost import ANY, Column, Cost, Jointly, Membership
 from takifugu.errors import InvalidWorld, UnsoundRequest
 from takifugu.priors import MarkovChain, Secrets
-from takifugu.translation.rows.joint_columns import JointColumns
+from takifugu.translation.rows.columns_of_row import JointColumns
 from tests.raising import raises
 
 FIVE = 5.1e-6

@@ -131,8 +131,8 @@ class ProgressBars(AbstractContextManager["ProgressBars"]):
 
 
 def _facts(what: str, reproduction: "Reproduction") -> dict[str, Any]:
-    from takifugu.papers.composition.experiments.findings import word
-    from takifugu.papers.composition.tables_and_figures.run_page import print_lines
+    from takifugu.papers.composition.experiments.verdicts import word
+    from takifugu.papers.composition.reproduction_page import print_lines
 
     return {
         "what": what,
@@ -160,8 +160,8 @@ def _facts(what: str, reproduction: "Reproduction") -> dict[str, Any]:
 
 
 def _print(reproduction: "Reproduction") -> None:
-    from takifugu.papers.composition.experiments.findings import MADE_OF, majority_line, word
-    from takifugu.papers.composition.tables_and_figures.run_page import print_lines
+    from takifugu.papers.composition.experiments.verdicts import MADE_OF, majority_line, word
+    from takifugu.papers.composition.reproduction_page import print_lines
 
     for one in reproduction.results.about:
         echo(f"{one.title} ({one.origin}): {one.groups} groups, {one.labels} labels")

@@ -58,7 +58,7 @@ def run_show(
     event, at) and ahead (the number of periods to come that the budget admits, at most 24; null if
     there are no rows to plan with).
     """
-    from takifugu.project.schedules import AHEAD, admitted_ahead, states
+    from takifugu.project.schedules import PERIODS_AHEAD, admitted_ahead, states
 
     project = the_project(folder)
     schedules = []
@@ -91,7 +91,11 @@ def run_show(
         for one in periods:
             echo(f"  {one.period}  {_state(schedule, one)}")
         if ahead is not None:
-            many = f"all of the next {AHEAD}" if ahead == AHEAD else f"the next {ahead}"
+            many = (
+                f"all of the next {PERIODS_AHEAD}"
+                if ahead == PERIODS_AHEAD
+                else f"the next {ahead}"
+            )
             echo(f"  the budget admits {many} periods at this pace")
 
 

@@ -1,23 +1,398 @@
-"""From the bytes of a TOML or JSON file to a world with its mechanisms."""
+"""From the bytes of a TOML or JSON file to a world: its priors, its mechanisms and their claims."""
 
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from takifugu._core.fingerprint import ByContent
+from takifugu._core.numeric import Floats, distribution
 from takifugu._core.toml import parse_json, parse_toml
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.finite.files import fields as doc
-from takifugu.finite.files.datasets_section import read_datasets
+from takifugu.finite.files.datasets_section import Datasets, read_datasets
 from takifugu.finite.files.fields import FileSection
-from takifugu.finite.files.mechanisms_section import read_mechanisms
-from takifugu.finite.files.priors_section import read_priors
-from takifugu.finite.files.secrets_section import read_pairs, read_secrets
+from takifugu.finite.files.secrets_section import NamedSecrets, read_pairs, read_secrets
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
+from takifugu.priors.explicit import Between, Explicit, Knowledge
+from takifugu.priors.secrets import Secret, SecretPair
+from takifugu.priors.universe import Name
+
+MECHANISM_KEYS = (
+    *("name", "claim", "outputs", "rows", "entry"),
+    *("kind", "epsilon", "truth", "entries", "value"),
+)
+KINDS = ("randomised response", "noisy count")
+
+
+def read_mechanisms(
+    file: FileSection, datasets: Datasets
+) -> tuple[tuple[FiniteMechanism, ...], tuple[float | None, ...]]:
+    """The `[[mechanism]]` tables of a file, and for each the loss it claims, if any."""
+    mechanisms: list[FiniteMechanism] = []
+    claims: list[float | None] = []
+    for part in doc.parts(file, "mechanism"):
+        try:
+            mechanism = _mechanism(part, datasets)
+        except InvalidFile:
+            raise
+        except Malformed as error:
+            raise doc.placed(error, part.place) from None
+        if mechanism.name in [other.name for other in mechanisms]:
+            raise InvalidFile(
+                part.at("name"),
+                given=f"is {doc.shown(mechanism.name)}, as that of another mechanism",
+                needed="be a name of its own",
+            )
+        mechanisms.append(mechanism)
+        claims.append(_claim(part))
+    if not mechanisms:
+        raise InvalidFile("file", given="has no [[mechanism]]", needed="have at least one")
+    return tuple(mechanisms), tuple(claims)
+
+
+def _claim(part: FileSection) -> float | None:
+    if not part.has("claim"):
+        return None
+    claim = doc.number(part.get("claim"), part.at("claim"))
+    if claim < 0:
+        raise InvalidFile(part.at("claim"), given=f"is {claim:g}", needed="be 0 or more")
+    return claim
+
+
+def _mechanism(part: FileSection, datasets: Datasets) -> FiniteMechanism:
+    name = doc.name(part.content.get("name", part.place), part.at("name"))
+    part.only(MECHANISM_KEYS)
+    if part.one_of(("rows", "kind"), purpose="probabilities") == "rows":
+        part.only(("name", "claim", "outputs", "rows", "entry"))
+        table, outputs = _written(part, datasets)
+        return FiniteMechanism(datasets.universe, table, outputs, name)
+    kind = part.get("kind")
+    if kind == "randomised response":
+        table, outputs = _randomised_response(part, datasets)
+    elif kind == "noisy count":
+        table, outputs = _noisy_count(part, datasets)
+    else:
+        known = " or ".join(map(repr, KINDS))
+        raise InvalidFile(part.at("kind"), given=f"is {doc.shown(kind)}", needed=f"be {known}")
+    return FiniteMechanism(datasets.universe, table, outputs, name)
+
+
+def _written(part: FileSection, datasets: Datasets) -> tuple[Floats, tuple[Hashable, ...]]:
+    """Rows for every dataset, or with `entry` for every value of that entry."""
+    rows = _output_rows(part, datasets)
+    outputs = _outputs(part, rows)
+    keys = [doc.text(output) for output in outputs]
+    place = part.at("rows")
+    laws = [doc.law(row, f"{place}, row {i}", keys) for i, row in enumerate(rows, start=1)]
+    table: Floats = np.array(laws)
+    if part.has("entry"):
+        column = datasets.column(part.get("entry"), part.at("entry"))
+        codes = datasets.needs_tables(part.place).codes[:, column]
+        table = _complete(table, int(codes.max()) + 1, part, "values of the entry")[codes]
+    return _complete(table, len(datasets.universe), part, "datasets"), outputs
+
+
+def _complete(table: Floats, rows: int, part: FileSection, of: str) -> Floats:
+    if len(table) != rows:
+        raise InvalidFile(
+            part.at("rows"),
+            given=f"has {len(table)} rows",
+            needed=f"have one for each of the {rows} {of}",
+        )
+    return table
+
+
+def _output_rows(part: FileSection, datasets: Datasets) -> list[Any]:
+    """The rows in the order of the datasets (or of the entry's values)."""
+    value, place = part.get("rows"), part.at("rows")
+    if not isinstance(value, dict):
+        return doc.items(value, place)
+    if part.has("entry"):
+        column = datasets.column(part.get("entry"), part.at("entry"))
+        by_value = FileSection(doc.table(value, place), place)
+        known = datasets.value_texts(column, place)
+        by_value.only(known)
+        return [by_value.get(key) for key in known]
+    by_dataset = datasets.by_dataset(doc.table(value, place), place)
+    for dataset in datasets.universe.datasets:
+        if dataset not in by_dataset:
+            raise InvalidFile(
+                place,
+                given=f"has no row for {doc.shown(doc.text(dataset))}",
+                needed="have one for every dataset",
+            )
+    return [by_dataset[dataset] for dataset in datasets.universe.datasets]
+
+
+def _outputs(part: FileSection, rows: list[Any]) -> tuple[Hashable, ...]:
+    """The outputs as written, or the keys of the rows, or counted from 0."""
+    place = part.at("outputs")
+    if part.has("outputs"):
+        listed = doc.items(part.get("outputs"), place)
+        outputs = tuple(doc.label(item, place) for item in listed)
+    else:
+        keys = [key for row in rows if isinstance(row, dict) for key in row]
+        longest = max((len(row) for row in rows if isinstance(row, list)), default=0)
+        if keys and longest:
+            raise InvalidFile(
+                part.at("rows"), given="mix lists and tables", needed="go with `outputs` then"
+            )
+        outputs = tuple(dict.fromkeys(doc.name(k, place) for k in keys)) or tuple(range(longest))
+    if not outputs or len({doc.text(output) for output in outputs}) != len(outputs):
+        raise InvalidFile(place, given="are none, or alike", needed="be different texts")
+    return outputs
+
+
+def _randomised_response(
+    part: FileSection, datasets: Datasets
+) -> tuple[Floats, tuple[Hashable, ...]]:
+    """Report the entry's value with probability `truth`, else one of the others, uniformly.
+
+    With `epsilon` the probability is e^ε/(e^ε + k − 1), k the number of values: the mechanism is
+    then per-entry ε-DP with equality (Warner 1965).
+    """
+    part.only(("name", "claim", "kind", "entry", "epsilon", "truth"))
+    column = datasets.column(part.get("entry"), part.at("entry"))
+    tables = datasets.needs_tables(part.place)
+    k = tables.shape[column]
+    if k < 2:
+        raise InvalidFile(part.at("entry"), given="has one value only", needed="have two or more")
+    if part.one_of(("epsilon", "truth"), purpose="strength") == "truth":
+        truth = doc.probability(part.get("truth"), part.at("truth"))
+        lie = (1 - truth) / (k - 1)
+    else:
+        shrink = float(np.exp(-_epsilon(part, most=300)))
+        truth, lie = 1 / (1 + (k - 1) * shrink), shrink / (1 + (k - 1) * shrink)
+    table: Floats = np.where(np.eye(k, dtype=bool), truth, lie)[tables.codes[:, column]]
+    return table, tables.values[column]
+
+
+def _noisy_count(part: FileSection, datasets: Datasets) -> tuple[Floats, tuple[Hashable, ...]]:
+    """How many entries have the value, plus two-sided geometric noise, clamped to 0 … n.
+
+    With α = e^−ε the noise is k with probability (1−α)/(1+α)·α^|k|; what falls outside is counted
+    at the nearest end, so the probability of an end is α^distance/(1+α), exactly
+    (Ghosh, Roughgarden, Sundararajan 2009, the truncated geometric mechanism).
+    """
+    part.only(("name", "claim", "kind", "entries", "value", "epsilon"))
+    tables = datasets.needs_tables(part.place)
+    columns = list(range(len(tables.entries)))
+    if part.has("entries"):
+        place = part.at("entries")
+        columns = [datasets.column(e, place) for e in doc.items(part.get("entries"), place)]
+        if len(set(columns)) != len(columns):
+            raise InvalidFile(place, given="names an entry twice", needed="name each once")
+    wanted = [datasets.value(c, part.get("value"), part.at("value")) for c in columns]
+    targets = [tables.values[c].index(v) for c, v in zip(columns, wanted, strict=True)]
+    n = len(columns)
+    count = (tables.codes[:, columns] == np.array(targets)).sum(axis=1)
+    alpha = float(np.exp(-_epsilon(part, most=300 / n)))
+    answers = np.arange(n + 1)
+    table: Floats = alpha ** np.abs(answers[None, :] - count[:, None]) / (1 + alpha)
+    table[:, 1:n] *= 1 - alpha
+    return table, tuple(range(n + 1))
+
+
+def _epsilon(part: FileSection, *, most: float) -> float:
+    """The strength of the noise; one so large that a probability would round to 0 is refused."""
+    epsilon = doc.number(part.get("epsilon"), part.at("epsilon"))
+    if not 0 < epsilon <= most:
+        raise InvalidFile(
+            part.at("epsilon"), given=f"is {epsilon:g}", needed=f"be above 0 and at most {most:g}"
+        )
+    return epsilon
+
+
+WAYS = ("probability", "uniform", "independent", "chain", "rows")
+
+
+def read_priors(
+    file: FileSection, datasets: Datasets, secrets: NamedSecrets, pairs: Iterable[SecretPair]
+) -> tuple[Explicit, ...] | Knowledge:
+    """Θ: the `[[prior]]` tables as a list, or the `[[knowledge]]` tables as inequalities."""
+    if file.one_of(("prior", "knowledge"), purpose="priors") == "knowledge":
+        protected = {secret for pair in pairs for secret in (pair.left, pair.right)}
+        return _knowledge(file, datasets, secrets, protected)
+    priors = tuple(_prior(part, datasets) for part in doc.parts(file, "prior"))
+    if not priors:
+        raise InvalidFile("prior", given="is empty", needed="hold at least one prior")
+    names = [prior.name for prior in priors]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise InvalidFile(
+                f"prior {i + 1}, name",
+                given=f"is {doc.shown(name)}, as that of another prior",
+                needed="be a name of its own",
+            )
+    return priors
+
+
+def _prior(part: FileSection, datasets: Datasets) -> Explicit:
+    part.only(("name", *WAYS))
+    name = doc.name(part.content.get("name", part.place), part.at("name"))
+    way = part.one_of(WAYS, purpose="probabilities")
+    place = part.at(way)
+    value = part.get(way)
+    universe = datasets.universe
+    try:
+        match way:
+            case "uniform":
+                if not doc.flag(part, "uniform"):
+                    raise InvalidFile(place, given="is false", needed="be true, or left out")
+                return Explicit.uniform(universe, name=name)
+            case "independent":
+                tables = datasets.needs_tables(place)
+                return Explicit.independent(tables, _marginals(value, place, datasets), name=name)
+            case "chain":
+                return Explicit(universe, _chain(value, place, datasets), name)
+            case "rows":
+                return Explicit(universe, _rows(value, place, datasets), name)
+            case _:
+                return Explicit(universe, _joint(value, place, datasets), name)
+    except InvalidFile:
+        raise
+    except Malformed as error:
+        raise doc.placed(error, part.place) from None
+
+
+def _joint(value: Any, place: str, datasets: Datasets) -> Floats:
+    """One probability per dataset: a list in their order, or a table; left out is 0."""
+    if not isinstance(value, dict):
+        keys = [doc.text(dataset) for dataset in datasets.universe.datasets]
+        return doc.law(value, place, keys)
+    given = datasets.by_dataset(doc.table(value, place), place)
+    return _law(
+        {d: doc.probability(p, f"{place}, {doc.text(d)}") for d, p in given.items()},
+        place,
+        datasets,
+    )
+
+
+def _rows(value: Any, place: str, datasets: Datasets) -> Floats:
+    """A joint distribution as rows `{ dataset, p }`; a dataset left out has probability 0."""
+    weights: dict[Hashable, float] = {}
+    for i, row in enumerate(doc.items(value, place), start=1):
+        part = FileSection(doc.table(row, f"{place}, row {i}"), f"{place}, row {i}")
+        part.only(("dataset", "p"))
+        dataset = datasets.find(part.get("dataset"), part.at("dataset"))
+        if dataset in weights:
+            raise InvalidFile(
+                part.at("dataset"), given="was named before", needed="be named in one row"
+            )
+        weights[dataset] = doc.probability(part.get("p"), part.at("p"))
+    return _law(weights, place, datasets)
+
+
+def _law(weights: Mapping[Hashable, float], place: str, datasets: Datasets) -> Floats:
+    listed = [weights.get(dataset, 0.0) for dataset in datasets.universe.datasets]
+    return distribution(listed, place, InvalidFile)
+
+
+def _marginals(value: Any, place: str, datasets: Datasets) -> Mapping[Name, Floats]:
+    tables = datasets.needs_tables(place)
+    part = FileSection(doc.table(value, place), place)
+    part.only([str(entry) for entry in tables.entries])
+    return {
+        entry: doc.law(
+            part.get(str(entry)), part.at(str(entry)), datasets.value_texts(column, place)
+        )
+        for column, entry in enumerate(tables.entries)
+    }
+
+
+def _chain(value: Any, place: str, datasets: Datasets) -> Floats:
+    """A Markov chain along the entries: `start` for the first, `step` from each to the next."""
+    tables = datasets.needs_tables(place)
+    part = FileSection(doc.table(value, place), place)
+    part.only(("start", "step"))
+    if len(set(tables.values)) != 1:
+        raise InvalidFile(
+            place, given="runs over entries of different values", needed="have one set of values"
+        )
+    keys = datasets.value_texts(0, place)
+    start = doc.law(part.get("start"), part.at("start"), keys)
+    step = _matrix(part.get("step"), part.at("step"), keys)
+    codes = tables.codes
+    p: Floats = start[codes[:, 0]]
+    for column in range(1, len(tables.entries)):
+        p = p * step[codes[:, column - 1], codes[:, column]]
+    return p
+
+
+def _matrix(value: Any, place: str, keys: list[str]) -> Floats:
+    """One law per value: a list of rows, or a table from value to row."""
+    if isinstance(value, dict):
+        part = FileSection(doc.table(value, place), place)
+        part.only(keys)
+        rows = [doc.law(part.get(key), part.at(key), keys) for key in keys]
+    else:
+        listed = enumerate(doc.items(value, place), start=1)
+        rows = [doc.law(row, f"{place}, row {i}", keys) for i, row in listed]
+    if len(rows) != len(keys):
+        raise InvalidFile(place, given=f"has {len(rows)} rows", needed=f"have {len(keys)}")
+    return np.array(rows)
+
+
+def _knowledge(
+    file: FileSection, datasets: Datasets, secrets: NamedSecrets, protected: set[Secret]
+) -> Knowledge:
+    about: dict[Secret, tuple[Between, ...]] = {}
+    for part in doc.parts(file, "knowledge"):
+        part.only(("secret", "event", "coefficients", "low", "high"))
+        secret = secrets.find(part.get("secret"), part.at("secret"))
+        if secret not in protected:
+            raise InvalidFile(
+                part.at("secret"),
+                given=f"is {str(secret)!r}, which no pair has",
+                needed="be in one",
+            )
+        try:
+            line = _line(part, datasets, secrets)
+        except InvalidFile:
+            raise
+        except Malformed as error:
+            raise doc.placed(error, part.place) from None
+        about[secret] = (*about.get(secret, ()), line)
+    return Knowledge(datasets.universe, tuple(about.items()))
+
+
+def _coefficients(value: Any, place: str, datasets: Datasets) -> Floats:
+    """One number per dataset: a list in their order, or a table; left out is 0."""
+    if not isinstance(value, dict):
+        return np.array(doc.numbers(value, place))
+    given = datasets.by_dataset(doc.table(value, place), place)
+    return np.array([doc.number(given.get(d, 0), place) for d in datasets.universe.datasets])
+
+
+def _line(part: FileSection, datasets: Datasets, secrets: NamedSecrets) -> Between:
+    """One inequality: the probability of an `event`, or a weighted sum with `coefficients`."""
+    if part.one_of(("event", "coefficients"), purpose="event") == "coefficients":
+        return Between(
+            _coefficients(part.get("coefficients"), part.at("coefficients"), datasets),
+            doc.number(part.get("low"), part.at("low")),
+            doc.number(part.get("high"), part.at("high")),
+        )
+    if not part.has("low") and not part.has("high"):
+        raise InvalidFile(part.place, given="has no 'low' and no 'high'", needed="have one of them")
+    low = doc.number(part.content.get("low", 0), part.at("low"))
+    high = doc.number(part.content.get("high", 1), part.at("high"))
+    for key, bound in (("low", low), ("high", high)):
+        if not 0 <= bound <= 1:
+            raise InvalidFile(part.at(key), given=f"is {bound:g}", needed="be between 0 and 1")
+    event = part.get("event")
+    if isinstance(event, list):
+        event = {"datasets": event}
+    return Between.of_probability(
+        datasets.universe, secrets.find(event, part.at("event")), low=low, high=high
+    )
+
 
 MOST_BYTES = 8 * 2**20
-KEYS = (
+WORLD_KEYS = (
     *("title", "unsupported", "datasets", "entries", "records"),
     *("prior", "knowledge", "secret", "pair", "mechanism"),
 )
@@ -83,7 +458,7 @@ def parse_world(content: bytes | str, *, form: Form) -> WorldFile:
             needed="be smaller: a world is written by hand",
         )
     file = FileSection(doc.table(_parsed(data, form), "file"), "")
-    file.only(KEYS)
+    file.only(WORLD_KEYS)
     try:
         return _assembled(file)
     except InvalidFile:

@@ -17,7 +17,6 @@ constants.) The constant may still be positive: the condition is necessary, not 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import combinations_with_replacement
 from math import comb
 from typing import Literal
@@ -27,8 +26,8 @@ import numpy as np
 from takifugu._core.numeric import Floats, Integers
 from takifugu._core.rounding import gamma, up
 from takifugu.errors import InvalidMechanism
+from takifugu.finite.evidence import log_sum
 from takifugu.finite.mechanism import FiniteMechanism
-from takifugu.finite.mixtures import log_sum
 from takifugu.finite.nfc.condition import (
     Certificate,
     Condition,
@@ -115,29 +114,6 @@ def leakage_of_outputs(
         float(value[0, p, t] - (error[0] if finite else 0.0)),
         float(value[0, p, t] + (error[0] if finite else 0.0)),
     )
-
-
-def odds_of_outputs(
-    world: World,
-    mechanisms: Sequence[FiniteMechanism],
-    counts: Mapping[MechanismOutput, int],
-    pair: SecretPair,
-    prior: int,
-) -> Fraction | None:
-    """e^leakage for one pair and prior in exact rational arithmetic; None if it is infinite."""
-    outputs = output_table(world, mechanisms)
-    row = _row(outputs, counts)
-    total, probability = [Fraction(0), Fraction(0)], [Fraction(0), Fraction(0)]
-    for side, secret in enumerate((pair.left, pair.right)):
-        for d in np.flatnonzero(world.mask(secret) & (world.weights[prior] > 0)):
-            weight = Fraction(float(world.weights[prior, d]))
-            probability[side] += weight
-            for i in np.flatnonzero(row):
-                weight *= Fraction(float(outputs.probability[i, d])) ** int(row[i])
-            total[side] += weight
-    if not total[1] * probability[0]:
-        return None
-    return total[0] * probability[1] / (total[1] * probability[0])
 
 
 def search_attack(

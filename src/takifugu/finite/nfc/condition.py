@@ -37,8 +37,9 @@ from takifugu.finite.nfc.outputs_and_requirements import (
 )
 from takifugu.finite.world import World
 
-FINE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}  # of HiGHS
-DUST = 1e-9  # a weight below this is the solver's rounding; the certificate is made without it
+# of HiGHS
+SOLVER_TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+LEAST_WEIGHT = 1e-9  # a smaller weight is the solver's rounding, and left out of a certificate
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +191,30 @@ def proven_by_alpha(
     return float(np.min(value - gamma(len(seen) + 16) * size))
 
 
+def dp_costs(world: World, mechanisms: Sequence[FiniteMechanism]) -> Floats:
+    """``[D, D′]``: the least ε with P(ω|D) ≤ e^ε P(ω|D′) for all outputs, rounded up."""
+    outputs = output_table(world, mechanisms)
+    n = len(world.universe)
+    costs = np.empty((n, n))
+    with np.errstate(invalid="ignore"):
+        for d in range(n):
+            kept = outputs.log[outputs.probability[:, d] > 0]  # [output, dataset]
+            slack = gamma(16) * (np.abs(kept[:, [d]]) + np.abs(kept))
+            costs[d] = (kept[:, [d]] - kept + slack).max(axis=0)
+    np.fill_diagonal(costs, 0.0)
+    return frozen(costs)
+
+
+def dp_epsilon(world: World, mechanisms: Sequence[FiniteMechanism]) -> float:
+    """The least ε at which every dataset hides behind a single other one, rounded up.
+
+    That is a certificate β with one non-zero entry, P(ω|D*) ≤ e^ε P(ω|D_ℓ): in the style of
+    differential privacy. It may cost more than the best β, and never costs less.
+    """
+    cost = dp_costs(world, mechanisms)
+    return max(float(cost[r.dataset, list(r.among)].min()) for r in requirements(world))
+
+
 def _solve_all(world: World, outputs: OutputTable, claims: Floats) -> Condition:
     return Condition(outputs, tuple(_solve(outputs, r, claims) for r in requirements(world)))
 
@@ -238,7 +263,7 @@ def _game(payoff: Floats) -> tuple[Floats, Floats]:
         b_eq=[1.0],
         bounds=[(0, None)] * columns + [(None, None)],
         method="highs",
-        options=FINE,
+        options=SOLVER_TOLERANCES,
     )
     if solved.status != 0:
         raise UnsoundRequest(
@@ -251,6 +276,6 @@ def _game(payoff: Floats) -> tuple[Floats, Floats]:
 
 def without_dust(weights: Floats) -> Floats:
     """The solver's weights without its rounding, made to sum to 1 again."""
-    clean = np.where(weights > DUST, weights, 0.0)
+    clean = np.where(weights > LEAST_WEIGHT, weights, 0.0)
     total = clean.sum()
     return np.asarray(clean / total if total > 0 else clean)

@@ -28,6 +28,8 @@ own, and for every ordered pair.
 
 The κ is paid once, not per run. So every certificate of the necessary condition proves linear
 composition up to a constant, and a kernel that rounding keeps from being a coupling is sound.
+
+The coupling kernel that proves most is found by a linear program, certified from both sides.
 """
 
 from collections.abc import Sequence
@@ -36,11 +38,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._core.numeric import Floats, distribution, frozen
+from takifugu._core.numeric import LEAST, Booleans, Floats, Integers, distribution, frozen
 from takifugu._core.rounding import gamma, log_ratio_up
-from takifugu.errors import InvalidWorld
+from takifugu.errors import InvalidWorld, UnsoundRequest
 from takifugu.finite.mechanism import FiniteMechanism
-from takifugu.finite.nfc.condition import Condition, proven_by_beta
+from takifugu.finite.nfc.condition import (
+    SOLVER_TOLERANCES,
+    Condition,
+    claims_by_output,
+    proven_by_beta,
+    without_dust,
+)
 from takifugu.finite.nfc.outputs_and_requirements import OutputTable, output_table, supports
 from takifugu.finite.world import World
 from takifugu.priors.secrets import SecretPair
@@ -172,3 +180,191 @@ def _by_divergence(p: Floats, q: Floats, kernel: Floats) -> float:
         return np.inf
     value = peak + float(np.log(p[p > 0] @ np.exp(exponent - peak)))
     return value + 4 * error * (1 + abs(peak) + abs(value))
+
+
+@dataclass(frozen=True, eq=False)
+class BestCoupling:
+    """The coupling kernel with the least ε, for one ordered pair and one prior.
+
+    With claims, ε is what a run loses beyond the claim of its mechanism, throughout.
+
+    Attributes:
+        proof: What the kernel found proves; None if no coupling kernel has a finite ε.
+        lower: A lower bound on the ε of every coupling kernel, proven by duality.
+    """
+
+    pair: SecretPair
+    prior: str
+    proof: KernelProof | None
+    lower: float
+
+    @property
+    def upper(self) -> float:
+        """The ε for which linear composition is proven, with what rounding costs once."""
+        return np.inf if self.proof is None else self.proof.loss(1)
+
+
+def best_couplings(
+    world: World, mechanisms: Sequence[FiniteMechanism], claims: Sequence[float] | None = None
+) -> tuple[BestCoupling, ...]:
+    """The coupling kernel with the least ε for each ordered pair and prior.
+
+    With ε the largest ``upper``, any k runs of the mechanisms, post-processed or not, leak at
+    most kε: linear composition is proven at this ε, and fails below the ε of the necessary
+    condition. With ``claims``, one for each mechanism, they leak at most their claims and kε more.
+    """
+    outputs = output_table(world, mechanisms)
+    by_output = claims_by_output(outputs, mechanisms, claims or [0.0] * len(mechanisms))
+    return tuple(
+        _best(world, outputs, pair, t, by_output)
+        for pair in world.pairs
+        for t in range(len(world.listed_priors))
+        if supports(world, pair, t)[0].size
+    )
+
+
+def _best(
+    world: World, outputs: OutputTable, pair: SecretPair, prior: int, claims: Floats
+) -> BestCoupling:
+    left, right = supports(world, pair, prior)
+    p = world.conditional(prior, pair.left)[left]
+    q = world.conditional(prior, pair.right)[right]
+    name = world.listed_priors[prior].name
+    # [constraint, right], and [constraint]: which row of left it belongs to
+    ratio, owner = _ratios(outputs, left, right, claims)
+    allowed = np.ones((len(left), len(right)), dtype=bool)
+    np.logical_and.at(allowed, owner, np.isfinite(ratio))
+    solution = _solve(ratio, owner, p, q, allowed)
+    if solution is None:
+        _refute(p, q, allowed)
+        return BestCoupling(pair, name, None, np.inf)
+    full = np.zeros((len(world.universe), len(world.universe)))
+    full[np.ix_(left, right)] = solution[0]
+    proof = prove_for_prior(world, outputs, pair, prior, full, claims)
+    return BestCoupling(pair, name, proof, _lower(solution, ratio, owner, p, q, allowed))
+
+
+def _ratios(
+    outputs: OutputTable, left: Integers, right: Integers, claims: Floats
+) -> tuple[Floats, Integers]:
+    """Every constraint log P(ω|D) − log P(ω|D_ℓ) − claim, by ℓ, and which D it belongs to."""
+    rows, owner = [], []
+    for i, dataset in enumerate(left):
+        kept = np.flatnonzero(outputs.probability[:, dataset] > 0)
+        own = outputs.log[kept, dataset] - claims[kept]
+        rows.append(own[:, None] - outputs.log[np.ix_(kept, right)])
+        owner += [i] * len(kept)
+    return np.concatenate(rows), np.array(owner, dtype=np.int64)
+
+
+def _solve(
+    ratio: Floats, owner: Integers, p: Floats, q: Floats, allowed: Booleans
+) -> tuple[Floats, Floats, Floats] | None:
+    """The kernel [left, right], the dual α [constraint] and y [right]; None if infeasible.
+
+    Variables are the allowed cells of β and ε. The column conditions are divided by q, so that
+    the solver's tolerance is relative to the mass that has to arrive.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array
+
+    cell = np.full(allowed.shape, -1)
+    cell[allowed] = np.arange(allowed.sum())
+    cells, constraints = int(allowed.sum()), len(ratio)
+    row, to = np.nonzero(allowed[owner])  # the cells in which each constraint has a coefficient
+    above = coo_array(
+        (
+            np.append(ratio[row, to], -np.ones(constraints)),
+            (
+                np.append(row, np.arange(constraints)),
+                np.append(cell[owner[row], to], np.full(constraints, cells)),
+            ),
+        ),
+        shape=(constraints, cells + 1),
+    )
+    d, to = np.nonzero(allowed)
+    equal = coo_array(
+        (
+            np.append(np.ones(cells), p[d] / q[to]),
+            (np.append(d, len(p) + to), np.append(cell[d, to], cell[d, to])),
+        ),
+        shape=(len(p) + len(q), cells + 1),
+    )
+    solved = linprog(
+        np.append(np.zeros(cells), 1.0),
+        A_ub=above.tocsr(),
+        b_ub=np.zeros(constraints),
+        A_eq=equal.tocsr(),
+        b_eq=np.ones(len(p) + len(q)),
+        bounds=[(0, None)] * cells + [(None, None)],
+        method="highs",
+        options=SOLVER_TOLERANCES,
+    )
+    if solved.status == 2:
+        return None
+    if solved.status != 0:
+        raise UnsoundRequest(
+            f"the linear program for the best coupling was not solved ({solved.message});"
+            " no number is given",
+            reason="not solved",
+        )
+    kernel = np.zeros(allowed.shape)
+    kernel[allowed] = np.maximum(solved.x[:cells], 0.0)
+    kernel /= kernel.sum(axis=1, keepdims=True)
+    return kernel, without_dust(-solved.ineqlin.marginals), solved.eqlin.marginals[len(p) :]
+
+
+def _lower(
+    solution: tuple[Floats, Floats, Floats],
+    ratio: Floats,
+    owner: Integers,
+    p: Floats,
+    q: Floats,
+    allowed: Booleans,
+) -> float:
+    r"""A bound from below on the ε of every coupling kernel, from α and y; rounded down.
+
+    With :math:`R(D,ℓ) = \sum_ω α(D,ω) r(D,ω,ℓ)` and
+    :math:`u(D) = \min_ℓ [R(D,ℓ) - y_ℓ p(D)/q_ℓ]` over the allowed ℓ, every coupling kernel has
+    :math:`ε \ge \sum_{D,ℓ} β R \ge \sum_D u(D) + \sum_ℓ y_ℓ (pβ)_ℓ/q_ℓ = \sum_D u(D) + \sum_ℓ y_ℓ`.
+    """
+    _, alpha, y = solution
+    payoff, size = np.zeros(allowed.shape), np.zeros(allowed.shape)
+    finite = np.where(allowed[owner], ratio, 0.0)
+    np.add.at(payoff, owner, alpha[:, None] * finite)
+    np.add.at(size, owner, alpha[:, None] * np.abs(finite))
+    price = y * p[:, None] / q
+    u = np.where(allowed, payoff - price, np.inf).min(axis=1)
+    error = gamma(len(ratio) + 2 * len(p) + 2 * len(q) + 32)
+    # logs of ratio are off by their own size, at most |log LEAST|, weighted by α
+    spread = np.where(allowed, size + np.abs(price), 0.0).max(axis=1).sum() + np.abs(y).sum()
+    return float(u.sum() + y.sum() - 4 * error * (spread - float(np.log(LEAST))))
+
+
+def _refute(p: Floats, q: Floats, allowed: Booleans) -> None:
+    """Prove that no coupling stays on the allowed cells, or raise.
+
+    A cover: u(D) + v(ℓ) ≥ 1 on every allowed cell. A coupling would have
+    1 = Σ γ(D,ℓ) ≤ Σ p(D) u(D) + Σ q(ℓ) v(ℓ), so a cover that weighs less than 1 refutes it.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array
+
+    d, to = np.nonzero(allowed)
+    rows = np.arange(len(d))
+    cover = coo_array(
+        (-np.ones(2 * len(d)), (np.append(rows, rows), np.append(d, len(p) + to))),
+        shape=(len(d), len(p) + len(q)),
+    )
+    u = np.zeros(len(p))
+    if len(d):
+        solved = linprog(np.append(p, q), A_ub=cover.tocsr(), b_ub=-np.ones(len(d)), bounds=(0, 1))
+        u = np.clip(solved.x[: len(p)], 0.0, 1.0) if solved.status == 0 else np.ones(len(p))
+    v = np.where(allowed, 1 - u[:, None], 0.0).max(axis=0)
+    weight = float(p @ u + q @ v)
+    if not weight * (1 + gamma(2 * len(p) + 2 * len(q) + 8)) < 1:
+        raise UnsoundRequest(
+            "the linear program for the best coupling has no solution, but this could not be"
+            " proven; no number is given. Likelihoods of very different size may be the cause",
+            reason="not proven",
+        )

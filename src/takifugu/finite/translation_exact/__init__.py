@@ -1,7 +1,7 @@
 """The exact translation of per-entry privacy: the oracle for every faster bound."""
 
-from takifugu.finite.translation_exact.dataset_coupling import Coupling
 from takifugu.finite.translation_exact.exact_translation import (
+    Coupling,
     ExactTranslation,
     PairAndPrior,
     translation_exact,

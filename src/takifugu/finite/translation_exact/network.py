@@ -14,7 +14,7 @@ from takifugu._core.numeric import Floats, Integers
 from takifugu.errors import TooLarge
 from takifugu.finite.translation_exact.transport_problem import TransportProblem
 
-WIDE = 3  # a line with more values than this gets a node of its own
+MAX_LINE_WITHOUT_NODE = 3  # a line with more values than this gets a node of its own
 SHARP = 2.0**20  # HiGHS drops coefficients below 1e-9; this keeps those above 1e-15
 MOST_EDGES = 2_000_000  # beyond this the solver does not return in reasonable time
 
@@ -52,7 +52,7 @@ def network(problem: TransportProblem) -> Network:
     nodes = size
     for axis, (values, epsilon) in enumerate(zip(problem.shape, problem.allowance, strict=True)):
         members = np.moveaxis(order, axis, -1).reshape(-1, values)  # [line, value]
-        if values > WIDE:
+        if values > MAX_LINE_WITHOUT_NODE:
             line = np.repeat(nodes + np.arange(len(members)), values)
             tails += [members.ravel(), line]
             heads += [line, members.ravel()]

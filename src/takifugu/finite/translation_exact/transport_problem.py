@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from takifugu._core.numeric import Booleans, Floats, Integers, frozen
 from takifugu._core.rounding import gamma
 from takifugu.errors import InvalidWorld, TooLarge, UnsoundRequest
-from takifugu.priors.universe import Name, Tables
+from takifugu.priors.universe import Name, Tables, numbers_by_entry
 
 MOST_LOSS = 300.0  # e^300 · 2^500 is still a float64; a larger total of ε is refused
 
@@ -19,33 +18,9 @@ Allowance = float | Mapping[Name, float] | Sequence[float] | Floats
 
 def allowance_per_entry(universe: Tables, epsilon: Allowance) -> Floats:
     """``[entry]``: the total ε spent on every entry, from one number, a mapping or a list."""
-    if isinstance(epsilon, Mapping):
-        for name in epsilon:
-            universe.entry(name)
-        missing = [name for name in universe.entries if name not in epsilon]
-        if missing:
-            raise InvalidWorld(
-                "epsilon",
-                given=f"leaves out entry {missing[0]!r}",
-                needed="give every entry its ε; write 0 for an entry that is never touched",
-            )
-        listed: list[Any] = [epsilon[name] for name in universe.entries]
-    elif isinstance(epsilon, Sequence | np.ndarray):
-        listed = list(epsilon)
-    else:
-        listed = [epsilon] * len(universe.entries)
-    try:
-        given = [float(value) for value in listed]
-    except (OverflowError, TypeError, ValueError) as error:
-        raise InvalidWorld(
-            "epsilon", given="holds something that is not a number", needed="hold numbers only"
-        ) from error
-    if len(given) != len(universe.entries):
-        raise InvalidWorld(
-            "epsilon",
-            given=f"holds {len(given)} numbers",
-            needed=f"hold one for each of the {len(universe.entries)} entries",
-        )
+    for name in epsilon if isinstance(epsilon, Mapping) else ():
+        universe.entry(name)
+    given = numbers_by_entry(universe.entries, epsilon, "epsilon", InvalidWorld).tolist()
     for name, value in zip(universe.entries, given, strict=True):
         if not 0 <= value < np.inf:
             raise UnsoundRequest(

@@ -1,6 +1,6 @@
 """Influence curves of Markov chains, of any order and by hour of the day, rounded up."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
 
@@ -14,10 +14,10 @@ from takifugu.influence.chain.splitting import (
     CurveRequest,
     EntryLeaks,
     PairLeaks,
+    Pairs,
     assemble,
     curve_request,
     entry_time,
-    highest,
 )
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.rounded_ratios import (
@@ -41,6 +41,9 @@ from takifugu.priors.time_of_day import TimeOfDayChain
 MAX_SETTLING_STEPS = 4096  # to wait for a law to become stationary before all later are bounded
 SETTLED = 1e-10  # nats; two laws this close count as one
 MAX_DEFAULT_WORK = 2e9  # multiplications for the splits of a curve of order k, by default
+
+# which pairs can happen, the ratios of their laws, which of these are exact; and the laws
+Offsets = tuple[Booleans, Floats, Booleans, LogProduct]
 
 
 def chain_curve(
@@ -99,22 +102,6 @@ def chain_curve(
         by_entry=by_entry,
     )
     return assemble(request, Walk(chain, request).entry_leaks())
-
-
-def chains_curve(
-    chains: Sequence[MarkovChain], secrets: Secrets = ALL_SECRETS, *, max_exposed: int | None = None
-) -> InfluenceCurve:
-    """The curve of a set of chains: for each pair and b the largest leak over the chains.
-
-    Pufferfish asks for each prior separately, so each chain may use its own best split.
-    """
-    if not chains or len({(chain.states, chain.length) for chain in chains}) > 1:
-        raise InvalidWorld(
-            "chains", given="are none, or differ in states or length", needed="share both"
-        )
-    return highest(
-        [chain_curve(c, secrets, max_exposed=max_exposed, by_entry=False) for c in chains]
-    )
 
 
 def higher_order_curve(
@@ -213,7 +200,7 @@ def time_of_day_curve(
 
 
 @dataclass(frozen=True)
-class GroupLeaks:
+class GroupLeaks(EntryLeaks):
     r"""What one entry leaks about "in A" against "in B".
 
     Given only that X_i is in A, left and right are not independent: both depend on which value of
@@ -227,16 +214,11 @@ class GroupLeaks:
     left, and 1 in place of a column of :math:`P^{d_R}` where nothing is seen to the right.
     """
 
-    entry: str
-    reach: tuple[int | None, int | None]
-    keep: Booleans
-    exact: Booleans
-    pairs: tuple[tuple[Side, Side], ...]
+    pairs: Pairs
     before: Sequence[LogProduct]  # [distance - 1], rows: the l that are possible there
     after: Sequence[LogProduct]
     law: LogProduct
     offset: Floats
-    error: float = 0.0
     _scaled: dict[tuple[int, str, int], tuple[Floats, float]] = field(default_factory=dict)
 
     def leaks(self, left: int, rights: range) -> Iterator[Floats]:
@@ -395,67 +377,64 @@ class Walk:
 
     def at(self, entry: int) -> list[EntryLeaks]:
         """The rows of one entry."""
-        length = self.chain.length
-        sides = (entry, None if length is None else length - 1 - entry)
-        law = self.law(entry)
-        keep, offset = masses_ratio_up(law, self.request.single)
-        before = [
-            self.before(entry, d, self.support(entry - d))
-            for d in range(1, min(entry, self.far) + 1)
-        ]
-        ahead = self.far if sides[1] is None else min(sides[1], self.far)
-        after = [self.after(entry, d) for d in range(1, ahead + 1)]
-        parts: list[EntryLeaks] = []
-        if self.request.single:
-            exact: Booleans = np.ones(len(keep), dtype=bool)
-            error = self._error(entry, (len(before), ahead), law)
-            parts.append(PairLeaks(str(entry), sides, keep, exact, before, after, offset, error))
-        if self.request.grouped:
-            keep, offset = masses_ratio_up(law, self.request.grouped)
-            parts.append(
-                GroupLeaks(
-                    str(entry),
-                    sides,
-                    keep,
-                    np.full(len(keep), not self.shift),
-                    self.request.grouped,
-                    [
-                        LogProduct(p.log[self.support(entry - d)], p.error)
-                        for d in range(1, len(before) + 1)
-                        for p in (self.power(entry - d, d),)
-                    ],
-                    [self.power(entry, d + self.shift) for d in range(1, ahead + 1)],
-                    law,
-                    offset,
-                    self._error(entry, (len(before), ahead), law, self.request.grouped),
-                )
-            )
-        return parts
+        length, law = self.chain.length, self.law(entry)
+        reach = (entry, None if length is None else length - 1 - entry)
+        behind = min(entry, self.far)
+        ahead = self.far if reach[1] is None else min(reach[1], self.far)
+        supports = [self.support(entry - d) for d in range(1, behind + 1)]
+
+        def offsets(pairs: Pairs) -> Offsets:
+            keep, offset = masses_ratio_up(law, pairs)
+            return keep, offset, np.ones(len(keep), dtype=bool), law
+
+        return self._parts(str(entry), entry, reach, supports, ahead, offsets, law)
 
     def later(self, first: int, settled: int | None, far: Sequence[int] = ()) -> list[EntryLeaks]:
         """The rows that hold for every entry from ``first`` on, as if the chain were unbounded.
 
         With ``far``: for these entries only, each at least `MAX_SETTLING_STEPS` further.
         """
-        name = f"{first}+"
-        support = self._ever() if settled is None else self.support(settled)
-        before = [self.before(first, d, support) for d in range(1, self.far + 1)]
-        after = [self.after(first, d) for d in range(1, self.far + 1)]
-        unused, room = self.law(0), 0.0 if self.stationary else 4 * SETTLED
+        supports = [self._ever() if settled is None else self.support(settled)] * self.far
+        return self._parts(
+            *(f"{first}+", first, (None, None), supports, self.far),
+            lambda pairs: self._later_offset(first, settled, pairs, far),
+            self.law(0),
+            room=0.0 if self.stationary else 4 * SETTLED,
+        )
+
+    def _parts(
+        self,
+        name: str,
+        entry: int,
+        reach: tuple[int | None, int | None],
+        supports: Sequence[Booleans],
+        ahead: int,
+        offsets: Callable[[Pairs], Offsets],
+        law: LogProduct,
+        *,
+        room: float = 0.0,
+    ) -> list[EntryLeaks]:
+        """Single values, then groups, as far as ``supports`` and ``ahead`` reach to both sides."""
         parts: list[EntryLeaks] = []
-        if self.request.single:
-            keep, offset, exact, law = self._later_offset(first, settled, self.request.single, far)
-            error = room + self._error(first, (self.far, self.far), law)
-            parts.append(PairLeaks(name, (None, None), keep, exact, before, after, offset, error))
-        if self.request.grouped:
-            keep, offset, exact, law = self._later_offset(first, settled, self.request.grouped, far)
-            powers = [self.power(0, d) for d in range(1, self.far + self.shift + 1)]
-            seen = [LogProduct(p.log[support], p.error) for p in powers[: self.far]]
-            ahead, exact = powers[self.shift :], exact & (not self.shift)
-            pairs = self.request.grouped
-            error = room + self._error(first, (self.far, self.far), law, pairs)
-            shown = (pairs, seen, ahead, unused, offset, error)
-            parts.append(GroupLeaks(name, (None, None), keep, exact, *shown))
+        behind, further = range(1, len(supports) + 1), range(1, ahead + 1)
+        if pairs := self.request.single:
+            keep, offset, exact, laws = offsets(pairs)
+            error = room + self._error(entry, (len(supports), ahead), laws)
+            before = [self.before(entry, d, supports[d - 1]) for d in behind]
+            after = [self.after(entry, d) for d in further]
+            parts.append(PairLeaks(name, reach, keep, exact, before, after, offset, error=error))
+        if pairs := self.request.grouped:
+            keep, offset, exact, laws = offsets(pairs)
+            error = room + self._error(entry, (len(supports), ahead), laws, pairs)
+            powers = [self.power(entry - d, d) for d in behind]
+            seen = [
+                LogProduct(power.log[support], power.error)
+                for power, support in zip(powers, supports, strict=True)
+            ]
+            future = [self.power(entry, d + self.shift) for d in further]
+            known = exact & (not self.shift)
+            shown = (pairs, seen, future, law, offset)
+            parts.append(GroupLeaks(name, reach, keep, known, *shown, error=error))
         return parts
 
     def _error(
@@ -463,7 +442,7 @@ class Walk:
         entry: int,
         sides: tuple[int, int],
         law: LogProduct,
-        grouped: tuple[tuple[Side, Side], ...] = (),
+        grouped: Pairs = (),
     ) -> float:
         """How far leaks may be above the truth by rounding, at so many distances to both sides."""
         used = [self.power(entry - d, d) for d in range(1, sides[0] + 1)]
@@ -480,9 +459,9 @@ class Walk:
         self,
         first: int,
         settled: int | None,
-        pairs: tuple[tuple[Side, Side], ...],
+        pairs: Pairs,
         far: Sequence[int] = (),
-    ) -> tuple[Booleans, Floats, Booleans, LogProduct]:
+    ) -> Offsets:
         """The largest offset of any entry from ``first`` on, and where it is one of theirs.
 
         Also the laws that they have at last, with the largest error that was met.

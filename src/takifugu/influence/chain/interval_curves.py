@@ -27,20 +27,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from takifugu._core.numeric import Booleans, Floats
+from takifugu._core.numeric import Floats
 from takifugu.errors import TooLarge
 from takifugu.influence.chain.splitting import (
     ALL_SECRETS,
     CurveRequest,
     EntryLeaks,
     PairLeaks,
+    Pairs,
     assemble,
     curve_request,
 )
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.rounded_ratios import (
     IntervalStep,
-    Side,
     interval_past_up,
     interval_powers,
     largest_ratios,
@@ -101,17 +101,12 @@ def interval_chain_curve(
 
 
 @dataclass(frozen=True)
-class _WorstMembers:
+class _WorstMembers(EntryLeaks):
     """Groups of values, bounded by their worst members."""
 
-    entry: str
-    reach: tuple[int | None, int | None]
-    keep: Booleans
-    exact: Booleans
-    pairs: tuple[tuple[Side, Side], ...]
+    pairs: Pairs
     before: Sequence[Floats]  # [distance - 1][x, y]
     after: Sequence[Floats]
-    error: float = 0.0
 
     def leaks(self, left: int, rights: range) -> Iterator[Floats]:
         """See `EntryLeaks`."""

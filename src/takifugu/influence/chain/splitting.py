@@ -9,21 +9,23 @@ nearest seen entries, |H′| = dL + dR − 1; past the end of the sequence there
 which is written as the distance one past the last entry.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from takifugu._core.numeric import Booleans, Floats, Integers
 from takifugu.errors import InvalidWorld, TooLarge, UnsoundRequest
-from takifugu.influence.curve import LEAST_EXACT, SHARE, InfluenceCurve
+from takifugu.influence.curve import EXACT_SHARE, LEAST_EXACT, InfluenceCurve
 from takifugu.influence.rounded_ratios import Side, leak_up
 from takifugu.priors.prior import state_text
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name, State
 
+Pairs = tuple[tuple[Side, Side], ...]
 DEFAULT_EXPOSED = 100  # the largest number of exposed entries by default
 MAX_SHORT_LENGTH = 40  # a sequence of up to so many entries gets all of its curve
 MAX_CURVE_NUMBERS = 2**24
@@ -47,8 +49,8 @@ class CurveRequest:
     states: tuple[State, ...]
     length: int | None
     most: int
-    single: tuple[tuple[Side, Side], ...]
-    grouped: tuple[tuple[Side, Side], ...]
+    single: Pairs
+    grouped: Pairs
     entries: tuple[int, ...] | None
     symmetric: bool
     by_entry: bool | None
@@ -155,29 +157,25 @@ def entry_time(entry: Name, length: int | None) -> int:
     )
 
 
-class EntryLeaks(Protocol):
-    """What one entry, or a class of entries, leaks to what can be seen left and right of it."""
+@dataclass(frozen=True)
+class EntryLeaks(ABC):
+    """What one entry, or a class of entries, leaks to what can be seen left and right of it.
 
-    @property
-    def entry(self) -> str:
-        """Which entry, in words."""
+    Attributes:
+        entry: Which entry, in words.
+        reach: How many entries there are to its left and right; None if more than are exposed.
+        keep: ``[pair]``: whether both sides of the pair can happen here.
+        exact: ``[pair]``: whether `leaks` is exact, up to ``error``.
+        error: How far `leaks` may be above the truth where it is exact, in nats.
+    """
 
-    @property
-    def reach(self) -> tuple[int | None, int | None]:
-        """How many entries there are to its left and right; None if more than are exposed."""
+    entry: str
+    reach: tuple[int | None, int | None]
+    keep: Booleans
+    exact: Booleans
+    error: float = field(default=0.0, kw_only=True)
 
-    @property
-    def keep(self) -> Booleans:
-        """``[pair]``: whether both sides of the pair can happen here."""
-
-    @property
-    def exact(self) -> Booleans:
-        """``[pair]``: whether `leaks` is exact, up to `error`."""
-
-    @property
-    def error(self) -> float:
-        """How far `leaks` may be above the truth where it is exact, in nats."""
-
+    @abstractmethod
     def leaks(self, left: int, rights: range) -> Iterator[Floats]:
         """``[pair]``: upper bounds when the nearest seen entries are so far to the two sides.
 
@@ -186,17 +184,12 @@ class EntryLeaks(Protocol):
 
 
 @dataclass(frozen=True)
-class PairLeaks:
+class PairLeaks(EntryLeaks):
     """Pairs of single values: left and right are independent given the value, so they add."""
 
-    entry: str
-    reach: tuple[int | None, int | None]
-    keep: Booleans
-    exact: Booleans
     before: Sequence[Floats]  # [distance - 1][pair]
     after: Sequence[Floats]
     offset: Floats  # [pair], added to `before`
-    error: float = 0.0
 
     def leaks(self, left: int, rights: range) -> Iterator[Floats]:
         """See `EntryLeaks`."""
@@ -289,7 +282,7 @@ def assemble(request: CurveRequest, entry_leaks: Sequence[Sequence[EntryLeaks]])
             for part in group:
                 here = best_leaks(part, request.most, reverse)
                 np.copyto(leak, np.maximum(leak, here), where=part.keep)
-                known = part.error <= SHARE * np.maximum(here, LEAST_EXACT)
+                known = part.error <= EXACT_SHARE * np.maximum(here, LEAST_EXACT)
                 sure &= (part.exact & known) | ~part.keep
             possible = np.flatnonzero(leak[0] > -np.inf)
             blocks.append(leak.T[possible])
@@ -327,29 +320,13 @@ def _curve(
     return InfluenceCurve(exposed, leak, request.length, tuple(labels), table, splits)
 
 
-def _reversed(pairs: tuple[tuple[Side, Side], ...]) -> Integers:
+def _reversed(pairs: Pairs) -> Integers:
     number = {pair: k for k, pair in enumerate(pairs)}
     return np.array([number[(b, a)] for a, b in pairs], dtype=np.int64)
 
 
-def _words(
-    request: CurveRequest, pairs: tuple[tuple[Side, Side], ...], entry: str
-) -> Mapping[Side, str]:
+def _words(request: CurveRequest, pairs: Pairs, entry: str) -> Mapping[Side, str]:
     """What each side of a pair is called: 'ward|hall', or '3=ward|hall' if entries are apart."""
     before = f"{entry}=" if entry else ""
     sides = dict.fromkeys(side for pair in pairs for side in pair)
     return {side: before + request.side_name(side) for side in sides}
-
-
-def highest(curves: Sequence[InfluenceCurve]) -> InfluenceCurve:
-    """For each pair the largest leak at every point, over several priors with the same pairs."""
-    first = curves[0]
-    names = tuple(dict.fromkeys(name for curve in curves for name in curve.pairs))
-    number = {name: k for k, name in enumerate(names)}
-    leak = np.full((len(names), len(first.exposed)), -np.inf)
-    exact = np.ones(leak.shape, dtype=bool)
-    for curve in curves:
-        at = [number[name] for name in curve.pairs]
-        leak[at] = np.maximum(leak[at], curve.leak)
-        exact[at] &= curve.exact
-    return replace(first, leak=leak, pairs=names, exact=exact, splits=None)

@@ -22,16 +22,16 @@ from takifugu._core.numeric import Floats
 from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.network.elimination import Elimination, bits
-from takifugu.influence.network.network_curves import chosen_entries, named_sets, pair_label
+from takifugu.influence.network.network_curves import exposed_sizes, named_sets
 from takifugu.influence.rounded_ratios import leak_up, sums_ratio_up
-from takifugu.priors.factors import Factor, FactorModel
+from takifugu.priors.factors import Factor, FactorModel, secret_pair, secret_sides
 from takifugu.priors.secrets import Secrets
 
-LARGEST = 20  # entries of a set that can be summed over
-BALL = 15  # entries summed over to bound the prior odds
-CLEAR = 1e300  # products of floats below it, and above its inverse, have a small relative error
-WITHIN = 1000.0  # binary exponents: products whose logarithms add up to less stay in float64
-WIDE = 4  # up to this b all neighbours are tried; beyond, the strongest only
+MAX_SUMMED_ENTRIES = 20  # entries of a set that can be summed over
+BALL_ENTRIES = 15  # entries summed over to bound the prior odds
+MAX_EXACT_PRODUCT = 1e300  # products up to it, down to its inverse, have a small relative error
+MAX_EXPONENT = 1000.0  # binary exponents: products whose logarithms add up to less stay in float64
+MAX_SETS_WIDENED = 4  # up to this b all neighbours are tried; beyond, the strongest only
 
 
 def check_attractive(model: FactorModel) -> None:
@@ -55,7 +55,7 @@ def check_attractive(model: FactorModel) -> None:
             faces = np.moveaxis(factor.table, (i, j), (0, 1)).reshape(2, 2, -1)
             for k in range(faces.shape[2]):
                 (w, x), (y, z) = faces[:, :, k].tolist()
-                if CLEAR > w * z > x * y * (1 + 2.0**-50) > 1 / CLEAR:
+                if MAX_EXACT_PRODUCT > w * z > x * y * (1 + 2.0**-50) > 1 / MAX_EXACT_PRODUCT:
                     continue
                 a, b, c, d = map(Fraction, (w, x, y, z))
                 if a * d < b * c:
@@ -113,11 +113,11 @@ class AttractiveField:
         ``inside`` holds ``entry``; only its part connected to it should be given.
         """
         others = [v for v in bits(inside) if v != entry]
-        if len(others) >= LARGEST:
+        if len(others) >= MAX_SUMMED_ENTRIES:
             raise TooLarge(
-                f"a set of {len(others) + 1} entries; at most {LARGEST} are summed over",
+                f"a set of {len(others) + 1} entries; at most {MAX_SUMMED_ENTRIES} are summed over",
                 size=len(others) + 1,
-                limit=LARGEST,
+                limit=MAX_SUMMED_ENTRIES,
             )
         around = bits(self.full.boundary(inside))
         order = [entry, *others]
@@ -157,28 +157,23 @@ def attractive_curve(
     far; beyond that sets grow by the strongest contact, in two ways. Points are upper bounds, and
     exact up to b = 2 if the field is small enough to be summed over.
     """
-    if not 1 <= largest <= LARGEST:
+    if not 1 <= largest <= MAX_SUMMED_ENTRIES:
         raise UnsoundRequest(
-            f"largest is {largest}; it must be from 1 to {LARGEST}",
+            f"largest is {largest}; it must be from 1 to {MAX_SUMMED_ENTRIES}",
             field="largest",
             given=largest,
-            needed=LARGEST,
+            needed=MAX_SUMMED_ENTRIES,
         )
     field, count, secrets = AttractiveField(model), len(model.entries), secrets or Secrets()
-    chosen = chosen_entries(model, secrets)
-    wholes = {entry: field.full.part((1 << count) - 1, entry) for entry in chosen}
-    exposed = sorted(
-        {*range(1, min(largest, count) + 1), *(w.bit_count() for w in wholes.values()), count}
-    )
+    sides_of = secret_sides(model, secrets)
+    wholes = {entry: field.full.part((1 << count) - 1, entry) for entry in sides_of}
+    exposed = exposed_sizes(count, largest, wholes.values())
     leak, exact, pairs, masks = [], [], [], []
-    for entry in chosen:
-        sides = secrets.sides(model.states[entry])
-        if not sides:
-            continue
+    for entry, sides in sides_of.items():
         whole = wholes[entry]
         best, sets, known, tried = _grow(field, entry, whole, largest)
-        sure = whole.bit_count() <= LARGEST
-        known = [*known, field.evaluate(_ball(field, entry, BALL), entry)]
+        sure = whole.bit_count() <= MAX_SUMMED_ENTRIES
+        known = [*known, field.evaluate(_ball(field, entry, BALL_ENTRIES), entry)]
         if sure:
             known = [*known, field.evaluate(whole, entry)]
         bounds = np.min(known, axis=0)  # least upper bounds on the prior log odds of 1, and of 0
@@ -194,7 +189,7 @@ def attractive_curve(
             leak.append(row)
             exact.append(flags)
             masks.append(tuple(shown))
-            pairs.append(pair_label(model, entry, side))
+            pairs.append(str(secret_pair(model, entry, side)))
     return InfluenceCurve(
         np.array(exposed),
         np.array(leak),
@@ -207,7 +202,7 @@ def attractive_curve(
 
 def _stays(*reaches: ArrayLike) -> None:
     """Refuse products whose logarithms, all falls or all rises added up, may leave float64."""
-    if not all(float(np.max(reach)) < WITHIN for reach in reaches):  # also false for NaN
+    if not all(float(np.max(reach)) < MAX_EXPONENT for reach in reaches):  # also false for NaN
         raise TooLarge("the weights of this field span more than float64 can hold")
 
 
@@ -239,7 +234,7 @@ def _grow(
         if b > 1:
             candidates = {_nearer(field, line, entry, k) for k, line in enumerate(lines)}
             lines = [_nearer(field, line, entry, k) for k, line in enumerate(lines)]
-            if b <= WIDE:
+            if b <= MAX_SETS_WIDENED:
                 for start in set(sets[-2]):
                     candidates |= {start | 1 << v for v in bits(field.full.boundary(start))}
         else:

@@ -41,23 +41,22 @@ import numpy as np
 from takifugu._core.numeric import Booleans, Floats, Integers
 from takifugu.errors import TooLarge
 from takifugu.influence.rounded_ratios import UNIT_ROUNDOFF, sums_ratio_up
-from takifugu.priors.factors import FactorModel, neighbours
+from takifugu.priors.factors import FactorModel, Sides, neighbours
 
-ROOM = 2**23  # cells that one table may have
-SMALL = 2**14  # cells of a table of possible states before its constraint is dropped
-FLAT = 1024  # cells of a group of tables that is written out with all its states
-CASES = 2**14  # states of the shared entries of a boundary that are tried one by one
-STATES = 2**16  # states of a set that can be summed over
-WORK = 1e9  # cells multiplied for one pair before a set is given up
-DEEPEST = -960  # binary exponent below which products could underflow
+MAX_TABLE_CELLS = 2**23  # cells that one table may have
+MAX_CONSTRAINT_CELLS = 2**14  # cells of a table of possible states before its constraint is dropped
+MAX_FLAT_CELLS = 1024  # cells of a group of tables that is written out with all its states
+MAX_BOUNDARY_STATES = 2**14  # states of the shared entries of a boundary that are tried one by one
+MAX_SUMMED_STATES = 2**16  # states of a set that can be summed over
+MAX_PAIR_WORK = 1e9  # cells multiplied for one pair before a set is given up
+LEAST_EXPONENT = -960  # binary exponent below which products could underflow
 CONE_SLACK = 2.0**-40  # how far, in every coordinate, a ray left out may be from its cone
 CONE_ROUNDINGS = round(CONE_SLACK / UNIT_ROUNDOFF)  # the same in units of rounding
-FEW_ROWS = 8  # that are not worth thinning
+MIN_THINNED_ROWS = 8  # that are not worth thinning
 MAX_THINNED_ROWS = 3_000
 MAX_THINNED_COLUMNS = 4  # beyond which the proof is slow
 
 _T = TypeVar("_T", Floats, Booleans)
-Side = tuple[int, ...]
 Piece = tuple[int, Booleans]  # entries, as a bit mask, and which of their states are possible
 
 
@@ -86,7 +85,7 @@ def message(table: Floats, *, roundings: int, least: int) -> Message:
     The scale puts the largest and the least positive cell of a row at the same distance from 1:
     then the most and the least over all rows lie close together.
     """
-    if least < DEEPEST:
+    if least < LEAST_EXPONENT:
         raise TooLarge("the weights of this split span more than float64 can hold")
     if table.size == 0:
         return Message(table, roundings, 0)
@@ -175,10 +174,10 @@ def extremes(rays: Floats) -> tuple[Integers, int]:
             ratio = rows[:, 0] / rows[:, 1]
         ends = sorted({int(ratio.argmin()), int(ratio.argmax())})
         return possible[ends], 2
-    if not FEW_ROWS < len(rows) <= MAX_THINNED_ROWS or rows.shape[1] > MAX_THINNED_COLUMNS:
+    if not MIN_THINNED_ROWS < len(rows) <= MAX_THINNED_ROWS or rows.shape[1] > MAX_THINNED_COLUMNS:
         return possible, 0
     keep = _first_of_each(rows)
-    if len(keep) > FEW_ROWS:
+    if len(keep) > MIN_THINNED_ROWS:
         keep = keep[_thinned(rows[keep])]
     return possible[keep], CONE_ROUNDINGS
 
@@ -306,7 +305,7 @@ class Elimination:
             connected |= front
         return connected
 
-    def odds(self, whole: int, entry: int, sides: Sequence[tuple[Side, Side]]) -> Floats:
+    def odds(self, whole: int, entry: int, sides: Sides) -> Floats:
         """``[pair]``: log P(A)/P(B), rounded up, by elimination of all of a connected part.
 
         −∞ says that side A cannot happen at all.
@@ -371,8 +370,10 @@ class Elimination:
             roundings += off + 1
             least += low
         axes = bits(joined)
-        if prod(self.sizes[v] for v in axes) > ROOM:
-            raise TooLarge(f"the prior odds of an entry need more than {ROOM:,} cells at once")
+        if prod(self.sizes[v] for v in axes) > MAX_TABLE_CELLS:
+            raise TooLarge(
+                f"the prior odds of an entry need more than {MAX_TABLE_CELLS:,} cells at once"
+            )
         total = np.ones([self.sizes[v] for v in axes])
         for mask, table, _, _ in near:
             total *= _spread(table, bits(mask), axes)
@@ -380,7 +381,7 @@ class Elimination:
             total = np.asarray(total.sum(axis=axes.index(entry)))
             roundings += self.sizes[entry]
             joined &= ~(1 << entry)
-        if least < DEEPEST:
+        if least < LEAST_EXPONENT:
             raise TooLarge("the weights of the entries span more than float64 can hold")
         top = int(np.frexp(total.max())[1])
         return joined, np.ldexp(total, -top), roundings, least - top
@@ -393,8 +394,10 @@ class Elimination:
         of the boundary. In a large one, the states of the entries that its tables share are the
         cases; given these, each table is a part of its own.
         """
-        if prod(self.sizes[v] for v in bits(inside)) > STATES:
-            raise TooLarge(f"a set has more than {STATES:,} states; at most so many are summed")
+        if prod(self.sizes[v] for v in bits(inside)) > MAX_SUMMED_STATES:
+            raise TooLarge(
+                f"a set has more than {MAX_SUMMED_STATES:,} states; at most so many are summed"
+            )
         touching = 0
         for v in bits(inside):
             touching |= self._touching[v]
@@ -418,7 +421,7 @@ class Elimination:
             choices.append(cases)
             scopes += about
         number = prod(len(cases) for cases in choices)
-        if number > CASES:
+        if number > MAX_BOUNDARY_STATES:
             raise TooLarge("the tables on the boundary of a split share too many states")
         cases = [sum(case, ()) for case in product(*choices)]
         together = np.array(cases, dtype=np.int64).reshape(len(cases), len(scopes))
@@ -428,7 +431,7 @@ class Elimination:
             distinct = set(numbers.tolist())
             roundings += max((store.roundings[k] for k in distinct), default=0) + 2
             depth += max((store.depth[k] for k in distinct), default=0)
-        if -2 * depth < DEEPEST:  # so that neither a sum nor a ratio of sums can overflow
+        if -2 * depth < LEAST_EXPONENT:  # so that neither a sum nor a ratio of sums can overflow
             raise TooLarge("the weights of this split span more than float64 can hold")
         within = bits(inside)
         strides = np.zeros((len(scopes), len(within)), dtype=np.int64)
@@ -461,7 +464,7 @@ class Elimination:
         sides: Booleans,
         known: Floats,
         *,
-        work: float = WORK,
+        work: float = MAX_PAIR_WORK,
     ) -> tuple[Floats, Integers]:
         """``[pair]``: the largest log f_A / f_B, and what the number is worth (see ``ratios``).
 
@@ -508,12 +511,12 @@ class Elimination:
             shared |= once & mask
             once |= mask
         shared &= outside
-        if cells <= FLAT or (len(factors) == 1 and not allowed):
+        if cells <= MAX_FLAT_CELLS or (len(factors) == 1 and not allowed):
             made = self._table(outside, scope, factors, allowed)
             return ([(self._messages.keep(made),)] if len(made.rows) else []), [scope]
         fixed = bits(shared)
         sizes = [self.sizes[v] for v in fixed]
-        if prod(sizes) > CASES:
+        if prod(sizes) > MAX_BOUNDARY_STATES:
             raise TooLarge("the tables on the boundary of a split share too many states")
         pieces = []
         for at in np.ndindex(*sizes):
@@ -530,8 +533,8 @@ class Elimination:
         """All states of a group at once."""
         around, within = bits(outside), bits(scope)
         shape = tuple(self.sizes[v] for v in (*around, *within))
-        if prod(shape) > ROOM:
-            raise TooLarge(f"the boundary of a split needs more than {ROOM:,} cells")
+        if prod(shape) > MAX_TABLE_CELLS:
+            raise TooLarge(f"the boundary of a split needs more than {MAX_TABLE_CELLS:,} cells")
         table, least = np.ones(shape), 0
         for k in factors:
             least += _lowest(self._tables[k])
@@ -608,7 +611,7 @@ class Elimination:
             union = bits(joined[v])
             near = [piece for piece in pool if piece[0] >> v & 1]
             pool = [piece for piece in pool if not piece[0] >> v & 1]
-            if prod(self.sizes[w] for w in union) > SMALL:
+            if prod(self.sizes[w] for w in union) > MAX_CONSTRAINT_CELLS:
                 exact = False  # the constraint is dropped: more states count than can happen
                 continue
             truth = np.ones(tuple(self.sizes[w] for w in union), dtype=np.bool_)

@@ -16,17 +16,15 @@ import numpy as np
 from takifugu._core.numeric import Booleans, Floats
 from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
 from takifugu.influence.curve import ExposedSets, InfluenceCurve
-from takifugu.influence.network.elimination import Elimination, Side, Surroundings, bits
+from takifugu.influence.network.elimination import Elimination, Surroundings, bits
 from takifugu.influence.rounded_ratios import leak_up
-from takifugu.priors.factors import FactorModel
-from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
+from takifugu.priors.factors import FactorModel, Sides, secret_pair, secret_sides
+from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
 
-TIE = 1e-10  # leaks closer than this count as equal: pruning, not rounding
-CANDIDATES = 20_000  # sets of nearest entries that are tried for one secret and one b
-LAYER = 2_000_000  # connected sets of one size; beyond, the search ends
-
-Sides = tuple[tuple[Side, Side], ...]
+SAME_LEAK = 1e-10  # leaks closer than this count as equal: pruning, not rounding
+MAX_NEAREST_SETS = 20_000  # sets of nearest entries that are tried for one secret and one b
+MAX_LAYER_SETS = 2_000_000  # connected sets of one size; beyond, the search ends
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ def network_curve(
             if not active or any(search.stopped for search in active):
                 return
             first = {inside for search in active for inside in search.open(b)}
-            if len(layer) > LAYER:
+            if len(layer) > MAX_LAYER_SETS:
                 for search in active:
                     search.stopped = True
             order = [*sorted(first), *sorted(layer - first)]
@@ -176,13 +174,13 @@ def _nearest(full: Elimination, entry: int, b: int) -> Iterable[int]:
         if ring.bit_count() > short:
             break
         held |= ring
-    if comb(ring.bit_count(), short) > CANDIDATES:
+    if comb(ring.bit_count(), short) > MAX_NEAREST_SETS:
         raise TooLarge(
             f"there are {comb(ring.bit_count(), short):,} sets of {b} nearest entries; at most"
-            f" {CANDIDATES:,} are tried. Ask for a smaller `largest`, or use network_curve.",
+            f" {MAX_NEAREST_SETS:,} are tried. Ask for a smaller `largest`, or use network_curve.",
             field="largest",
             size=comb(ring.bit_count(), short),
-            limit=CANDIDATES,
+            limit=MAX_NEAREST_SETS,
         )
     for more in combinations(bits(ring), short):
         yield held | sum(1 << v for v in more)
@@ -224,13 +222,13 @@ class _EntrySearch:
 
         self.evaluated += 1
         best = self.best[-1]
-        leaks, verdict = self.full.evaluate(around, self.entry, self._marks, best - TIE)
+        leaks, verdict = self.full.evaluate(around, self.entry, self._marks, best - SAME_LEAK)
         self.relaxed = self.relaxed or not around.exact
         for k in np.flatnonzero((verdict == PROVED) & (leaks < best)):
             best[k] = leaks[k]
             self.sets[-1][k] = around.inside
         if (verdict == UNKNOWN).any():
-            least = np.where(verdict == UNKNOWN, leaks - TIE, np.inf)
+            least = np.where(verdict == UNKNOWN, leaks - SAME_LEAK, np.inf)
             self._doubt.append((around.inside.bit_count(), least))
 
     def unknown(self, inside: int) -> None:
@@ -280,22 +278,15 @@ def _curve(
             given=largest,
             needed=1,
         )
-    chosen = chosen_entries(model, secrets)
-    everything = (1 << count) - 1
-    wholes = {entry: full.part(everything, entry) for entry in chosen}
-    exposed = sorted(
-        {*range(1, min(largest, count) + 1), *(w.bit_count() for w in wholes.values()), count}
-    )
+    searches = [
+        _EntrySearch(full, entry, sides, model.entries[entry])
+        for entry, sides in secret_sides(model, secrets).items()
+    ]
+    exposed = exposed_sizes(count, largest, [search.whole for search in searches])
     leak: list[Floats] = []
     exact: list[Booleans] = []
     pairs: list[str] = []
     masks: list[tuple[int, ...]] = []
-    sides_of = {entry: secrets.sides(model.states[entry]) for entry in chosen}
-    searches = [
-        _EntrySearch(full, entry, sides, model.entries[entry])
-        for entry, sides in sides_of.items()
-        if sides
-    ]
     explore(searches)
     for search in searches:
         entry, sides = search.entry, search.sides
@@ -307,7 +298,7 @@ def _curve(
             leak.append(row)
             exact.append(flags)
             masks.append(shown)
-            pairs.append(pair_label(model, entry, sides[k]))
+            pairs.append(str(secret_pair(model, entry, sides[k])))
     if not leak:
         raise InvalidPrior(
             "secrets", given="leave no pair of values that can happen", needed="leave at least one"
@@ -336,27 +327,13 @@ def _row(
     return row, flags, tuple(masks)
 
 
+def exposed_sizes(count: int, largest: int, wholes: Iterable[int]) -> list[int]:
+    """The b of a curve: up to ``largest``, all that depends on some secret, and all ``count``."""
+    few = range(1, min(largest, count) + 1)
+    return sorted({*few, *(whole.bit_count() for whole in wholes), count})
+
+
 def named_sets(model: FactorModel, masks: Sequence[Sequence[int]]) -> ExposedSets:
     """The exposed sets of a curve, given as bit masks: one for each pair and point."""
     names = model.entries
     return ExposedSets([[[names[v] for v in bits(mask)] for mask in row] for row in masks])
-
-
-def chosen_entries(model: FactorModel, secrets: Secrets) -> list[int]:
-    """The numbers of the entries that are secret."""
-    if secrets.entries is None:
-        return list(range(len(model.entries)))
-    for name in secrets.entries:
-        if name not in model.entries:
-            raise InvalidPrior(
-                "secrets", given=f"name the entry {name!r}", needed=f"use those of {model.name!r}"
-            )
-    return [model.entries.index(name) for name in secrets.entries]
-
-
-def pair_label(model: FactorModel, entry: int, sides: tuple[Side, Side]) -> str:
-    """A secret pair in words."""
-    left, right = (
-        EntryIs(model.entries[entry], tuple(model.states[entry][v] for v in side)) for side in sides
-    )
-    return str(SecretPair(left, right))

@@ -23,8 +23,8 @@ from takifugu.influence.rounded_ratios import UNIT_ROUNDOFF
 
 CLOSER = 2.0**-34  # a ratio is found up to this factor less one
 GOLDEN = 0.6180339887498949  # spreads the rows that are tried
-STARTS = 24  # choices of rows that are improved before the proof begins
-LOOKS = 4  # cases that are tried before all are put in order
+MAX_STARTS = 24  # choices of rows that are improved before the proof begins
+CASES_TRIED_FIRST = 4  # cases that are tried before all are put in order
 PROVED, BEATEN, UNKNOWN = 0, 1, 2  # largest; at least the threshold; out of budget, a lower bound
 
 
@@ -276,10 +276,10 @@ def climb(
     number, count = cases.shape
     chosen = np.zeros(count, dtype=np.int64)
     order = np.zeros(number, dtype=np.int64)
-    looks = min(LOOKS, number)
+    looks = min(CASES_TRIED_FIRST, number)
     top, base, best, where = 0.0, 0.0, -1.0, hint
     attempt = 0
-    while attempt < looks + number + STARTS:
+    while attempt < looks + number + MAX_STARTS:
         if attempt == looks:
             rough(tables, cases, cell_of, lead, half, outer)
             order = descending(outer)

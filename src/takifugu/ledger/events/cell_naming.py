@@ -58,10 +58,12 @@ from takifugu.ledger.storage.database import Connection, Statement
 from takifugu.ledger.storage.digest_tree import edited
 from takifugu.ledger.storage.schema import EVENTS, OPTIONAL_NUMBER, last_event
 
-MOST_SHOWN = 5  # keys of a list that differ, in a message
-WIDEST = 80  # letters of one side of a difference
+MAX_LISTED_KEYS = 5  # keys of a list that differ, in a message
+MAX_SIDE_LETTERS = 80  # letters of one side of a difference
 EVERYWHERE, UNCHANGED = "everywhere", "unchanged"
-MOVED = ("source",)  # parts that may change while every row keeps its cell, if the owner confirms
+PARTS_THAT_MAY_MOVE = (
+    "source",
+)  # parts that may change while every row keeps its cell, if the owner confirms
 PROTECTED = "protected"
 KEEP_VALUES = ("entity", "order", "public")  # parts that say nothing of what a cell holds
 
@@ -114,16 +116,16 @@ def compare(
 def _changes(connection: Connection, last: Event, cells: Cells) -> list[Difference]:
     """How ``cells`` differ from those of the last event that names them."""
     dataset, known, values = last.body["dataset"], last.body["cells"], last.body.get("values", {})
-    found: list[Difference] = []
+    changes: list[Difference] = []
     if known != cells.fingerprint:
-        found += differences(named(connection, dataset, known) or {}, cells.parts)
+        changes += differences(named(connection, dataset, known) or {}, cells.parts)
     if values != cells.value_parts and has_costs(connection, dataset):
-        found += differences({PROTECTED: values}, {PROTECTED: cells.value_parts})
+        changes += differences({PROTECTED: values}, {PROTECTED: cells.value_parts})
     renamed = _renamed_under_costs(connection, dataset)
     if renamed is not None:
         was = f"renamed by event {renamed}, which left costs by value as they were,"
-        found.append(Difference(PROTECTED, was, "to be accepted once more"))
-    return found
+        changes.append(Difference(PROTECTED, was, "to be accepted once more"))
+    return changes
 
 
 def has_costs(connection: Connection, dataset: str) -> bool:
@@ -227,7 +229,11 @@ def _text(value: Any) -> str:
 
 
 def _sides(one: Any, other: Any) -> tuple[str, str]:
-    if isinstance(one, list) and isinstance(other, list) and len(_text(one + other)) > WIDEST:
+    if (
+        isinstance(one, list)
+        and isinstance(other, list)
+        and len(_text(one + other)) > MAX_SIDE_LETTERS
+    ):
         return _without(one, other), _without(other, one)
     return _short(_text(one)), _short(_text(other))
 
@@ -237,12 +243,12 @@ def _without(one: list[Any], other: list[Any]) -> str:
     only = [text for text in map(_text, one) if text not in there]
     if not only:
         return f"{len(one)} entries"
-    more = f" and {len(only) - MOST_SHOWN} more" if len(only) > MOST_SHOWN else ""
-    return f"{len(one)} entries with {', '.join(map(_short, only[:MOST_SHOWN]))}{more}"
+    more = f" and {len(only) - MAX_LISTED_KEYS} more" if len(only) > MAX_LISTED_KEYS else ""
+    return f"{len(one)} entries with {', '.join(map(_short, only[:MAX_LISTED_KEYS]))}{more}"
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
+    return text if len(text) <= MAX_SIDE_LETTERS else f"{text[: MAX_SIDE_LETTERS - 1]}…"
 
 
 def accept_cells(connection: Connection, dataset: str, cells: Cells, how: str) -> dict[str, Any]:
@@ -254,7 +260,6 @@ def accept_cells(connection: Connection, dataset: str, cells: Cells, how: str) -
     known = None if last is None else last.body.get("cells")
     content = {
         "dataset": dataset,
-        "analyst": None,
         "cells": cells.fingerprint,
         "naming": cells.parts,
         "how": how,
@@ -281,18 +286,18 @@ def _refuse_changed(connection: Connection, dataset: str, last: Event | None, ce
     if last.body.get("cells") is None:
         return
     known_parts = named(connection, dataset, last.body["cells"]) is not None
-    found = [
+    changes = [
         difference
         for difference in _changes(connection, last, cells)
-        if not known_parts or difference.part.split(" ")[0] not in MOVED
+        if not known_parts or difference.part.split(" ")[0] not in PARTS_THAT_MAY_MOVE
     ]
-    if found:
+    if changes:
         raise UnsoundRequest(
-            f"the declaration of {dataset!r} is not unchanged: {'; '.join(map(str, found))}. Put it"
-            " back, or accept that all earlier releases count on every row",
+            f"the declaration of {dataset!r} is not unchanged: {'; '.join(map(str, changes))}. Put"
+            " it back, or accept that all earlier releases count on every row",
             field="dataset",
             reason="changed",
-            given=tuple(difference.part for difference in found),
+            given=tuple(difference.part for difference in changes),
         )
 
 
@@ -307,8 +312,12 @@ def _count_everywhere(connection: Connection, dataset: str, costs: str) -> None:
     tables.rebuild(connection, books)
 
 
-SAME = {"path": "the same file", "bytes": "a file with the same bytes", "table": "the same table"}
-SAME |= {"content": "rows of the same entities at the same places in the order"}
+SAME_ROWS_WORDS = {
+    "path": "the same file",
+    "bytes": "a file with the same bytes",
+    "table": "the same table",
+}
+SAME_ROWS_WORDS |= {"content": "rows of the same entities at the same places in the order"}
 
 _BY_STATE = last_event("question = :state AND kind = 'source'")
 _STATES = Statement(
@@ -377,8 +386,12 @@ def refuse_twins(connection: Connection, dataset: str, marks: Iterable[str]) -> 
         theirs = chain.read(row).body["marks"]
         shared = mine.intersection(theirs)
         if shared:
-            kinds = [kind for kind in SAME if any(m.startswith(f"{kind} ") for m in shared)]
-            raise SameRows(dataset, row.dataset, SAME[kinds[0]] if kinds else "the same rows")
+            kinds = [
+                kind for kind in SAME_ROWS_WORDS if any(m.startswith(f"{kind} ") for m in shared)
+            ]
+            raise SameRows(
+                dataset, row.dataset, SAME_ROWS_WORDS[kinds[0]] if kinds else "the same rows"
+            )
         if keys.isdisjoint(map(_key, theirs)):
             unknown = unknown or row.dataset
     if unknown is not None:

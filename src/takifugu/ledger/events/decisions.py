@@ -171,7 +171,6 @@ def accept(
         )
     content = {
         "dataset": seen.dataset,
-        "analyst": None,
         "prior": terms.prior,
         "secrets": terms.secrets,
         "before": None if seen.old is None else vars(seen.old),
@@ -197,7 +196,6 @@ def enter_policy(
     """
     content = {
         "dataset": dataset,
-        "analyst": None,
         "prior": terms.prior,
         "secrets": terms.secrets,
         "details": _plain(details),
@@ -300,6 +298,7 @@ class Asked(TypedDict):
         words: The query in words, as the owner saw it.
         epsilon: What it costs alone, as the owner saw it: the Pufferfish ε.
         request: What identifies the request, where the same query may be asked for twice.
+        note: What the owner writes about it, for who asked to read.
         check: Called under the lock with the last decision on this request, or None; what it
             raises keeps the event from being written.
     """
@@ -310,6 +309,7 @@ class Asked(TypedDict):
     words: str
     epsilon: Number
     request: NotRequired[str | None]
+    note: NotRequired[str]
     check: NotRequired[Callable[[Event | None], object] | None]
 
 
@@ -324,7 +324,9 @@ def approval_content(decision: str, asked: Asked, actor: str) -> dict[str, Any]:
     }
     for field, name in names.items():
         check_name(name, field)
+    note = asked.get("note", "")
     check_text(asked["words"], "words")
+    check_text(note, "note")
     if decision == APPROVED and same_person(actor, analyst):
         raise ApprovalRefused(None, "person", dataset=dataset)
     content = {
@@ -335,6 +337,7 @@ def approval_content(decision: str, asked: Asked, actor: str) -> dict[str, Any]:
         "words": asked["words"],
         "epsilon": write_fraction(exactly(asked["epsilon"], "epsilon"), "epsilon"),
     }
+    content |= {"note": note} if note else {}
     return content if request is None else content | {"request": request, BOUND: True}
 
 
@@ -363,11 +366,11 @@ def refuse_unfit(connection: Connection, body: Mapping[str, Any]) -> None:
     number = body.get("approval")
     if number is None:
         return
-    found = _approval(connection, number)
-    reason = misfit(found, body, under(connection, body["dataset"]))
+    approval = _approval(connection, number)
+    reason = misfit(approval, body, under(connection, body["dataset"]))
     if reason is None and number < chain.last_loss(connection):
         reason = "lost"
-    if reason is None and found is not None and _of_other_request(found, body):
+    if reason is None and approval is not None and _of_other_request(approval, body):
         reason = "request"
     if reason is None:
         rows = _SINCE.all(connection, {"question": body["question"], "number": number})
@@ -375,7 +378,7 @@ def refuse_unfit(connection: Connection, body: Mapping[str, Any]) -> None:
             later = chain.one(connection, row.seq).body
             if later.get("approval") == number:
                 raise ApprovalRefused(number, "used", dataset=body["dataset"])
-            if found is not None and withdraws(later, found):
+            if approval is not None and withdraws(later, approval):
                 raise ApprovalRefused(number, "withdrawn", dataset=body["dataset"])
     else:
         raise ApprovalRefused(number, reason, dataset=body["dataset"])
@@ -447,10 +450,10 @@ class ApprovedRequests:
             case "charge" | "reuse" if body.get("approval") is not None:
                 number = body["approval"]
                 accepted = self._accepted.get(body["dataset"])
-                found = self._approvals.get(number)
-                reason = misfit(found, body, accepted)
-                if reason is None and found is not None and found.get(BOUND):
-                    reason = "request" if _of_other_request(found, body) else None
+                approval = self._approvals.get(number)
+                reason = misfit(approval, body, accepted)
+                if reason is None and approval is not None and approval.get(BOUND):
+                    reason = "request" if _of_other_request(approval, body) else None
                 if reason is None and number not in self._open:
                     reason = "used"
                 if reason is None and number < self._loss:

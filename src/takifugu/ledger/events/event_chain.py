@@ -287,5 +287,5 @@ def rows(connection: Connection) -> Generator[Any]:
 
 def events(connection: Connection) -> Iterator[Event]:
     """Every event, in order."""
-    with closing(rows(connection)) as found:
-        yield from map(read, found)
+    with closing(rows(connection)) as stream:
+        yield from map(read, stream)

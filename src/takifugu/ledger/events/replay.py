@@ -202,9 +202,9 @@ def verify(
     """Check storage, chain, columns, head, totals and, if given, ``anchor`` and ``admissions``."""
     problems: list[Problem] = []
     if sqlite:
-        found = _INTEGRITY.one(connection, {}).integrity_check
-        if found != "ok":
-            problems.append(Problem("storage", f"the file is damaged: {found}"))
+        integrity = _INTEGRITY.one(connection, {}).integrity_check
+        if integrity != "ok":
+            problems.append(Problem("storage", f"the file is damaged: {integrity}"))
     problems += [
         Problem("foreign", f"{kind} {name!r} was added to the database of the ledger")
         for kind, name in foreign_objects(connection)
@@ -301,8 +301,8 @@ def _total_problems(connection: Connection, books: Books) -> Iterator[Problem]:
             state = "missing" if name in books.books else "not in the events"
             yield Problem("account", f"the account of {whose} is {state}")
             continue
-        kept, true = contents(stored[name]), contents(books.books[name])
-        for part in (part for part in kept if kept[part] != true[part]):
+        in_tables, in_events = contents(stored[name]), contents(books.books[name])
+        for part in (part for part in in_tables if in_tables[part] != in_events[part]):
             yield Problem(part, f"the {part} of {whose} is not what its events add up to")
 
 

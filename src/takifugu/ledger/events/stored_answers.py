@@ -127,9 +127,9 @@ def charges_for(connection: Connection, body: Mapping[str, Any]) -> list[Event]:
     """The answered charges of the query of ``body`` on the same data, by whatever mechanism."""
     query = f'%"query_fingerprint":"{body["query_fingerprint"]}"%'  # no index, but one statement
     rows = _PAID_FOR.all(connection, {"named": body["dataset"], "query": query})
-    found = [chain.one(connection, row.seq) for row in rows]
+    charges = [chain.one(connection, row.seq) for row in rows]
     same = ("query_fingerprint", "data", "window", "groups", "cells", "declared")
-    return [event for event in found if all(event.body.get(k) == body[k] for k in same)]
+    return [event for event in charges if all(event.body.get(k) == body[k] for k in same)]
 
 
 def read(connection: Connection, event: Event) -> Answer:

@@ -81,10 +81,10 @@ def find(connection: Connection, dataset: str, analyst: str = WHOLE) -> dict[str
         place_of(_account_name(dataset, name)): _account_mark(rows[name]) if name in rows else None
         for name in (WHOLE, analyst)
     }
-    found = {name: _book(row) for name, row in rows.items()}
+    books = {name: _book(row) for name, row in rows.items()}
     if chain.totals(connection).differing(connection, marks):
         raise digests.edited(f" of dataset {dataset!r}")
-    return found
+    return books
 
 
 def find_book(connection: Connection, dataset: str, analyst: str | None) -> tuple[Book, Shape]:
@@ -135,12 +135,12 @@ def refuse_unaskable(**names: str) -> None:
 
 def every(connection: Connection, *, compare: bool = True) -> list[Book]:
     """All accounts, without their segments."""
-    found = sorted(_EVERY.all(connection, {}), key=lambda row: (row.dataset, row.analyst))
+    rows = sorted(_EVERY.all(connection, {}), key=lambda row: (row.dataset, row.analyst))
     if compare:
-        marks = {place_of(_account_name(r.dataset, r.analyst)): _account_mark(r) for r in found}
+        marks = {place_of(_account_name(r.dataset, r.analyst)): _account_mark(r) for r in rows}
         if chain.totals(connection).differing(connection, marks):
             raise digests.edited()
-    return [_book(row) for row in found]
+    return [_book(row) for row in rows]
 
 
 def _account_name(dataset: str, analyst: str) -> str:
@@ -215,13 +215,13 @@ def load(connection: Connection, book: Book, touch: Touch, *, compare: bool = Tr
         span["since"] = segments[0].start
         if touch.cells is not None:
             chosen = set(touch.cells)
-            found: dict[int, dict[str, str]] = {start: {} for start in by_start}
+            stored_cells: dict[int, dict[str, str]] = {start: {} for start in by_start}
             for row in _cells(connection, span, touch.cells):
                 if row.cell in chosen:
                     by_start[row.start].own[row.cell] = frontier.read_one(row.own)
-                    found[row.start][row.cell] = row.own
+                    stored_cells[row.start][row.cell] = row.own
             if compare:
-                _compare_cells(connection, book, segments, touch.cells, found)
+                _compare_cells(connection, book, segments, touch.cells, stored_cells)
     except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
         raise _unreadable(book.dataset) from error
     book.account.segments = segments
@@ -368,7 +368,7 @@ def root_of(books: Iterable[Book]) -> str:
 
 def load_all(connection: Connection) -> dict[tuple[str, str], Book]:
     """Every account with all of its segments and cells."""
-    found = {}
+    books = {}
     for book in every(connection, compare=False):
         load(connection, book, Touch(cells=None), compare=False)
         segments = {segment.start: segment for segment in book.account.segments}
@@ -377,8 +377,8 @@ def load_all(connection: Connection) -> dict[tuple[str, str], Book]:
                 segments[row.start].own[row.cell] = frontier.read_one(row.own)
             except (ValueError, KeyError, ZeroDivisionError) as error:
                 raise _unreadable(book.dataset) from error
-        found[book.dataset, book.analyst] = book
-    return found
+        books[book.dataset, book.analyst] = book
+    return books
 
 
 def compare_all(connection: Connection) -> None:

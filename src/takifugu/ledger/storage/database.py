@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 Values = Mapping[str, Any]
 ADVISORY_LOCK = 7_472_696_667  # of PostgreSQL: one process at a time creates or migrates
-WAIT = 10.0  # seconds that a locked ledger is waited for
+LOCK_WAIT_SECONDS = 10.0  # seconds that a locked ledger is waited for
 STREAMED_ROWS = 1000  # rows that a server sends at a time
 MAX_IDLE_CONNECTIONS, MAX_CONNECTIONS = 5, 15
 MIN_FILE_BYTES = 512  # SQLite takes a smaller file for an empty one and fills it
@@ -456,6 +456,19 @@ def _not_a_file(given: str) -> InvalidFile:
 # --- the store ---
 
 
+@dataclass
+class _Moment:
+    """A block in which one thread reads; its transaction, once it has read something."""
+
+    opened: contextlib.ExitStack
+    connection: Connection | None = None
+
+    def end(self) -> None:
+        """End the transaction; the next read begins another one."""
+        self.connection = None
+        self.opened.close()
+
+
 class Store:
     """A database that holds one ledger, and its two kinds of transactions."""
 
@@ -467,6 +480,7 @@ class Store:
         self.guard: Guard | None = None  # none while a ledger is made, or inspected from outside
         self._file: tuple[int, int] | None = None  # device and number, of one in a file
         self.identity = ""  # of the ledger, once it was opened
+        self._moments = threading.local()
 
     @property
     def is_new(self) -> bool:
@@ -483,6 +497,9 @@ class Store:
                 f"ledger {self.name!r} was opened read-only; nothing was written",
                 reason="read-only",
             )
+        moment: _Moment | None = getattr(self._moments, "open", None)
+        if moment is not None:
+            moment.end()
         guard = self.guard
         with self._transaction(reading=False) as connection:
             if guard is not None:
@@ -503,17 +520,46 @@ class Store:
         """A transaction that sees one moment of the ledger and blocks nobody.
 
         Whoever wrote an event may have died before its witness knew it. One that is to be shown
-        (`event_chain.show`) is recorded before this is left, or by `note` before that.
+        (`event_chain.show`) is recorded before this is left, or by `note` before that. Within
+        `one_moment` it is the transaction that was opened first.
         """
+        moment: _Moment | None = getattr(self._moments, "open", None)
+        if moment is None:
+            with self._reading() as connection:
+                yield connection
+            return
+        if moment.connection is None:
+            moment.connection = moment.opened.enter_context(self._reading())
+        yield moment.connection
+
+    @contextlib.contextmanager
+    def one_moment(self) -> Iterator[None]:
+        """Let everything that this thread reads until the block is left see the same moment.
+
+        The transaction is opened by the first `reading`. It ends where this thread writes: what is
+        read after that has seen it.
+        """
+        if getattr(self._moments, "open", None) is not None:
+            yield
+            return
+        with contextlib.ExitStack() as opened:
+            self._moments.open = _Moment(opened)
+            try:
+                yield
+            finally:
+                self._moments.open = None
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[Connection]:
         guard = self.guard
-        noted = None if guard is None else guard.noted()  # before what is seen
+        recorded = None if guard is None else guard.recorded()  # before what is seen
         with self.unguarded() as connection:
             if guard is not None:
-                guard.compare(connection, noted)
+                guard.compare(connection, recorded)
             state = connection.state
-            state.witnessed = noted
+            state.witnessed = recorded
             yield connection
-            event = None if guard is None else guard.unknown(connection, state.witnessed)
+            event = None if guard is None else guard.unrecorded(connection, state.witnessed)
         if guard is not None and event is not None:
             guard.advance(event, state.witnessed, self.unguarded)
 
@@ -522,7 +568,7 @@ class Store:
         if self.guard is None:
             return
         state = connection.state
-        event = self.guard.unknown(connection, state.witnessed)
+        event = self.guard.unrecorded(connection, state.witnessed)
         if event is not None:
             self.guard.advance(event, state.witnessed, self.unguarded)
             state.witnessed = event
@@ -692,9 +738,9 @@ def _kind(cause: BaseException) -> tuple[type[LedgerError], str, str]:
     if code in _SQLITE:
         return _SQLITE[code]
     state = getattr(cause, "sqlstate", None) or ""
-    for prefix, found in _POSTGRESQL.items():
+    for prefix, named in _POSTGRESQL.items():
         if state.startswith(prefix):
-            return found
+            return named
     return LedgerUnavailable, "unreachable", "See whether it can be reached, then try again."
 
 

@@ -136,13 +136,13 @@ class Tree:
         """Read every node at once; each is compared with its parent."""
         if self._nodes.get("", b"")[:1] == LEAF:
             return  # there is no other
-        found = {row.path: row.content for row in _READ_ALL.all(connection, self._key)}
+        stored = {row.path: row.content for row in _READ_ALL.all(connection, self._key)}
         due = [("", bytes.fromhex(self.root))]
         while due:
             path, digest = due.pop()
             content = self._nodes.get(path)
             if content is None:
-                content = self._checked(path, found.get(path), digest)
+                content = self._checked(path, stored.get(path), digest)
             if content[:1] == INNER:
                 children = _children(content)
                 due += [(path + f"{i:x}", d) for i, d in enumerate(children) if d != NOTHING]
@@ -202,11 +202,11 @@ def _branches(
 ) -> dict[int, list[tuple[bytes, bytes]]]:
     """Rows by the branch that they lie on below ``path``."""
     byte, high = len(path) // 2, len(path) % 2 == 0
-    found: dict[int, list[tuple[bytes, bytes]]] = {}
+    by_branch: dict[int, list[tuple[bytes, bytes]]] = {}
     for row in rows:
         branch = row[0][byte] >> 4 if high else row[0][byte] & 15
-        found.setdefault(branch, []).append(row)
-    return found
+        by_branch.setdefault(branch, []).append(row)
+    return by_branch
 
 
 def forget(connection: Connection) -> None:

@@ -1,7 +1,8 @@
 """Bringing a ledger up to date, step by named step; refusing one from a later version."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from takifugu.errors import LedgerDamaged, LedgerUnwritable, NewerLedger, NotALedger
@@ -11,13 +12,15 @@ from takifugu.ledger.events.replay import replayed
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.database import Connection, Statement, Store, insert
 from takifugu.ledger.storage.schema import (
+    ACCOUNTS,
     BY_DATASET,
+    CELLS,
+    EVENTS,
+    HEAD,
     LATER_INDEXES,
     MIGRATIONS,
     PEOPLE_INDEXES,
-    TOTALS,
-    TRUTH,
-    Migration,
+    SEGMENTS,
     create_index,
     create_table,
     foreign_objects,
@@ -27,49 +30,46 @@ from takifugu.ledger.storage.schema import (
 from takifugu.ledger.witnesses.head_witness import Guard, identity_in
 
 
-def _digests(connection: Connection) -> None:
-    """Totals and their digests, filled from the events."""
+def _fill_totals(connection: Connection) -> None:
     recreate(connection)
     tables.rebuild(connection, replayed(connection))
     chain.totals(connection).save(connection)
 
 
-def _naming(connection: Connection) -> None:
-    """Indexes to find what names the cells of a dataset. Charges before it name none."""
-    for index in LATER_INDEXES:
-        create_index(connection, index)
+@dataclass(frozen=True)
+class Migration:
+    """One named step: the tables and indexes that it makes. It never touches an event.
 
+    A step without any marks events that earlier versions cannot read.
+    """
 
-def _by_dataset(connection: Connection) -> None:
-    """The last charge or decision on a dataset is found at once, however long the ledger is."""
-    create_index(connection, BY_DATASET)
+    name: str
+    tables: tuple[str, ...] = ()
+    indexes: tuple[str, ...] = ()
+    fill: Callable[[Connection], None] | None = None
 
-
-def _costs(connection: Connection) -> None:
-    """Charges may have costs from now on, which earlier versions cannot read: nothing to change."""
-
-
-def _people(connection: Connection) -> None:
-    """Actors, tokens, approvals and resumed charges, which earlier versions cannot read."""
-    for index in PEOPLE_INDEXES:
-        create_index(connection, index)
-
-
-def _new_events(connection: Connection) -> None:
-    """Events of states of the data and of witnesses, which earlier versions cannot read."""
+    def apply(self, connection: Connection) -> None:
+        """Make what it makes, in the transaction that records it."""
+        for table in self.tables:
+            create_table(connection, table)
+        for index in self.indexes:
+            create_index(connection, index)
+        if self.fill is not None:
+            self.fill(connection)
 
 
 _DONE = insert(MIGRATIONS, "place", "name")
-DIGESTED = Migration("0003 digests of totals", _digests)
+TRUTH = Migration("0001 events in a chain", (HEAD, EVENTS))
+DIGESTED = Migration("0003 digests of totals", fill=_fill_totals)
 KNOWN = (
     TRUTH,
-    Migration("0002 totals by cell", TOTALS),
+    Migration("0002 totals by cell", (ACCOUNTS, SEGMENTS, CELLS)),
     DIGESTED,
-    Migration("0004 what names a cell", _naming),
-    Migration("0005 events by dataset", _by_dataset),
-    Migration("0006 costs by value", _costs),
-    Migration("0007 people who ask and approve", _people),
-    Migration("0008 states of the data and witnesses", _new_events),
+    Migration("0004 what names a cell", indexes=LATER_INDEXES),
+    Migration("0005 events by dataset", indexes=(BY_DATASET,)),
+    Migration("0006 costs by value"),
+    Migration("0007 people who ask and approve", indexes=PEOPLE_INDEXES),
+    Migration("0008 states of the data and witnesses"),
 )
 
 
@@ -96,11 +96,11 @@ def prepare(
         first = _brought_up_to_date(store, now, guard, actor)
     store.empty_log()
     store.identity = guard.ledger = identity_in(first)
-    last, noted = _compare(store, guard)
+    last, recorded = _compare(store, guard)
     store.guard = guard
     if follow and not store.read_only and guard.witness is not None:
-        if noted != last:
-            guard.advance(last, noted, store.unguarded)
+        if recorded != last:
+            guard.advance(last, recorded, store.unguarded)
         if first.body.get("witness") != chain.BEGUN:
             with store.unguarded() as connection:
                 witnessed = chain.is_witnessed(connection)
@@ -161,12 +161,12 @@ def _signed(actor: str | None) -> dict[str, str]:
 
 def _compare(store: Store, guard: Guard) -> tuple[Anchor, Anchor | None]:
     """The head and what is recorded of it; an error if the ledger lacks what is recorded."""
-    noted = guard.noted()  # before the ledger is read: it never runs ahead of it
+    recorded = guard.recorded()  # before the ledger is read: it never runs ahead of it
     with store.unguarded() as connection:
         if not guard.lenient:
             _refuse_foreign(connection, store)
-        guard.compare(connection, noted)
-        return chain.head(connection).anchor, noted
+        guard.compare(connection, recorded)
+        return chain.head(connection).anchor, recorded
 
 
 def _refuse_foreign(connection: Connection, store: Store) -> None:

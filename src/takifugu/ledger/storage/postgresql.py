@@ -29,7 +29,7 @@ def open_postgresql(address: str, *, read_only: bool, wait: float) -> Connection
         raise not_an_address() from None  # its message may hold the password
     most = max(MIN_SILENCE, 3 * wait)
     limits = {"lock_timeout": wait, "statement_timeout": most}
-    settings = "-c synchronous_commit=on" + "".join(
+    settings = "-c synchronous_commit=on -c idle_in_transaction_session_timeout=0" + "".join(
         f" -c {name}={max(1, round(seconds * 1000))}" for name, seconds in limits.items()
     )
     if read_only:
@@ -122,9 +122,9 @@ def _ready(handle: int, awaited: Any, deadline: float) -> Any:
         left = deadline - monotonic()
         if left <= 0:
             raise TimeoutError
-        found = poll.poll(min(left, 1.0) * 1000)  # in steps, so that Ctrl-C is seen
-        if found:
-            events = found[0][1]
+        ready_handles = poll.poll(min(left, 1.0) * 1000)  # in steps, so that Ctrl-C is seen
+        if ready_handles:
+            events = ready_handles[0][1]
             ready: int = waiting.READY_NONE
             if events & (select.POLLIN | select.POLLHUP | select.POLLERR) and reads:
                 ready |= waiting.READY_R

@@ -1,11 +1,10 @@
-"""The tables, and the named migrations that made them. Events are never rewritten.
+"""The tables: each column and index declared once. Events are never rewritten.
 
 Events and their head are the truth. Accounts, segments and cells, and the digests of all these, are
 derived from them, kept up to date in the same transaction, and can be rebuilt at any time.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import NoneType
 
 from takifugu._core.postgresql import foreign_code
@@ -20,69 +19,68 @@ CELLS = "takifugu_cells"
 DIGESTS = "takifugu_digests"
 WITNESSES = "takifugu_witnesses"  # in another database than the ledger's
 
-COLUMNS = {
-    MIGRATIONS: {"place": "INTEGER NOT NULL", "name": "VARCHAR(100) NOT NULL"},
+
+@dataclass(frozen=True)
+class Column:
+    """What a column holds: its type in both databases, and what Python reads."""
+
+    sql: str
+    reads: type
+    postgresql: str = ""  # where it has another name there
+    optional: bool = False
+
+    @property
+    def types(self) -> tuple[type, ...]:
+        """The types of the values that it can have."""
+        return (self.reads, NoneType) if self.optional else (self.reads,)
+
+
+INTEGER, BIGINT, TEXT = Column("INTEGER", int), Column("BIGINT", int), Column("TEXT", str)
+ROW_NUMBER = Column("INTEGER", int, "BIGINT")  # in SQLite an integer key is the row's own
+BYTES = Column("BLOB", bytes, "BYTEA")
+HASH, NAME = Column("VARCHAR(64)", str), Column("VARCHAR(100)", str)
+UNKNOWN_TEXT, UNKNOWN_HASH = replace(TEXT, optional=True), replace(HASH, optional=True)
+
+COLUMNS: dict[str, dict[str, Column]] = {
+    MIGRATIONS: {"place": INTEGER, "name": NAME},
     # the row with id 1 is the one that is locked; `at` is the latest time any event has seen
-    HEAD: {
-        "id": "INTEGER NOT NULL",
-        "seq": "BIGINT NOT NULL",
-        "hash": "VARCHAR(64) NOT NULL",
-        "at": "VARCHAR(40) NOT NULL",
-    },
+    HEAD: {"id": INTEGER, "seq": BIGINT, "hash": HASH, "at": Column("VARCHAR(40)", str)},
     # from `kind` on: copies of fields of the body, to find it by; `verify` compares them. `charge`
     # is, of an answer or a reuse, the event that was paid for.
     EVENTS: {
-        "seq": "{number} NOT NULL",
-        "hash": "VARCHAR(64) NOT NULL",
-        "body": "TEXT NOT NULL",
-        "kind": "VARCHAR(20) NOT NULL",
-        "dataset": "TEXT",
-        "analyst": "TEXT",
-        "key": "TEXT",
-        "question": "VARCHAR(64)",
-        "charge": "BIGINT",
+        "seq": ROW_NUMBER,
+        "hash": HASH,
+        "body": TEXT,
+        "kind": Column("VARCHAR(20)", str),
+        **dict.fromkeys(("dataset", "analyst", "key"), UNKNOWN_TEXT),
+        "question": UNKNOWN_HASH,
+        "charge": replace(BIGINT, optional=True),
     },
     # analyst "" is the whole dataset; epsilon: the budget, none yet if null; lost, of the whole:
     # what any analyst may have learnt in a lost part
     ACCOUNTS: {
-        "id": "INTEGER NOT NULL",
-        "dataset": "TEXT NOT NULL",
-        "analyst": "TEXT NOT NULL",
-        "epsilon": "TEXT",
-        "delta": "TEXT",
-        "unit": "TEXT",
-        "partition": "TEXT",
-        "always": "TEXT NOT NULL",
-        "worst": "TEXT NOT NULL",
-        "lost": "TEXT",
+        "id": INTEGER,
+        **dict.fromkeys(("dataset", "analyst"), TEXT),
+        **dict.fromkeys(("epsilon", "delta", "unit", "partition"), UNKNOWN_TEXT),
+        **dict.fromkeys(("always", "worst"), TEXT),
+        "lost": UNKNOWN_TEXT,
     },
     # cells: the root of the digests of its cells
     SEGMENTS: {
-        "account": "INTEGER NOT NULL",
-        "start": "BIGINT NOT NULL",
-        "end": "BIGINT NOT NULL",
-        "base": "TEXT NOT NULL",
-        "peak": "TEXT NOT NULL",
-        "cells": "VARCHAR(64) NOT NULL",
+        "account": INTEGER,
+        **dict.fromkeys(("start", "end"), BIGINT),
+        **dict.fromkeys(("base", "peak"), TEXT),
+        "cells": HASH,
     },
-    CELLS: {
-        "account": "INTEGER NOT NULL",
-        "start": "BIGINT NOT NULL",
-        "cell": "TEXT NOT NULL",
-        "own": "TEXT NOT NULL",
-    },
+    CELLS: {"account": INTEGER, "start": BIGINT, "cell": TEXT, "own": TEXT},
     # account 0: of all accounts
     DIGESTS: {
-        "account": "INTEGER NOT NULL",
-        "start": "BIGINT NOT NULL",
-        "path": "VARCHAR(32) NOT NULL",
-        "content": "{bytes} NOT NULL",
+        "account": INTEGER,
+        "start": BIGINT,
+        "path": Column("VARCHAR(32)", str),
+        "content": BYTES,
     },
-    WITNESSES: {
-        "ledger": "VARCHAR(32) NOT NULL",
-        "seq": "BIGINT NOT NULL",
-        "hash": "VARCHAR(64) NOT NULL",
-    },
+    WITNESSES: {"ledger": Column("VARCHAR(32)", str), "seq": BIGINT, "hash": HASH},
 }
 KEYS = {
     MIGRATIONS: "PRIMARY KEY (place),\n        UNIQUE (name)",
@@ -95,10 +93,6 @@ KEYS = {
     WITNESSES: "PRIMARY KEY (ledger)",
 }
 BY_KEY_ALONE = (SEGMENTS, CELLS, DIGESTS)  # in SQLite: kept in the order of their keys
-TYPES = {  # by whether it is SQLite, where an integer key is the row's own
-    True: {"number": "INTEGER", "bytes": "BLOB"},
-    False: {"number": "BIGINT", "bytes": "BYTEA"},
-}
 
 BY_DATASET = "takifugu_events_of"
 BY_ANALYST = "takifugu_of_analyst"
@@ -122,19 +116,10 @@ UNIQUE = (
 PEOPLE_INDEXES = (BY_ANALYST, "takifugu_abandoned_once")
 LATER_INDEXES = ("takifugu_of_dataset", "takifugu_sources")  # that the first ledgers did not have
 
-_PYTHON_TYPES = {"INTEGER": int, "BIGINT": int, "{number}": int, "{bytes}": bytes}
-
-
-def column_types(table: str) -> dict[str, tuple[type, ...]]:
-    """The types of the values that each column of a table can have, as Python reads them."""
-    return {
-        name: (_PYTHON_TYPES.get(kind.partition(" ")[0], str),)
-        + (() if kind.endswith(" NOT NULL") else (NoneType,))
-        for name, kind in COLUMNS[table].items()
-    }
-
-
-_COLUMN_TYPES = {table: column_types(table) for table in COLUMNS}
+_COLUMN_TYPES = {
+    table: {name: column.types for name, column in columns.items()}
+    for table, columns in COLUMNS.items()
+}
 OPTIONAL_NUMBER = (int, NoneType)  # of a column that is computed: of no rows it is nothing
 
 
@@ -150,19 +135,13 @@ def last_event(where: str) -> Statement:
     return Statement(text, types={"seq": OPTIONAL_NUMBER})
 
 
-@dataclass(frozen=True)
-class Migration:
-    """One named step. It may add tables and fill derived ones; it never touches an event."""
-
-    name: str
-    apply: Callable[[Connection], None]
-
-
 def create_table(connection: Connection, table: str, *, if_needed: bool = False) -> None:
     """Make a table, with all of its indexes."""
-    lines = [f"{_name(name)} {kind}" for name, kind in COLUMNS[table].items()]
-    columns = ",".join(f"\n        {line}" for line in (*lines, KEYS[table]))
-    columns = columns.format(**TYPES[connection.sqlite])
+    lines = [KEYS[table]]
+    for name, column in reversed(COLUMNS[table].items()):
+        kind = column.sql if connection.sqlite else column.postgresql or column.sql
+        lines.insert(0, f"{_name(name)} {kind}{'' if column.optional else ' NOT NULL'}")
+    columns = ",".join(f"\n        {line}" for line in lines)
     keyed = " WITHOUT ROWID" if connection.sqlite and table in BY_KEY_ALONE else ""
     word = "IF NOT EXISTS " if if_needed else ""
     Statement(f"CREATE TABLE {word}{table} ({columns}\n){keyed}").run(connection, {})
@@ -179,18 +158,6 @@ def create_index(connection: Connection, name: str) -> None:
     """Make an index, unless it is there."""
     kind = "UNIQUE INDEX" if name in UNIQUE else "INDEX"
     Statement(f"CREATE {kind} IF NOT EXISTS {name} ON {INDEXES[name]}").run(connection, {})
-
-
-def _create(*tables: str) -> Callable[[Connection], None]:
-    def apply(connection: Connection) -> None:
-        for table in tables:
-            create_table(connection, table)
-
-    return apply
-
-
-TRUTH = Migration("0001 events in a chain", _create(HEAD, EVENTS))
-TOTALS = _create(ACCOUNTS, SEGMENTS, CELLS)
 
 
 def recreate(connection: Connection) -> None:

@@ -1,22 +1,25 @@
 """A witness of the head: the last event, recorded durably in a second place.
 
-A chain of hashes shows every change but one: an older copy put back is a sound chain, and with it
+A chain of hashes shows every change but one: an older copy that is put back is a sound chain, and
 the budget that was spent since would be available again. So the number and hash of the last event
-are kept elsewhere: by default in a file in the user's state folder, or in a file or database that
-the owner names. They are compared when a ledger is opened, whenever it is read for a plan, and
-before anything is written; a charge is acknowledged only when its event is recorded. The order is
-always: commit, record, acknowledge. A crash in between leaves the witness behind the ledger, which
-does no harm: the recorded event is still there, and the record is brought forward, at the latest
-before a ledger shows an answer, or gives a receipt, that others wrote and did not record: by itself
-or among the events of its history or an export, also where it was opened read-only. (Else the
-answer could be lost with an older copy that nobody notices, and drawn again under its charge.) If
-that cannot be recorded, the answer is not shown. Where a ledger is only inspected, a record is
-brought forward likewise, but none is made: a ledger that has none there, that lacks what was
-recorded or that is damaged is shown as it is. Since a record may be removed, too, a ledger
-records that it has one: if it is missing then, nothing is released until the owner begins a new
-one, which is an event. A backup is a ledger, not an answer that is shown.
-Of several processes that record, one that comes late finds a later event, checks that its own
-ledger has it, and leaves it.
+are kept in a second place: by default a file in the user's state folder, or a file, database or
+server that the owner names. The ledger is compared with that record when it is opened, whenever it
+is read for a plan, and before anything is written.
+
+The order is always: commit, record, acknowledge. A crash in between leaves the record behind the
+ledger. That does no harm, since the recorded event is still there, and the record is brought
+forward later: at the latest before somebody is shown an answer, or given a receipt, that another
+process wrote and did not record. Otherwise the answer could be lost with an older copy that nobody
+notices, and drawn again under its charge. This holds for single answers, for the events of a
+history and for an export, also where the ledger was opened read-only. If the event cannot be
+recorded, the answer is not shown.
+
+A ledger that is only inspected brings its record forward likewise, but makes none: one that has no
+record, that lacks what was recorded or that is damaged is shown as it is. Since a record may be
+removed, a ledger also states that it has one: if the record is missing then, nothing is released
+until the owner begins a new one, which is an event. A backup is a ledger, not an answer that is
+shown. Of several processes that record, a late one finds a later event, checks that its own ledger
+has it, and leaves it.
 
 Whoever can write both places can set both back; keep the witness where the ledger's backups do not
 reach, and on a server where those who write the ledger cannot set it back.
@@ -85,7 +88,7 @@ class Guard:
         self.ledger = ""
         self._warned = False
 
-    def noted(self) -> Anchor | None:
+    def recorded(self) -> Anchor | None:
         """What is recorded now. Read it before the ledger: it never runs ahead of it."""
         if self.witness is None or not self.ledger:
             return None
@@ -96,39 +99,40 @@ class Guard:
         connection.state.unwitnessed = self.witness is None
         if self.ledger and self.witness is not None:
             chain.head(connection, lock=True)
-            noted = self.noted()
-            self.compare(connection, noted)
-            connection.state.witnessed = noted
+            recorded = self.recorded()
+            self.compare(connection, recorded)
+            connection.state.witnessed = recorded
 
-    def compare(self, connection: Connection, noted: Anchor | None) -> None:
-        """Refuse a ledger that lacks the event that was ``noted``."""
+    def compare(self, connection: Connection, recorded: Anchor | None) -> None:
+        """Refuse a ledger that lacks the event that was ``recorded``."""
         if self.lenient or self.witness is None:
             return
-        if noted is None:
-            self._lost(connection)
-        elif not holds(connection, noted):
-            raise self.refusal(connection, noted)
+        if recorded is None:
+            self._refuse_missing_record(connection)
+        elif not holds(connection, recorded):
+            raise self.refusal(connection, recorded)
 
-    def unknown(self, connection: Connection, noted: Anchor | None) -> Anchor | None:
+    def unrecorded(self, connection: Connection, recorded: Anchor | None) -> Anchor | None:
         """The head, if an event is to be shown that could be lost unnoticed; None otherwise."""
         shown = connection.state.shown
         if not shown or self.witness is None:
             return None
-        if self.lenient and not _follows(connection, noted):
+        if self.lenient and not _follows(connection, recorded):
             return None
-        if noted is not None and noted.seq >= shown and _has(connection, noted):
+        if recorded is not None and recorded.seq >= shown and _has(connection, recorded):
             return None
         return chain.head(connection).anchor
 
-    def refusal(self, connection: Connection, noted: Anchor) -> LedgerSetBack:
-        """The error for a ledger that lacks the event that was ``noted``."""
+    def refusal(self, connection: Connection, recorded: Anchor) -> LedgerSetBack:
+        """The error for a ledger that lacks the event that was ``recorded``."""
         last = chain.head(connection)
-        older = last.seq < noted.seq
+        older = last.seq < recorded.seq
         state = (
-            f"ends at event {last.seq} but its witness has seen event {noted.seq}: it is an older"
-            " copy"
+            f"ends at event {last.seq} but its witness has seen event {recorded.seq}: it is an"
+            " older copy"
             if older
-            else f"has another event {noted.seq} than its witness has seen: it is another history"
+            else f"has another event {recorded.seq} than its witness has seen: it is another"
+            " history"
         )
         where = self.witness.name if self.witness else ""
         return LedgerSetBack(
@@ -136,15 +140,15 @@ class Guard:
             " newer copy; if it is lost, the owner may run `takifugu ledger accept-loss`, which"
             " counts the budget as spent",
             reason="older" if older else "another history",
-            event=noted.seq,
+            event=recorded.seq,
         )
 
-    def _lost(self, connection: Connection) -> None:
+    def _refuse_missing_record(self, connection: Connection) -> None:
         last = chain.head(connection)
         if last.seq < 2 or self.witness is None:  # just made, and maybe not recorded yet
             return
         if chain.is_witnessed(connection):
-            if self.noted() is None:  # nor did another process record it just now
+            if self.recorded() is None:  # nor did another process record it just now
                 raise self._missing()
         elif not self._warned:
             self._warned = True
@@ -191,37 +195,36 @@ class Guard:
             seen = now
 
 
-def holds(connection: Connection, noted: Anchor) -> bool:
-    """Whether the chain has the event that was ``noted``, or accepted its loss."""
-    return _has(connection, noted) or _accepted(connection, noted)
+def holds(connection: Connection, recorded: Anchor) -> bool:
+    """Whether the chain has the event that was ``recorded``, or accepted its loss."""
+    return _has(connection, recorded) or _accepted(connection, recorded)
 
 
-def _follows(connection: Connection, noted: Anchor | None) -> bool:
-    """Whether a ledger, which may be damaged, goes on from what was ``noted``."""
+def _follows(connection: Connection, recorded: Anchor | None) -> bool:
+    """Whether a ledger, which may be damaged, goes on from what was ``recorded``."""
     try:
-        return noted is not None and holds(connection, noted)
+        return recorded is not None and holds(connection, recorded)
     except LedgerDamaged:
         return False
 
 
-def _has(connection: Connection, noted: Anchor) -> bool:
-    """Whether the chain has the event that was ``noted``."""
+def _has(connection: Connection, recorded: Anchor) -> bool:
+    """Whether the chain has the event that was ``recorded``."""
     last = chain.head(connection)
-    if last.anchor == noted:
+    if last.anchor == recorded:
         return True
-    if last.seq > noted.seq:
-        row = _HASH_AT.one(connection, {"which": noted.seq})
-        if row is not None and row.hash == noted.hash:
-            return chain.one(connection, noted.seq).hash == noted.hash
+    if last.seq > recorded.seq:
+        row = _HASH_AT.one(connection, {"which": recorded.seq})
+        if row is not None and row.hash == recorded.hash:
+            return chain.one(connection, recorded.seq).hash == recorded.hash
     return False
 
 
-def _accepted(connection: Connection, noted: Anchor) -> bool:
-    """Whether a later decision of the owner gave up the history that was ``noted``."""
-    return any(
-        chain.one(connection, row.seq).body.get("lost") == {"seq": noted.seq, "hash": noted.hash}
-        for row in _LOSSES.all(connection, {})
-    )
+def _accepted(connection: Connection, recorded: Anchor) -> bool:
+    """Whether a later decision of the owner gave up the history that was ``recorded``."""
+    lost = {"seq": recorded.seq, "hash": recorded.hash}
+    decisions = (chain.one(connection, row.seq) for row in _LOSSES.all(connection, {}))
+    return any(event.body.get("lost") == lost for event in decisions)
 
 
 def identity(connection: Connection) -> str:
@@ -231,12 +234,12 @@ def identity(connection: Connection) -> str:
 
 def identity_in(first: Event) -> str:
     """The name of the ledger whose first event this is."""
-    found = first.body.get("ledger")
-    if not isinstance(found, str) or not IDENTITY.fullmatch(found):
+    name = first.body.get("ledger")
+    if not isinstance(name, str) or not IDENTITY.fullmatch(name):
         raise LedgerDamaged(
             "the first event does not name the ledger; restore a copy", reason="unreadable", event=1
         )
-    return found
+    return name
 
 
 _READ, _LOCKED = (

@@ -22,7 +22,7 @@ from takifugu.errors import InvalidFile, LedgerUnavailable, LedgerUnwritable
 from takifugu.ledger.events.event_chain import Anchor
 
 TOKEN, TOKEN_FILE = "TAKIFUGU_WITNESS_TOKEN", "TAKIFUGU_WITNESS_TOKEN_FILE"
-LONGEST = 10_000  # bytes of an answer
+MAX_ANSWER_BYTES = 10_000  # bytes of an answer
 _HASH = re.compile(r"[0-9a-f]{64}")
 _LOST = (OSError, http.client.HTTPException)  # a refused connection, or one that ended
 
@@ -62,12 +62,12 @@ class HttpWitness:
         path = f"{self._parts.path.rstrip('/')}/{ledger}"
         with self._lock:
             for fresh in (False, True):
-                kept = self._connection is not None
+                reused = self._connection is not None
                 try:
                     status, answer = self._ask(method, path, text, headers)
                 except _LOST as error:
                     self._drop()
-                    if kept and not fresh:  # the server ended a connection that was not in use
+                    if reused and not fresh:  # the server ended a connection that was not in use
                         continue
                     raise LedgerUnavailable(
                         f"the witness {self.name!r} cannot be reached ({_why(error)}); nothing was"
@@ -89,14 +89,14 @@ class HttpWitness:
                 f" accepted, have an owner of the witness run `takifugu witness forget {ledger}`",
                 reason="witness",
             )
-        found = _event(answer) if status == http.client.OK else None
-        if found is None:
+        recorded = _event(answer) if status == http.client.OK else None
+        if recorded is None:
             raise LedgerUnavailable(
                 f"the witness {self.name!r} answered with status {status}, and not with an event;"
                 " nothing was released. See whether it is the address of a witness",
                 reason="witness",
             )
-        return found[0]
+        return recorded[0]
 
     def _ask(
         self, method: str, path: str, text: str | None, headers: dict[str, str]
@@ -105,8 +105,8 @@ class HttpWitness:
             self._connection = self._new()
         self._connection.request(method, path, text, headers)
         response = self._connection.getresponse()
-        answer = response.read(LONGEST + 1)
-        if len(answer) > LONGEST or response.will_close:
+        answer = response.read(MAX_ANSWER_BYTES + 1)
+        if len(answer) > MAX_ANSWER_BYTES or response.will_close:
             self._drop()
         return response.status, answer
 
@@ -156,18 +156,18 @@ def _is_here(host: str) -> bool:
 
 
 def _token() -> str:
-    found, place = os.environ.get(TOKEN, ""), os.environ.get(TOKEN_FILE, "")
-    if not found and place:
-        found = read_whole(Path(place), field=TOKEN_FILE, needed="hold a token of a witness")
-    found = found.strip()
-    if not found or not found.isascii() or not found.isprintable() or " " in found:
+    token, place = os.environ.get(TOKEN, ""), os.environ.get(TOKEN_FILE, "")
+    if not token and place:
+        token = read_whole(Path(place), field=TOKEN_FILE, needed="hold a token of a witness")
+    token = token.strip()
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
         raise InvalidFile(
             "witness",
             given=f"is a server, and neither ${TOKEN} nor ${TOKEN_FILE} gives a token",
             needed="have one of role witness",
             reason="token",
         )
-    return found
+    return token
 
 
 def _body(event: Anchor | None) -> dict[str, Any] | None:

@@ -72,8 +72,8 @@ from takifugu.ledger.witnesses.head_witness import holds
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.protocol import LossTranslation
 
-HALVINGS = 60  # of halving: the most is found up to 2^-60 of itself, from above
-MAX_LOSS = 2**20
+AMOUNT_HALVINGS = 60  # of halving: the most is found up to 2^-60 of itself, from above
+MAX_COUNTED_LOSS = 2**20
 
 Budgets = Mapping[str, Number | tuple[Number, Number]]
 
@@ -93,10 +93,10 @@ def counted(
             "the ledger has the event that its witness has seen: nothing was lost",
             reason="nothing lost",
         )
-    found = replay.verify(connection, None, sqlite=False)
-    if not found.sound:
+    report = replay.verify(connection, None, sqlite=False)
+    if not report.sound:
         raise LedgerDamaged(
-            f"the copy is not sound ({found.problems[0]}); restore another one",
+            f"the copy is not sound ({report.problems[0]}); restore another one",
             reason="unsound copy",
         )
     accounts, books = _accounts(connection, terms, overwritten or ShownLosses())
@@ -219,10 +219,10 @@ class Used:
 
 def used_in(connection: Connection) -> dict[str, Used]:
     """What the events of each dataset name."""
-    found: dict[str, Used] = {}
+    by_dataset: dict[str, Used] = {}
     for event in chain.events(connection):
-        _take_use(found, event)
-    return found
+        _take_use(by_dataset, event)
+    return by_dataset
 
 
 def _take_use(found: dict[str, Used], event: Event) -> None:
@@ -339,13 +339,13 @@ def _above(admits: Callable[[Fraction], bool]) -> Fraction:
         return Fraction(1, 2**200)
     while admits(high):
         low, high = high, 2 * high
-        if high > MAX_LOSS:
+        if high > MAX_COUNTED_LOSS:
             raise UnsoundRequest(
-                f"the budget admits a loss of more than {MAX_LOSS} per entry, or the translation"
-                f" does not grow; what was lost cannot be counted ({float_up(high):g})",
+                f"the budget admits a loss of more than {MAX_COUNTED_LOSS} per entry, or the"
+                f" translation does not grow; what was lost cannot be counted ({float_up(high):g})",
                 reason="broken translation",
             )
-    for _ in range(HALVINGS):
+    for _ in range(AMOUNT_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if admits(middle) else (low, middle)
     return high

@@ -137,7 +137,7 @@ class FileWitness:
 
     def _slots(self, handle: int, ledger: str) -> list[_Slot]:
         """The records that were written in full. One of another ledger is an error."""
-        found = []
+        slots = []
         content = os.pread(handle, 2 * SLOT_BYTES, 0)
         for place in (0, SLOT_BYTES):
             line = content[place : place + SLOT_BYTES].partition(b"\n")[0]
@@ -151,8 +151,8 @@ class FileWitness:
                     " every ledger a witness of its own",
                     reason="another ledger",
                 )
-            found.append(_Slot(int(turn), Anchor(int(seq), hash_)))
-        return found
+            slots.append(_Slot(int(turn), Anchor(int(seq), hash_)))
+        return slots
 
     def _failed(self, error: OSError, done: str) -> LedgerUnwritable:
         return LedgerUnwritable(

@@ -26,7 +26,7 @@ from takifugu._core.numeric import Floats, frozen
 from takifugu.errors import UnsoundRequest
 from takifugu.finite.joint_runs import post_process
 from takifugu.finite.mechanism import FiniteMechanism
-from takifugu.finite.nfc.constraints import (
+from takifugu.papers.composition.nfc_constraints import (
     TOLERANCE,
     Constraint,
     decide,

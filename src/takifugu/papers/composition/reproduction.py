@@ -4,43 +4,192 @@ Everything that was measured is kept in the folder of the run, so that an interr
 where it stopped, and a second one with the same request measures nothing again.
 """
 
+import hashlib
 import json
+import os
+import platform
+import shutil
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, Literal, TypedDict, get_args
 
-from takifugu.errors import UnsoundRequest
-from takifugu.papers.composition.data import DrawnCounts, PaperDataset, prepare
+from takifugu.errors import InvalidFile, UnsoundRequest
+from takifugu.papers.composition.appendix_page import write_appendix
+from takifugu.papers.composition.data import SOURCES, DrawnCounts, PaperDataset, find, prepare
+from takifugu.papers.composition.data.simulated import SEED as WORLD_SEED
 from takifugu.papers.composition.experiments.allowances import allowances
 from takifugu.papers.composition.experiments.compared_chains import (
     ChainAllowances,
     fitted_allowances,
 )
-from takifugu.papers.composition.experiments.dataset_choice import What, choose_datasets
 from takifugu.papers.composition.experiments.experiment import enough_repetitions, run
-from takifugu.papers.composition.experiments.findings import findings
-from takifugu.papers.composition.experiments.shift import shifts
-from takifugu.papers.composition.experiments.verdicts import ClaimVerdict
+from takifugu.papers.composition.experiments.measurements import Family
+from takifugu.papers.composition.experiments.verdicts import ClaimVerdict, findings, shifts
+from takifugu.papers.composition.reproduction_page import DatasetDrawing, page
 from takifugu.papers.composition.results import Results, ShiftedCell, about, merged, write_results
-from takifugu.papers.composition.tables_and_figures.appendix_files import write_appendix
+from takifugu.papers.composition.tables_and_figures.cell_figures import (
+    pictures,
+    write_tables,
+)
 from takifugu.papers.composition.tables_and_figures.curve_figures import (
     LEFT_OUT,
     alarm_file,
     kept_drawings,
     write_panels,
 )
-from takifugu.papers.composition.tables_and_figures.figure_writing import check_folder, write_whole
-from takifugu.papers.composition.tables_and_figures.manifest import manifest
-from takifugu.papers.composition.tables_and_figures.result_files import (
-    pictures,
-    write_picture,
-    write_tables,
+from takifugu.papers.composition.tables_and_figures.figure_writing import (
+    check_folder,
+    write_svg_and_png,
+    write_whole,
 )
-from takifugu.papers.composition.tables_and_figures.run_page import DatasetDrawing, page
 from takifugu.reports.html_figures import drawing
 from takifugu.synthetic.check_in_counts import check_rows
+
+What = Literal["figures", "foursquare", "capture24", "all"]
+
+
+@dataclass(frozen=True)
+class DatasetChoice:
+    """The datasets in order, whether curves are drawn, and notices for the user."""
+
+    sources: tuple[PaperDataset, ...]
+    curves: bool
+    notices: tuple[str, ...]
+
+
+def choose_datasets(what: What, folder: Path | None) -> DatasetChoice:
+    """Every dataset of ``what`` that ``folder`` has; a simulated one where it has none.
+
+    A folder that has nothing at all for it is a mistake, and the error names what is needed; so is
+    one that has only some files of a source.
+    """
+    families = tuple(f for f in get_args(Family) if what in (f, "all"))
+    curves = what in ("figures", "all")
+    if not families:
+        return DatasetChoice((), curves, ())
+    there = [] if folder is None else find(folder)
+    chosen: list[PaperDataset] = []
+    notices: list[str] = []
+    for family in families:
+        own = [source for source in there if source.about.family == family]
+        for source in own:
+            source.within(folder)  # an error if it is not whole, before anything is run
+        notices += _missing(family, own, folder)
+        if not own:
+            own = [source for source in find(None) if source.about.family == family]
+            notices.append(f"{family}: there is no data, so a simulated world is used")
+        chosen += own
+    if folder is not None and not any(source in there for source in chosen):
+        names = sorted({needed.name for s in _known(families) for needed in s.files.values()})
+        raise InvalidFile(
+            "--data",
+            given=f"{str(folder)!r} has none of the files that are known for {what}",
+            needed=f"have some of {', '.join(names)}; without --data simulated worlds are used",
+        )
+    return DatasetChoice(tuple(chosen), curves, tuple(notices))
+
+
+def _known(families: tuple[str, ...]) -> list[PaperDataset]:
+    return [source for source in SOURCES.values() if source.about.family in families]
+
+
+def _missing(family: str, there: list[PaperDataset], folder: Path | None) -> list[str]:
+    """For the paper's own data: which file is not there, its columns, where it is published."""
+    return [
+        f"{family}: for the paper's own data {source.missing(needed, folder)}"
+        for source in _known((family,))
+        if source.about.origin == "paper" and source not in there
+        for needed in source.files.values()
+    ]
+
+
+PACKAGES = (
+    "takifugu", "numpy", "scipy", "numba", "opendp", "duckdb", "matplotlib", "typer", "rich",
+    "pgmpy",
+)  # fmt: skip
+
+
+def manifest(
+    results: Results,
+    *,
+    command: str,
+    seed: int,
+    seconds: float,
+    folder: Path,
+    files: Iterable[Path],
+    notices: Iterable[str] = (),
+) -> dict[str, Any]:
+    """Versions, data, seeds, time and every file with its hash; paths are those within ``folder``.
+
+    Args:
+        results: What was measured.
+        command: The command as typed.
+        seed: The seed of the simulations; nothing that protects data has one.
+        seconds: The wall time of this run; parts found from an earlier one took none.
+        folder: Where everything was written.
+        files: What was written.
+        notices: What was not there.
+    """
+    return {
+        "command": command,
+        "seconds": round(seconds, 1),
+        "cores": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "packages": {name: version for name in PACKAGES if (version := _version(name))},
+        "commit": commit(),
+        "seeds": {"mechanisms": seed, "simulated worlds": WORLD_SEED},
+        "datasets": [
+            {
+                "key": one.key,
+                "title": one.title,
+                "origin": one.origin,
+                "fingerprint": one.fingerprint,
+                "repetitions": one.repetitions,
+                "facts": dict(one.facts),
+            }
+            for one in results.about
+        ],
+        "notices": list(notices),
+        "files": {
+            path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(files)
+        },
+    }
+
+
+def commit() -> str | None:
+    """The commit of the working copy that this file belongs to; None if it belongs to none."""
+    git = shutil.which("git")
+    here = Path(__file__).parent
+    if git is None:
+        return None
+
+    def git_output(*words: str) -> str | None:
+        done = subprocess.run(  # noqa: S603
+            [git, "-C", str(here), *words], capture_output=True, text=True, check=False
+        )
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    if git_output("ls-files", "--error-unmatch", Path(__file__).name) is None:
+        return None  # another repository around an installed copy
+    found = git_output("rev-parse", "HEAD")
+    changed = git_output("status", "--porcelain", "--untracked-files=no", "--", "..")
+    return f"{found} and changes" if found and changed else found
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
 
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 Notify = Callable[[str], None]
@@ -177,7 +326,7 @@ def _drawn(
     every = pictures(results)
     for place, one in enumerate(every):
         progress("figures", place, len(every))
-        files += write_picture(one, out)
+        files += write_svg_and_png(one.figure, out, one.key)
         shown.append(
             DatasetDrawing(one.data, drawing(one.figure, name=one.key, caption=one.caption))
         )

@@ -8,7 +8,6 @@ from typing import Any, get_args
 
 from takifugu._core.atomic import read_whole
 from takifugu.errors import InvalidFile
-from takifugu.papers.composition.experiments.finished_cells import from_document, to_document
 from takifugu.papers.composition.experiments.measurements import (
     Cell,
     Difference,
@@ -16,6 +15,8 @@ from takifugu.papers.composition.experiments.measurements import (
     Family,
     Prepared,
     PrintedColumn,
+    from_document,
+    to_document,
 )
 from takifugu.papers.composition.tables_and_figures.figure_writing import write_whole
 

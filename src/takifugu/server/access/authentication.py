@@ -41,7 +41,7 @@ SAFE = ("GET", "HEAD")
 _ELSEWHERE = ("same-site", "cross-site")
 log = logging.getLogger("takifugu.server.access")
 CSRF_HEADER, CSRF_FIELD = "X-CSRF-Token", "csrf"
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 
 
 def refuse_foreign(request: Request, settings: ServerSettings) -> None:
@@ -264,7 +264,7 @@ async def _of_header(headers: list[str], services: "Services") -> TokenRecord | 
     return await _call(services.state, services.state.token_of, secret.strip())
 
 
-async def _call(state: ServerState, function: Callable[[str], Found], argument: str) -> Found:
+async def _call(state: ServerState, function: Callable[[str], Value], argument: str) -> Value:
     """Look something up: at once in a file, in a thread where a database server is asked."""
     if state.in_file:
         return function(argument)

@@ -173,15 +173,11 @@ class SecurityHeaders:
 
     async def _send_broken(self, send: Send) -> None:
         """Answer instead of a response whose header would have been two."""
-        body = b'{"type":"urn:takifugu:problem:server","title":"Internal Server Error",'
-        body += b'"status":500,"detail":"a header could not be written","field":"","reason":""}'
-        headers = [
-            (b"content-type", b"application/problem+json"),
-            (b"content-length", str(len(body)).encode()),
-        ]
-        completed = self._completed(headers, private=True)
+        problem = Problem(500, "server", "a header could not be written")
+        response = problem_response(problem.document())
+        completed = self._completed(response.raw_headers, private=True)
         await send({"type": "http.response.start", "status": 500, "headers": completed})
-        await send({"type": "http.response.body", "body": body})
+        await send({"type": "http.response.body", "body": response.body})
 
 
 def when_ended(scope: Scope, call: Callable[[], None]) -> None:

@@ -15,9 +15,9 @@ from takifugu.server.api.job_routes import new_task
 from takifugu.server.api.problems import Problem
 from takifugu.server.api.requests import RequestBody, body_of
 from takifugu.server.api.responses import Page, PageOption, json_response, page_response
-from takifugu.server.approvals import Decision, approval_document
+from takifugu.server.approvals import approval_document
 from takifugu.server.services import Services, actor_of, services_of
-from takifugu.server.state.approval_requests import Approval
+from takifugu.server.state.approval_requests import Approval, Decision
 from takifugu.server.state.state_store import StateConflict
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("takifugu.server.approvals")
 DELAYS = (1.0, 5.0, 30.0, 300.0)  # seconds until the next attempt; the last one again and again
 ATTEMPT = 3600.0  # seconds that one look at a job waits
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 STATES = Literal["pending", "approved", "refused", "withdrawn", "released", "failed"]
 router = APIRouter(tags=["approvals"])
 AFTER_EVERY_REQUEST = 2**53  # above every request
@@ -68,7 +68,9 @@ class ApprovalDesk:
     def _adopt(self, ledger: "Ledger") -> list[Approval]:
         return approvals.adopt_decisions(self._services.state, ledger)
 
-    async def decide(self, actor: Actor, number: int, decision: Decision, note: str) -> Approval:
+    async def decide(
+        self, actor: Actor, number: int, decision: Decision, note: str = ""
+    ) -> Approval:
         """Decide a request in the name of ``actor``; an approved one is released at once.
 
         Nothing is approved for somebody whose tokens have all ended: nobody could read it.
@@ -104,8 +106,8 @@ class ApprovalDesk:
                 reason="no token",
             )
 
-    async def _of_ledger(self, work: "Callable[[Ledger], Found]") -> Found:
-        def write() -> Found:
+    async def _of_ledger(self, work: "Callable[[Ledger], Value]") -> Value:
+        def write() -> Value:
             with self._services.project().ledger() as ledger:
                 return work(ledger)
 
@@ -225,23 +227,12 @@ class WaitingRelease(BaseModel):
     approval: ApprovalView
 
 
-def _desk(request: Request) -> "ApprovalDesk":
-    desk: ApprovalDesk = request.app.state.approvals
-    return desk
-
-
 async def _found(services: Services, actor: Actor, number: int) -> Approval:
     """A request that the caller may see: analysts see their own."""
     approval: Approval | None = await asyncio.to_thread(services.state.approval, number)
     if approval is None or (actor.role == "analyst" and approval.request.analyst != actor.name):
         raise Problem(404, "no-request", "there is no such request here", field="request")
     return approval
-
-
-def _refused(error: StateConflict) -> Problem:
-    status = STATUS.get(error.reason, 409)
-    kind = "no-request" if status == 404 else "StateConflict"
-    return Problem(status, kind, str(error), field=error.field, reason=error.reason)
 
 
 @router.get(f"{API}/approvals", response_model=Page[ApprovalView])
@@ -295,14 +286,8 @@ async def _now(http: Request, services: Services, approval: Approval) -> dict[st
     responses={409: {"description": "It was decided already."}},
 )
 async def withdraw_approval(http: Request, request: RequestNumber) -> Response:
-    """Withdraw a request of one's own that waits."""
-    services, actor = services_of(http), actor_of(http)
-    await _found(services, actor, request)
-    try:
-        done = await asyncio.to_thread(services.state.decide, request, "withdrawn", actor.name)
-    except StateConflict as error:
-        raise _refused(error) from None
-    return json_response(approval_document(done))
+    """Withdraw a request of one's own that waits: an event of the ledger."""
+    return await _decide(http, request, "withdrawn")
 
 
 @router.post(f"{API}/approvals/{{request}}/decision", response_model=ApprovalView)
@@ -314,10 +299,16 @@ async def decide_approval(
     What is approved is released at once, under the name of the analyst and the key of their
     request.
     """
-    services, actor = services_of(http), actor_of(http)
-    await _found(services, actor, request)
+    return await _decide(http, request, body.decision, body.note)
+
+
+async def _decide(http: Request, number: int, decision: Decision, note: str = "") -> Response:
+    actor, desk = actor_of(http), http.app.state.approvals
+    await _found(services_of(http), actor, number)
     try:
-        done = await _desk(http).decide(actor, request, body.decision, body.note)
+        done: Approval = await desk.decide(actor, number, decision, note)
     except StateConflict as error:
-        raise _refused(error) from None
+        status = STATUS.get(error.reason, 409)
+        kind = "no-request" if status == 404 else "StateConflict"
+        raise Problem(status, kind, str(error), field=error.field, reason=error.reason) from None
     return json_response(approval_document(done))

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from takifugu.server.access_rules import API, may_see
 from takifugu.server.api.job_routes import LATER, new_task, run_as_job
 from takifugu.server.api.problems import find_policy
-from takifugu.server.api.responses import Page, PageOption, cursor_after, json_response
+from takifugu.server.api.responses import Page, PageOption, slice_response
 from takifugu.server.services import actor_of, services_of
 
 if TYPE_CHECKING:
@@ -176,19 +176,12 @@ async def datasets(request: Request, paging: PageOption) -> Response:
         if position.epsilon is not None
     }
     names = sorted(name for name, policy in policies.items() if may_see(actor, policy))
-    start = paging.after("datasets")
-    chosen = names[start : start + paging.limit]
-    items = [
-        {
-            "name": name,
-            "budget": budgets.get((name, None)),
-            "own_budget": budgets.get((name, actor.name)) if actor.role == "analyst" else None,
-        }
-        for name in chosen
-    ]
-    end = start + len(chosen)
-    more = cursor_after("datasets", end) if end < len(names) else None
-    return json_response({"items": items, "next": more})
+
+    def item(name: str) -> dict[str, Any]:
+        own = budgets.get((name, actor.name)) if actor.role == "analyst" else None
+        return {"name": name, "budget": budgets.get((name, None)), "own_budget": own}
+
+    return slice_response("datasets", names, paging, item)
 
 
 def _budget(epsilon: Fraction, delta: Fraction) -> dict[str, str]:

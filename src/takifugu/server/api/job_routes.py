@@ -176,9 +176,9 @@ async def cancel_job(request: Request, job: JobName) -> Response:
     own, services = _own_job(request, job), services_of(request)
     own.cancel()
     await own.wait(CANCEL_SECONDS)
-    release = release_of(services, own)
-    if release is not None and own.ended:
-        await asyncio.wait({release.ending}, timeout=CANCEL_SECONDS)
+    ending = services.releases.get(own)
+    if ending is not None and own.ended:
+        await asyncio.wait({ending}, timeout=CANCEL_SECONDS)
     return json_response(release_view(own, services))
 
 
@@ -211,9 +211,9 @@ async def _events(services: Services, job: Job) -> AsyncIterator[bytes]:
     async for event in job.events():
         if event.kind == "progress":
             yield _event("progress", {"text": visible(event.text)})
-    release = release_of(services, job)
-    if release is not None:
-        await asyncio.wait({release.ending}, timeout=RELEASE_TIMEOUT)
+    ending = services.releases.get(job)
+    if ending is not None:
+        await asyncio.wait({ending}, timeout=RELEASE_TIMEOUT)
     yield _event("end", release_view(job, services))
 
 
@@ -251,35 +251,13 @@ class Outcome:
 
     Attributes:
         status: The status of the response.
-        document: Its body.
+        document: Its body: from status 400 on a problem.
         location: Where it can be found.
     """
 
     status: int
     document: Mapping[str, Any]
-    location: str
-
-
-@dataclass(frozen=True, eq=False)
-class ReleaseJob:
-    """A release that runs or has run.
-
-    Attributes:
-        job: The job.
-        ending: What becomes of it; raises `Problem` if nothing is released.
-    """
-
-    job: Job
-    ending: "asyncio.Future[Outcome]"
-
-    async def outcome(self, seconds: float) -> Outcome | None:
-        """What it came to, if that is known within ``seconds``; None otherwise.
-
-        Raises:
-            Problem: It was refused, failed, or was cancelled.
-        """
-        await asyncio.wait({self.ending}, timeout=seconds)
-        return self.ending.result() if self.ending.done() else None
+    location: str = ""
 
 
 def begin_release(
@@ -291,35 +269,42 @@ def begin_release(
     key: str,
     accept_noise: bool = False,
     plan: str | None = None,
-) -> ReleaseJob:
+) -> Job:
     """Start a release, or join the one that runs under the same key."""
     options = {"query": dict(query), "key": key, "accept_noise": accept_noise}
     if plan is not None:
         options["plan"] = plan
     job = services.board.start(actor, Task("release", dataset, actor, options))
-    return release_of(services, job) or _begin(services, job)
+    if job not in services.releases:
+        services.releases[job] = asyncio.ensure_future(_end(services, job))
+    return job
 
 
-def release_of(services: Services, job: Job) -> ReleaseJob | None:
-    """The release that a job is; None if it is something else."""
-    release: ReleaseJob | None = services.releases.get(job)
-    return release
+async def outcome_of(services: Services, job: Job, seconds: float) -> Outcome | None:
+    """What a release came to, if that is known within ``seconds``; None otherwise.
 
-
-def _begin(services: Services, job: Job) -> ReleaseJob:
-    ending = asyncio.ensure_future(_end(services, job))
-    ending.add_done_callback(lambda done: done.cancelled() or done.exception())
-    release = ReleaseJob(job, ending)
-    services.releases[job] = release
-    return release
+    Raises:
+        Problem: It was refused, failed, or was cancelled.
+    """
+    ending = services.releases[job]
+    await asyncio.wait({ending}, timeout=seconds)
+    if not ending.done():
+        return None
+    if ending.result().status >= 400:
+        raise Problem.from_document(ending.result().document)
+    return ending.result()
 
 
 async def _end(services: Services, job: Job) -> Outcome:
-    """Wait for a release, and keep its result."""
+    """Wait for a release, and keep its result; nothing that it returns holds the job."""
     await job.wait(RELEASE_TIMEOUT)
-    if job.problem is not None:
-        raise Problem.from_document(job.problem)
-    return await asyncio.to_thread(_kept, services, job)
+    problem = job.problem
+    if problem is None:
+        try:
+            return await asyncio.to_thread(_kept, services, job)
+        except Exception as error:  # noqa: BLE001 - whatever it is: told as far as they may know
+            problem = problem_of(error, job.actor.role)
+    return Outcome(problem["status"], problem)
 
 
 def _kept(services: Services, job: Job) -> Outcome:
@@ -354,15 +339,14 @@ def _as_recorded(now: Mapping[str, Any], stored: Mapping[str, Any]) -> Mapping[s
 def release_view(job: Job, services: Services) -> dict[str, Any]:
     """A job as the one who started it sees it: a release ends when its result is kept."""
     document = job_document(job)
-    release = release_of(services, job)
-    if release is None:
+    ending = services.releases.get(job)
+    if ending is None:
         return document
-    if not release.ending.done():
+    if not ending.done():
         state = document["state"] if document["state"] == "waiting" else "running"
         return document | {"state": state, "result": None, "problem": None}
-    error = release.ending.exception()
-    if error is None:
-        return document | {"result": release.ending.result().document, "problem": None}
+    outcome = ending.result()
+    if outcome.status < 400:
+        return document | {"result": outcome.document, "problem": None}
     state = "cancelled" if job.state == "cancelled" else "failed"
-    problem = problem_of(error, job.actor.role)
-    return document | {"state": state, "result": None, "problem": problem}
+    return document | {"state": state, "result": None, "problem": outcome.document}

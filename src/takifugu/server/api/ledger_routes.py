@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from takifugu.ledger import Ledger
 
 router = APIRouter()
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 AFTER_EVERY_EVENT = 2**53  # above every event
 EXPORT_EVENTS = 1000  # events that an export reads at a time
 LINES = "application/x-ndjson"
@@ -53,10 +53,10 @@ class EventView(BaseModel):
     body: dict[str, Any] = Field(description="All of it but marks of the data.")
 
 
-async def _inspect(services: Services, work: "Callable[[Ledger], Found]") -> Found:
+async def _inspect(services: Services, work: "Callable[[Ledger], Value]") -> Value:
     """What ``work`` reads in the ledger, also if it is an older copy: that is what to find out."""
 
-    def read() -> Found:
+    def read() -> Value:
         with services.project().ledger(inspect=True) as ledger:
             return work(ledger)
 

@@ -108,28 +108,6 @@ ERRORS: Mapping[str, ShownError] = {
 }
 
 
-def problem_document(
-    status: int,
-    kind: str,
-    detail: str,
-    *,
-    title: str = "",
-    field: str = "",
-    reason: str = "",
-    **extra: Any,
-) -> dict[str, Any]:
-    """What went wrong, as every client gets it: see `Problem` for the fields."""
-    return {
-        "type": TYPE + kind,
-        "title": title or HTTPStatus(status).phrase,
-        "status": status,
-        "detail": detail,
-        "field": field,
-        "reason": reason,
-        **extra,
-    }
-
-
 class WorkFailed(TakifuguError):
     """A task of a worker ended with an error, which is told already.
 
@@ -175,14 +153,16 @@ class Problem(Exception):
         super().__init__(self.detail)
 
     def document(self) -> dict[str, Any]:
-        """The problem as JSON."""
-        return problem_document(
-            *(self.status, self.kind, self.detail),
-            title=self.title,
-            field=self.field,
-            reason=self.reason,
+        """The problem as every client gets it."""
+        return {
+            "type": TYPE + self.kind,
+            "title": self.title or HTTPStatus(self.status).phrase,
+            "status": self.status,
+            "detail": self.detail,
+            "field": self.field,
+            "reason": self.reason,
             **self.extra,
-        )
+        }
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "Problem":

@@ -4,15 +4,11 @@ The options of a query are checked by `QueryOptions.from_document`, as those of 
 and refused with the same errors; `QueryDocument` describes them.
 """
 
-from collections.abc import Callable, Coroutine
-from inspect import signature
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Request, Response
-from fastapi.routing import APIRoute
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from takifugu.server.access.authentication import authorize
 from takifugu.server.access_rules import API
 from takifugu.server.api.approval_routes import WaitingRelease
 from takifugu.server.api.description_routes import DatasetName, find_dataset
@@ -23,6 +19,7 @@ from takifugu.server.api.job_routes import (
     accepted,
     begin_release,
     new_task,
+    outcome_of,
     release_view,
     run_as_job,
     waiting,
@@ -34,8 +31,6 @@ from takifugu.server.api.requests import (
     body_of,
     checked_key,
     described_as,
-    json_body,
-    validated,
 )
 from takifugu.server.api.responses import json_response
 from takifugu.server.services import actor_of, services_of
@@ -59,7 +54,6 @@ Kind = Literal[
 Number = float | str
 Bound = int | str | None
 EXAMPLE = {"kind": "histogram", "by": ["zone"], "epsilon": "0.5"}
-Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 def _number(description: str, example: str | float) -> Any:
@@ -274,43 +268,7 @@ class ReleaseResponse(BaseModel):
     result: ResultDocument
 
 
-class DirectRoute(APIRoute):
-    """A route whose function takes ``request``, parts of the path, ``body`` and headers.
-
-    Parts of the path are texts without conditions; ``body`` is a `RequestBody`; every other
-    parameter is an optional header, whose name is that of the parameter with hyphens.
-    """
-
-    def get_route_handler(self) -> Handler:
-        """What answers a request that matches the route."""
-        endpoint, model, parts, headers = self.endpoint, *_parameters(self)
-
-        async def handle(request: Request) -> Response:
-            await authorize(request)  # first of all, as for every route
-            body = validated(model, await json_body(request))
-            named: dict[str, str | None] = {name: request.path_params[name] for name in parts}
-            for name, header in headers:
-                named[name] = request.headers.get(header)
-            response: Response = await endpoint(request=request, body=body, **named)
-            return response
-
-        return handle
-
-
-def _parameters(
-    route: APIRoute,
-) -> tuple[type[RequestBody], tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """The model of the body, the parts of the path, and the headers with their names."""
-    parts = tuple(route.param_convertors)
-    parameters = signature(route.endpoint).parameters
-    model = get_args(parameters["body"].annotation)[0]
-    others = [name for name in parameters if name not in ("request", "body", *parts)]
-    if not issubclass(model, RequestBody) or set(parts) - set(parameters):
-        raise TypeError(f"{route.path} cannot be called directly")
-    return model, parts, tuple((name, name.replace("_", "-")) for name in others)
-
-
-router = APIRouter(route_class=DirectRoute)
+router = APIRouter()
 
 
 def query_options(document: dict[str, Any]) -> "QueryOptions":
@@ -393,7 +351,7 @@ async def release_query(
         accept_noise=body.accept_noise,
         plan=body.plan,
     )
-    outcome = await job.outcome(waiting(request))
+    outcome = await outcome_of(services, job, waiting(request))
     if outcome is None:
-        return accepted(release_view(job.job, services))
+        return accepted(release_view(job, services))
     return json_response(outcome.document, outcome.status, {"Location": outcome.location})

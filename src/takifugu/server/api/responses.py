@@ -7,7 +7,7 @@ nothing: who may see what is decided again for every page.
 
 import base64
 import binascii
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -250,6 +250,17 @@ def page_response(
     more = len(items) > paging.limit
     following = cursor_after(kind, position(page[-1])) if more else None
     return json_response({"items": page, "next": following})
+
+
+def slice_response(
+    kind: str, items: Sequence[Item], paging: Paging, document: Callable[[Item], dict[str, Any]]
+) -> Response:
+    """A page of a list that is at hand as a whole; cursors are places in it."""
+    start = paging.after(kind)
+    chosen = items[start : start + paging.limit]
+    end = start + len(chosen)
+    following = cursor_after(kind, end) if end < len(items) else None
+    return json_response({"items": [document(item) for item in chosen], "next": following})
 
 
 def names_tag(header: str, tag: str) -> bool:

@@ -10,7 +10,7 @@ from takifugu.server.access.tokens import DEFAULT_EXPIRY, end_token, expiry_of, 
 from takifugu.server.access_rules import API, Role
 from takifugu.server.api.problems import Problem
 from takifugu.server.api.requests import RequestBody, body_of
-from takifugu.server.api.responses import Page, PageOption, cursor_after, json_response
+from takifugu.server.api.responses import Page, PageOption, json_response, slice_response
 from takifugu.server.services import actor_of, services_of
 from takifugu.server.state.access_tokens import MAX_NAME_LENGTH, NewToken, TokenRecord
 
@@ -89,12 +89,8 @@ async def tokens(request: Request, paging: PageOption) -> Response:
     """Every token that was ever made, the oldest first."""
     services = services_of(request)
     records = await asyncio.to_thread(services.state.tokens)
-    start = paging.after("tokens")
-    chosen = records[start : start + paging.limit]
-    end = start + len(chosen)
-    following = cursor_after("tokens", end) if end < len(records) else None
-    items = [record.document(services.state.now()) for record in chosen]
-    return json_response({"items": items, "next": following})
+    now = services.state.now()
+    return slice_response("tokens", records, paging, lambda record: record.document(now))
 
 
 @router.post(f"{API}/tokens", tags=["tokens"], response_model=MadeToken, status_code=201)

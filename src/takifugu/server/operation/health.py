@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from takifugu.server.services import Services
 
 log = logging.getLogger("takifugu.server.readiness")
-CHECK_INTERVAL = (
-    2.0  # seconds: however often somebody asks, the ledger is asked no more often than that
-)
+CHECK_INTERVAL = 2.0  # seconds: the ledger is asked no more often, whoever asks
 CHECK_TIMEOUT = 20.0  # seconds for all checks; a ledger that others hold locked is waited for
 CHECKS = ("policy", "ledger", "witness", "state", "disk", "workers")
 router = APIRouter(tags=["operation"])

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from takifugu.project.server_section import ServerSettings, is_loopback, network_of
 from takifugu.server.access.headers import security_headers
-from takifugu.server.api.problems import problem_document
+from takifugu.server.api.problems import Problem
 from takifugu.server.operation.server_log import current_request
 from takifugu.server.operation.server_metrics import NOBODY, OTHER, ServerMetrics
 
@@ -30,9 +30,7 @@ PROBE_PATHS = ("/healthz", "/readyz", "/metrics")  # asked every few seconds by 
 WITH_ADDRESS = (400, 401, 403, 421, 429)  # refusals whose sender an owner may have to find
 _KIND = re.compile(r"urn:takifugu:problem:([A-Za-z][A-Za-z0-9-]{0,60})")
 ANONYMOUS_BYTES = 65_536  # the largest body of who sends neither a token nor a cookie
-MAX_DRAINED_BYTES = (
-    2**20
-)  # bytes of a body that is too large that are read, so that the refusal is too
+MAX_DRAINED_BYTES = 2**20  # of a body that is too large, read so that the refusal is read too
 FORWARDED = (b"forwarded", b"x-real-ip", b"x-original-url", b"x-rewrite-url")
 _HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_.-]{1,255})(?::[0-9]{0,5})?", re.IGNORECASE)
 
@@ -48,7 +46,7 @@ def refusal(
     headers: Iterable[tuple[str, str]] = (),
 ) -> tuple[Headers, bytes]:
     """Headers and body of a response that refuses a request and closes its connection."""
-    document = problem_document(status, kind, detail, field=field, reason=reason)
+    document = Problem(status, kind, detail, field=field, reason=reason).document()
     body = json.dumps(document, separators=(",", ":")).encode("ascii")
     fixed = {
         "content-type": "application/problem+json",

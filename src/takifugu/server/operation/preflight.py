@@ -29,7 +29,7 @@ from takifugu._core.atomic import read_bytes, real_path
 from takifugu._core.keys import beside, state_folder
 from takifugu.declarations import read_declaration
 from takifugu.errors import Malformed, TakifuguError
-from takifugu.ledger.storage.database import WAIT, Store, address_of
+from takifugu.ledger.storage.database import LOCK_WAIT_SECONDS, Store, address_of
 from takifugu.ledger.witnesses.head_witness import LostWitness
 from takifugu.project.project import Project, open_project
 from takifugu.project.server_section import ServerSettings
@@ -321,7 +321,7 @@ def _database(project: Project) -> Iterator[Finding]:
         from takifugu._core.postgresql import anybody_creates, foreign_code
 
         with (
-            closing(Store(address, read_only=True, wait=WAIT)) as store,
+            closing(Store(address, read_only=True, wait=LOCK_WAIT_SECONDS)) as store,
             store.unguarded() as opened,
         ):
             foreign = foreign_code(opened.raw, opened.schema, "takifugu_")

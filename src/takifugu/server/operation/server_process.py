@@ -110,7 +110,7 @@ async def opened_services(
         if not await services.board.drain(stop.left):
             log.warning("jobs that were running are cancelled")
             services.board.cancel_all()
-        ending = [release.ending for release in services.releases.values()]
+        ending = list(services.releases.values())
         if ending:  # results that are still being kept
             await asyncio.wait(ending, timeout=max(stop.left, RESULT_STORE_SECONDS))
         await services.close()

@@ -16,7 +16,7 @@ from functools import cache
 from http import HTTPStatus
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -32,9 +32,6 @@ from takifugu.server.access_rules import BY_ROUTE, allowed
 from takifugu.server.api.problems import MEDIA_TYPE, Problem
 from takifugu.server.services import actor_of, services_of
 from takifugu.visible import Rounded, four_digits, visible
-
-if TYPE_CHECKING:
-    from takifugu.server.access_rules import Actor
 
 FOLDER = Path(__file__).parent
 MENU = (
@@ -83,11 +80,6 @@ class Viewer:
     name: str
     role: str
     csrf: str
-
-    @classmethod
-    def from_actor(cls, actor: "Actor", csrf: str) -> "Viewer":
-        """The viewer of an actor who signed in."""
-        return cls(actor.name, actor.role, csrf)
 
     def may(self, method: Literal["GET", "POST", "PUT", "DELETE"], path: str) -> bool:
         """Whether the table of routes lets them call a route."""
@@ -237,8 +229,8 @@ class StillRunning(Exception):
 
 def viewer_of(request: Request) -> Viewer:
     """Who sees a page. Forms need a browser session: a token has no use for them."""
-    session = getattr(request.state, "session", None)
-    return Viewer.from_actor(actor_of(request), "" if session is None else session.csrf)
+    actor, session = actor_of(request), getattr(request.state, "session", None)
+    return Viewer(actor.name, actor.role, "" if session is None else session.csrf)
 
 
 async def shown(
@@ -353,7 +345,8 @@ def _viewer(scope: Scope) -> Viewer | None:
     """Who sees it, if that was found out before it went wrong."""
     state = scope.get("state", {})
     actor, session = state.get("actor"), state.get("session")
-    return None if actor is None or session is None else Viewer.from_actor(actor, session.csrf)
+    signed_in = actor is not None and session is not None
+    return Viewer(actor.name, actor.role, session.csrf) if signed_in else None
 
 
 async def _still_running(request: Request, _: Exception) -> Response:

@@ -1,12 +1,8 @@
 """Releases that wait for an owner: asked by one person, decided by another.
 
-What was decided is an event of the ledger, which a charge refers to; here is what waits, and the
-query to release once it may be.
-
-A decision is in two places, so who decides claims the request here first: from then on nobody else
-decides it, and it cannot be withdrawn. To everybody else it is still `pending`. The claim ends with
-the decision; where its maker is gone, whoever holds the lock of the ledger and finds no decision
-there drops it (`takifugu.server.approvals`).
+What is kept here is the query to release once it may be, and a copy of its decision to list it by.
+The decision itself is an event of the ledger, which a charge refers to: the first one that names
+the request decides it (`takifugu.server.approvals`).
 """
 
 import json
@@ -14,11 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, get_args
-from uuid import uuid4
 
 from takifugu.errors import one_of
 from takifugu.ledger.canonical_text import canonical_json, check_name, folded, sha256
-from takifugu.ledger.events.event_chain import Anchor
+from takifugu.ledger.events.event_chain import Anchor, Event
 from takifugu.ledger.storage.database import Connection, Statement, insert
 from takifugu.server.state.state_store import (
     APPROVALS,
@@ -32,11 +27,8 @@ from takifugu.server.state.state_store import (
 )
 
 ApprovalState = Literal["pending", "approved", "refused", "withdrawn", "released", "failed"]
+Decision = Literal["approved", "refused", "withdrawn"]
 STATES: tuple[ApprovalState, ...] = get_args(ApprovalState)
-NEXT: dict[ApprovalState, tuple[ApprovalState, ...]] = {
-    "pending": ("approved", "refused", "withdrawn"),
-    "approved": ("released", "failed"),  # both by the server
-}
 MAX_PAGE = 1000  # of a page
 MAX_PENDING = 100  # requests of one analyst that wait
 _FIELDS = ("dataset", "analyst", "question", "words", "epsilon", "why")
@@ -46,7 +38,7 @@ _STORED_AS_IS = (
 )
 _CHANGING = (
     *("state", "decided", "decided_by", "note", "event", "event_hash", "charge", "charge_hash"),
-    *("problem", "claim", "claim_decision", "claim_by", "claim_note", "claim_at"),
+    "problem",
 )
 _COLUMNS = ("id", *_FIELDS, "asked_under", "options", "plan", "asked", *_CHANGING)
 _APPROVAL = f"SELECT {', '.join(_COLUMNS)} FROM {APPROVALS}"
@@ -105,25 +97,6 @@ class ApprovalRequest:
 
 
 @dataclass(frozen=True)
-class DecisionClaim:
-    """An owner who is deciding a request: the ledger may have the event already, or not yet.
-
-    Attributes:
-        id: What no other claim has.
-        decision: What they decide.
-        by: Who.
-        note: What they write about it.
-        at: When they began.
-    """
-
-    id: str
-    decision: Literal["approved", "refused"]
-    by: str
-    note: str
-    at: datetime
-
-
-@dataclass(frozen=True)
 class Approval:
     """A request, and its outcome.
 
@@ -142,7 +115,6 @@ class Approval:
         charge: The ledger's event of the release.
         charge_hash: Its hash.
         problem: Why the release failed: a problem document, as the analyst may see it.
-        claim: Who is deciding it, while it is pending; only the server sees it.
     """
 
     id: int
@@ -157,7 +129,6 @@ class Approval:
     charge: int | None = None
     charge_hash: str | None = None
     problem: Mapping[str, Any] | None = None
-    claim: DecisionClaim | None = None
 
     def decided_in(self, event: Anchor) -> bool:
         """Whether the decision is this event of the ledger."""
@@ -245,62 +216,48 @@ class ApprovalTable(StateStore):
         with self._store.unguarded() as connection:
             return [_approval(row) for row in statement.all(connection, values)]
 
-    def claim_decision(
-        self, number: int, decision: Literal["approved", "refused"], by: str, note: str = ""
-    ) -> Approval:
-        """Begin to decide a request that waits: from now on nobody else does, nor withdraws it."""
-        check_name(by, "by")
-        with self._store.writing() as connection:
-            known = _waiting(connection, number, decision)
-            _refuse_person(known, decision, by)
-            claim = DecisionClaim(uuid4().hex, decision, by, note, self.now())
-            claimed = replace(known, claim=claim)
-            _MOVE.run(connection, _values(claimed))
-            return claimed
-
-    def drop_claim(self, number: int, claim: str) -> Approval:
-        """End a claim without a decision; the request as it is then.
-
-        Whoever does so holds the lock of the ledger, and found no decision on the request there.
-        """
-        with self._store.writing() as connection:
-            known = _found(connection, number)
-            if known.claim is None or known.claim.id != claim:
-                return known
-            unclaimed = replace(known, claim=None)
-            _MOVE.run(connection, _values(unclaimed))
-            return unclaimed
-
-    def decide(
-        self,
-        number: int,
-        state: Literal["approved", "refused", "withdrawn"],
-        by: str,
-        *,
-        event: Anchor | None = None,
-        note: str = "",
-        claim: str | None = None,
-        at: datetime | None = None,
-    ) -> Approval:
-        """Approve, refuse or withdraw a request that waits; the first who decides does.
+    def undecided(self, number: int, decision: Decision, by: str) -> Approval:
+        """The request of this number, which waits and which ``by`` may decide so.
 
         An approval or a refusal comes from another person than the one who asked; only that one
-        withdraws. A request that is claimed is decided under its ``claim``, which ends. ``at`` is
-        when it was decided, if not now.
+        withdraws.
         """
         check_name(by, "by")
+        with self._store.unguarded() as connection:
+            known = _request(_ONE, connection, number)
+        own = folded(by) == folded(known.request.analyst)
+        if known.state != "pending":
+            raise _decided(known, decision)
+        if own != (decision == "withdrawn"):
+            raise StateConflict(
+                f"request {known.id} was asked by {known.request.analyst!r:.80}; "
+                + ("have another person decide" if own else "only they can withdraw it"),
+                field="by",
+                reason="same person" if own else "another person",
+            )
+        return known
+
+    def copy_decision(self, number: int, event: Event) -> Approval:
+        """The request as an event of the ledger decided it, for good; copied once.
+
+        Who asked withdraws the request by refusing it.
+        """
+        by, decision = event.body["actor"], event.body["decision"]
         with self._store.writing() as connection:
-            known = _waiting(connection, number, state, claim)
-            _refuse_person(known, state, by)
+            known = _request(_LOCKED, connection, number)
+            own = folded(by) == folded(known.request.analyst)
+            if known.state != "pending":
+                if known.decided_in(event.anchor):
+                    return known  # by another server, or by an earlier attempt
+                raise _decided(known, decision)
             decided = replace(
                 known,
-                state=state,
-                decided=at or self.now(),
+                state="withdrawn" if own else decision,
+                decided=event.at,
                 decided_by=by,
-                note=note,
-                event=None if event is None else event.seq,
-                event_hash=None if event is None else event.hash,
-                claim=None,
+                note=event.body.get("note", ""),
+                event=event.seq,
+                event_hash=event.hash,
             )
             _MOVE.run(connection, _values(decided))
             return decided
@@ -318,10 +275,11 @@ class ApprovalTable(StateStore):
             )
         state: ApprovalState = "failed" if charge is None else "released"
         with self._store.writing() as connection:
-            known = _found(connection, number)
+            known = _request(_LOCKED, connection, number)
             if charge is not None and known.state == "released" and known.paid_by(charge):
                 return known
-            known = _waiting(connection, number, state)
+            if known.state != "approved":
+                raise _decided(known, state)
             finished = replace(
                 known,
                 state=state,
@@ -333,44 +291,19 @@ class ApprovalTable(StateStore):
             return finished
 
 
-def _found(connection: Connection, number: int) -> Approval:
-    row = _LOCKED.one(connection, {"id": number})
+def _request(statement: Statement, connection: Connection, number: int) -> Approval:
+    row = statement.one(connection, {"id": number})
     if row is None:
         raise StateConflict(f"there is no request {number}", field="request", reason="unknown")
     return _approval(row)
 
 
-def _refuse_person(known: Approval, state: ApprovalState, by: str) -> None:
-    own = folded(by) == folded(known.request.analyst)
-    if own != (state == "withdrawn"):
-        raise StateConflict(
-            f"request {known.id} was asked by {known.request.analyst!r:.80}; "
-            + ("only they can withdraw it" if not own else "have another person decide"),
-            field="by",
-            reason="same person" if own else "another person",
-        )
-
-
-def _waiting(
-    connection: Connection, number: int, state: ApprovalState, claim: str | None = None
-) -> Approval:
-    """The request, if it can get to ``state`` from where it is, under this claim or none."""
-    known = _found(connection, number)
-    now = None if known.claim is None else known.claim.id
-    if known.state == "pending" and now != claim:
-        why = "is no longer yours to decide" if now is None else "is being decided by an owner"
-        raise StateConflict(
-            f"request {number} {why}; nothing was changed. Look at it again",
-            field="request",
-            reason="decided",
-        )
-    if state not in NEXT.get(known.state, ()):
-        raise StateConflict(
-            f"request {number} is {known.state} and cannot be {state}; nothing was changed",
-            field="request",
-            reason="decided",
-        )
-    return known
+def _decided(known: Approval, state: ApprovalState) -> StateConflict:
+    return StateConflict(
+        f"request {known.id} is {known.state} and cannot be {state}; nothing was changed",
+        field="request",
+        reason="decided",
+    )
 
 
 def _asked(request: ApprovalRequest) -> tuple[Any, ...]:
@@ -392,7 +325,7 @@ def _text(document: Mapping[str, Any], field: str) -> str:
 
 
 def _values(approval: Approval) -> dict[str, Any]:
-    request, claim = approval.request, approval.claim
+    request = approval.request
     return {
         **{name: getattr(request, name) for name in _FIELDS},
         **{name: getattr(approval, name) for name in _STORED_AS_IS},
@@ -402,9 +335,6 @@ def _values(approval: Approval) -> dict[str, Any]:
         "asked": stamp(approval.asked),
         "decided": None if approval.decided is None else stamp(approval.decided),
         "problem": None if approval.problem is None else _text(approval.problem, "problem"),
-        "claim": None if claim is None else claim.id,
-        **{f"claim_{name}": getattr(claim, name, None) for name in ("decision", "by", "note")},
-        "claim_at": None if claim is None else stamp(claim.at),
     }
 
 
@@ -415,15 +345,10 @@ def _approval(row: Any) -> Approval:
         options=json.loads(row.options),
         plan=json.loads(row.plan),
     )
-    claim = None
-    if row.claim is not None:
-        parts = row.claim_decision, row.claim_by, row.claim_note, moment_of(row.claim_at)
-        claim = DecisionClaim(row.claim, *parts)
     return Approval(
         **{name: getattr(row, name) for name in _STORED_AS_IS},
         request=request,
         asked=moment_of(row.asked),
         decided=moment_if_any(row.decided),
         problem=None if row.problem is None else json.loads(row.problem),
-        claim=claim,
     )

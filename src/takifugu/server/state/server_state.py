@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from takifugu.errors import InvalidFile
 from takifugu.ledger.events.event_chain import Anchor
 from takifugu.ledger.storage.database import (
-    WAIT,
+    LOCK_WAIT_SECONDS,
     Statement,
     Store,
     address_of,
@@ -316,7 +316,7 @@ def state_at(
     address: str | Path, *, create: bool = True, clock: Callable[[], datetime] = _clock
 ) -> ServerState:
     """The state in a file, or in the tables of a PostgreSQL database."""
-    store = Store(address, read_only=False, wait=WAIT)
+    store = Store(address, read_only=False, wait=LOCK_WAIT_SECONDS)
     try:
         if not prepare_tables(store, create=create):
             raise InvalidFile(

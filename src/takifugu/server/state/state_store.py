@@ -49,8 +49,8 @@ FIRST = (
     f"CREATE INDEX takifugu_server_sessions_of ON {SESSIONS} (token)",
     # asked_under: the idempotency key of the request; options: the query, as JSON; event: of the
     # ledger, the decision; charge: of the ledger, what was released; plan: what was shown to the
-    # analyst who asked, as JSON; problem: why an approved release failed, as JSON; claim: of the
-    # owner who is deciding, from before the ledger's event until the state follows it
+    # analyst who asked, as JSON; problem: why an approved release failed, as JSON; claim and its
+    # parts: of earlier versions, no longer used
     f"""CREATE TABLE {APPROVALS} (
         id BIGINT NOT NULL PRIMARY KEY,
         dataset TEXT NOT NULL,

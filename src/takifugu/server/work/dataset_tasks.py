@@ -24,9 +24,9 @@ from takifugu.errors import InvalidMechanism, NoBudget, UnsoundRequest
 from takifugu.project.budgets import BudgetStanding, at_tick, standing_of
 from takifugu.project.opened_dataset import OpenedDataset
 from takifugu.project.policy_session import PolicySession
+from takifugu.reports.html_figures import standalone_svg
 from takifugu.reports.plot_files import as_written
 from takifugu.reports.spending_figure import BudgetEvent, spending_figure
-from takifugu.reports.standalone_svg import standalone_svg
 from takifugu.server.api.problems import Problem, find_policy, json_bytes
 from takifugu.server.approvals import AskedRelease, release_or_ask
 from takifugu.server.work.tasks import Task, task
@@ -141,7 +141,7 @@ def budget(host: WorkerHost, asked: Task) -> dict[str, Any]:
     """
     opened = dataset_of(host, asked)
     name, actor = opened.name, asked.actor
-    positions = [position for position in opened.ledger.positions() if position.dataset == name]
+    positions = opened.ledger.positions(name)
     shown = [
         position
         for position in positions
@@ -149,10 +149,9 @@ def budget(host: WorkerHost, asked: Task) -> dict[str, Any]:
     ]
     if not any(position.analyst is None for position in positions):
         raise NoBudget(name)
-    whole = next(position.epsilon for position in positions if position.analyst is None)
     standings = [
         standing_of(
-            *(opened.ledger, position, whole, opened.view),
+            *(opened.ledger, position, opened.view),
             last=MAX_BUDGET_HISTORY if position.analyst in (None, actor.name) else 0,
         )
         for position in shown
@@ -196,7 +195,7 @@ def _moment(tick: int | None, instants: bool) -> str | int | None:
     return moment.isoformat() if isinstance(moment, datetime) else moment
 
 
-def _session(host: WorkerHost, asked: Task) -> PolicySession:
+def session_of(host: WorkerHost, asked: Task) -> PolicySession:
     """The session of the one who asks.
 
     An owner plans as nobody by name, or as the analyst that ``options`` names: whose budget counts
@@ -207,7 +206,7 @@ def _session(host: WorkerHost, asked: Task) -> PolicySession:
     return dataset_of(host, asked).session(analyst, actor=actor.name)
 
 
-def _plan(host: WorkerHost, session: PolicySession, asked: Task) -> Plan:
+def planned_query(host: WorkerHost, session: PolicySession, asked: Task) -> Plan:
     """The plan of a query. Nothing protected is read, so that what is refused is the query's."""
     options = QueryOptions.from_document(asked.options["query"])
     try:
@@ -225,8 +224,8 @@ def plan(host: WorkerHost, asked: Task) -> dict[str, Any]:
 
     Options: ``query``, a document of `QueryOptions`; of an owner also ``analyst``.
     """
-    session = _session(host, asked)
-    planned = _plan(host, session, asked)
+    session = session_of(host, asked)
+    planned = planned_query(host, session, asked)
     return {
         "plan": plan_to_document(planned),
         "words": plan_words(planned),
@@ -246,7 +245,7 @@ def release(host: WorkerHost, asked: Task) -> dict[str, Any]:
         raise Problem(403, "forbidden", "only analysts release; owners and auditors do not ask")
     if asked.key is None:
         raise UnsoundRequest("a release needs a key that names the request", field="key")
-    session = _session(host, asked)
+    session = session_of(host, asked)
     session.release_in_steps(host.time_step)
     wanted = AskedRelease(
         dataset=str(asked.dataset),
@@ -255,7 +254,9 @@ def release(host: WorkerHost, asked: Task) -> dict[str, Any]:
         options=dict(asked.options),
     )
     return release_or_ask(
-        *(host.state(), session, wanted), lambda: _plan(host, session, asked), plan_to_document
+        *(host.state(), session, wanted),
+        lambda: planned_query(host, session, asked),
+        plan_to_document,
     )
 
 

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any, Literal
 
 from takifugu.server.access_rules import Actor
-from takifugu.server.api.problems import WorkFailed, problem_document
+from takifugu.server.api.problems import Problem, WorkFailed
 from takifugu.server.work.pool import WorkPool
 from takifugu.server.work.tasks import Task, WorkCancelled
 
@@ -122,9 +122,9 @@ class Job:
             self.state, self.problem = "failed", error.problem
         except BaseException:
             self.state = "failed"
-            self.problem = problem_document(
+            self.problem = Problem(
                 500, "server", "the job could not be run", title="The job ended"
-            )
+            ).document()
             raise
         finally:
             self.ended_at = monotonic()
@@ -164,24 +164,24 @@ class JobBoard:
             if known.task.dataset == task.dataset and known.task.options == task.options:
                 return known
             raise WorkFailed(
-                problem_document(
+                Problem(
                     *(409, "LedgerConflict"),
                     "another request with this idempotency key is running; use a new key for"
                     " another request",
                     title="The key is in use",
                     field="Idempotency-Key",
                     reason="key",
-                )
+                ).document()
             )
         theirs = self._open[actor.name]
         if theirs >= MAX_OPEN_JOBS:
             raise WorkFailed(
-                problem_document(
+                Problem(
                     *(429, "TooManyJobs"),
                     f"{theirs} requests of {actor.name} have not ended yet; wait for one of them",
                     title="Too many requests at once",
                     reason="jobs",
-                )
+                ).document()
             )
         job = Job(actor, task)
         self._jobs[job.id] = job

@@ -5,7 +5,7 @@ Plain functions of a project whose `actor` is the owner: what they write in the 
 
 import hashlib
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -249,17 +249,3 @@ def _refuse_unseen(dataset: str, accept: str, document: Mapping[str, Any], shown
             reason="nothing",
             dataset=dataset,
         )
-
-
-def names_of(project: Project, datasets: Sequence[str]) -> tuple[str, ...]:
-    """Datasets that a report is about, each known to the project."""
-    for name in datasets:
-        project.dataset(name)
-    return tuple(dict.fromkeys(datasets))
-
-
-def project_of(file: Path, actor: str) -> Project:
-    """The project of a file, in which ``actor`` acts."""
-    from takifugu.project import open_project
-
-    return open_project(file).acting(actor)

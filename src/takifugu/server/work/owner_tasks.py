@@ -20,8 +20,10 @@ from takifugu.reports.html_page import Page
 from takifugu.reports.report_signature import SUFFIX
 from takifugu.server.api.problems import Problem, problem_of
 from takifugu.server.work import owner_decisions
+from takifugu.server.work.dataset_tasks import planned_query, session_of
 from takifugu.server.work.tasks import Task, task
 from takifugu.server.work.worker_host import WorkerHost
+from takifugu.session.plan_documents import plan_to_document
 
 Progress = Callable[[str], None]
 KINDS = {"report.html": "text/html; charset=utf-8", "report.pdf": "application/pdf"}
@@ -259,13 +261,8 @@ def review_request(host: WorkerHost, asked: Task) -> dict[str, Any]:
     The plan is the one that the analyst would get; ``same`` says whether it still is the query
     that was asked for.
     """
-    from takifugu.session.plan_documents import plan_to_document
-    from takifugu.session.query_options import QueryOptions
-
-    session = host.session(_dataset(asked), asked.options["analyst"], asked.actor.name)
-    options = QueryOptions.from_document(asked.options["query"])
-    with host.planning():
-        planned = session.plan(session.resolved(options))
+    session = session_of(host, asked)
+    planned = planned_query(host, session, asked)
     return {
         "plan": plan_to_document(planned),
         "same": planned.charge.body()["question"] == asked.options["question"],

@@ -104,7 +104,7 @@ class WorkPool:
         self,
         task: Task,
         progress: Progress | None = None,
-        cancelled: "asyncio.Event | asyncio.Future[None] | None" = None,
+        cancelled: "asyncio.Future[None] | None" = None,
         started: Callable[[], None] | None = None,
     ) -> Any:
         """Have a worker do a task, and return what it returned.
@@ -112,8 +112,8 @@ class WorkPool:
         Args:
             task: What to do.
             progress: Called with lines of progress.
-            cancelled: An event or a future that the caller sets to cancel it. A caller that is
-                itself cancelled cancels it too.
+            cancelled: A future that the caller sets to cancel it. A caller that is itself cancelled
+                cancels it too.
             started: Called when a worker begins.
 
         Raises:
@@ -127,16 +127,10 @@ class WorkPool:
         item = _Waiting(task, next(self._numbers), progress)
         self._queue.append(item)
         self._dispatch()
-        watched = cancelled.wait() if isinstance(cancelled, asyncio.Event) else None
-        stop = cancelled if watched is None else asyncio.ensure_future(watched)
-        try:
-            worker = await self._assigned(item, stop)  # type: ignore[arg-type]
-            if started is not None:
-                started()
-            return await self._result(item, worker, stop)  # type: ignore[arg-type]
-        finally:
-            if watched is not None and stop is not None:
-                stop.cancel()  # type: ignore[union-attr]
+        worker = await self._assigned(item, cancelled)
+        if started is not None:
+            started()
+        return await self._result(item, worker, cancelled)
 
     async def _assigned(self, item: _Waiting, stop: "asyncio.Future[Any] | None") -> WorkerProcess:
         """The worker that will do a task, once one is free for it."""
@@ -179,10 +173,11 @@ class WorkPool:
             if stop is not None and stop.done():
                 self._later(self._let_end(work, worker))
                 raise WorkCancelled(item.task)
-            log.warning("task %r took longer than %g s and was ended", item.task.name, self._limit)
+            limit = self.settings.work_time
+            log.warning("task %r took longer than %g s and was ended", item.task.name, limit)
             worker.kill()
             self._later(self._let_end(work, worker))
-            raise WorkTimedOut(item.task, self._limit)
+            raise WorkTimedOut(item.task, limit)
         try:
             kind, content = work.result()
         except WorkerGone:
@@ -199,10 +194,6 @@ class WorkPool:
         if kind == "problem":
             raise WorkFailed(content)
         return EncodedJson(content) if item.task.encoded else content
-
-    @property
-    def _limit(self) -> float:
-        return self.settings.work_time
 
     async def _let_end(
         self, work: "asyncio.Future[tuple[str, Any]]", worker: WorkerProcess

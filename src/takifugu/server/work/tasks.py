@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from takifugu.server.access_rules import Actor
-from takifugu.server.api.problems import WorkFailed, problem_document
+from takifugu.server.api.problems import Problem, WorkFailed
 
 if TYPE_CHECKING:
     from takifugu.server.work.worker_host import WorkerHost
@@ -106,7 +106,7 @@ class WorkerLost(WorkFailed):
         if task.key is not None:
             detail = f"{detail} with the same idempotency key: {SPENT}"
         super().__init__(
-            problem_document(503, "WorkerLost", detail, title="Worker lost", reason="worker-lost")
+            Problem(503, "WorkerLost", detail, title="Worker lost", reason="worker-lost").document()
         )
 
 
@@ -124,7 +124,7 @@ class WorkTimedOut(WorkFailed):
         reason = "plan-time" if planning else "work-time"
         detail += beside(task)
         super().__init__(
-            problem_document(503, "WorkTimedOut", detail, title="Took too long", reason=reason)
+            Problem(503, "WorkTimedOut", detail, title="Took too long", reason=reason).document()
         )
 
 
@@ -133,9 +133,9 @@ class WorkCancelled(WorkFailed):
 
     def __init__(self, task: Task, why: str = "it was cancelled") -> None:
         super().__init__(
-            problem_document(
+            Problem(
                 *(409, "WorkCancelled", f"{why}{beside(task)}"),
                 title="Cancelled",
                 reason="cancelled",
-            )
+            ).document()
         )

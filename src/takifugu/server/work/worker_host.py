@@ -5,16 +5,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from takifugu.declarations import DatabaseFailed
 from takifugu.errors import LedgerDamaged, LedgerSetBack, NewerLedger, NotALedger, TakifuguError
 from takifugu.project.opened_dataset import Identity, OpenedDataset, identity, open_dataset
 from takifugu.project.project import Project, open_project
 from takifugu.server.state.server_state import ServerState, open_state
-
-if TYPE_CHECKING:
-    from takifugu.project.policy_session import PolicySession
 
 OPEN = 8  # datasets that a worker keeps open; the one that was not used for longest is closed
 BROKEN = (DatabaseFailed, LedgerDamaged, LedgerSetBack, NewerLedger, NotALedger)
@@ -72,10 +68,6 @@ class WorkerHost:
             return known.stale()
         except TakifuguError:  # a ledger that cannot be read, for one: opening it says why
             return True
-
-    def session(self, name: str, analyst: str | None, actor: str) -> "PolicySession":
-        """The queries of an analyst on a dataset."""
-        return self.opened(name).session(analyst, actor=actor)
 
     @contextmanager
     def planning(self) -> Iterator[None]:

@@ -35,7 +35,7 @@ from takifugu._core.numeric import Integers
 from takifugu.declarations import Declaration, InvalidQuery
 from takifugu.errors import TooLarge, one_of
 from takifugu.mechanisms import Mechanism, Sensitivity
-from takifugu.mechanisms.checks import LARGEST
+from takifugu.mechanisms.checks import MAX_COUNT
 from takifugu.priors import Name
 from takifugu.session.possible_answers import Units
 from takifugu.session.query.query import Aim, ChosenMechanism, Noise, Ranges, numbers_of
@@ -253,13 +253,13 @@ class WeightedSumQuery(SumQuery):
         bounds = self.bounds(engine.declaration)
         largest = max(abs(whole) for whole in self.whole_weights)
         most = max(abs(bounds.least), abs(bounds.most)) * largest * engine.count(self.rows.scope)
-        if most > LARGEST:
+        if most > MAX_COUNT:
             raise TooLarge(
                 f"{self.name} may add up to {most:.4g} units, and 2^62 are possible; give weights"
                 " with fewer digits, or a larger step",
                 field="weights",
                 size=most,
-                limit=LARGEST,
+                limit=MAX_COUNT,
             )
         return super().choose(engine, aim)
 

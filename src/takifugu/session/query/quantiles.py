@@ -27,7 +27,7 @@ from takifugu.declarations import Declaration, InvalidQuery
 from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.mechanisms import Exponential, Mechanism, PermuteAndFlip, Sensitivity
 from takifugu.mechanisms.calibration import least_scale
-from takifugu.mechanisms.checks import LARGEST
+from takifugu.mechanisms.checks import MAX_COUNT
 from takifugu.mechanisms.checks import probability as checked_chance
 from takifugu.mechanisms.mechanism_plan import name, once, price
 from takifugu.session.cells import Rows
@@ -138,7 +138,7 @@ class QuantileQuery(Query):
     def sizes(self, engine: Engine) -> list[int]:
         """``[group]``: how many rows each group has; refused if scores would leave int64."""
         sizes: list[int] = np.ravel(self.public_rows(engine)).tolist()
-        if sum(sizes) * self.level.denominator > LARGEST:
+        if sum(sizes) * self.level.denominator > MAX_COUNT:
             raise TooLarge(
                 "there are too many rows for this level; give it fewer digits", field="level"
             )

@@ -95,11 +95,6 @@ def group_allowance(size: int | None, target: float) -> float:
     return float_down(Fraction(target) / size) if size else 0.0
 
 
-def uncertainty_shift(r: float) -> float:
-    """log((1+r)/(1−r)), rounded up: what a bound rises by if every P(D|s) may be off by r."""
-    return float(up(np.log1p(r) - np.log1p(-r))) if r else 0.0
-
-
 def with_uncertainty(loss: ArrayLike, shift: float) -> Floats:
     """A loss that rises by ``shift``, rounded up."""
     return up(np.asarray(loss, dtype=np.float64) + shift)

@@ -89,14 +89,14 @@ from takifugu.priors.factors import Factor, FactorModel
 from takifugu.translation.certify.tables import PartitionSums
 from takifugu.translation.models.tree import JunctionTree
 
-LEVELS = 16  # of boxes behind the walk
-DEPTH = 10  # of the walk itself
+BOX_LEVELS = 16  # of boxes behind the walk
+MAX_PINNING_DEPTH = 10  # of the walk itself
 STRONGEST = 400.0  # a coupling beyond it is not exponentiated
 STEEPEST_ODDS = 138.0  # log odds beyond it count as unbounded: see `field_loops.BIG`
 STEEPEST_COST = 300.0  # an ε beyond this is not exponentiated
 MAX_ROUNDS = 200  # of the non-backtracking recursion
 MAX_RISING_ENTRIES = 256  # entries up to which the recursion is also run up from 0
-CLOSE = 1e-9  # a relative gain below this ends it
+LEAST_RECURSION_GAIN = 1e-9  # a relative gain below this ends it
 
 
 def counted_losses(
@@ -206,7 +206,7 @@ def pairwise_field(model: FactorModel) -> PairwiseField:
             place[i, j] = a
     for (i, j), a in place.items():
         back[i, a] = place[j, i]
-    pins = field_loops.pin_levels(near, back, degree, LEVELS)
+    pins = field_loops.pin_levels(near, back, degree, BOX_LEVELS)
     return PairwiseField(field - off, field + off, near, back, degree, weak, strong, pins)
 
 
@@ -242,14 +242,15 @@ class RisingField:
             whole = float(np.expm1(fsum(epsilon) * (1 + 8 * UNIT)) * (1 + 8 * UNIT))
         low[field.low < -STEEPEST_ODDS] = 0.0
         high[field.high > STEEPEST_ODDS] = np.inf
-        boxes = np.zeros((LEVELS, count, width, 5))
+        boxes = np.zeros((BOX_LEVELS, count, width, 5))
         kernel.far_boxes(
             *(low, high, own, whole, field.near, field.back, field.degree, weak, strong),
             *(field.pins, boxes),
         )
         self._given = (low, high, own, field.near, field.degree, weak, strong, boxes)
         self._gone, self._pinned = np.zeros(count, dtype=np.bool_), np.ones((2, count))
-        self._kept, self._made = np.zeros((DEPTH, 2, width)), np.zeros(1, dtype=np.int64)
+        self._kept = np.zeros((MAX_PINNING_DEPTH, 2, width))
+        self._made = np.zeros(1, dtype=np.int64)
 
     def explore(self, k: int, tolerance: float, visits: int) -> int:
         """Narrow the bounds of entry k; how many entries were visited."""
@@ -300,7 +301,7 @@ class Contacts:
         bounds = np.full(len(self.near), whole)
         if len(bounds):
             bounds = np.minimum(bounds, self.farthest[self.near])
-        shared = (CLOSE, largest, self.start, self.near, self.back, self.spread)
+        shared = (LEAST_RECURSION_GAIN, largest, self.start, self.near, self.back, self.spread)
         field_loops.rounds(MAX_ROUNDS, *shared, bounds, True)
         if len(largest) <= MAX_RISING_ENTRIES:
             walks = np.zeros_like(bounds)

@@ -21,7 +21,8 @@ SPREAD = 300.0  # costs further apart than this are not exponentiated
 HEAVIEST = 1e200  # a larger mass on an arc is no flow
 
 
-def _move(costs: Costs, u: int, v: int) -> float:
+@compiled
+def move(costs: Costs, u: int, v: int) -> float:
     """What moving from state u to state v costs, rounded up.
 
     ``costs`` are index, flat, offset, width, caps. It is the sum over tables m of
@@ -39,10 +40,8 @@ def _move(costs: Costs, u: int, v: int) -> float:
     return float(total * (1 + 2 * (tables + 2) * UNIT))
 
 
-move = compiled(_move)
-
-
-def _evaluate(
+@compiled
+def evaluate(
     shared: Shared,
     lefts: Integers,
     rights: Integers,
@@ -107,10 +106,8 @@ def _evaluate(
         values[n] = min(high, max(bound + 8 * UNIT * (1 + abs(bound) + low), 0.0))
 
 
-evaluate = compiled(_evaluate)
-
-
-def _likelier(
+@compiled
+def likelier(
     left: Integers, right: Integers, match: Integers, p: Floats, q: Floats, tau: float, g: float
 ) -> tuple[float, float]:
     """1 + g P(A) and 1 + g Q(A) for the set A of states with p > tau·q."""
@@ -127,10 +124,8 @@ def _likelier(
     return above, below
 
 
-likelier = compiled(_likelier)
-
-
-def _extremes(
+@compiled
+def extremes(
     left: Integers, right: Integers, match: Integers, costs: Costs, ceiling: float
 ) -> tuple[float, float]:
     """The most that staying and any move cost; with a ``ceiling`` only staying is looked up."""
@@ -152,10 +147,8 @@ def _extremes(
     return stay, high
 
 
-extremes = compiled(_extremes)
-
-
-def _staying(
+@compiled
+def staying(
     shared: Shared,
     lefts: Integers,
     rights: Integers,
@@ -191,10 +184,8 @@ def _staying(
             values[n] = min(high, bound + 8 * UNIT * (1 + abs(bound)))
 
 
-staying = compiled(_staying)
-
-
-def _by_way_of_others(cost: Floats) -> None:
+@compiled
+def by_way_of_others(cost: Floats) -> None:
     """Replace ``cost[u, v]`` by the length of the shortest path from u to v, rounded up."""
     n = len(cost)
     for w in range(n):
@@ -207,6 +198,3 @@ def _by_way_of_others(cost: Floats) -> None:
     for u in range(n):
         for v in range(n):
             cost[u, v] *= 1 + 4 * n * UNIT
-
-
-by_way_of_others = compiled(_by_way_of_others)

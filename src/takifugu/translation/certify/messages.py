@@ -33,6 +33,7 @@ off at what all terms can cost at most, and at group privacy.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import fsum, inf, prod
 from typing import Any, Protocol
 
@@ -42,18 +43,22 @@ from takifugu._core.numeric import Booleans, Floats, Integers, distinct
 from takifugu._core.parallel import share_range
 from takifugu._core.rounding import gamma, up
 from takifugu.errors import TakifuguError
-from takifugu.priors.factors import Factor
+from takifugu.priors.factors import Factor, Side, Sides
 from takifugu.translation.certify.closed import profile_group_loss
-from takifugu.translation.certify.tables import DEEPEST, PartitionSums, Weights
-from takifugu.translation.models.tree import JunctionTree, Sides, Tree, any_change
+from takifugu.translation.certify.tables import LEAST_EXPONENT, PartitionSums, Weights
+from takifugu.translation.models.tree import JunctionTree, Tree, any_change
 
 RAREST = 2.0**-500  # a rarer state counts as this likely as a source, as impossible as a sink
-ALONE = 100_000  # cells for which no second thread is started
+MIN_SHARED_CELLS = 100_000  # cells for which no second thread is started
 FIXED_WORK = 8  # what a problem costs beside its cells
 
 
 class NoProof(Exception):
     """A proof that is malformed, or of another problem."""
+
+
+# what hostile choices raise where they are used
+MALFORMED = NoProof, AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +177,11 @@ class Transports:
         """What a loop needs of the problems from ``begin`` to before ``end``."""
         return self.shared, self.lefts[begin:end], self.rights[begin:end]
 
+    def share(self, work: Callable[[int, int], None]) -> None:
+        """Run ``work(begin, end)`` on all problems, in threads where that pays."""
+        cells = len(self.lefts) * float(FIXED_WORK + self.widths.mean() ** 2)
+        share_range(work, len(self.lefts), worthwhile=cells >= MIN_SHARED_CELLS)
+
     @property
     def widths(self) -> Integers:
         """``[side]``: how many states it has."""
@@ -212,7 +222,7 @@ class Flows:
             given = *problems.part(begin, end), first[begin : end + 1]
             message_loops.evaluate(*given, source, sink, mass, values[begin:end])
 
-        share_range(work, count, worthwhile=count * _work_of_each(problems) >= ALONE)
+        problems.share(work)
         return values
 
 
@@ -242,7 +252,7 @@ class Thresholds:
             here = tau[begin:end], values[begin:end]
             message_loops.staying(*problems.part(begin, end), problems.match, ceiling, *here)
 
-        share_range(work, len(tau), worthwhile=len(tau) * _work_of_each(problems) >= ALONE)
+        problems.share(work)
         return values
 
 
@@ -373,7 +383,7 @@ def upper(
         }
     except TakifuguError:
         raise  # the problem itself
-    except (NoProof, AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
+    except MALFORMED:
         return {entry: np.full(len(pairs), inf) for entry, pairs in secrets.items()}
 
 
@@ -429,11 +439,8 @@ class MergedDatasets:
         )
         terms = [Term((k,), cost) for k, cost in enumerate(self.costs) if cost.any()]
         sides = [np.arange(len(states[0])), np.arange(len(states[0]), len(numbers))]
-        steps = CouplingSteps(self.sizes, proof(JunctionTree(self.sizes, (scope,), (-1,))))
-        try:
-            return float(steps.between(law, terms, sides, np.array([0]), np.array([1]))[0])
-        except (NoProof, AttributeError, IndexError, TypeError, ValueError):
-            return inf
+        pair = np.array([0]), np.array([1])
+        return float(_coupled_at_once(self.sizes, law, terms, sides, pair, proof)[0])
 
 
 class ReadColumns:
@@ -481,30 +488,52 @@ class ReadColumns:
         law = self._laws[entry]
         if law is None:
             return None
-        losses = np.full(len(pairs), -inf)
-        groups = list(dict.fromkeys(side for pair in pairs for side in pair))
         value = law.values[law.scope.index(entry)]
-        states = [np.flatnonzero(np.isin(value, group)) for group in groups]
-        fine = [
-            n for n, pair in enumerate(pairs) if all(len(states[groups.index(s)]) for s in pair)
-        ]
-        if fine:
-            lefts, rights = (np.array([groups.index(pairs[n][k]) for n in fine]) for k in (0, 1))
-            steps = CouplingSteps(
-                self._sizes, proof(JunctionTree(self._sizes, (law.scope,), (-1,)))
+        states = {
+            side: np.flatnonzero(np.isin(value, side))
+            for side in dict.fromkeys(chain.from_iterable(pairs))
+        }
+        losses = np.full(len(pairs), -inf)
+        possible, lefts, rights = _possible_pairs(pairs, {s: len(states[s]) > 0 for s in states})
+        if possible:
+            listed = [*states.values()]
+            losses[possible] = _coupled_at_once(
+                self._sizes, law, terms, listed, (lefts, rights), proof
             )
-            try:
-                losses[fine] = steps.between(law, terms, states, lefts, rights)
-            except (NoProof, AttributeError, IndexError, TypeError, ValueError):
-                losses[fine] = inf
         return losses
+
+
+def _possible_pairs(
+    pairs: Sides, possible: Mapping[Side, bool]
+) -> tuple[list[int], Integers, Integers]:
+    """Which pairs have two sides that can happen, and the places of their sides in ``possible``."""
+    place = {side: k for k, side in enumerate(possible)}
+    listed = [n for n, pair in enumerate(pairs) if all(possible[side] for side in pair)]
+    lefts, rights = (np.array([place[pairs[n][k]] for n in listed], dtype=np.int64) for k in (0, 1))
+    return listed, lefts, rights
+
+
+def _coupled_at_once(
+    sizes: tuple[int, ...],
+    law: PossibleStates,
+    terms: Sequence[AnyTerm],
+    sides: list[Integers],
+    pairs: tuple[Integers, Integers],
+    proof: Callable[[JunctionTree], Proof],
+) -> Floats:
+    """``[pair]``: bounds between sides of one law, all of whose entries are one clique."""
+    steps = CouplingSteps(sizes, proof(JunctionTree(sizes, (law.scope,), (-1,))))
+    try:
+        return steps.between(law, terms, sides, *pairs)
+    except MALFORMED:
+        return np.full(len(pairs[0]), inf)
 
 
 def _times(law: PossibleStates, entry: int, table: Floats, roundings: int) -> PossibleStates | None:
     """The joint law of ``law``'s entries and another one; None if a product could underflow."""
     states, values = np.nonzero(table)
     least = np.frexp(law.weight[states])[1] + np.frexp(table[states, values])[1]
-    if least.min() - np.frexp(law.weight.max())[1] < DEEPEST:
+    if least.min() - np.frexp(law.weight.max())[1] < LEAST_EXPONENT:
         return None
     scope = (*law.scope, entry)
     joint = np.vstack([law.values[:, states], values[None]]).astype(np.int64)
@@ -539,35 +568,37 @@ class _Recursion:
         for c in range(1, len(self.tree.cliques)):
             self._send(self.tree.parents[c], c)
 
-    def _send(self, one: int, other: int) -> None:
+    def _send(self, clique: int, to: int) -> None:
         """The message from a clique to its neighbour: terms between states of their separator."""
-        separator = self.tree.separator(one, other)
-        possible = (self.sums.sent(one, other).table > 0) & (self.sums.sent(other, one).table > 0)
-        law = PossibleStates.from_weights(self.sums.clique(one, but=other)).only(
+        separator = self.tree.separator(clique, to)
+        possible = (self.sums.sent(clique, to).table > 0) & (self.sums.sent(to, clique).table > 0)
+        law = PossibleStates.from_weights(self.sums.clique(clique, but=to)).only(
             separator, self.tree.sizes, np.flatnonzero(possible)
         )
-        near = [c for c in self.tree.around(one) if c != other]
-        behind = frozenset(self.tree.cliques[one]).union(*(self._behind[c, one] for c in near))
-        self._behind[one, other] = behind - set(separator)
-        most = [float(self.problem.costs[v].max()) for v in sorted(self._behind[one, other])]
-        most += [t.most for t in self.joint if self._behind[one, other].intersection(t.scope)]
-        self.sent[one, other] = self.steps.message(
+        near = [c for c in self.tree.around(clique) if c != to]
+        behind = frozenset(self.tree.cliques[clique]).union(
+            *(self._behind[c, clique] for c in near)
+        )
+        self._behind[clique, to] = behind - set(separator)
+        most = [float(self.problem.costs[v].max()) for v in sorted(self._behind[clique, to])]
+        most += [t.most for t in self.joint if self._behind[clique, to].intersection(t.scope)]
+        self.sent[clique, to] = self.steps.message(
             law,
-            self._terms(one, but=other, paid=separator),
+            self._terms(clique, but=to, paid=separator),
             separator,
             most=profile_group_loss(most),
         )
 
     def secret(self, entry: int, pairs: Sides) -> Floats:
         """``[pair]``: bounds for pairs of sets of values of one entry."""
-        groups = list(dict.fromkeys(side for pair in pairs for side in pair))
         weight = self.sums.entry(entry).table
-        fine = [n for n, pair in enumerate(pairs) if all(weight[list(side)].any() for side in pair)]
+        groups = list(dict.fromkeys(chain.from_iterable(pairs)))
+        possible = {side: bool(weight[list(side)].any()) for side in groups}
+        fine, lefts, rights = _possible_pairs(pairs, possible)
         best = np.full(len(pairs), -inf)
         if not fine:
             return best
         best[fine] = inf
-        lefts, rights = (np.array([groups.index(pairs[n][k]) for n in fine]) for k in (0, 1))
         for clique in self.proof.last_cliques(entry):
             if entry not in self.tree.cliques[clique]:
                 raise NoProof
@@ -649,8 +680,7 @@ class CouplingSteps:
             message_loops.by_way_of_others(bounds)
             apart = distinct(np.argmax(np.isfinite(bounds), axis=1))  # a state of each component
             if len(apart) > 1:
-                one, other = np.nonzero(~np.eye(len(apart), dtype=np.bool_))
-                lefts, rights = apart[one], apart[other]
+                lefts, rights = (apart[k] for k in np.nonzero(~np.eye(len(apart), dtype=np.bool_)))
                 bounds[lefts, rights] = self.between(law, terms, sides, lefts, rights, keep=keep)
                 message_loops.by_way_of_others(bounds)
         return [Term(keep, bounds, there)]
@@ -754,11 +784,6 @@ class CouplingSteps:
         values = self._proof.couplings(problems, in_parts=in_parts).prove(problems)
         error = gamma(law.roundings + max(map(len, listed)))
         return up(values + 5 * error)  # two rows, each divided by its sum
-
-
-def _work_of_each(problems: Transports) -> float:
-    """Cells of the cost matrix of a problem, roughly."""
-    return float(FIXED_WORK + problems.widths.mean() ** 2)
 
 
 def _integers(values: Any) -> Integers:

@@ -28,13 +28,13 @@ from takifugu._core.numeric import Booleans, Floats, frozen
 from takifugu._core.rounding import down, float_up, gamma, log_ratio_up
 from takifugu.errors import InvalidPrior, Malformed, TooLarge, UnsoundRequest
 from takifugu.priors.factors import Factor
-from takifugu.priors.universe import Name
+from takifugu.priors.universe import Name, numbers_by_entry
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.models.tree import JunctionTree
 
-DEEPEST = -960  # binary exponent below which a product could underflow
+LEAST_EXPONENT = -960  # binary exponent below which a product could underflow
 ROUNDED_UP = 1e-12  # relative: how far the matrix of a cost is above the cost at most
-STEEPEST = 600.0  # a logarithm of a factor beyond it is not exponentiated
+MAX_LOG_FACTOR = 600.0  # a logarithm of a factor beyond it is not exponentiated
 
 Spending = float | Mapping[Name, float] | Sequence[float] | Floats
 EntrySpending = Spending | EntryCosts
@@ -45,30 +45,7 @@ def spent_per_entry(entries: Sequence[Name], epsilon: Spending) -> Floats:
 
     0 means that no mechanism used the entry.
     """
-    listed: object = epsilon
-    if isinstance(epsilon, Mapping):
-        unknown = [name for name in epsilon if name not in entries]
-        missing = [name for name in entries if name not in epsilon]
-        if unknown or missing:
-            what = f"names {unknown[0]!r}" if unknown else f"leaves out entry {missing[0]!r}"
-            raise Malformed(
-                "epsilon", given=what, needed="give each entry its ε; write 0 for one never touched"
-            )
-        listed = [epsilon[name] for name in entries]
-    try:
-        given = frozen(listed)  # type: ignore[arg-type]
-    except (OverflowError, TypeError, ValueError) as error:
-        raise Malformed(
-            "epsilon", given="holds something that is not a number", needed="hold numbers only"
-        ) from error
-    if given.ndim == 0:
-        given = frozen(np.full(len(entries), float(given)))
-    if given.shape != (len(entries),):
-        raise Malformed(
-            "epsilon",
-            given=f"has shape {given.shape}",
-            needed=f"be one number, or one for each of the {len(entries)} entries",
-        )
+    given = numbers_by_entry(entries, epsilon, "epsilon")
     if not ((given >= 0) & (given < np.inf)).all():  # also false for NaN
         raise Malformed(
             "epsilon",
@@ -168,7 +145,7 @@ def product(scope: Sequence[int], sizes: Sequence[int], parts: Sequence[Weights]
     least, roundings = 0, 0
     for part in parts:
         least, roundings = least + part.least, roundings + part.roundings + 1
-        if least < DEEPEST:
+        if least < LEAST_EXPONENT:
             raise TooLarge(
                 "the weights of this model span more than float64 can hold",
                 field="factors",
@@ -212,12 +189,12 @@ class PartitionSums:
         for c in range(1, count):
             self._send(tree.parents[c], c)
 
-    def _send(self, one: int, other: int) -> None:
-        self._sent[one, other] = self.clique(one, but=other).onto(self.tree.separator(one, other))
+    def _send(self, clique: int, to: int) -> None:
+        self._sent[clique, to] = self.clique(clique, but=to).onto(self.tree.separator(clique, to))
 
-    def sent(self, one: int, other: int) -> Weights:
+    def sent(self, clique: int, to: int) -> Weights:
         """The message from a clique to its neighbour: weights of the separator's states."""
-        return self._sent[one, other]
+        return self._sent[clique, to]
 
     def clique(self, clique: int, *, but: int = -1) -> Weights:
         """Weights of a clique's states, from all of the model, or without neighbour ``but``'s side.
@@ -287,7 +264,7 @@ def product_lower(
     if [np.shape(log) for log in log_factors] != [(len(cost),) for cost in costs]:
         return 0.0
     logs = [np.asarray(log, dtype=np.float64) for log in log_factors]
-    if any(not (np.isfinite(log).all() and np.ptp(log) <= STEEPEST) for log in logs):
+    if any(not (np.isfinite(log).all() and np.ptp(log) <= MAX_LOG_FACTOR) for log in logs):
         return 0.0
     varying = [j for j, log in enumerate(logs) if log.max() > log.min()]
     over = fsum(excess(logs[j], _closed(attainable_cost(costs[j]))) for j in varying)
@@ -320,7 +297,7 @@ def table_lower(
     """
     shape = tuple(map(len, costs))
     table = np.asarray(log_table, dtype=np.float64)
-    if table.shape != shape or not (np.abs(table) < STEEPEST).all():
+    if table.shape != shape or not (np.abs(table) < MAX_LOG_FACTOR).all():
         return 0.0
     closed = [_closed(attainable_cost(cost)) for cost in costs]
     for axis, cost in enumerate(closed):
@@ -336,8 +313,3 @@ def table_lower(
     )
     total = fsum(float(cost.max(initial=0.0)) for cost in closed)
     return max(float(down(leak - 2 * ROUNDED_UP * total - 1e-14 * (1 + total))), 0.0)
-
-
-def loss_up(loss: Fraction) -> float:
-    """The least float that is not below an exact loss."""
-    return float_up(loss)

@@ -4,32 +4,29 @@ import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 
 from takifugu._core.numeric import Floats, frozen
 from takifugu.errors import TooLarge, UnsoundRequest
-from takifugu.influence.network.network_curves import chosen_entries
 from takifugu.priors.bayesian_network import BayesianNetwork
-from takifugu.priors.factors import FactorModel
+from takifugu.priors.factors import FactorModel, secret_sides
 from takifugu.priors.random_field import MarkovRandomField
-from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
+from takifugu.priors.secrets import EntryIs, Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Bound, LooserTranslation, TransportBound, Witness, of_pair
 from takifugu.translation.certify import messages
 from takifugu.translation.certify.tables import EntrySpending, cost_matrices, largest_costs
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.models.tree import NetworkLosses, Tree
-from takifugu.translation.search.fields import AttractiveLosses, AttractiveModel, PairwiseWalks
+from takifugu.translation.search.fields import AttractiveModel, PairwiseWalks
 from takifugu.translation.search.junction import CouplingSearch, proposed_trees
 from takifugu.translation.search.products import best_witness
 
 Model = BayesianNetwork | MarkovRandomField
 MAX_CLIQUE_STATES = 2**22  # possible or not
-WIDE = 0.1  # relative: bounds that are further apart are said to be
-NARROW = 0.01  # bounds this close to each other are not improved by another method
-Losses = TypeVar("Losses", AttractiveLosses, NetworkLosses)
+APART = 0.1  # relative: bounds that are further apart are said to be
+CLOSE_ENOUGH = 0.01  # bounds this close to each other are not improved by another method
 
 
 def network_losses(
@@ -47,10 +44,9 @@ def network_losses(
     its entries change. A model whose junction tree has a clique of more than ``largest`` states is
     refused (`TooLarge`).
     """
-    protected = secrets or Secrets()
     costs = cost_matrices(model.entries, model.states, epsilon)
     problem = Tree.from_model(model, costs, together)
-    sides = {v: protected.sides(model.states[v]) for v in chosen_entries(model, protected)}
+    sides = secret_sides(model, secrets or Secrets())
     bounds: dict[int, Floats] = {}
     for tree in proposed_trees(model, largest=largest, together=tuple(problem.together)):
         try:
@@ -60,19 +56,7 @@ def network_losses(
                 raise
             continue
         bounds = {v: np.minimum(bounds.get(v, np.inf), proven[v]) for v in sides}
-    pairs: list[SecretPair] = []
-    by_entry = np.full(len(model.entries), -np.inf)
-    for entry, listed in sides.items():
-        name, states = model.entries[entry], model.states[entry]
-        by_entry[entry] = bounds[entry].max(initial=-np.inf)
-        pairs += [
-            SecretPair(*(EntryIs(name, tuple(states[v] for v in side)) for side in pair))
-            for pair in listed
-        ]
-    upper = np.concatenate([*bounds.values(), np.zeros(0)])
-    return NetworkLosses(
-        model.entries, largest_costs(costs), tuple(pairs), frozen(upper), frozen(by_entry)
-    )
+    return NetworkLosses.from_bounds(model, largest_costs(costs), sides, bounds)
 
 
 class NetworkTransport(TransportBound):
@@ -92,7 +76,7 @@ class NetworkTransport(TransportBound):
             self._attractive = AttractiveModel(model, secrets)
         with suppress(TooLarge):
             self._walks = PairwiseWalks(model, secrets)
-        self._known: tuple[object, AttractiveLosses | NetworkLosses] | None = None
+        self._known: tuple[object, NetworkLosses] | None = None
         self._narrow = True
         self._wide = False
         self.uniform(0.0)  # an error now rather than later
@@ -156,7 +140,7 @@ class NetworkTransport(TransportBound):
         losses = self._losses(spent)
         if losses.binding is None:
             return Witness(0.0, None)
-        if isinstance(losses, AttractiveLosses):
+        if self._attractive is not None:
             pair = losses.pairs[int(np.argmax(losses.lower))]
             return Witness(losses.attained, of_pair(pair), self._model.entries)
         shown = best_witness(self._model, spent, losses.pairs, losses.upper.tolist())
@@ -170,26 +154,26 @@ class NetworkTransport(TransportBound):
         binding = None if losses.binding is None else of_pair(losses.binding)
         return Bound(losses.loss, binding, frozen(np.maximum(losses.by_entry, 0.0)))
 
-    def _losses(self, spent: Floats | EntryCosts) -> AttractiveLosses | NetworkLosses:
+    def _losses(self, spent: Floats | EntryCosts) -> NetworkLosses:
         """By the methods that apply; the last result is kept, since a witness follows a bound."""
         key = spent if isinstance(spent, EntryCosts) else spent.tobytes()
         if self._known is None or self._known[0] != key:
             self._known = key, self._computed(spent)
         return self._known[1]
 
-    def _computed(self, spent: Floats | EntryCosts) -> AttractiveLosses | NetworkLosses:
+    def _computed(self, spent: Floats | EntryCosts) -> NetworkLosses:
         if self._attractive is not None:
             losses = self._attractive.losses(spent)
-            if self._walks is None or losses.loss <= (1 + NARROW) * losses.attained:
+            if self._walks is None or losses.loss <= (1 + CLOSE_ENOUGH) * losses.attained:
                 return losses
             losses = self._least(losses, self._walks.losses(spent))
-            apart = losses.loss > (1 + WIDE) * losses.attained
+            apart = losses.loss > (1 + APART) * losses.attained
             if apart and not losses.summed and not self._wide:
                 self._wide = True
                 self._say(
                     f"contacts of {self._model.name!r} are so many and so strong that its bounds"
                     " do not meet. Exact sums were given up, and so was the search along contacts,"
-                    f" which was cut off: the loss is an upper bound, more than {WIDE:.0%} above"
+                    f" which was cut off: the loss is an upper bound, more than {APART:.0%} above"
                     " what a noisy count is known to leak"
                 )
             return losses
@@ -207,7 +191,7 @@ class NetworkTransport(TransportBound):
     def _say(what: str) -> None:
         warnings.warn(f"a looser bound is used: {what}", LooserTranslation, stacklevel=2)
 
-    def _least(self, losses: Losses, other: NetworkLosses) -> Losses:
+    def _least(self, losses: NetworkLosses, other: NetworkLosses) -> NetworkLosses:
         """The lesser bound of each pair."""
         known = dict(zip(other.pairs, other.upper.tolist(), strict=True))
         upper = np.minimum(losses.upper, [known.get(pair, np.inf) for pair in losses.pairs])

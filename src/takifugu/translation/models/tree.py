@@ -15,12 +15,11 @@ from math import prod
 
 import numpy as np
 
-from takifugu._core.numeric import Floats
-from takifugu.priors.factors import Factor, FactorModel
+from takifugu._core.numeric import Floats, frozen
+from takifugu.priors.factors import Factor, FactorModel, Sides, secret_pair
 from takifugu.priors.secrets import SecretPair
 from takifugu.priors.universe import Name
-
-Sides = tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]  # pairs of sets of values, by number
+from takifugu.translation.bounds import EXACT
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,9 +101,9 @@ class JunctionTree:
         fits = (c for c in self.holding(scope[0]) if inside <= set(self.cliques[c]))
         return next(fits, -1)
 
-    def separator(self, one: int, other: int) -> tuple[int, ...]:
+    def separator(self, clique: int, neighbour: int) -> tuple[int, ...]:
         """What two neighbouring cliques share, in increasing order."""
-        return tuple(v for v in self.cliques[one] if v in self.cliques[other])
+        return tuple(v for v in self.cliques[clique] if v in self.cliques[neighbour])
 
     def around(self, clique: int) -> tuple[int, ...]:
         """The neighbours of a clique: the one above first."""
@@ -147,7 +146,7 @@ def any_change(sizes: Sequence[int], scope: Sequence[int], epsilon: float) -> Fl
 
 @dataclass(frozen=True, eq=False)
 class NetworkLosses:
-    """Upper bounds on the Pufferfish loss of every secret pair of a network or field.
+    """Bounds on the Pufferfish loss of every secret pair of a network or field.
 
     Attributes:
         entries: What the entries are called.
@@ -156,6 +155,8 @@ class NetworkLosses:
         upper: ``[pair]``: no per-entry ε-DP mechanism loses more; −∞ for a pair of which one side
             cannot happen.
         by_entry: ``[entry]``: the largest over its pairs; −∞ if it has none.
+        lower: ``[pair]``: some mechanism loses at least this much; 0 if none was looked for.
+        summed: Whether both are a closed form; digits may be lost at an ε next to nothing.
     """
 
     entries: tuple[Name, ...]
@@ -163,15 +164,48 @@ class NetworkLosses:
     pairs: tuple[SecretPair, ...]
     upper: Floats
     by_entry: Floats
+    lower: Floats
+    summed: bool = False
+
+    @classmethod
+    def from_bounds(
+        cls,
+        model: FactorModel,
+        epsilon: Floats,
+        sides: Mapping[int, Sides],
+        bounds: Mapping[int, Sequence[float] | Floats],
+    ) -> "NetworkLosses":
+        """Of upper bounds on the losses of the pairs of each entry, ``[pair]``."""
+        by_entry = np.full(len(model.entries), -np.inf)
+        by_entry[list(sides)] = [max(bounds[entry]) for entry in sides]
+        pairs = [secret_pair(model, entry, pair) for entry in sides for pair in sides[entry]]
+        upper = np.concatenate([*(bounds[entry] for entry in sides), np.zeros(0)])
+        listed = tuple(pairs), frozen(upper), frozen(by_entry)
+        return cls(model.entries, epsilon, *listed, frozen(np.zeros(len(pairs))))
 
     @property
     def loss(self) -> float:
-        """The largest loss of all; 0 if no pair is possible."""
+        """The largest upper bound of all; 0 if no pair is possible."""
         return float(self.upper.max(initial=0.0))
 
     @property
+    def attained(self) -> float:
+        """The largest lower bound: some pair loses at least this much."""
+        return float(self.lower.max(initial=0.0))
+
+    @property
+    def gap(self) -> float:
+        """How far the two are apart."""
+        return self.loss - self.attained
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is a closed form, whose largest bounds agree to a relative 1e-6."""
+        return self.summed and self.attained >= (1 - EXACT) * self.loss
+
+    @property
     def binding(self) -> SecretPair | None:
-        """The pair with the largest loss; None if no pair is possible."""
+        """The pair with the largest upper bound; None if no pair is possible."""
         if not np.isfinite(self.upper).any():
             return None
         return self.pairs[int(np.argmax(self.upper))]

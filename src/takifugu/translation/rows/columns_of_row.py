@@ -24,6 +24,11 @@ expectations, whatever their laws: group DP for a row, all its columns at once.
 
 An ``uncertainty`` is about the law of a row; rows stay independent. It raises the first two bounds
 by log((1+r)/(1−r)) and leaves the third as it is, which holds for every law.
+
+``over = "sequence"`` of several columns (`JointColumns`): the rows of an entity are a chain on
+joint states. An entry of the prior is a row, whose state is the tuple of its columns' values, so
+that a cost on rows is a cost on entries as it is. A secret about one column at one place is a pair
+of groups of joint states: x there, against y there, whatever the other columns are.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -36,17 +41,22 @@ from typing import Any
 from takifugu._core.numeric import Floats
 from takifugu.costs.cost import NOTHING, Cost
 from takifugu.errors import TooLarge, UnsoundRequest
+from takifugu.influence.rounded_ratios import uncertainty_shift
 from takifugu.priors.explicit import Explicit
-from takifugu.priors.factors import FactorModel, NetworkPrior
+from takifugu.priors.factors import FactorModel, NetworkPrior, Sides
 from takifugu.priors.independent import IndependentEntries
+from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
-from takifugu.translation.certify.closed import profile_group_loss, uncertainty_shift
+from takifugu.translation.bounds import Cache
+from takifugu.translation.certify.closed import (
+    epsilon_up,
+    profile_group_loss,
+)
 from takifugu.translation.certify.messages import ReadColumns, Term
-from takifugu.translation.certify.tables import loss_up
 from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.models.tree import Sides, any_change
+from takifugu.translation.models.tree import any_change
 from takifugu.translation.rows.row_translation import RowSpending, RowTranslation, maximal
 from takifugu.translation.search.junction import CouplingSearch, junction_tree
 from takifugu.translation.translation import Translation
@@ -72,7 +82,7 @@ class ChargedColumns:
         self._model = model
         self._sizes = tuple(len(states) for states in model.states)
         self._place = {name: k for k, name in enumerate(model.entries)}
-        self._laws: dict[tuple[int, ...], ReadColumns | None] = {}
+        self._laws = Cache[tuple[int, ...], ReadColumns | None](MAX_CACHED_LAWS)
 
     def losses(self, spending: RowSpending, column: Name, sides: Sides) -> Floats | None:
         """``[pair]``: the loss of each pair of sets of values of ``column``, rounded up.
@@ -101,23 +111,22 @@ class ChargedColumns:
             terms.append(Term((entry,), cost.matrix(self._model.states[entry])))
         for columns, epsilon in spending.together.items():
             scope = tuple(sorted(self._place[name] for name in columns))
-            terms.append(Term(scope, any_change(self._sizes, scope, loss_up(epsilon))))
+            terms.append(Term(scope, any_change(self._sizes, scope, epsilon_up(epsilon))))
         return [term for term in terms if term.cost.any()]
 
     def _given(self, spending: RowSpending) -> ReadColumns | None:
         """The joint laws of the columns that were read and any other; None if out of reach."""
         read = tuple(sorted(self._place[name] for name in spending.columns))
-        if read not in self._laws:
-            if len(self._laws) >= MAX_CACHED_LAWS:
-                self._laws.clear()
-            self._laws[read] = None
-            states, most = prod(self._sizes[v] for v in read), max(self._sizes)
-            cells = len(self._sizes) * most * (most - 1) * states**2
-            if states <= MAX_READ_STATES and cells <= MAX_READ_CELLS:
-                with suppress(TooLarge):
-                    tree = junction_tree(self._model, largest=MAX_CLIQUE_STATES, together=(read,))
-                    self._laws[read] = ReadColumns(tree, self._model.factors(), read)
-        return self._laws[read]
+        return self._laws.computed(read, lambda: self._joint_laws(read))
+
+    def _joint_laws(self, read: tuple[int, ...]) -> ReadColumns | None:
+        states, most = prod(self._sizes[v] for v in read), max(self._sizes)
+        cells = len(self._sizes) * most * (most - 1) * states**2
+        if states <= MAX_READ_STATES and cells <= MAX_READ_CELLS:
+            with suppress(TooLarge):
+                tree = junction_tree(self._model, largest=MAX_CLIQUE_STATES, together=(read,))
+                return ReadColumns(tree, self._model.factors(), read)
+        return None
 
 
 class ColumnsOfRow(RowTranslation):
@@ -155,7 +164,7 @@ class ColumnsOfRow(RowTranslation):
         found = dict.fromkeys(self.secrets, 0.0)
         for cost in maximal(costs):
             spending = RowSpending.from_cost(cost)
-            row = loss_up(cost.scalar)
+            row = epsilon_up(cost.scalar)
             for name in self.priors:
                 self._refuse_unknown(name, spending.columns)
                 self._refuse_labels(name, cost)
@@ -166,7 +175,7 @@ class ColumnsOfRow(RowTranslation):
 
     def _loss(self, name: str, column: str, spending: RowSpending) -> float:
         """By the columns that were read, or by the network."""
-        own, rest = loss_up(spending.constant(column)), spending.beside(column)
+        own, rest = epsilon_up(spending.constant(column)), spending.beside(column)
         if not rest.columns:
             return own
         if name in self._charged:
@@ -185,7 +194,7 @@ class ColumnsOfRow(RowTranslation):
         if rest.together:
             loss = min(loss, self._by_terms(name, column, rest))
             apart = RowSpending(Fraction(0), {}, rest.alone)
-            whole = loss_up(rest.at_once)
+            whole = epsilon_up(rest.at_once)
             other = self._by_network(name, column, apart) if apart.columns else 0.0
             loss = min(loss, profile_group_loss((other, whole)))
         return profile_group_loss((loss, own))
@@ -209,7 +218,7 @@ class ColumnsOfRow(RowTranslation):
 
         prior, place = self.priors[name], {c: k for k, c in enumerate(self._values[name])}
         groups = {
-            tuple(place[c] for c in columns): loss_up(epsilon)
+            tuple(place[c] for c in columns): epsilon_up(epsilon)
             for columns, epsilon in spending.together.items()
         }
         sizes = [len(values) for values in self._values[name].values()]
@@ -219,25 +228,23 @@ class ColumnsOfRow(RowTranslation):
         asked = None if self.secrets[column] == Secrets() else column
         alone = tuple(spending.alone.get(str(c), NOTHING) for c in self._values[name])
         key = name, asked, alone, tuple(sorted(groups.items()))
-        if key not in self._by_entry:
-            if len(self._by_entry) >= MAX_CACHED_BOUNDS:
-                self._by_entry.clear()
-            kept = None if asked is None else Secrets((asked,), self.secrets[asked].pairs)
+
+        def by_entry() -> Floats | None:
+            secrets = None if asked is None else Secrets((asked,), self.secrets[asked].pairs)
             costs = EntryCosts(by_entry=alone)
-            try:
-                found = network_losses(prior, costs, kept, together=groups)  # type: ignore[arg-type]
-                self._by_entry[key] = found.by_entry
-            except TooLarge:
-                self._by_entry[key] = None
-        losses = self._by_entry[key]
+            with suppress(TooLarge):
+                return network_losses(prior, costs, secrets, together=groups).by_entry  # type: ignore[arg-type]
+            return None
+
+        losses = self._by_entry.computed(key, by_entry)
         if losses is None:
             return inf
         return profile_group_loss((losses[place[column]], self._shift))
 
     @cached_property
-    def _by_entry(self) -> dict[Any, Floats | None]:
-        """A cache: columns that cross-tabulations leave out share their bounds."""
-        return {}
+    def _by_entry(self) -> Cache[Any, Floats | None]:
+        """Columns that cross-tabulations leave out share their bounds."""
+        return Cache(MAX_CACHED_BOUNDS)
 
     def _translation(self, name: str, asked: str | None) -> Translation:
         """Of the secrets of one column; of all columns, whose pairs are all kept, if None."""
@@ -310,3 +317,53 @@ class ColumnsOfRow(RowTranslation):
     @cached_property
     def _shift(self) -> float:
         return uncertainty_shift(self.uncertainty)
+
+
+class JointColumns(RowTranslation):
+    """Chains on joint states, with secrets about every column."""
+
+    over = "sequence"
+
+    def __init__(
+        self,
+        priors: Mapping[str, Prior],
+        secrets: Mapping[str, Secrets],
+        uncertainty: float = 0.0,
+    ) -> None:
+        super().__init__(priors, secrets, uncertainty)
+        for name, prior in self.priors.items():
+            if not isinstance(prior, MarkovChain) or prior.columns is None:
+                raise UnsoundRequest(
+                    f"{name} has no joint states; several columns of a sequence need a Markov chain"
+                    " with `columns`",
+                    field=name,
+                )
+            for column, kept in self.secrets.items():
+                self._joint[name, column] = Secrets.of_column(
+                    column,
+                    prior.columns,
+                    prior.states,
+                    pairs=kept.pairs,  # type: ignore[arg-type]
+                    entries=kept.entries,
+                )
+
+    @cached_property
+    def _joint(self) -> dict[tuple[str, str], Secrets]:
+        """By prior and column: what a column is, as pairs of groups of joint states."""
+        return {}
+
+    def by_column(self, costs: tuple[Cost, ...], /) -> Mapping[str, float]:
+        """The translation of joint costs, for the secrets of each column; of the worst prior."""
+        charged = EntryCosts(costs)
+        found = dict.fromkeys(self.secrets, 0.0)
+        for (_, column), translation in self._translations.items():
+            found[column] = max(found[column], translation.cost_bound(charged).value)
+        return found
+
+    @cached_property
+    def _translations(self) -> Mapping[tuple[str, str], Translation]:
+        """By prior and column: of the secrets of that column, whatever the other columns are."""
+        return {
+            key: Translation(self.priors[key[0]], secrets, uncertainty=self.uncertainty)
+            for key, secrets in self._joint.items()
+        }

@@ -23,7 +23,8 @@ from takifugu.errors import UnsoundRequest
 from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
-from takifugu.translation.certify.tables import loss_up
+from takifugu.translation.bounds import Cache
+from takifugu.translation.certify.closed import epsilon_up
 from takifugu.translation.protocol import LossTranslation
 
 MAX_CACHED_COSTS = 256  # translated
@@ -147,7 +148,7 @@ class RowTranslation(ByContent, LossTranslation):
                     field="within",
                     given=kept.within,
                 )
-        self._known: dict[tuple[Cost, ...], Mapping[str, float]] = {}
+        self._known = Cache[tuple[Cost, ...], Mapping[str, float]](MAX_CACHED_COSTS)
 
     def identity(self) -> Any:
         """The reading, the priors, the secrets and the uncertainty: what determines a loss."""
@@ -167,11 +168,7 @@ class RowTranslation(ByContent, LossTranslation):
         key = tuple(dict.fromkeys(cost for cost in costs if cost))
         if not key:
             return dict.fromkeys(self.secrets, 0.0)
-        if key not in self._known:
-            if len(self._known) >= MAX_CACHED_COSTS:
-                self._known.clear()
-            self._known[key] = self.by_column(key)
-        return self._known[key]
+        return self._known.computed(key, lambda: self.by_column(key))
 
     def cost_to_pufferfish(self, *costs: Cost) -> float:
         """The Pufferfish loss, rounded up, if every row has lost at most one of ``costs``."""
@@ -211,7 +208,7 @@ class RowTranslation(ByContent, LossTranslation):
             more = unit * factor
             return self.cost_to_pufferfish(*(cost + more for cost in spent), *beside)
 
-        size = loss_up(unit.scalar)
+        size = epsilon_up(unit.scalar)
         found = largest_within(
             loss,
             pufferfish,

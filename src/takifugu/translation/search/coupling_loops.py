@@ -21,7 +21,8 @@ MAX_NEWTON_STEPS = 60
 MAX_RAISES = 60
 
 
-def _plant(
+@compiled
+def plant(
     p: Floats,
     q: Floats,
     gain: Floats,
@@ -66,10 +67,8 @@ def _plant(
             level[v] = g[v]
 
 
-plant = compiled(_plant)
-
-
-def _propose(
+@compiled
+def propose(
     shared: Shared,
     lefts: Integers,
     rights: Integers,
@@ -138,10 +137,8 @@ def _propose(
             arc += 1
 
 
-propose = compiled(_propose)
-
-
-def _propose_thresholds(
+@compiled
+def propose_thresholds(
     shared: Shared,
     lefts: Integers,
     rights: Integers,
@@ -177,6 +174,3 @@ def _propose_thresholds(
             if above * (1 + margin / 2) <= tau[n] * below:
                 break
             margin *= 2
-
-
-propose_thresholds = compiled(_propose_thresholds)

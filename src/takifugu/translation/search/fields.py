@@ -5,7 +5,7 @@ The bounds themselves are `takifugu.translation.certify.fields`; here it is deci
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -13,11 +13,8 @@ import numpy as np
 from takifugu._core.numeric import Floats, Integers, frozen
 from takifugu.errors import TooLarge
 from takifugu.influence.network.attractive_curves import check_attractive
-from takifugu.influence.network.network_curves import chosen_entries
-from takifugu.priors.factors import FactorModel
-from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
-from takifugu.priors.universe import Name
-from takifugu.translation.bounds import EXACT
+from takifugu.priors.factors import FactorModel, Sides, secret_sides
+from takifugu.priors.secrets import Secrets
 from takifugu.translation.certify.closed import profile_group_loss
 from takifugu.translation.certify.fields import (
     Contacts,
@@ -46,57 +43,12 @@ VISITS_PER_ENTRY = 1000  # the same for each entry, where that is more
 ROUGH_VISITS = 20_000  # of a guess
 MAX_COSTS_TRIED = 4  # of several costs: mechanisms with the largest
 MAX_PAIRS_GUESSED = 2  # that a guess is made for
-CLOSE = 0.01  # a gap of this share of the loss is narrow enough
+CLOSE_BOUNDS = 0.01  # a gap of this share of the loss is narrow enough
 FINER = 4.0  # by what the tolerance falls from round to round
 FINEST = 2.0**-53  # of the first tolerance: what is left out below it is less than the rounding
 WALK_DEPTH = 12  # steps of a self-avoiding walk
 WALK_VISITS = 1_600_000  # entries that all walks together visit
 MAX_WALK_STARTS = 16  # entries from which walks start: those with the largest losses
-
-
-@dataclass(frozen=True, eq=False)
-class AttractiveLosses:
-    """The worst Pufferfish loss of every secret pair of an attractive field, from both sides.
-
-    Attributes:
-        entries: What the entries are called.
-        epsilon: ``[entry]``: the total ε spent on each.
-        pairs: The ordered secret pairs.
-        upper: ``[pair]``: no per-entry ε-DP mechanism loses more.
-        lower: ``[pair]``: the mechanism that counts loses at least this much.
-        by_entry: ``[entry]``: the largest upper bound of its pairs; −∞ if it has none.
-        exact: Whether it is a closed form, whose largest bounds agree to a relative 1e-6.
-        summed: Whether it is a closed form; digits may be lost at an ε next to nothing.
-    """
-
-    entries: tuple[Name, ...]
-    epsilon: Floats
-    pairs: tuple[SecretPair, ...]
-    upper: Floats
-    lower: Floats
-    by_entry: Floats
-    exact: bool
-    summed: bool = False
-
-    @property
-    def loss(self) -> float:
-        """The largest upper bound; 0 if there is no pair."""
-        return float(self.upper.max(initial=0.0))
-
-    @property
-    def attained(self) -> float:
-        """The largest lower bound: some pair loses at least this much."""
-        return float(self.lower.max(initial=0.0))
-
-    @property
-    def gap(self) -> float:
-        """How far the two are apart."""
-        return self.loss - self.attained
-
-    @property
-    def binding(self) -> SecretPair | None:
-        """The pair with the largest upper bound; None if there is no pair."""
-        return self.pairs[int(np.argmax(self.upper))] if self.pairs else None
 
 
 class AttractiveModel:
@@ -114,19 +66,14 @@ class AttractiveModel:
         largest: int = MAX_CLIQUE_STATES,
     ) -> None:
         check_attractive(model)
-        protected = secrets or Secrets()
         self.model, self._factors = model, model.factors()
-        self._chosen = [
-            v for v in chosen_entries(model, protected) if protected.sides(model.states[v])
+        self._sides = secret_sides(model, secrets or Secrets())
+        self._chosen = list(self._sides)
+        self._places = [  # of each pair: its way, and which of the chosen
+            (0 if left == (1,) else 1, k)
+            for k, pairs in enumerate(self._sides.values())
+            for left, _ in pairs
         ]
-        self.pairs: list[SecretPair] = []
-        self._places: list[tuple[int, int]] = []  # of each pair: its way, and which of the chosen
-        for k, entry in enumerate(self._chosen):
-            name, states = model.entries[entry], model.states[entry]
-            for left, right in protected.sides(states):
-                self._places.append((0 if left == (1,) else 1, k))
-                sides = (EntryIs(name, tuple(states[v] for v in side)) for side in (left, right))
-                self.pairs.append(SecretPair(*sides))
         self.tree: JunctionTree | None = None
         with suppress(TooLarge):
             self.tree = junction_tree(model, largest=largest)
@@ -135,7 +82,7 @@ class AttractiveModel:
     def _field(self) -> PairwiseField:
         return pairwise_field(self.model)
 
-    def losses(self, epsilon: EntrySpending, *, visits: int | None = None) -> AttractiveLosses:
+    def losses(self, epsilon: EntrySpending, *, visits: int | None = None) -> NetworkLosses:
         """The worst loss of all secrets when entry j was queried with ε_j.
 
         Bounds by pinning get closer with ``visits``.
@@ -146,23 +93,15 @@ class AttractiveModel:
         lower, upper, summed = self._both(by_way, enough)
         if isinstance(epsilon, EntryCosts):
             lower = self._attained(epsilon, by_way, lower, enough)
-        most = [profile_group_loss(part.tolist()) for part in by_way]
-        least, greatest = np.zeros(len(self.pairs)), np.zeros(len(self.pairs))
-        by_entry = np.full(len(self.model.entries), -np.inf)
-        for n, (way, k) in enumerate(self._places):
-            greatest[n] = min(most[way], float(upper[way, k]))
-            least[n] = max(0.0, min(float(lower[way, k]), greatest[n]))
-            by_entry[self._chosen[k]] = max(by_entry[self._chosen[k]], greatest[n])
-        return AttractiveLosses(
-            self.model.entries,
-            largest_costs(costs),
-            tuple(self.pairs),
-            frozen(greatest),
-            frozen(least),
-            frozen(by_entry),
-            bool(summed and least.max(initial=0.0) >= (1 - EXACT) * greatest.max(initial=0.0)),
-            summed,
-        )
+        most = np.array([[profile_group_loss(part.tolist())] for part in by_way])
+        greatest = np.fmin(most, upper)
+        least = np.maximum(np.minimum(np.nan_to_num(lower), greatest), 0.0)
+        bounds: dict[int, list[float]] = {entry: [] for entry in self._chosen}
+        for way, k in self._places:
+            bounds[self._chosen[k]].append(float(greatest[way, k]))
+        losses = NetworkLosses.from_bounds(self.model, largest_costs(costs), self._sides, bounds)
+        attained = np.array([least[place] for place in self._places], dtype=np.float64)
+        return replace(losses, lower=frozen(attained), summed=summed)
 
     def _attained(self, costs: EntryCosts, by_way: Floats, lower: Floats, visits: int) -> Floats:
         """``[way, k]``: what a mechanism that exists leaks; ``lower`` is what ``by_way`` would.
@@ -230,22 +169,7 @@ def _by_way(costs: Sequence[Floats]) -> Floats:
     return np.array([[cost[1, 0], cost[0, 1]] for cost in costs]).T
 
 
-def attractive_losses(
-    model: FactorModel,
-    epsilon: EntrySpending,
-    secrets: Secrets | None = None,
-    *,
-    largest: int = MAX_CLIQUE_STATES,
-    visits: int | None = None,
-) -> AttractiveLosses:
-    """The worst loss of all secrets of an attractive ``model`` whose entry j was queried with ε_j.
-
-    See `AttractiveModel`, which reads the model once for many spendings.
-    """
-    return AttractiveModel(model, secrets, largest=largest).losses(epsilon, visits=visits)
-
-
-def narrow(fields: Sequence[RisingField], *, visits: int, close: float = CLOSE) -> None:
+def narrow(fields: Sequence[RisingField], *, visits: int, close: float = CLOSE_BOUNDS) -> None:
     """Narrow the bounds of all entries of ``fields``.
 
     Each is explored once. The remaining ``visits`` go to those that may be the largest of all,
@@ -281,22 +205,8 @@ class PairwiseWalks:
         return contacts_of(self.model)
 
     @cached_property
-    def _sides(self) -> dict[int, tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]]:
-        """The secret pairs of each entry that has some, as sets of its values."""
-        chosen = chosen_entries(self.model, self._protected)
-        listed = {self.model.states[v] for v in chosen}
-        known = {states: self._protected.sides(states) for states in listed}
-        return {v: known[self.model.states[v]] for v in chosen if known[self.model.states[v]]}
-
-    @cached_property
-    def _pairs(self) -> tuple[SecretPair, ...]:
-        pairs = []
-        for entry, sides in self._sides.items():
-            name, states = self.model.entries[entry], self.model.states[entry]
-            for pair in sides:
-                left, right = (EntryIs(name, tuple(states[v] for v in side)) for side in pair)
-                pairs.append(SecretPair(left, right))
-        return tuple(pairs)
+    def _sides(self) -> dict[int, Sides]:
+        return secret_sides(self.model, self._protected)
 
     @cached_property
     def _spreads(self) -> tuple[Floats, Integers]:
@@ -344,24 +254,4 @@ class PairwiseWalks:
             inner = contacts.walked(v, depth, visits // MAX_WALK_STARTS, largest, behind)
             upper[v] = np.minimum(upper[v], losses(v, inner)).tolist()
             done = max(done, *upper[v])
-        by_entry = np.full(len(largest), -np.inf)
-        by_entry[list(upper)] = [max(values) for values in upper.values()]
-        values = [value for listed in upper.values() for value in listed]
-        return NetworkLosses(
-            self.model.entries, frozen(largest), self._pairs, frozen(values), frozen(by_entry)
-        )
-
-
-def walk_losses(
-    model: FactorModel,
-    epsilon: EntrySpending,
-    secrets: Secrets | None = None,
-    *,
-    depth: int = WALK_DEPTH,
-    visits: int = WALK_VISITS,
-) -> NetworkLosses:
-    """Bound the loss of all secrets of a pairwise field, in time linear in its size.
-
-    See `PairwiseWalks`, which reads the field once for many spendings.
-    """
-    return PairwiseWalks(model, secrets).losses(epsilon, depth=depth, visits=visits)
+        return NetworkLosses.from_bounds(self.model, frozen(largest), self._sides, upper)

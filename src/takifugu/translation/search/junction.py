@@ -15,10 +15,10 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from takifugu._core.numeric import Integers
-from takifugu._core.parallel import share_range
 from takifugu.errors import TooLarge
 from takifugu.priors.factors import FactorModel, neighbours
 from takifugu.translation.certify.messages import (
+    FIXED_WORK,
     Couplings,
     Flows,
     Messages,
@@ -39,8 +39,6 @@ MAX_PATH_STATES = 1_500  # between which shortest paths are found
 MAX_COMPARED_PAIRS = 8_000_000  # of states that are looked at for the entries in which they differ
 MAX_MERGED_STATES = 256  # of a clique that is made of several
 MAX_MERGED_CELLS = 15_000_000  # of cost matrices for which merged cliques are tried in any case
-FIXED_WORK = 8  # what a problem costs beside its cells
-ALONE = 100_000  # cells for which no second thread is started
 
 
 class CouplingSearch:
@@ -113,11 +111,7 @@ class CouplingSearch:
             flows = first[begin : end + 1], source, sink, mass
             coupling_loops.propose(*problems.part(begin, end), *flows)
 
-        share_range(
-            work,
-            len(lefts),
-            worthwhile=len(lefts) * float(FIXED_WORK + widths.mean() ** 2) >= ALONE,
-        )
+        problems.share(work)
         return Flows(first, source, sink, mass)
 
     @staticmethod
@@ -131,11 +125,7 @@ class CouplingSearch:
             proposed = problems.match, ceiling, tau[begin:end]
             coupling_loops.propose_thresholds(*problems.part(begin, end), *proposed)
 
-        share_range(
-            work,
-            len(tau),
-            worthwhile=len(tau) * float(FIXED_WORK + problems.widths.mean() ** 2) >= ALONE,
-        )
+        problems.share(work)
         return Thresholds(tau, looked_up)
 
 

@@ -41,7 +41,9 @@ def _least(row: Floats, weight: Floats) -> float:
 least = compiled(_least, fast=True)
 
 
-def _where_least(row: Floats, weight: Floats) -> int:
+@compiled
+def where_least(row: Floats, weight: Floats) -> int:
+    """Where the product of a row and the weights is least."""
     best, place = np.inf, 0
     for b in range(row.shape[0]):
         product = row[b] * weight[b]
@@ -50,10 +52,8 @@ def _where_least(row: Floats, weight: Floats) -> int:
     return place
 
 
-where_least = compiled(_where_least)
-
-
-def _preorder(
+@compiled
+def preorder(
     parent: Integers, first: Integers, sibling: Integers, order: Integers, size: Integers
 ) -> int:
     """Write each root's tree in preorder, and the size of each subtree; return how many roots."""
@@ -89,10 +89,8 @@ def _preorder(
     return roots
 
 
-preorder = compiled(_preorder)
-
-
-def _shift(
+@compiled
+def shift(
     begin: int,
     end: int,
     rise: bool,
@@ -144,10 +142,8 @@ def _shift(
         v = old_above
 
 
-shift = compiled(_shift)
-
-
-def _climb(
+@compiled
+def climb(
     p: Floats,
     q: Floats,
     gain: Floats,
@@ -208,10 +204,8 @@ def _climb(
         shift(begin, begin + size[chosen], rise, order, parent, tail, g, gain, turned, weight)
 
 
-climb = compiled(_climb)
-
-
-def _plant(
+@compiled
+def plant(
     p: Floats,
     q: Floats,
     t: float,
@@ -252,10 +246,8 @@ def _plant(
         inverse[v] = 1.0 / g[v]
 
 
-plant = compiled(_plant)
-
-
-def _regrow(
+@compiled
+def regrow(
     gain: Floats, parent: Integers, tail: Booleans, g: Floats, whole: Integers, real: Floats
 ) -> bool:
     """Potentials of an old tree under new gains; arcs that break a constraint are replaced.
@@ -294,10 +286,8 @@ def _regrow(
     return True
 
 
-regrow = compiled(_regrow)
-
-
-def _pour(
+@compiled
+def pour(
     p: Floats,
     q: Floats,
     t: float,
@@ -354,10 +344,8 @@ def _pour(
             mass[best[u]] += left[u]
 
 
-pour = compiled(_pour)
-
-
-def _improve(
+@compiled
+def improve(
     numerator: Floats,
     denominator: Floats,
     gain: Floats,
@@ -404,10 +392,8 @@ def _improve(
                 orders[x, y, v] = whole[2, v]
 
 
-improve = compiled(_improve)
-
-
-def _follow(
+@compiled
+def follow(
     numerator: Floats,
     denominator: Floats,
     gain: Floats,
@@ -455,10 +441,8 @@ def _follow(
                 values[x, y] = 0.0 if closing else np.inf
 
 
-follow = compiled(_follow)
-
-
-def _respond(
+@compiled
+def respond(
     numerator: Floats,
     denominator: Floats,
     gain: Floats,
@@ -494,6 +478,3 @@ def _respond(
         for v in range(m):
             parents[k, v] = parent[v]
             tails[k, v] = tail[v]
-
-
-respond = compiled(_respond)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from takifugu.errors import UnsoundRequest
 from takifugu.influence import InfluenceCurve
-from takifugu.papers.composition.baselines.by_curve import calibrate, compose_by_curve
+from takifugu.papers.composition.baselines.algorithms import calibrate, compose_by_curve
 from tests.influence.test_curve import curves
 from tests.raising import raises
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from takifugu._core.numeric import Floats
 from takifugu.papers.composition.baselines.chain_laws import stationary
 from takifugu.papers.composition.baselines.quilts import mqm_approx, mqm_exact, spectral_gap
-from takifugu.papers.composition.baselines.ratio_front import ratio_front
 from takifugu.papers.composition.baselines.temporal import (
+    ratio_front,
     tpl_path,
     tpl_step,
     tpl_supremum,

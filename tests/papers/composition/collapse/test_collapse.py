@@ -38,8 +38,8 @@ from takifugu.papers.composition.collapse import (
     simulate,
     trace_attack,
 )
-from takifugu.papers.composition.collapse.exact_loss import log_up, shares
-from takifugu.papers.composition.collapse.gf2 import Span, kernel, parity
+from takifugu.papers.composition.collapse.linear_answers import Span, kernel, parity
+from takifugu.papers.composition.collapse.repeated_runs import log_up, shares
 from tests.oracles import collapse as oracle
 from tests.raising import raises
 

@@ -9,22 +9,19 @@ import pytest
 from takifugu._core.numeric import Floats
 from takifugu.papers.composition.data import calibration
 from takifugu.papers.composition.data.calibration import (
+    SEEDS,
     at,
+    between_worlds,
     logarithms,
     mean_accuracies,
     printed_accuracies,
     rounded,
     search,
+    stored_worlds,
     walked_accuracies,
     world_accuracies,
 )
-from takifugu.papers.composition.data.other_worlds import (
-    SEEDS,
-    between_worlds,
-    other_world,
-    stored_worlds,
-)
-from takifugu.papers.composition.data.world_parameters import (
+from takifugu.papers.composition.data.simulated import (
     PRINTED_ACCURACIES,
     WORLD_SEED,
 )
@@ -93,7 +90,7 @@ def test_the_scatter_between_worlds_is_that_of_the_stored_ones() -> None:
     stored = stored_worlds()
     assert stored.shape == (len(SEEDS), 3, 6)
     for place in (0, len(SEEDS) - 1):
-        assert other_world(SEEDS[place]) == pytest.approx(stored[place], abs=0.02)
+        assert walked_accuracies(SEEDS[place]) == pytest.approx(stored[place], abs=0.02)
     mean = stored.sum(axis=0) / len(SEEDS)
     by_hand = (((stored - mean) ** 2).sum(axis=0) / (len(SEEDS) - 1)) ** 0.5
     assert between_worlds() == pytest.approx(by_hand)

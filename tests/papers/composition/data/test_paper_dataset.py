@@ -27,7 +27,7 @@ from takifugu.papers.composition.data import (
 )
 from takifugu.papers.composition.data.preparation import by_days, check_ins, prepare_table
 from takifugu.papers.composition.data.raw_tables import make_synthetic_table
-from takifugu.papers.composition.data.world_parameters import PRINTED_ACCURACIES, WORLD_SEED
+from takifugu.papers.composition.data.simulated import PRINTED_ACCURACIES, WORLD_SEED
 from takifugu.papers.composition.experiments.experiment import stream
 from takifugu.papers.composition.experiments.measurements import Prepared
 from takifugu.priors.labels import foursquare_labels

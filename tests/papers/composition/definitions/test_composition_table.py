@@ -14,6 +14,29 @@ from hypothesis import strategies as st
 from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.finite import FiniteMechanism, World, leakage
 from takifugu.finite.joint_runs import joint_leakage
+from takifugu.papers.composition.composition_attack import (
+    ComparedLaws,
+    FunctionPair,
+    RepeatedMechanism,
+    compared_laws,
+    function_name,
+    hidden_functions,
+    search_composition_attack,
+    search_deterministic_attack,
+)
+from takifugu.papers.composition.composition_table import (
+    DEFINED,
+    CompositionRow,
+    DefinitionOnWorld,
+    composition_rows,
+    coupling,
+    coupling_proof,
+    examined,
+    odds_of_runs,
+    odds_together,
+    recheck,
+    shown,
+)
 from takifugu.papers.composition.definitions import (
     blowfish_privacy,
     dependent_privacy,
@@ -22,28 +45,6 @@ from takifugu.papers.composition.definitions import (
     inferential_privacy,
     noiseless_privacy,
     per_entry_privacy,
-)
-from takifugu.papers.composition.definitions.compared_laws import ComparedLaws, compared_laws
-from takifugu.papers.composition.definitions.composition_attack import (
-    RepeatedMechanism,
-    hidden_functions,
-    search_composition_attack,
-)
-from takifugu.papers.composition.definitions.composition_proof import coupling, coupling_proof
-from takifugu.papers.composition.definitions.composition_recheck import odds_of_runs, odds_together
-from takifugu.papers.composition.definitions.composition_table import (
-    DEFINED,
-    CompositionRow,
-    DefinitionOnWorld,
-    composition_rows,
-    examined,
-    recheck,
-    shown,
-)
-from takifugu.papers.composition.definitions.deterministic_attack import (
-    FunctionPair,
-    function_name,
-    search_deterministic_attack,
 )
 from takifugu.priors import Explicit, Tables
 from takifugu.priors.universe import Name

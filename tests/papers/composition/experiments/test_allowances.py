@@ -15,8 +15,8 @@ from takifugu.papers.composition.baselines.quilts import mqm_exact, quilt_allowa
 from takifugu.papers.composition.experiments import allowances as module
 from takifugu.papers.composition.experiments.allowances import (
     PROOFS,
-    SHIFT,
     UNCERTAINTY,
+    UNCERTAINTY_SHIFT,
     allowances,
     curve_allowances,
     exact_allowances,
@@ -140,9 +140,9 @@ def test_the_curve_has_as_many_points_as_help() -> None:
 
 
 def test_the_shift_is_log_one_and_a_half_and_rounded_to_the_safe_side() -> None:
-    assert pytest.approx(np.log(1.5), abs=1e-12) == SHIFT
-    assert np.log(1.5) <= SHIFT
-    assert shifted(1.0) <= 1.0 - SHIFT
+    assert pytest.approx(np.log(1.5), abs=1e-12) == UNCERTAINTY_SHIFT
+    assert np.log(1.5) <= UNCERTAINTY_SHIFT
+    assert shifted(1.0) <= 1.0 - UNCERTAINTY_SHIFT
     assert len(targets()) == 12
     assert targets([0.4]) == (0.4,)  # nothing is left of it under uncertainty
 

@@ -5,7 +5,7 @@ from math import log, sqrt
 import numpy as np
 import pytest
 
-from takifugu.papers.composition.experiments.contenders import (
+from takifugu.papers.composition.experiments.experiment import (
     CONTENDERS,
     MQM_SPLIT,
     MQM_VECTOR,

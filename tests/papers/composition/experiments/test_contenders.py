@@ -16,7 +16,7 @@ from takifugu.papers.composition.experiments.allowances import (
     Allowances,
     allowances,
 )
-from takifugu.papers.composition.experiments.contenders import (
+from takifugu.papers.composition.experiments.experiment import (
     CONTENDERS,
     GROUP_DP,
     MQM_SPLIT,

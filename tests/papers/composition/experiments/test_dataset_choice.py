@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from takifugu.errors import InvalidFile
-from takifugu.papers.composition.experiments.dataset_choice import choose_datasets
+from takifugu.papers.composition.reproduction import choose_datasets
 from tests.raising import raises
 
 

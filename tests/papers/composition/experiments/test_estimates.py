@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from takifugu.errors import Malformed
-from takifugu.papers.composition.experiments.estimates import difference, estimate, interval, known
+from takifugu.papers.composition.experiments.metrics import difference, estimate, interval, known
 from tests.oracles import rankings as oracle
 from tests.raising import raises
 

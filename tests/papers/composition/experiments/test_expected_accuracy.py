@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from takifugu.errors import Malformed
 from takifugu.mechanisms.selection import Exponential
-from takifugu.papers.composition.experiments.expected_accuracy import expected_accuracies
-from takifugu.papers.composition.experiments.metrics import scores
+from takifugu.papers.composition.experiments.metrics import expected_accuracies, scores
 from tests.raising import raises
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from takifugu.errors import InvalidFile, Malformed, UnsoundRequest
-from takifugu.papers.composition.experiments.contenders import (
+from takifugu.papers.composition.experiments.experiment import (
     CONTENDERS,
     GROUP_DP,
     MAJORITY,
@@ -17,26 +17,21 @@ from takifugu.papers.composition.experiments.contenders import (
     MQM_VECTOR,
     OURS_EXP,
     TAKIFUGU,
-)
-from takifugu.papers.composition.experiments.estimates import interval
-from takifugu.papers.composition.experiments.experiment import (
     enough_repetitions,
     grid,
     identity,
     run,
 )
-from takifugu.papers.composition.experiments.finished_cells import (
-    FinishedCells,
-    from_document,
-    to_document,
-)
 from takifugu.papers.composition.experiments.measurements import (
     Cell,
     Difference,
     Estimate,
+    FinishedCells,
     Prepared,
+    from_document,
+    to_document,
 )
-from takifugu.papers.composition.experiments.metrics import METRICS
+from takifugu.papers.composition.experiments.metrics import METRICS, interval
 from tests.papers.composition.small_datasets import prepared
 from tests.raising import raises
 

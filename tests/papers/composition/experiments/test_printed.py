@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from takifugu.papers.composition.experiments.printed import (
+from takifugu.papers.composition.experiments.measurements import (
     printed_majority,
     printed_number,
     printed_numbers,

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from takifugu.errors import UnsoundRequest
-from takifugu.papers.composition.experiments.contenders import CONTENDERS, GROUP_DP
-from takifugu.papers.composition.experiments.experiment import run
+from takifugu.papers.composition.experiments.experiment import CONTENDERS, GROUP_DP, run
 from takifugu.papers.composition.experiments.measurements import Cell
-from takifugu.papers.composition.experiments.shift import Shift, printed_shifts, shifts
+from takifugu.papers.composition.experiments.verdicts import Shift, printed_shifts, shifts
 from tests.papers.composition.small_datasets import prepared
 from tests.raising import raises
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from takifugu.papers.composition.experiments.contenders import (
+from takifugu.papers.composition.experiments.experiment import (
     GROUP_DP,
     MAJORITY,
     MQM_SPLIT,
@@ -14,9 +14,8 @@ from takifugu.papers.composition.experiments.contenders import (
     OURS_EXP,
     TAKIFUGU,
 )
-from takifugu.papers.composition.experiments.estimates import difference, interval
 from takifugu.papers.composition.experiments.measurements import Cell, Difference, Estimate
-from takifugu.papers.composition.experiments.metrics import METRICS
+from takifugu.papers.composition.experiments.metrics import METRICS, difference, interval
 from takifugu.papers.composition.experiments.verdicts import (
     AT_LEAST,
     BETTER,

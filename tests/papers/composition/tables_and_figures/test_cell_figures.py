@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from takifugu.papers.composition.experiments.measurements import Estimate
 from takifugu.papers.composition.tables_and_figures import cell_figures as drawings
 from takifugu.papers.composition.tables_and_figures.figure_writing import figure_bytes, write_figure
-from takifugu.papers.composition.tables_and_figures.layout import STYLES
+from takifugu.papers.composition.tables_and_figures.print_agreement import STYLES
 from tests.papers.composition import synthetic_cells
 
 CELLS = synthetic_cells.cells()

@@ -8,31 +8,28 @@ import numpy as np
 import pytest
 
 from takifugu.papers.composition import reproduction_page as document
-from takifugu.papers.composition.experiments.contenders import CONTENDERS, MAJORITY
-from takifugu.papers.composition.experiments.findings import (
-    MADE_OF,
-    findings,
-    majority_line,
-    shift_verdict,
-    word,
-)
+from takifugu.papers.composition.experiments.experiment import CONTENDERS, MAJORITY
 from takifugu.papers.composition.experiments.metrics import LESS_IS_BETTER, METRICS
 from takifugu.papers.composition.experiments.verdicts import (
     AT_LEAST,
     BETTER,
     CLAIMS,
+    MADE_OF,
     ORDER,
     SHIFT,
     ClaimVerdict,
     counted,
+    findings,
+    majority_line,
+    shift_verdict,
+    word,
 )
+from takifugu.papers.composition.reproduction import commit
+from takifugu.papers.composition.reproduction_page import DIFFERENCES, DatasetDrawing, page
 from takifugu.papers.composition.results import Results, ShiftedCell, read_results
 from takifugu.papers.composition.tables_and_figures import cell_figures as drawings
-from takifugu.papers.composition.tables_and_figures.differences import DIFFERENCES
-from takifugu.papers.composition.tables_and_figures.layout import RANKING, SHEETS, STYLES
-from takifugu.papers.composition.tables_and_figures.manifest import commit
 from takifugu.papers.composition.tables_and_figures.paper_tables import tables
-from takifugu.papers.composition.tables_and_figures.run_page import DatasetDrawing, page
+from takifugu.papers.composition.tables_and_figures.print_agreement import RANKING, SHEETS, STYLES
 from takifugu.reports.html_figures import drawing
 from tests.papers.composition import synthetic_cells
 

@@ -3,44 +3,49 @@
 import csv
 import io
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from takifugu.papers.composition.data.other_worlds import SEEDS, between_worlds
-from takifugu.papers.composition.experiments.measurements import Cell, Estimate, PrintedColumn
-from takifugu.papers.composition.experiments.printed import printed_number, printed_numbers
+from takifugu.papers.composition.data.calibration import SEEDS, between_worlds
+from takifugu.papers.composition.experiments.measurements import (
+    Cell,
+    Estimate,
+    PrintedColumn,
+    printed_number,
+    printed_numbers,
+)
 from takifugu.papers.composition.results import DatasetSummary, Results
-from takifugu.papers.composition.tables_and_figures import formats
-from takifugu.papers.composition.tables_and_figures import paper_layout_formats as writers
-from takifugu.papers.composition.tables_and_figures.paper_layout import (
-    LINES,
-    PaperLayout,
+from takifugu.papers.composition.tables_and_figures.cell_figures import write_tables
+from takifugu.papers.composition.tables_and_figures.paper_tables import (
     all_layouts,
     layouts,
+    tables,
 )
-from takifugu.papers.composition.tables_and_figures.paper_tables import tables
 from takifugu.papers.composition.tables_and_figures.print_agreement import (
+    SHEETS,
     agreement_lines,
     agreements,
     all_beside_print,
     printed_belong,
 )
-from takifugu.papers.composition.tables_and_figures.result_files import write_tables
+from takifugu.papers.composition.tables_and_figures.table_formats import (
+    Entry,
+    ResultTable,
+    latex_text,
+)
 from tests.papers.composition import synthetic_cells
 from tests.papers.composition.latex import compiled
 from tests.papers.composition.synthetic_cells import CALIBRATED, PAPER_ROWS
-from tests.papers.composition.tables_and_figures.test_paper_tables import Counter
+from tests.papers.composition.tables_and_figures.test_paper_tables import FORMATS, Counter
 
 PAPER_SIZE = synthetic_cells.about(rows=PAPER_ROWS, calibrated=CALIBRATED)
-WRITERS: tuple[Callable[[PaperLayout], str], ...] = (
-    writers.markdown,
-    writers.as_csv,
-    writers.latex,
-    writers.html,
-)
+
+
+def entries_of(table: ResultTable) -> list[Entry]:
+    """Every number of a table, row by row."""
+    return [e for row in table.rows for entries in row.entries for e in entries or ()]
 
 
 def printed_cells(off: float = 0.0) -> tuple[Cell, ...]:
@@ -67,7 +72,7 @@ def printed_cells(off: float = 0.0) -> tuple[Cell, ...]:
 
 
 @pytest.fixture(scope="module")
-def made() -> tuple[PaperLayout, ...]:
+def made() -> tuple[ResultTable, ...]:
     return layouts(PAPER_SIZE, printed_cells(0.02))
 
 
@@ -89,51 +94,42 @@ def test_printed_numbers_belong_to_the_papers_data_and_to_a_world_of_its_size(
     assert printed_belong(about) is belong
     assert len(layouts(about, cells)) == 2 * belong
     assert len(all_beside_print(about, cells)) == len(printed_numbers()) * belong == 144 * belong
-    entries = [e for table in tables(about, cells) for row in table.rows for es in row.entries
-               for e in es or ()]  # fmt: skip
+    entries = [e for table in tables(about, cells) for e in entries_of(table)]
     assert sum(bool(e.printed and e.difference) for e in entries) == 144 * belong
 
 
-def test_the_columns_are_those_of_the_paper(made: tuple[PaperLayout, ...]) -> None:
+def test_the_columns_are_those_of_the_paper(made: tuple[ResultTable, ...]) -> None:
     mechanisms = [("Ours-Exp", False), ("MQM, split budget", False), ("Ours-Exp", True),
                   ("MQM, split budget", True)]  # fmt: skip
-    for table, metrics in zip(
-        made, (["acc@1", "acc@2", "acc@3"], ["hit", "ndcg", "l1"]), strict=True
-    ):
-        assert [(c.mechanism, c.uncertain, c.metric.key) for c in table.columns] == [
-            (*mechanism, metric) for mechanism in mechanisms for metric in metrics
-        ]
+    for table, sheet in zip(made, SHEETS, strict=True):
+        assert [(group.mechanism, group.uncertain) for group in table.groups] == mechanisms
+        assert list(table.columns) == [metric.heading for metric in sheet.metrics]
         assert [row.epsilon for row in table.rows] == ["0.5", "1", "2", "3", "4", "5"]
-        assert len(table.groups) == 4 and table.width == 3
-    assert [c.calibrated for c in made[0].columns] == [True] * 3 + [False] * 9
-    assert not any(c.calibrated for c in made[1].columns)
+    calibrated = [group.calibrated for table in made for group in table.groups]
+    assert calibrated == [{0, 1, 2}, *[set()] * 7]
 
 
 def test_every_number_stands_beside_the_printed_one_with_the_difference(
-    made: tuple[PaperLayout, ...],
+    made: tuple[ResultTable, ...],
 ) -> None:
     accuracy, ranking = made
-    first = accuracy.rows[0].entries[0]
-    assert first is not None
+    first = entries_of(accuracy)[0]
     assert (first.mean, first.printed, first.difference) == ("81.0", "79.0", "+2.0")
-    texts = [e.printed for row in accuracy.rows for e in row.entries if e is not None]
+    texts = [entry.printed for entry in entries_of(accuracy)]
     assert texts == [n.text for n in printed_numbers() if n.metric.startswith("acc")]
-    hit, ndcg, l1 = ranking.rows[0].entries[:3]
-    assert hit is not None and ndcg is not None and l1 is not None
+    _, ndcg, l1 = entries_of(ranking)[:3]
     assert (ndcg.mean, ndcg.printed, ndcg.difference) == ("0.957", "0.937", "+0.020")
     assert (l1.mean, l1.printed, l1.difference) == ("780", "765", "+15")
-    less = layouts(PAPER_SIZE, printed_cells(-0.02))[0].rows[0].entries[0]
-    same = layouts(PAPER_SIZE, printed_cells())[0].rows[0].entries[0]
-    assert less is not None and less.difference == "−2.0"
-    assert same is not None and same.difference == "0.0"
+    for off, difference in ((-0.02, "−2.0"), (0.0, "0.0")):
+        assert entries_of(layouts(PAPER_SIZE, printed_cells(off))[0])[0].difference == difference
 
 
 def test_the_better_of_two_is_bold_where_both_measure_the_same(
-    made: tuple[PaperLayout, ...],
+    made: tuple[ResultTable, ...],
 ) -> None:
     for table in made:
-        for row in table.rows:
-            assert [bool(e and e.best) for e in row.entries] == ([True] * 3 + [False] * 3) * 2
+        best = [entry.best for entry in entries_of(table)]
+        assert best == ([True] * 3 + [False] * 3) * 2 * len(table.rows)
 
 
 def test_calibrated_columns_and_what_follows_from_them_are_in_no_agreement() -> None:
@@ -200,45 +196,44 @@ def test_a_column_is_calibrated_by_mechanism_prior_and_metric() -> None:
     assert agreement_lines(about, ()) == ()
 
 
-def test_every_format_has_every_number(made: tuple[PaperLayout, ...]) -> None:
+def test_every_format_has_every_number(made: tuple[ResultTable, ...]) -> None:
     for table in made:
-        rows = list(csv.DictReader(io.StringIO(writers.as_csv(table))))
+        rows = list(csv.DictReader(io.StringIO(table.csv())))
         assert len(rows) == 72
-        entries = [e for row in table.rows for e in row.entries if e is not None]
+        entries = entries_of(table)
         for row, entry in zip(rows, entries, strict=True):
             assert (row["mean"], row["half"], row["printed"]) == (
                 entry.mean, entry.half, entry.printed,
             )  # fmt: skip
             assert float(row["difference"]) == float(entry.difference.replace("−", "-"))
-        assert sum(int(row["calibrated"]) for row in rows) == 6 * sum(
-            c.calibrated for c in table.columns
-        )
-        for write in WRITERS[::2]:
+        calibrated = sum(len(group.calibrated) for group in table.groups)
+        assert sum(int(row["calibrated"]) for row in rows) == 6 * calibrated
+        for write in FORMATS[::2]:
             text = write(table)
             assert all(entry.mean in text and entry.printed in text for entry in entries)
         counter = Counter()
-        counter.feed(writers.html(table))
-        assert not counter.open and counter.seen["td"] == 6 * len(LINES) * 12
+        counter.feed(table.html())
+        assert not counter.open and counter.seen["td"] == 6 * 3 * 12
 
 
-def test_every_format_says_that_data_is_simulated(made: tuple[PaperLayout, ...]) -> None:
+def test_every_format_says_that_data_is_simulated(made: tuple[ResultTable, ...]) -> None:
     paper = layouts(synthetic_cells.about(origin="paper"), synthetic_cells.cells())
-    for write in WRITERS:
+    for write in FORMATS:
         assert all("SIMULATED DATA" in write(table) for table in made)
         assert not any("SIMULATED DATA" in write(table) for table in paper)
 
 
-def test_markdown_rows_are_equally_long(made: tuple[PaperLayout, ...]) -> None:
+def test_markdown_rows_are_equally_long(made: tuple[ResultTable, ...]) -> None:
     for table in made:
-        lines = [ln for ln in writers.markdown(table).splitlines() if ln.startswith("|")]
+        lines = [ln for ln in table.markdown().splitlines() if ln.startswith("|")]
         assert len(lines) == 2 + 6 * 3 and {ln.count("|") for ln in lines} == {15}
 
 
 def test_what_was_not_measured_is_left_empty() -> None:
     some = tuple(c for c in printed_cells() if (c.mechanism, c.epsilon) != ("Ours-Exp", 2.0))
     table = layouts(PAPER_SIZE, some)[0]
-    assert [e is None for e in table.rows[2].entries] == ([True] * 3 + [False] * 3) * 2
-    assert all(write(table) for write in WRITERS)
+    assert [e is None for e in table.rows[2].entries] == [True, False] * 2
+    assert all(write(table) for write in FORMATS)
 
 
 def test_both_layouts_are_written_and_compile(tmp_path: Path) -> None:
@@ -253,11 +248,11 @@ def test_both_layouts_are_written_and_compile(tmp_path: Path) -> None:
     compiled(tmp_path / "all.tex")
 
 
-def test_latex_has_as_many_columns_as_it_says(made: tuple[PaperLayout, ...]) -> None:
+def test_latex_has_as_many_columns_as_it_says(made: tuple[ResultTable, ...]) -> None:
     for table in made:
-        text = writers.latex(table)
+        text = table.latex()
         assert rf"\begin{{tabular}}{{cl{'c' * 12}}}" in text
         rows = [ln for ln in text.splitlines() if re.match(r"[0-9.]* ?& (ours|printed|diff)", ln)]
         assert len(rows) == 18
         assert all(len(re.findall(r"(?<!\\)&", ln)) == 13 for ln in rows)
-    assert formats.latex_text("†") == r"\dag{}"
+    assert latex_text("†") == r"\dag{}"

@@ -11,19 +11,23 @@ from pathlib import Path
 import pytest
 
 from takifugu.papers.composition.experiments.measurements import Estimate
-from takifugu.papers.composition.tables_and_figures import formats
-from takifugu.papers.composition.tables_and_figures.layout import SHEETS
 from takifugu.papers.composition.tables_and_figures.paper_tables import (
-    ResultTable,
     all_tables,
     sheet_table,
     spending_table,
     tables,
 )
+from takifugu.papers.composition.tables_and_figures.print_agreement import SHEETS
+from takifugu.papers.composition.tables_and_figures.table_formats import (
+    ResultTable,
+    latex_document,
+    latex_text,
+)
 from tests.papers.composition import synthetic_cells
 from tests.papers.composition.latex import compiled
 
 SIMULATED = "SIMULATED DATA"
+FORMATS = (ResultTable.markdown, ResultTable.csv, ResultTable.latex, ResultTable.html)
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +42,8 @@ def test_rows_are_epsilons_and_columns_are_mechanisms_and_metrics(
     for table in made:
         assert [row.epsilon for row in table.rows] == ["0.5", "1", "2", "3", "4", "5"] * 2
         assert [row.uncertain for row in table.rows] == [False] * 6 + [True] * 6
-        assert (
-            table.mechanisms == synthetic_cells.NAMES[:-1]
-        )  # Majority has no ε: it is in the caption
+        names = tuple(group.heading for group in table.groups)
+        assert names == synthetic_cells.NAMES[:-1]  # Majority has no ε: it is in the caption
         assert all(len(e or ()) == len(table.columns) for row in table.rows for e in row.entries)
     assert "Majority, which uses nothing of what is released: 20.00 %" in accuracy.caption
     assert ranking.columns == ("HR % ↑", "NDCG ↑", "ℓ1 ↓")
@@ -87,8 +90,7 @@ def test_every_table_of_simulated_data_says_so_in_every_format(
     made: tuple[ResultTable, ...],
 ) -> None:
     real = tables(synthetic_cells.about(origin="real"), synthetic_cells.cells())
-    writers = (formats.markdown, formats.as_csv, formats.latex, formats.html)
-    for write in writers:
+    for write in FORMATS:
         assert all(SIMULATED in write(table) for table in made)
         assert not any(SIMULATED in write(table) for table in real)
 
@@ -99,27 +101,27 @@ def test_what_is_missing_is_left_empty() -> None:
     )
     table = tables(synthetic_cells.about(), some)[0]
     assert table.rows[2].entries[1] is None
-    for write in (formats.markdown, formats.as_csv, formats.latex, formats.html):
+    for write in FORMATS:
         assert write(table)
 
 
 def test_an_infinite_noise_is_a_sign() -> None:
     cells = tuple(replace(cell, noise=inf, epsilon_dp=0.0) for cell in synthetic_cells.cells())
     table = spending_table(synthetic_cells.about(), cells)
-    assert "0 / ∞" in formats.markdown(table) and r"$\infty$" in formats.latex(table)
+    assert "0 / ∞" in table.markdown() and r"$\infty$" in table.latex()
 
 
 def test_markdown_is_a_table_of_equal_rows(made: tuple[ResultTable, ...]) -> None:
     for table in made:
-        lines = [line for line in formats.markdown(table).splitlines() if line.startswith("|")]
+        lines = [line for line in table.markdown().splitlines() if line.startswith("|")]
         assert len(lines) == 14
-        assert {line.count("|") for line in lines} == {len(table.mechanisms) + 3}
-    assert re.search(r"\*\*\d+\.\d\*\*±0\.4 / ", formats.markdown(made[0]))
+        assert {line.count("|") for line in lines} == {len(table.groups) + 3}
+    assert re.search(r"\*\*\d+\.\d\*\*±0\.4 / ", made[0].markdown())
 
 
 def test_csv_gives_every_number_back(made: tuple[ResultTable, ...]) -> None:
     for table in made:
-        rows = list(csv.DictReader(io.StringIO(formats.as_csv(table))))
+        rows = list(csv.DictReader(io.StringIO(table.csv())))
         assert len(rows) == 12 * 5 * len(table.columns)
         row = table.rows[3].entries[1]
         assert row is not None
@@ -154,27 +156,25 @@ class Counter(HTMLParser):
 def test_html_is_well_formed(made: tuple[ResultTable, ...]) -> None:
     for table in made:
         counter = Counter()
-        counter.feed(formats.html(table))
+        counter.feed(table.html())
         assert not counter.open
         assert counter.seen["td"] == 12 * 5 * len(table.columns)
 
 
 def test_latex_escapes_what_it_must() -> None:
-    assert formats.latex_text("a_b & 50 % {x} ε ≥ ~^\\") == (
+    assert latex_text("a_b & 50 % {x} ε ≥ ~^\\") == (
         r"a\_b \& 50 \% \{x\} $\varepsilon$ $\geq$ \textasciitilde{}\textasciicircum{}"
         r"\textbackslash{}"
     )
-    assert formats.latex_text("café ﬁ 東") == "café fi ?"
+    assert latex_text("café ﬁ 東") == "café fi ?"
     for letter in map(chr, range(32, 127)):
-        assert not set(formats.latex_text(letter)) & set("&%$#_~^") or "\\" in (
-            formats.latex_text(letter)
-        )
+        assert not set(latex_text(letter)) & set("&%$#_~^") or "\\" in (latex_text(letter))
 
 
 def test_latex_has_as_many_columns_as_it_says(made: tuple[ResultTable, ...]) -> None:
     for table in made:
-        text = formats.latex(table)
-        width = 1 + len(table.mechanisms) * len(table.columns)
+        text = table.latex()
+        width = 1 + len(table.groups) * len(table.columns)
         assert rf"\begin{{tabular}}{{{'c' * width}}}" in text
         rows = [line for line in text.splitlines() if re.match(r"[0-9.]+ & .*\\\\$", line)]
         assert len(rows) == 12
@@ -182,9 +182,7 @@ def test_latex_has_as_many_columns_as_it_says(made: tuple[ResultTable, ...]) -> 
 
 
 def test_latex_compiles(made: tuple[ResultTable, ...], tmp_path: Path) -> None:
-    (tmp_path / "tables.tex").write_text(
-        formats.latex_document(map(formats.latex, made)), encoding="utf-8"
-    )
+    (tmp_path / "tables.tex").write_text(latex_document(made), encoding="utf-8")
     said = compiled(tmp_path / "tables.tex")
     assert "Overfull \\hbox" not in said and (tmp_path / "tables.pdf").stat().st_size > 10_000
 

@@ -11,32 +11,35 @@ from typing import Any
 import pytest
 
 from takifugu.finite import World
-from takifugu.papers.composition.appendix_page import FITTED, STORED
-from takifugu.papers.composition.definitions.composition_recheck import odds_of_runs, odds_together
-from takifugu.papers.composition.definitions.composition_table import DEFINED, composition_rows
-from takifugu.papers.composition.experiments.compared_chains import (
-    METHODS,
-    read_chain_allowances,
-    stored_chains,
-)
-from takifugu.papers.composition.tables_and_figures.appendix_files import write_appendix
-from takifugu.papers.composition.tables_and_figures.baseline_figure import (
+from takifugu.papers.composition.appendix_page import (
+    FITTED,
     HEADS,
     NOT_APPLICABLE,
+    STORED,
     STYLES,
     TABLED,
     TABLED_OTHERS,
     baseline_figure,
     baseline_table,
-    fitted_table,
-)
-from takifugu.papers.composition.tables_and_figures.definition_table import (
     definition_document,
     definition_table,
+    fitted_table,
+    write_appendix,
 )
-from takifugu.papers.composition.tables_and_figures.plain_tables import (
+from takifugu.papers.composition.composition_table import (
+    DEFINED,
+    composition_rows,
+    odds_of_runs,
+    odds_together,
+)
+from takifugu.papers.composition.experiments.compared_chains import (
+    METHODS,
+    read_chain_allowances,
+    stored_chains,
+)
+from takifugu.papers.composition.tables_and_figures.table_formats import (
     PlainTable,
-    write_plain_tables,
+    write_table_files,
 )
 
 SMALL = PlainTable("small", "A & B", "100 % of it", ("a", "b|c"), (("=1", "x_y"),), (1.0, 2.0))
@@ -49,7 +52,7 @@ def test_every_format_says_the_same(tmp_path: Path) -> None:
     assert r"=1 & x\_y \\" in SMALL.latex()
     assert r"A \& B. 100 \% of it" in SMALL.latex()
     assert "A &amp; B" in SMALL.part().html()
-    files = write_plain_tables([SMALL], tmp_path)
+    files = write_table_files([SMALL], tmp_path)
     assert [path.name for path in files] == ["small.md", "small.csv", "small.tex"]
     assert files[0].read_text(encoding="utf-8") == SMALL.markdown()
 

@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 
 from takifugu.papers.composition.experiments.measurements import Cell, Estimate
-from takifugu.papers.composition.reproduction_page import STORED
+from takifugu.papers.composition.reproduction_page import STORED, print_lines
 from takifugu.papers.composition.results import read_results
 from takifugu.papers.composition.tables_and_figures.paper_tables import tables
-from takifugu.papers.composition.tables_and_figures.run_page import print_lines
-from takifugu.papers.composition.tables_and_figures.world_remarks import (
+from takifugu.papers.composition.tables_and_figures.print_agreement import (
     count_remark,
     implied_scales,
     majority_mean,

@@ -1,14 +1,16 @@
-"""Algorithms 1 and 2 of "Composition for Pufferfish Privacy", by name.
+"""Algorithms 1 and 2 of "Composition for Pufferfish Privacy", and composition by its curve.
 
-Both turn a Pufferfish ε into a per-entry ε by the influence curve, then run a mechanism of
-differential privacy. As printed they take the least over *all* points of the curve, which is group
-DP or worse; right is the best point of each secret pair, then the least over the pairs
-(`takifugu.papers.composition.baselines.by_curve.calibrate`).
+`InfluenceCurve.to_pufferfish` and `InfluenceCurve.to_dp` are Theorem 6 in both directions. Here are
+composition by Theorem 7 and by the sum, and Algorithms 1 and 2. Both turn a Pufferfish ε into a
+per-entry ε by the influence curve, then run a mechanism of differential privacy. As printed they
+take the least over *all* points of the curve, which is group DP or worse; right is the best point
+of each secret pair, then the least over the pairs (`calibrate`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, fsum
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,16 +18,80 @@ from numpy.typing import ArrayLike
 
 from takifugu._core.exact import Number, exactly
 from takifugu._core.numeric import Floats, Integers
+from takifugu._core.rounding import down, up
 from takifugu.costs.losses import Pure
 from takifugu.errors import InvalidMechanism, UnsoundRequest
+from takifugu.influence.curve import InfluenceCurve
 from takifugu.mechanisms.calibration import allowance, certify, target_of
-from takifugu.mechanisms.checks import LARGEST, positive, whole
+from takifugu.mechanisms.checks import MAX_COUNT, positive, whole
 from takifugu.mechanisms.mechanism_protocol import Error, RankProbabilities
 from takifugu.mechanisms.noise import IntegerLaplace
 from takifugu.mechanisms.selection import Exponential
-from takifugu.papers.composition.baselines.by_curve import calibrate
 from takifugu.translation.curve_translation import CurveTranslation
 from takifugu.translation.protocol import LossTranslation
+
+
+def calibrate(curve: InfluenceCurve, epsilon: float, *, paper: bool = False) -> float:
+    """The per-entry loss that a Pufferfish loss of ``epsilon`` allows, rounded down.
+
+    Right: for each secret pair the best point of its curve, then the least over the pairs.
+    ``paper=True`` is lines 1–9 of Algorithms 1 and 2 as printed: the least over *all* points,
+    with ε/|I| wherever a ≥ ε. Fed with a curve, whose last point is (|I|, 0), that is never more
+    than group DP: it is kept to show the difference.
+    """
+    if not 0 < epsilon < np.inf:  # also false for NaN
+        raise UnsoundRequest(
+            f"epsilon is {epsilon}; it must be positive and finite", field="epsilon", given=epsilon
+        )
+    if not paper:
+        return float(curve.to_dp(epsilon))
+    if curve.entries is None:
+        raise UnsoundRequest(
+            "the printed algorithm divides by |I|, and this curve is unbounded", field="curve"
+        )
+    room = (epsilon - curve.leak) / curve.exposed
+    printed = np.where(curve.leak >= epsilon, epsilon / curve.entries, room)
+    return float(down(printed.min()))
+
+
+@dataclass(frozen=True)
+class CurveComposition:
+    """The Pufferfish loss of several releases on the same entries, three ways; upper bounds.
+
+    Attributes:
+        by_sum: The per-entry losses added, the sum translated once: the value to use.
+        by_theorem_7: max a + Σ(ε − a) over the points used to calibrate each release.
+        by_adding: Σ ε, what plain linear composition would say.
+    """
+
+    by_sum: float
+    by_theorem_7: float
+    by_adding: float
+
+
+def compose_by_curve(curve: InfluenceCurve, epsilons: Sequence[float]) -> CurveComposition:
+    """Releases calibrated one by one to Pufferfish losses ``epsilons`` by the pooled curve."""
+    if not len(epsilons) or not all(0 < e < np.inf for e in epsilons):
+        raise UnsoundRequest("every release needs a positive, finite epsilon", field="epsilons")
+    pooled = curve.pooled()
+    spent, leaks = [], []
+    for epsilon in epsilons:
+        room = np.where(pooled < epsilon, (epsilon - pooled) / curve.exposed, 0.0)
+        best = int(np.argmax(room))
+        if room[best] <= 0:
+            raise UnsoundRequest(
+                f"no point of the curve leaks less than ε = {epsilon}",
+                field="curve",
+                given=epsilon,
+            )
+        spent.append(float(room[best]))
+        leaks.append(float(pooled[best]))
+    by_theorem_7 = max(leaks) + fsum(e - a for e, a in zip(epsilons, leaks, strict=True))
+    return CurveComposition(
+        by_sum=float(curve.to_pufferfish(up(fsum(spent)))),
+        by_theorem_7=float(up(by_theorem_7)),
+        by_adding=float(up(fsum(epsilons))),
+    )
 
 
 @dataclass(frozen=True)
@@ -214,7 +280,7 @@ def _rounded(values: ArrayLike, unit: Fraction) -> Integers:
         return array
     half = Fraction(1, 2)
     units = [floor(Fraction(x) / unit + half) for x in array.ravel().tolist()]
-    if any(abs(x) > LARGEST for x in units):
+    if any(abs(x) > MAX_COUNT for x in units):
         raise InvalidMechanism(
             "values", given="holds a number beyond 2^62 units", needed="use a larger unit"
         )

@@ -7,26 +7,35 @@ of runs until the secret is revealed, and an adversary who finds it from outputs
 from collections.abc import Callable, Mapping
 
 from takifugu.errors import Malformed
-from takifugu.papers.composition.collapse.exact_loss import ExactLoss
-from takifugu.papers.composition.collapse.linear_adversaries import AffinePosterior
-from takifugu.papers.composition.collapse.linear_answers import LinearAnswers
-from takifugu.papers.composition.collapse.many_priors import Interval, ManyPriors
-from takifugu.papers.composition.collapse.many_secrets import many_secrets, printed_type_a
-from takifugu.papers.composition.collapse.rational_world import RationalWorld, repeated
+from takifugu.papers.composition.collapse.linear_answers import (
+    AffinePosterior,
+    LinearAnswers,
+    many_secrets,
+    printed_type_a,
+)
+from takifugu.papers.composition.collapse.rational_world import (
+    ExactPosterior,
+    RationalWorld,
+    repeated,
+)
 from takifugu.papers.composition.collapse.repeated_runs import (
     AttackStep,
     AttackTrace,
-    Collapse,
-    Posterior,
+    ExactLoss,
     PrintedNumber,
     SimulatedAttacks,
+    WaitingTime,
     join_batches,
     simulate,
     simulate_in_batches,
     trace_attack,
 )
-from takifugu.papers.composition.collapse.single_secret import SingleSecret
-from takifugu.papers.composition.collapse.waiting_time import WaitingTime
+from takifugu.papers.composition.collapse.two_secrets import (
+    Interval,
+    ManyPriors,
+    PosteriorRange,
+    SingleSecret,
+)
 
 __all__ = [
     "EXAMPLES",
@@ -43,6 +52,7 @@ __all__ = [
     "RationalWorld",
     "SimulatedAttacks",
     "SingleSecret",
+    "Stage",
     "WaitingTime",
     "example",
     "join_batches",
@@ -54,6 +64,16 @@ __all__ = [
     "trace_attack",
 ]
 
+Collapse = SingleSecret | LinearAnswers | ManyPriors
+"""A mechanism that leaks little in one run and everything in two.
+
+It says its exact `loss`, the law of `waiting`, outputs that reveal a secret, and the adversary's
+posterior; its `stage` runs it many times.
+"""
+Stage = RationalWorld | LinearAnswers
+"""A mechanism with a prior, ready to be run many times; datasets and outputs are codes."""
+Posterior = ExactPosterior | AffinePosterior | PosteriorRange
+"""The exact posterior after some outputs; `after` gives that of one more, by Bayes' rule."""
 EXAMPLES: Mapping[int, Callable[[int], Collapse]] = {
     1: SingleSecret.sized,
     2: many_secrets,

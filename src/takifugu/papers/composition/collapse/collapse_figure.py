@@ -3,8 +3,12 @@
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from takifugu.papers.composition.collapse.repeated_runs import AttackTrace, SimulatedAttacks
-from takifugu.papers.composition.collapse.waiting_time import WaitingTime
+from takifugu.papers.composition.collapse.repeated_runs import (
+    AttackTrace,
+    SimulatedAttacks,
+    WaitingTime,
+)
+from takifugu.papers.composition.tables_and_figures.figure_writing import new_figure, open_axes
 from takifugu.reports.html_style import BLUE, ORANGE, RED
 from takifugu.visible import four_digits
 
@@ -20,15 +24,10 @@ def collapse_figure(
     title: str, trace: AttackTrace, waiting: WaitingTime, simulated: SimulatedAttacks
 ) -> "Figure":
     """One attack run by run, and how many runs it takes: exact beside simulated."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10.5, 5.0), layout="constrained")
-    figure.suptitle(title, fontsize=12)
+    figure = new_figure(10.5, 5.0, title)
     left, right = figure.subplots(1, 2)
     _draw_posterior(left, trace)
     _draw_law(right, waiting, simulated)
-    for axes in (left, right):
-        axes.spines[["top", "right"]].set_visible(False)
     return figure
 
 
@@ -75,7 +74,7 @@ def _draw_posterior(axes: "Axes", trace: AttackTrace) -> None:
         ylim=(-0.03, 1.05),
     )
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.grid(axis="y", alpha=0.25)
+    open_axes(axes)
     _legend_below(axes)
 
 
@@ -114,7 +113,7 @@ def _draw_law(axes: "Axes", waiting: WaitingTime, simulated: SimulatedAttacks) -
     )
     axes.set_ylim(bottom=0)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=20, integer=True))
-    axes.grid(axis="y", alpha=0.25)
+    open_axes(axes)
     _legend_below(axes)
 
 

@@ -15,8 +15,7 @@ from takifugu._core.numeric import Booleans, Floats, Integers
 from takifugu.errors import InvalidMechanism, TooLarge
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
-from takifugu.papers.composition.collapse.exact_loss import ExactLoss, worst_of
-from takifugu.papers.composition.collapse.repeated_runs import at_least_one
+from takifugu.papers.composition.collapse.repeated_runs import ExactLoss, at_least_one, worst_of
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.secrets import OneOf, SecretPair, both_ways
 from takifugu.priors.universe import Universe

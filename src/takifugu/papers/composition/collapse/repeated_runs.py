@@ -1,4 +1,7 @@
-"""Attacks by repetition: an adversary sees outputs, run by run, until the secret is certain.
+"""Attacks by repetition: exact losses, exact waiting times, and adversaries who see the outputs.
+
+Losses are rational numbers, so that a loss of 0 is a proof and not a rounding. The number of runs
+until the secret is revealed (`WaitingTime`) has an exact law.
 
 `trace_attack` attacks one dataset and keeps the exact posterior by Bayes' rule. `simulate` runs
 many adversaries at once, each against its own dataset, and counts the runs that each needs. An
@@ -6,97 +9,214 @@ adversary sees nothing but outputs; the secret that it declares is checked after
 """
 
 import math
-from collections.abc import Hashable, Iterator
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from takifugu._core.numeric import Booleans, Integers
-from takifugu.errors import InvalidWorld, UnsoundRequest
-from takifugu.papers.composition.collapse.exact_loss import ExactLoss
-from takifugu.papers.composition.collapse.waiting_time import WaitingTime
+from takifugu._core.rounding import up
+from takifugu.errors import InvalidPrior, InvalidWorld, TooLarge, UnsoundRequest
+
+if TYPE_CHECKING:
+    from takifugu.papers.composition.collapse import Collapse, Posterior, Stage
+
+Number = int | float | str | Decimal | Fraction | np.integer[Any] | np.floating[Any]
+Exact = Fraction | float  # a float only when it is infinite
+
+
+def exact(value: Number, field: str) -> Fraction:
+    """The rational number that ``value`` is: a float counts as the binary fraction it holds.
+
+    Write ``"0.1"`` or ``Fraction(1, 10)`` for one tenth.
+    """
+    plain = value.item() if isinstance(value, np.generic) else value
+    try:
+        return Fraction(plain)
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
+        raise InvalidPrior(
+            field, given=f"holds {value!r}", needed="hold finite rational numbers"
+        ) from error
+
+
+def shares(weights: Sequence[Number], field: str) -> tuple[Fraction, ...]:
+    """Positive ``weights`` as exact probabilities: divided by their total."""
+    values = [exact(weight, field) for weight in weights]
+    if not values:
+        raise InvalidPrior(field, given="is empty", needed="hold at least one weight")
+    if min(values) <= 0:
+        raise InvalidPrior(
+            field, given=f"holds {min(values)}", needed="hold weights above 0; leave out the rest"
+        )
+    total = sum(values)
+    return tuple(value / total for value in values)
+
+
+def open_probability(value: Number, field: str) -> Fraction:
+    """A probability strictly between 0 and 1."""
+    probability = exact(value, field)
+    if not 0 < probability < 1:
+        raise InvalidPrior(field, given=f"is {probability}", needed="be above 0 and below 1")
+    return probability
+
+
+@dataclass(frozen=True)
+class ExactLoss:
+    """A Pufferfish loss as the exact e^ε: the factor by which the odds can move.
+
+    Attributes:
+        ratio: e^ε, a rational number of at least 1, or infinity.
+    """
+
+    ratio: Exact
+
+    def __post_init__(self) -> None:
+        if not self.ratio >= 1:
+            raise ValueError("a loss moves the odds by a factor of at least 1")
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether nothing at all is revealed. Exact, without rounding."""
+        return self.ratio == 1
+
+    @property
+    def epsilon(self) -> float:
+        """ε = log of `ratio`, rounded up; 0 only where the loss is exactly 0."""
+        return log_up(self.ratio)
+
+
+def log_up(ratio: Exact) -> float:
+    """The logarithm of a positive rational number, rounded up; exactly 0 at 1."""
+    if ratio == 1:
+        return 0.0
+    if isinstance(ratio, float):
+        return math.inf
+    shift = ratio.numerator.bit_length() - ratio.denominator.bit_length()
+    near_one = float(ratio / Fraction(2) ** shift)  # between 1/2 and 2: no overflow
+    return float(up(math.log(near_one) + shift * math.log(2)))
+
+
+def worst_of(left: Mapping[Any, Fraction], right: Mapping[Any, Fraction]) -> ExactLoss:
+    """The loss between two exact laws of the output, in both directions."""
+    worst: Exact = Fraction(1)
+    for output in {**left, **right}:
+        p, q = left.get(output, Fraction(0)), right.get(output, Fraction(0))
+        if p != q:
+            worst = max(worst, max(p, q) / min(p, q) if min(p, q) > 0 else math.inf)
+    return ExactLoss(worst)
+
+
+LONGEST = 2**14  # runs; powers of fractions beyond this take too long
+
+
+@dataclass(frozen=True)
+class WaitingTime:
+    r"""The law of T, the run at which the secret is revealed, as a sum of geometric tails.
+
+    .. math:: P(T > k) = \sum_j c_j r_j^k \quad (k \ge 1), \qquad P(T > 0) = 1.
+
+    All three examples of the paper have this form: the secret is still hidden after k runs if
+    all k answers fell into one of a few uninformative classes, and r is the probability of a
+    class. A rate of 1 is a class that is never left: there the secret is never revealed.
+
+    >>> WaitingTime.of([(2, Fraction(1, 2))]).expectation
+    Fraction(3, 1)
+    """
+
+    terms: tuple[tuple[Fraction, Fraction], ...]  # (coefficient c, rate r), 0 < r <= 1
+
+    @classmethod
+    def of(cls, terms: Iterable[tuple[Fraction | int, Fraction]]) -> "WaitingTime":
+        """Collect ``(coefficient, rate)`` terms: equal rates are added, empty ones dropped."""
+        total: defaultdict[Fraction, Fraction] = defaultdict(Fraction)
+        for coefficient, rate in terms:
+            total[rate] += coefficient
+        kept = sorted((rate, c) for rate, c in total.items() if c != 0 and rate != 0)
+        return cls(tuple((c, rate) for rate, c in kept))
+
+    @classmethod
+    def mixed(cls, parts: Iterable[tuple[Fraction, "WaitingTime"]]) -> "WaitingTime":
+        """A mixture of several laws."""
+        return cls.of((share * c, rate) for share, law in parts for c, rate in law.terms)
+
+    def __post_init__(self) -> None:
+        if any(not 0 < rate <= 1 for _, rate in self.terms):
+            raise InvalidPrior(
+                "terms",
+                given="hold a rate outside (0, 1]",
+                needed="hold probabilities of staying hidden",
+            )
+        if not 0 <= self.tail(1) <= 1:
+            raise InvalidPrior(
+                "terms", given=f"make P(T > 1) = {self.tail(1)}", needed="be a law of waiting"
+            )
+
+    def tail(self, k: int) -> Fraction:
+        """P(T > k): the probability that ``k`` runs have not revealed the secret."""
+        if k > LONGEST:
+            raise TooLarge(
+                f"the exact probability after {k:,} runs is out of reach; ask for at most"
+                f" {LONGEST:,} runs",
+                size=k,
+                limit=LONGEST,
+            )
+        if k <= 0:
+            return Fraction(1)
+        return sum((c * rate**k for c, rate in self.terms), Fraction(0))
+
+    def within(self, k: int) -> Fraction:
+        """P(T ≤ k): the probability that ``k`` runs reveal the secret."""
+        return 1 - self.tail(k)
+
+    def probability(self, k: int) -> Fraction:
+        """P(T = k): the probability that exactly the ``k``-th run reveals the secret."""
+        return self.tail(k - 1) - self.tail(k) if k >= 1 else Fraction(0)
+
+    @property
+    def never(self) -> Fraction:
+        """The probability that no number of runs reveals the secret."""
+        return sum((c for c, rate in self.terms if rate == 1), Fraction(0))
+
+    @property
+    def expectation(self) -> Exact:
+        """E[T] = Σ_k P(T > k), exact; infinite if the secret may never be revealed."""
+        if self.never > 0:
+            return math.inf
+        return 1 + sum((c * rate / (1 - rate) for c, rate in self.terms), Fraction(0))
+
+    @property
+    def variance(self) -> Exact:
+        """Var[T] from E[T²] = Σ_k (2k + 1)·P(T > k), exact; infinite like `expectation`."""
+        mean = self.expectation
+        if isinstance(mean, float):
+            return math.inf
+        second = 1 + sum(
+            (c * (2 * r / (1 - r) ** 2 + r / (1 - r)) for c, r in self.terms), Fraction(0)
+        )
+        return second - mean**2
+
+    def quantile(self, level: Fraction) -> int | float:
+        """The least k with P(T ≤ k) ≥ ``level``; infinite if there is none."""
+        if not 0 < level < 1:
+            raise InvalidPrior("level", given=f"is {level}", needed="be above 0 and below 1")
+        room = 1 - level
+        if self.never > room or (self.never == room and any(r < 1 for _, r in self.terms)):
+            return math.inf
+        high = 1
+        while self.tail(high) > room:
+            high *= 2
+        low = high // 2  # tail(low) > room >= tail(high)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.tail(middle) > room else (low, middle)
+        return high
+
 
 BATCH = 2**14  # adversaries that are simulated together
-
-
-class Posterior(Protocol):
-    """The exact posterior after some outputs; immutable."""
-
-    def after(self, output: Hashable) -> "Posterior":
-        """The posterior after one more output, by Bayes' rule."""
-        ...
-
-    @property
-    def probabilities(self) -> tuple[Fraction, ...]:
-        """The probability of each statement, given the outputs so far."""
-        ...
-
-    @property
-    def bounds(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """The least and largest probability over all priors; equal when there is one prior."""
-        ...
-
-    @property
-    def candidates(self) -> int:
-        """How many datasets could have given these outputs."""
-        ...
-
-
-class Adversaries(Protocol):
-    """Many adversaries, each with its own outputs."""
-
-    def see(self, outputs: Integers) -> Self:
-        """After one more output each."""
-        ...
-
-    def only(self, kept: Booleans) -> Self:
-        """The adversaries at ``kept``, who continue."""
-        ...
-
-    @property
-    def declared(self) -> Integers:
-        """``[adversary]``: the secret that each declares, as a code; −1 while it is open."""
-        ...
-
-
-class Stage(Protocol):
-    """A mechanism with a prior, ready to be run many times; datasets and outputs as codes."""
-
-    @property
-    def statements(self) -> tuple[str, ...]:
-        """The statements whose probabilities the adversary updates."""
-        ...
-
-    @property
-    def exclusive(self) -> bool:
-        """Whether exactly one of the statements is true."""
-        ...
-
-    def draw(self, size: int, *, rng: np.random.Generator) -> Integers:
-        """``[size]``: datasets drawn from the prior."""
-        ...
-
-    def answer(self, datasets: Integers, *, rng: np.random.Generator) -> Integers:
-        """``[size]``: one output of the mechanism for each dataset."""
-        ...
-
-    def secret(self, datasets: Integers) -> Integers:
-        """``[size]``: the code of the true secret, to check what was declared."""
-        ...
-
-    def holds(self, dataset: int) -> tuple[bool, ...]:
-        """Which statements are true."""
-        ...
-
-    def output(self, code: int) -> Hashable:
-        """The output that a code stands for."""
-        ...
-
-    def adversaries(self, size: int) -> Adversaries:
-        """Adversaries that have seen nothing yet."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -106,45 +226,6 @@ class PrintedNumber:
     what: str
     printed: Fraction | float
     exact: Fraction | float
-
-
-class Collapse(Protocol):
-    """A mechanism that leaks little in one run and everything in two."""
-
-    @property
-    def title(self) -> str:
-        """The example in one line."""
-        ...
-
-    @property
-    def stage(self) -> Stage:
-        """The mechanism and the prior that the simulation uses."""
-        ...
-
-    @property
-    def printed(self) -> tuple[PrintedNumber, ...]:
-        """What the paper prints about it, beside the exact numbers."""
-        ...
-
-    def loss(self, runs: int = 1) -> ExactLoss:
-        """The exact loss of so many runs together."""
-        ...
-
-    def waiting(self) -> WaitingTime:
-        """The exact law of the number of runs until the secret is revealed."""
-        ...
-
-    def revealing_outputs(self) -> tuple[Hashable, ...]:
-        """Outputs that together are possible under one side of a secret pair only."""
-        ...
-
-    def initial_posterior(self) -> Posterior:
-        """The prior, before the first run."""
-        ...
-
-    def show(self, output: Hashable) -> str:
-        """An output as text."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -185,7 +266,7 @@ class AttackTrace:
         return next((step.run for step in self.steps if step.revealed), None)
 
 
-def trace_attack(example: Collapse, runs: int, *, rng: np.random.Generator) -> AttackTrace:
+def trace_attack(example: "Collapse", runs: int, *, rng: np.random.Generator) -> AttackTrace:
     """Attack one dataset, drawn from the prior, with ``runs`` runs; the posterior is exact."""
     at_least_one("runs", runs)
     stage = example.stage
@@ -200,7 +281,7 @@ def trace_attack(example: Collapse, runs: int, *, rng: np.random.Generator) -> A
     return AttackTrace(stage.statements, truth, stage.exclusive, tuple(steps))
 
 
-def _step(run: int, output: Hashable, posterior: Posterior) -> AttackStep:
+def _step(run: int, output: Hashable, posterior: "Posterior") -> AttackStep:
     return AttackStep(run, output, posterior.probabilities, posterior.bounds, posterior.candidates)
 
 
@@ -259,7 +340,7 @@ class SimulatedAttacks:
 
 
 def simulate(
-    example: Collapse, repetitions: int, *, rng: np.random.Generator, limit: int = 10_000
+    example: "Collapse", repetitions: int, *, rng: np.random.Generator, limit: int = 10_000
 ) -> SimulatedAttacks:
     """Attack ``repetitions`` datasets, until each secret is declared or ``limit`` runs are over."""
     return join_batches(list(simulate_in_batches(example, repetitions, rng=rng, limit=limit)))
@@ -273,7 +354,7 @@ def join_batches(parts: list[SimulatedAttacks]) -> SimulatedAttacks:
 
 
 def simulate_in_batches(
-    example: Collapse, repetitions: int, *, rng: np.random.Generator, limit: int = 10_000
+    example: "Collapse", repetitions: int, *, rng: np.random.Generator, limit: int = 10_000
 ) -> Iterator[SimulatedAttacks]:
     """As `simulate`, a batch at a time, for callers that show progress."""
     at_least_one("repetitions", repetitions)
@@ -283,7 +364,7 @@ def simulate_in_batches(
         yield _batch(stage, min(BATCH, repetitions - start), rng, limit)
 
 
-def _batch(stage: Stage, size: int, rng: np.random.Generator, limit: int) -> SimulatedAttacks:
+def _batch(stage: "Stage", size: int, rng: np.random.Generator, limit: int) -> SimulatedAttacks:
     datasets = stage.draw(size, rng=rng)
     runs, right = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=bool)
     active, adversaries = np.arange(size), stage.adversaries(size)

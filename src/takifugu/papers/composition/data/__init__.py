@@ -1,13 +1,14 @@
 """Datasets prepared for the experiments of the paper."""
 
 from takifugu.papers.composition.data.catalogue import REAL, SIMULATED, SOURCES, find
-from takifugu.papers.composition.data.paper_dataset import (
+from takifugu.papers.composition.data.preparation import (
     DrawnCounts,
     Entries,
     PaperDataset,
     prepare,
+    read_prepared,
+    write_prepared,
 )
-from takifugu.papers.composition.data.prepared_files import read_prepared, write_prepared
 
 __all__ = [
     "REAL",

@@ -7,7 +7,7 @@ six ε (Table 1). Nothing else that is printed is used: the columns of MQM, the 
 rate, NDCG, ℓ1 and Majority are predictions of the world that comes out; the Acc@k of Ours-Exp with
 uncertainty follow from those that are met, as uncertainty is a shift of ε. The
 worlds of the search have the seeds 1 to `WORLDS`. One world scatters around their average: the
-world that is measured (`world_parameters.WORLD_SEED`) is the one of the 48 `CANDIDATES`, others
+world that is measured (`simulated.WORLD_SEED`) is the one of the 48 `CANDIDATES`, others
 than those of the search, that comes closest to the same 18 numbers.
 
 **What is varied**, three numbers of `HabitParameters`:
@@ -44,24 +44,33 @@ pattern: Acc@1 at ε = 0.5 is too low (76 % for 79 %) and Acc@2 at ε = 5 too hi
 The printed accuracies rise more slowly with ε than the noise falls: what the curve allows is convex
 in ε and 0 at 0, so it grows at least in proportion to ε (here as :math:`\varepsilon^{1.15}`). The
 reduced model would meet all 18 numbers to 0.2 points if it grew as :math:`\varepsilon^{0.93}`.
+
+**Other worlds.** The interval beside a measured number is of the mechanism's noise on one world.
+Another world of the same model, of the same size and with the same parameters, has other countries,
+and so another expected accuracy. With ``--other-worlds`` this module draws the worlds of `SEEDS`
+again, which neither the calibration nor the measurement uses, and writes what Ours-Exp without
+uncertainty is expected to get right on each to ``other_worlds.json``.
 """
 
+import argparse
+import json
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
 from takifugu._core.numeric import Floats
-from takifugu.papers.composition.data.world_parameters import (
+from takifugu.papers.composition.data.simulated import (
     CALIBRATED,
     PAPER_ROWS,
     PRINTED_ACCURACIES,
     WORLD_SEED,
 )
 from takifugu.papers.composition.experiments.allowances import EPSILONS, curve_allowances
-from takifugu.papers.composition.experiments.expected_accuracy import expected_accuracies
-from takifugu.papers.composition.experiments.metrics import K
-from takifugu.papers.composition.experiments.printed import printed_number
+from takifugu.papers.composition.experiments.measurements import printed_number
+from takifugu.papers.composition.experiments.metrics import K, expected_accuracies
 from takifugu.priors import MarkovChain, Transitions
 from takifugu.priors.fitting import TAU
 from takifugu.synthetic.check_in_counts import FIT_DAYS, CheckInCounts, draw_check_in_counts
@@ -221,6 +230,11 @@ def describe(parameters: HabitParameters) -> str:
 
 def main() -> None:
     """Search from the numbers that are kept, and print what is found beside the printed table."""
+    parser = argparse.ArgumentParser(description="Calibrate the synthetic check-ins.")
+    parser.add_argument("--other-worlds", action="store_true", help="draw other seeds instead")
+    if parser.parse_args().other_worlds:
+        redraw_other_worlds()
+        return
     found = search(PRINTED_ACCURACIES)
     print("found:", describe(found))
     print("kept: ", describe(PRINTED_ACCURACIES))
@@ -232,6 +246,35 @@ def main() -> None:
     print(f"root mean square: {np.sqrt(np.mean((kept - printed) ** 2)):.2f}")
     seed, off = closest_world()
     print(f"closest world of {len(CANDIDATES)}: seed {seed}, {off:.2f}; kept: {WORLD_SEED}")
+
+
+STORED = Path(__file__).with_name("other_worlds.json")
+SEEDS = tuple(range(10_001, 10_025))
+
+
+@cache
+def stored_worlds() -> Floats:
+    """``[world, place, ε]`` of the worlds that were drawn, in points with two digits."""
+    document = json.loads(STORED.read_text(encoding="utf-8"))
+    return np.array([document[str(seed)] for seed in SEEDS], dtype=np.float64)
+
+
+def between_worlds() -> Floats:
+    """``[place, ε]``: the standard deviation from world to world, in points."""
+    deviation: Floats = np.std(stored_worlds(), axis=0, ddof=1)
+    return deviation
+
+
+def redraw_other_worlds() -> None:
+    """Draw every world and store what was found."""
+    lines = []
+    for seed in SEEDS:
+        found = np.round(walked_accuracies(seed), 2).tolist()
+        lines.append(f' "{seed}": {json.dumps(found)}')
+        print(lines[-1].strip(), flush=True)
+    STORED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    stored_worlds.cache_clear()
+    print("standard deviation from world to world:", np.round(between_worlds(), 1).tolist())
 
 
 if __name__ == "__main__":

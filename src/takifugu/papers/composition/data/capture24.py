@@ -5,9 +5,17 @@ from hashlib import md5
 from pathlib import Path
 
 from takifugu.errors import InvalidFile
-from takifugu.papers.composition.data.raw_rows import read_rows, text
-from takifugu.papers.composition.data.raw_tables import EntryTable, join_tables, make_table
-from takifugu.papers.composition.data.source_files import Column, FoundFiles, Progress, RequiredFile
+from takifugu.papers.composition.data.raw_tables import (
+    Column,
+    EntryTable,
+    FoundFiles,
+    Progress,
+    RequiredFile,
+    join_tables,
+    make_table,
+    read_rows,
+    text,
+)
 
 HELD_OUT = 8  # people of each group, as in the paper
 EPOCH = 30  # seconds

@@ -7,17 +7,116 @@ from pathlib import Path
 from takifugu.declarations import Order
 from takifugu.errors import InvalidFile
 from takifugu.papers.composition.data import capture24 as people
-from takifugu.papers.composition.data import published_check_ins as checkins
-from takifugu.papers.composition.data import simulated, world_parameters
-from takifugu.papers.composition.data.paper_dataset import DrawnCounts, Entries, PaperDataset
+from takifugu.papers.composition.data import simulated
 from takifugu.papers.composition.data.preparation import (
     DatasetInfo,
+    DrawnCounts,
+    Entries,
+    PaperDataset,
     activities,
     by_days,
     by_people,
     check_ins,
 )
-from takifugu.papers.composition.data.raw_tables import one_table
+from takifugu.papers.composition.data.raw_tables import Column, RequiredFile, one_table
+
+HOURS = tuple(f"{hour:02d}" for hour in range(24))
+
+TIST_CHECKINS_FILE = RequiredFile(
+    "dataset_TIST2015_Checkins.txt",
+    (
+        Column("user", "whole"),
+        Column("venue", "text"),
+        Column("utc_time", "check-in time"),
+        Column("offset_minutes"),
+    ),
+    "tab",
+)
+TIST_POIS_FILE = RequiredFile(
+    "dataset_TIST2015_POIs.txt",
+    (
+        Column("venue", "text"),
+        Column("latitude"),
+        Column("longitude"),
+        Column("category", "label"),
+        Column("country", "text"),
+    ),
+    "tab",
+    encodings=("utf-8", "latin-1"),
+)
+TSMC_COLUMNS = (
+    Column("user", "whole"),
+    Column("venue"),
+    Column("category_id"),
+    Column("category", "label"),
+    Column("latitude"),
+    Column("longitude"),
+    Column("offset_minutes", "whole"),
+    Column("utc_time", "check-in time"),
+)
+TSMC_NYC_FILE, TSMC_TKY_FILE = (
+    RequiredFile(
+        f"dataset_TSMC2014_{city}.txt", TSMC_COLUMNS, "tab", encodings=("utf-8", "latin-1")
+    )
+    for city in ("NYC", "TKY")
+)
+NYC_FILE = RequiredFile(
+    "checkins_nyc.csv.gz",
+    (
+        Column("user_idx", "whole"),
+        Column("cat", "label"),
+        Column("unix_s", "whole"),
+        Column("hour", "whole"),
+    ),
+)
+JAKARTA_FILE = RequiredFile(
+    "checkins_jakarta.csv.gz",
+    (
+        Column("user_id", "whole"),
+        Column("row", "whole"),
+        Column("hour_of_week", "whole"),
+        Column("est_hours", "whole"),
+        Column("category_name_inferred", "label"),
+    ),
+)
+
+
+def _hour_of_day(hour: str, column: str, low: int, high: int) -> str:
+    """SQL for the name of a group; ``hour`` is made of ``column``, which is from low to high."""
+    return (
+        f"CASE WHEN {column} BETWEEN {low} AND {high} THEN lpad(({hour})::VARCHAR, 2, '0')"
+        f" ELSE error('takifugu: `{column}` is out of range; it must be from {low} to {high}') END"
+    )
+
+
+# A check-in at a venue that the second file does not have is an entry, "other", of no country.
+TIST_ENTRIES = """
+SELECT made.user AS entity, made.utc_time AS at, made.line AS row,
+       place.category AS label, place.country AS "group"
+FROM {checkins} AS made
+LEFT JOIN (
+  SELECT venue, min(category) AS category, min(country) AS country FROM {pois} GROUP BY venue
+) AS place USING (venue)
+"""
+TSMC_ENTRIES = """
+SELECT "user" AS entity, utc_time AS at, line AS row, category AS label,
+       strftime(utc_time + to_minutes(offset_minutes), '%H') AS "group"
+FROM {checkins}
+"""
+NYC_ENTRIES = f"""
+SELECT user_idx AS entity, unix_s AS at, line AS row, cat AS label,
+       {_hour_of_day("hour", "hour", 0, 23)} AS "group"
+FROM {{checkins}}
+"""  # noqa: S608 - nothing in it comes from outside
+# The rows are in the order of time. The estimate of the hour is a lower bound; the largest one so
+# far is one too, and never goes back.
+JAKARTA_ENTRIES = f"""
+SELECT user_id AS entity, max(est_hours) OVER (ORDER BY row) // 24 AS at, row,
+       category_name_inferred AS label,
+       {_hour_of_day("(hour_of_week - 1) % 24", "hour_of_week", 1, 168)} AS "group"
+FROM {{checkins}}
+"""  # noqa: S608 - nothing in it comes from outside
+
 
 YANG = "https://sites.google.com/site/yangdingqi/home/foursquare-dataset"
 OXFORD = "https://ora.ox.ac.uk/objects/uuid:99d7c092-d865-4a19-b096-cc16440cd001"
@@ -55,14 +154,14 @@ FOURSQUARE = PaperDataset(
             BY_COUNTRY,
             "Days are days of UTC, from that of the first check-in on.",
         ),
-        known_facts={"rows": world_parameters.PAPER_ROWS, "groups": 77},
+        known_facts={"rows": simulated.PAPER_ROWS, "groups": 77},
     ),
-    {"checkins": checkins.TIST_CHECKINS, "pois": checkins.TIST_POIS},
+    {"checkins": TIST_CHECKINS_FILE, "pois": TIST_POIS_FILE},
     YANG,
     "Yang, Zhang & Qu, ACM TIST 7(3), 2016;"
     " Yang, Zhang, Chen & Qu, J. Netw. Comput. Appl. 55, 2015",
     Entries(
-        partial(one_table, checkins.TIST),
+        partial(one_table, TIST_ENTRIES),
         partial(check_ins, order=UTC),
         by_days,
     ),
@@ -85,14 +184,14 @@ TSMC_NYC, TSMC_TKY = (
         YANG,
         YANG_2015,
         Entries(
-            partial(one_table, checkins.TSMC),
-            partial(check_ins, order=UTC, groups=checkins.HOURS),
+            partial(one_table, TSMC_ENTRIES),
+            partial(check_ins, order=UTC, groups=HOURS),
             by_days,
         ),
     )
     for key, city, needed in (
-        ("tsmc-nyc", "New York", checkins.TSMC_NYC),
-        ("tsmc-tky", "Tokyo", checkins.TSMC_TKY),
+        ("tsmc-nyc", "New York", TSMC_NYC_FILE),
+        ("tsmc-tky", "Tokyo", TSMC_TKY_FILE),
     )
 )
 NYC = PaperDataset(
@@ -110,15 +209,15 @@ NYC = PaperDataset(
             "Days are days in New York.",
         ),
     ),
-    {"checkins": checkins.NYC_CUT},
+    {"checkins": NYC_FILE},
     YANG,
     YANG_2015,
     Entries(
-        partial(one_table, checkins.NYC),
+        partial(one_table, NYC_ENTRIES),
         partial(
             check_ins,
             order=Order("at", "unix", "America/New_York", ties=("row",)),
-            groups=checkins.HOURS,
+            groups=HOURS,
         ),
         by_days,
     ),
@@ -141,12 +240,12 @@ JAKARTA = PaperDataset(
             "Categories are codes; those whose name could not be inferred are `other`.",
         ),
     ),
-    {"checkins": checkins.JAKARTA_CUT},
+    {"checkins": JAKARTA_FILE},
     YANG,
     "Yang, Qu, Yang & Cudré-Mauroux, WWW 2019",
     Entries(
-        partial(one_table, checkins.JAKARTA),
-        partial(check_ins, order=Order("at", "number", ties=("row",)), groups=checkins.HOURS),
+        partial(one_table, JAKARTA_ENTRIES),
+        partial(check_ins, order=Order("at", "number", ties=("row",)), groups=HOURS),
         by_days,
     ),
     derived=True,
@@ -211,14 +310,14 @@ SIMULATED_CHECK_INS = PaperDataset(
         "foursquare",
         "simulated",
         "country",
-        (BY_COUNTRY, *world_parameters.CALIBRATION_NOTES),
-        world_parameters.CALIBRATED,
+        (BY_COUNTRY, *simulated.CALIBRATION_NOTES),
+        simulated.CALIBRATED,
     ),
     {},
     "",
     "",
     DrawnCounts(
-        world_parameters.PAPER_ROWS,
+        simulated.PAPER_ROWS,
         simulated.described_check_ins,
         simulated.check_ins_identity,
         simulated.draw_check_ins,

@@ -1,4 +1,4 @@
-r"""The paper's preparation of a table of entries: a prior from one part, counts of the other.
+r"""The paper's preparation of a dataset: a prior from one part, counts of the other.
 
 Appendix "Dataset and Preprocessing" and section "Prior Distribution Construction": labels are
 merged, transitions are counted person by person with staying included, the frequencies are smoothed
@@ -18,20 +18,34 @@ entries. `Prepared.chain` is as long as the longest such window. That is enough:
   an average of h. Two averages of h differ at most by the factor
   :math:`\max_u h(u) / \min_v h(v)`, which is the loss of a pair (u, v) of secrets at time s, inside
   the window. The same holds after its end, with the chain reversed.
+
+Prepared data is kept as a JSON file, so that an experiment can go on without preparing again.
 """
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time, timedelta
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self, get_args
 
+import numpy as np
+
+from takifugu._core.numeric import Integers
 from takifugu.declarations import Category, Declaration, Order, Source
-from takifugu.errors import InvalidFile
+from takifugu.errors import InvalidFile, Malformed, UnsoundRequest
 from takifugu.fitting import FirstDays, fit
-from takifugu.papers.composition.data.raw_rows import text
+from takifugu.papers.composition.data.raw_tables import (
+    EntryTable,
+    FoundFiles,
+    Progress,
+    RequiredFile,
+    text,
+)
 from takifugu.papers.composition.experiments.measurements import Family, Prepared, PrintedColumn
 from takifugu.priors import MarkovChain
+from takifugu.priors.documents import read_json, write_json
 from takifugu.priors.fitting import TAU
 from takifugu.priors.labels import foursquare_labels
 from takifugu.tables import Engine, Scope, open_engine
@@ -81,6 +95,11 @@ class DatasetInfo:
         note = f"The files are named like the paper's data and hold other data: {'; '.join(other)}."
         title = f"Other data in the form of: {self.title}"
         return replace(self, origin="real", title=title, notes=(*self.notes, note))
+
+    def shared(self, *notes: str) -> dict[str, Any]:
+        """The fields of `Prepared` that do not depend on rows, with further ``notes``."""
+        every = {**vars(self), "notes": (*self.notes, *notes)}
+        return {name: value for name, value in every.items() if name != "known_facts"}
 
 
 @dataclass(frozen=True)
@@ -225,21 +244,14 @@ def prepare_table(
     }
     if nowhere:
         facts["rows released from no group"] = nowhere
-    about = about.checked(facts)
     return Prepared(
-        key=about.key,
-        title=about.title,
-        family=about.family,
-        origin=about.origin,
+        **about.checked(facts).shared(*parts.notes, *(() if some.all() else empty)),
         chain=replace(parts.chain, length=released.longest),
-        group_by=about.group_by,
         groups=groups,
         counts=counts,
         train=train.counts,
         facts=facts,
-        notes=(*about.notes, *parts.notes, *(() if some.all() else empty)),
         fingerprint=identity,
-        calibrated=about.calibrated,
     )
 
 
@@ -249,3 +261,236 @@ def _astray(about: DatasetInfo, rows: int, of: int) -> InvalidFile:
         given=f"has {rows:,} of {of:,} rows in no group",
         needed="have almost all in one: see that all files are whole and belong together",
     )
+
+
+FORMAT = "takifugu prepared data 2"
+ORIGINS = ("paper", "real", "simulated")
+TEXTS = ("key", "title", "family", "origin", "group_by", "fingerprint")
+
+
+def write_prepared(prepared: Prepared, path: Path | str) -> None:
+    """Write it whole or not at all, with a digest of everything in it."""
+    content = {
+        **{name: getattr(prepared, name) for name in TEXTS},
+        "chain": prepared.chain.to_document(),
+        "groups": list(prepared.groups),
+        "counts": prepared.counts.tolist(),
+        "train": prepared.train.tolist(),
+        "facts": dict(prepared.facts),
+        "notes": list(prepared.notes),
+        "calibrated": [column.to_document() for column in prepared.calibrated],
+    }
+    write_json({"format": FORMAT, "digest": _digest(content), **content}, Path(path))
+
+
+def read_prepared(path: Path | str, *, of: str | None = None) -> Prepared:
+    """Read it; an error if it was changed, or is about other data than ``of``."""
+    path = Path(path)
+    document = read_json(path, needed="be prepared data, as `prepare` writes it")
+    try:
+        found = _prepared(document)
+    except Malformed as error:
+        raise InvalidFile(
+            f"{path}: {error.field}", given=error.given, needed=error.needed
+        ) from None
+    if of is not None and found.fingerprint != of:
+        raise InvalidFile(
+            str(path), given="was made of other data", needed="be prepared again from the files"
+        )
+    return found
+
+
+def _prepared(document: Any) -> Prepared:
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise InvalidFile("format", given="is another one", needed=f"be {FORMAT!r}")
+    content = {name: part for name, part in document.items() if name not in ("format", "digest")}
+    if document.get("digest") != _digest(content):
+        raise InvalidFile(
+            "digest", given="does not fit the content", needed="be prepared again: it was changed"
+        )
+    wanted = (*TEXTS, "chain", "groups", "counts", "train", "facts", "notes", "calibrated")
+    if set(content) != set(wanted):
+        raise InvalidFile("document", given="has other fields", needed=f"have {', '.join(wanted)}")
+    if content["family"] not in get_args(Family) or content["origin"] not in ORIGINS:
+        raise InvalidFile("family, origin", given="are unknown", needed="be those of `Prepared`")
+    chain = MarkovChain.from_document(content["chain"])
+    groups, states = tuple(content["groups"]), len(chain.states)
+    return Prepared(
+        **{name: content[name] for name in TEXTS},
+        chain=chain,
+        groups=groups,
+        counts=_counts(content["counts"], (len(groups), states), "counts"),
+        train=_counts(content["train"], (states,), "train"),
+        facts=content["facts"],
+        notes=tuple(content["notes"]),
+        calibrated=tuple(map(PrintedColumn.from_document, content["calibrated"])),
+    )
+
+
+def _digest(content: Any) -> str:
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _counts(given: Any, shape: tuple[int, ...], field: str) -> Integers:
+    try:
+        counts = np.array(given, dtype=np.int64)
+    except (ValueError, TypeError, OverflowError):
+        counts = np.zeros(0, dtype=np.int64)
+    if counts.shape != shape or (counts < 0).any():
+        raise InvalidFile(
+            field, given="have another shape", needed=f"be whole numbers of shape {shape}"
+        )
+    counts.setflags(write=False)
+    return counts
+
+
+@dataclass(frozen=True)
+class Entries:
+    """How files become entries, in two parts.
+
+    Attributes:
+        table: How they become a table of entries.
+        declare: What that table is.
+        split: Which entries are fitted on and which are released from.
+    """
+
+    table: Callable[[str, FoundFiles, Path, Progress], EntryTable]
+    declare: Callable[[Path], Declaration]
+    split: Callable[[Engine], Parts]
+
+
+@dataclass(frozen=True)
+class DrawnCounts:
+    """A simulated world of which only counts are drawn, for any number of rows.
+
+    Attributes:
+        rows: How many there are unless others are requested.
+        described: What the dataset is with so many rows.
+        identity: Of the configuration with so many rows: equal on every machine.
+        draw: Draws the prepared data.
+    """
+
+    rows: int
+    described: Callable[[DatasetInfo, int], DatasetInfo]
+    identity: Callable[[int], str]
+    draw: Callable[[DatasetInfo, int], Prepared]
+
+
+@dataclass(frozen=True)
+class PaperDataset:
+    """A dataset that someone may have.
+
+    Attributes:
+        about: What it is.
+        files: What is needed of it, by the name that its recipe has for it.
+        published: Where its authors publish it.
+        cite: The work to cite.
+        made_by: How its files become entries, or how its counts are drawn.
+        derived: Whether its file was made from what they publish, and is not published itself.
+    """
+
+    about: DatasetInfo
+    files: Mapping[str, RequiredFile]
+    published: str
+    cite: str
+    made_by: Entries | DrawnCounts
+    derived: bool = False
+
+    @property
+    def key(self) -> str:
+        """Its short name."""
+        return self.about.key
+
+    @property
+    def title(self) -> str:
+        """What it is, for people."""
+        return self.about.title
+
+    def missing(self, needed: RequiredFile, folder: Path | None) -> InvalidFile:
+        """The error for a file that is not there: its name, its columns, where it is published."""
+        where = "it is made from what its authors" if self.derived else "its authors"
+        return InvalidFile(
+            needed.name,
+            given="is missing" if folder is None else f"is missing from {folder}",
+            needed=f"be there with the columns {needed.shape}; {where} publish"
+            f"{'' if self.derived else ' it'} at {self.published}",
+        )
+
+    def within(self, folder: Path | None) -> FoundFiles:
+        """Its files in ``folder``; an error that names the first one that is not there."""
+        found: dict[str, tuple[RequiredFile, tuple[Path, ...]]] = {}
+        for name, needed in self.files.items():
+            paths = () if folder is None else needed.within(folder)
+            if not paths:
+                raise self.missing(needed, folder)
+            found[name] = needed, paths
+        return found
+
+
+def prepare(
+    source: PaperDataset,
+    data_dir: Path | str | None,
+    work_dir: Path | str,
+    progress: Progress,
+    *,
+    rows: int | None = None,
+) -> Prepared:
+    """Read, check, fit and count; what was made before and is still right is not made again.
+
+    Args:
+        source: The dataset.
+        data_dir: Where its files are; None for a simulated dataset.
+        work_dir: Where tables are put, for this run and the next.
+        progress: Called with what is being done, the steps done and the steps in all.
+        rows: How many rows a world has whose counts are drawn; refused for every other dataset.
+    """
+    made = source.made_by
+    if rows is not None and not isinstance(made, DrawnCounts):
+        raise UnsoundRequest(
+            f"{source.key} has the rows that it has; only the number of rows of simulated check-ins"
+            " can be chosen",
+            field="rows",
+            given=rows,
+        )
+    work = Path(work_dir)
+    found = source.within(None if data_dir is None else Path(data_dir))
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        raise InvalidFile(
+            str(work), given="cannot be made", needed="be a folder that can be written to"
+        ) from None
+    kept = work / f"{source.key}.prepared.json"
+    if isinstance(made, DrawnCounts):
+        size = made.rows if rows is None else rows
+        about = made.described(source.about, size)
+        prepared = _kept(kept, about, made.identity(size))
+        if prepared is None:
+            progress(f"{source.key}: drawing the counts of {size:,} rows", 0, 1)
+            prepared = made.draw(about, size)
+            write_prepared(prepared, kept)
+        return prepared
+    table = made.table(source.key, found, work, progress)
+    if not table.rows:
+        names = ", ".join(needed.name for needed in source.files.values())
+        raise InvalidFile(names, given="hold no rows", needed="hold some")
+    prepared = _kept(kept, source.about, table.identity)
+    if prepared is None:
+        progress(f"{source.key}: fitting and counting", 0, 1)
+        declaration = made.declare(table.path)
+        prepared = prepare_table(source.about, declaration, made.split, identity=table.identity)
+        write_prepared(prepared, kept)
+    return prepared
+
+
+def _kept(path: Path, about: DatasetInfo, identity: str) -> Prepared | None:
+    """What was prepared before, if it is of this data and says the same of it."""
+    try:
+        prepared = read_prepared(path, of=identity)
+    except InvalidFile:
+        return None  # none yet, or one of other data
+    about = about.checked(prepared.facts)
+    same = prepared.notes[: len(about.notes)] == about.notes
+    said = prepared.title, prepared.calibrated
+    return prepared if same and said == (about.title, about.calibrated) else None

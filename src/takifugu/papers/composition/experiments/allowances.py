@@ -38,7 +38,7 @@ from takifugu.translation.search.unbounded_losses import UnboundedLosses, unboun
 PROOFS = ("curve", "quilts", "group", "exact")
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
 UNCERTAINTY = 0.2
-SHIFT = float(up(np.log1p(UNCERTAINTY) - np.log1p(-UNCERTAINTY)))  # log 1.5, rounded up
+UNCERTAINTY_SHIFT = float(up(np.log1p(UNCERTAINTY) - np.log1p(-UNCERTAINTY)))  # log 1.5, rounded up
 TOLERANCE = 1e-3  # how close to the largest ε a search ends; it ends below
 FIRST_POINTS = 64  # of the curve; more are found when they could help
 FORMAT = 2  # of the file; a new number when an allowance may come out differently
@@ -69,7 +69,7 @@ class Allowances:
 
 def shifted(epsilon: float) -> float:
     """ε − log 1.5, rounded down: where a plain mechanism stands in for an uncertain one."""
-    return epsilon - SHIFT - (epsilon + 1) * 32 * UNIT
+    return epsilon - UNCERTAINTY_SHIFT - (epsilon + 1) * 32 * UNIT
 
 
 def targets(epsilons: Sequence[float] = EPSILONS) -> tuple[float, ...]:

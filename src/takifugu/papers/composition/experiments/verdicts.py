@@ -1,10 +1,16 @@
-"""Verdicts on each claim from the cells of a run, comparison by comparison and for a dataset.
+r"""Verdicts on each claim from the cells of a run, comparison by comparison and for a dataset.
 
-A comparison is one metric of two mechanisms at one ε, with or without uncertainty. It is the mean
-difference of the two, repetition by repetition on the same random numbers. All comparisons of a
-claim in a dataset are judged together, by simultaneous 95 % intervals (Bonferroni,
-`estimates.interval`): whatever their dependence, all of them are right at once with 95 %
-confidence. Both directions are tested alike:
+**Uncertainty is a shift**: 20 % off is log 1.5 = 0.405 less ε, and nothing else. A mechanism that
+allows for 20 % uncertainty at ε may spend per entry what the plain one may at ε − log 1.5, or what
+group DP may at ε if that is more (`experiments.allowances`). It has then the same noise law, so on
+the same stream of random numbers it gives the same answers. `shifts` shows that on our own tables,
+`printed_shifts` on what the paper prints.
+
+**Comparisons.** A comparison is one metric of two mechanisms at one ε, with or without uncertainty.
+It is the mean difference of the two, repetition by repetition on the same random numbers. All
+comparisons of a claim in a dataset are judged together, by simultaneous 95 % intervals (Bonferroni,
+`metrics.interval`): whatever their dependence, all of them are right at once with 95 % confidence.
+Both directions are tested alike:
 
 * *shown*: the interval is wholly above 0.
 * *contradicted*: it is wholly below 0, so that the opposite is shown.
@@ -20,27 +26,170 @@ The claims:
 * `ORDER` and `REVERSAL`: Ours-Exp against MQM in its two readings, in every cell and metric. They
   are supported by comparisons that show them, if none shows the opposite.
 
-`SHIFT` is a claim of sameness, judged in `findings`: an uncertain cell and the plain one that
+`SHIFT` is a claim of sameness, judged by `shift_verdict`: an uncertain cell and the plain one that
 stands in for it are equal to the last bit, or they are not. Nothing is estimated there.
 
 Majority spends nothing on what is released: it names the labels of the fitted part. It is a measure
 of how hard the query is, and no claim is about it; `against_majority` counts where it is better.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import log
+from pathlib import Path
 from typing import Literal
 
-from takifugu.papers.composition.experiments.contenders import (
+from takifugu.errors import UnsoundRequest
+from takifugu.papers.composition.experiments.allowances import (
+    EPSILONS,
+    UNCERTAINTY_SHIFT,
+    allowances,
+    shifted,
+)
+from takifugu.papers.composition.experiments.experiment import (
+    CONTENDERS,
     MAJORITY,
     MQM_SPLIT,
     MQM_VECTOR,
     OURS_EXP,
     TAKIFUGU,
+    calibrated,
+    measures,
+    trial,
 )
-from takifugu.papers.composition.experiments.estimates import interval
-from takifugu.papers.composition.experiments.measurements import Cell, Difference, Estimate
-from takifugu.papers.composition.experiments.metrics import METRICS
+from takifugu.papers.composition.experiments.measurements import (
+    Cell,
+    Difference,
+    Estimate,
+    Prepared,
+)
+from takifugu.papers.composition.experiments.metrics import METRICS, K, interval
+from takifugu.papers.composition.results import Results
+
+
+@dataclass(frozen=True)
+class Shift:
+    """One uncertain cell, and the plain experiment that it equals.
+
+    Attributes:
+        mechanism: The contender.
+        epsilon: The Pufferfish ε of the uncertain cell.
+        at: The plain ε that stands in for it: ε − log 1.5, or ε where only group DP is left.
+        by_group: Whether group DP at ε allows more than the proof does at ε − log 1.5.
+        epsilon_dp: What the uncertain cell spends per entry.
+        plain_dp: What the plain experiment at ``at`` spends per entry.
+        measured: What the uncertain cell measured.
+        plain: What the plain experiment measured.
+    """
+
+    mechanism: str
+    epsilon: float
+    at: float
+    by_group: bool
+    epsilon_dp: float
+    plain_dp: float
+    measured: Mapping[str, Estimate]
+    plain: Mapping[str, Estimate]
+
+    @property
+    def equal(self) -> bool:
+        """Whether the two agree in everything, to the last bit."""
+        return self.epsilon_dp == self.plain_dp and dict(self.measured) == dict(self.plain)
+
+
+def shifts(
+    prepared: Prepared,
+    cells: Sequence[Cell],
+    *,
+    repetitions: int,
+    rng_seed: int,
+    folder: Path | None = None,
+    epsilons: Sequence[float] = EPSILONS,
+) -> tuple[Shift, ...]:
+    """Every uncertain cell of a run beside the plain experiment at ε − log 1.5, run anew.
+
+    ``cells`` are those of `experiment.run` with the same settings;
+    Majority, which knows no ε, is left out.
+    """
+    allowed = allowances(prepared.chain, epsilons, folder=folder)
+    found = []
+    for cell in cells:
+        if cell.data != prepared.key or not cell.uncertain or cell.mechanism not in CONTENDERS:
+            continue
+        proof, room = CONTENDERS[cell.mechanism].proof, shifted(cell.epsilon)
+        below = allowed.at(proof, room) if room > 0 else 0.0
+        group = allowed.at("group", cell.epsilon)
+        by_group = group > below
+        spent = group if by_group else below
+        plain = trial(prepared, calibrated(cell.mechanism, prepared, spent), repetitions, rng_seed)
+        found.append(
+            Shift(
+                cell.mechanism,
+                cell.epsilon,
+                cell.epsilon if by_group else room,
+                by_group,
+                cell.epsilon_dp,
+                spent,
+                cell.measured,
+                measures(prepared, plain.found),
+            )
+        )
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class PrintedShift:
+    """A printed number with uncertainty, and what the printed numbers without it say of ε − 0.405.
+
+    Attributes:
+        epsilon: The ε of the number with uncertainty.
+        at: ε − log 1.5.
+        printed: The number with uncertainty.
+        between: The two printed numbers without, at the ε next to ``at``; None outside the table.
+        expected: Drawn between them as a straight line in log ε; None outside the table.
+    """
+
+    epsilon: float
+    at: float
+    printed: float
+    between: tuple[float, float] | None
+    expected: float | None
+
+    @property
+    def difference(self) -> float | None:
+        """What is printed less what is expected."""
+        return None if self.expected is None else self.printed - self.expected
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether the printed number is between its two neighbours, as the shift says."""
+        if self.between is None:
+            return None
+        return min(self.between) <= self.printed <= max(self.between)
+
+
+def printed_shifts(
+    plain: Mapping[float, float], uncertain: Mapping[float, float]
+) -> tuple[PrintedShift, ...]:
+    """One printed column without uncertainty, read at ε − 0.405, beside the column with it."""
+    if not all(epsilon > 0 for epsilon in (*plain, *uncertain)):
+        raise UnsoundRequest("every ε of a printed column must be positive", field="epsilon")
+    known = sorted(plain)
+    found = []
+    for epsilon, printed in sorted(uncertain.items()):
+        at = epsilon - UNCERTAINTY_SHIFT
+        around = next(((a, b) for a, b in pairwise(known) if a <= at <= b), None)
+        if around is None:
+            found.append(PrintedShift(epsilon, at, printed, None, None))
+            continue
+        low, high = around
+        share = log(at / low) / log(high / low)
+        ends = plain[low], plain[high]
+        expected = ends[0] + share * (ends[1] - ends[0])
+        found.append(PrintedShift(epsilon, at, printed, ends, expected))
+    return tuple(found)
+
 
 AT_LEAST = "takifugu is at least as good as every other mechanism that spends ε"
 BETTER = "takifugu is better than Ours-Exp at ε ≤ 1"
@@ -277,3 +426,87 @@ def _compared(
         lead,
         judged,
     )
+
+
+PRIORS = 2  # known exactly, and to 20 %
+_OTHERS, _EPSILONS, _METRICS = len(CONTENDERS) - 1, len(EPSILONS), len(METRICS)
+_SMALL = sum(epsilon <= STRICT_UP_TO for epsilon in EPSILONS)
+MADE_OF = (
+    f"Comparisons of a dataset: {_OTHERS * _EPSILONS * PRIORS * _METRICS} for the first claim"
+    f" ({_OTHERS} other mechanisms × {_EPSILONS} ε × {PRIORS} priors, exact and 20 % uncertain, ×"
+    f" {_METRICS} metrics), at most {_SMALL * PRIORS * K} for the second ({_SMALL} ε × {PRIORS}"
+    f" priors × {K} Acc@k), {_EPSILONS * PRIORS * _METRICS} each for the third and the fourth"
+    f" ({_EPSILONS} ε × {PRIORS} priors × {_METRICS} metrics), {len(CONTENDERS) * _EPSILONS} for"
+    f" the fifth ({len(CONTENDERS)} mechanisms × {_EPSILONS} ε with uncertainty)."
+)
+JUDGED = """\
+Every comparison is the mean difference of two mechanisms, repetition by repetition on the same
+random numbers, in one metric at one ε. All comparisons of a claim in a dataset are judged together,
+in both directions, by simultaneous 95 % intervals (Bonferroni). Shown: the interval is wholly above
+0. The opposite shown: it is wholly below 0. Open: it holds 0. The same law: both mechanisms are the
+same there, so that the difference is exactly 0. The first claim is not contradicted as long as no
+interval is wholly below 0, which does not show it; it is shown only where takifugu is better. The
+second is about each Acc@k that Ours-Exp gets right less than 99 % of the time. The fifth is one of
+sameness, in which nothing is estimated: equal means that on the same random numbers both spend the
+same per entry and measure the same in all metrics, to the last bit."""
+NAMED = 3  # exceptions that are named; the others are counted
+
+
+def findings(results: Results) -> tuple[ClaimVerdict, ...]:
+    """Every claim about every dataset, those of one dataset together."""
+    by_claim = verdicts(results.cells)
+    found: list[ClaimVerdict] = []
+    for one in results.about:
+        found += [verdict for verdict in by_claim if verdict.data == one.key]
+        if results.shifted_of(one.key):
+            found.append(shift_verdict(one.key, results))
+    return tuple(found)
+
+
+def shift_verdict(key: str, results: Results) -> ClaimVerdict:
+    """In how many uncertain cells the plain mechanism, run again, gave the same to the last bit."""
+    shifted = results.shifted_of(key)
+    other = [f"{one.mechanism} at ε = {one.epsilon:g}" for one in shifted if not one.equal]
+    equal = len(shifted) - len(other)
+    group = sum(one.by_group for one in shifted)
+    verdict = ClaimVerdict(key, SHIFT, not other and equal > 0, 0, equal, 0, len(other), "")
+    detail = f"{counted(verdict)}, to the last bit; {group} of all are by group DP"
+    if other:
+        more = f"; and {len(other) - NAMED} more" if len(other) > NAMED else ""
+        detail += f"; not {'; '.join(other[:NAMED])}{more}"
+    return replace(verdict, detail=detail)
+
+
+def majority_line(key: str, results: Results) -> str:
+    """Where Majority, which spends nothing, is better than takifugu; empty if it was not run."""
+    judged = against_majority(results.of(key))
+    if not judged:
+        return ""
+    outcomes = [one.outcome for one in judged]
+    return (
+        "Majority, which spends nothing and names the top labels of the fitted part, is better than"
+        f" takifugu in {outcomes.count('contradicted')} of {len(judged)} comparisons, takifugu is"
+        f" better in {outcomes.count('shown')} (joint 95 % intervals)"
+    )
+
+
+def word(verdict: ClaimVerdict) -> str:
+    """A verdict in a word or two: what was shown, and what only was not contradicted.
+
+    What the intervals leave open neither proves nor refutes, and mechanisms of the same law are no
+    evidence either way.
+    """
+    if not verdict.compared:
+        return "nothing to compare"
+    if verdict.claim == SHIFT:
+        return "not equal everywhere" if verdict.contradicted else "equal"
+    if verdict.contradicted:
+        if verdict.shown:
+            return "not everywhere"
+        clear = verdict.contradicted == verdict.compared
+        return "the opposite" if clear else "the opposite where it is clear"
+    if verdict.shown == verdict.compared:
+        return "shown"
+    if verdict.claim == AT_LEAST:
+        return "not contradicted"
+    return "shown where it is clear" if verdict.shown else "open"

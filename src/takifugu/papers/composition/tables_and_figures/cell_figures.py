@@ -5,39 +5,51 @@ so in its title. Each mechanism is moved sideways by a few points of the page, i
 so that none hides another where they agree; panels that are compared have the same axes.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import combinations
 from math import isfinite, log
+from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from takifugu.papers.composition.experiments.contenders import GROUP_DP, MAJORITY
-from takifugu.papers.composition.experiments.measurements import Cell
-from takifugu.papers.composition.experiments.printed import (
+from takifugu.papers.composition.experiments.experiment import GROUP_DP, MAJORITY
+from takifugu.papers.composition.experiments.measurements import (
     UNCERTAINTY,
+    Cell,
     PrintedCell,
     printed_numbers,
 )
 from takifugu.papers.composition.results import DatasetSummary, Results, ShiftedCell
-from takifugu.papers.composition.tables_and_figures.layout import (
+from takifugu.papers.composition.tables_and_figures.figure_writing import (
+    legend_below,
+    new_figure,
+    open_axes,
+    write_whole,
+)
+from takifugu.papers.composition.tables_and_figures.paper_tables import all_layouts, all_tables
+from takifugu.papers.composition.tables_and_figures.print_agreement import (
     ACCURACY,
     INK,
     OTHER,
     STYLES,
     Metric,
-    mechanisms,
-)
-from takifugu.papers.composition.tables_and_figures.print_agreement import (
     beside_print,
+    mechanisms,
     printed_belong,
+)
+from takifugu.papers.composition.tables_and_figures.table_formats import (
+    latex_document,
+    write_table_files,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.transforms import Transform
+
 
 SHIFT = log((1 + UNCERTAINTY) / (1 - UNCERTAINTY))  # theory: a(b) rises by this, except at the end
 SIMULATED = "simulated data"
@@ -58,9 +70,7 @@ Points = Mapping[float, float]
 
 def accuracy_figure(about: DatasetSummary, cells: tuple[Cell, ...]) -> "Figure":
     """Acc@k against ε, the figure of Capture24: each band is between no and 20 % uncertainty."""
-    from matplotlib.figure import Figure
-
-    drawn = Figure(figsize=(11.5, 4.4), layout="constrained")
+    drawn = new_figure(11.5, 4.4)
     panels = drawn.subplots(1, len(ACCURACY), sharex=True, sharey=True)
     for axes, metric in zip(panels, ACCURACY, strict=True):
         for name in _names(cells):
@@ -74,7 +84,7 @@ def accuracy_figure(about: DatasetSummary, cells: tuple[Cell, ...]) -> "Figure":
             )  # fmt: skip
         axes.set(title=f"{metric.label}: place {metric.label[-1]}", xlabel=EPSILON, ylim=PERCENT)
         _ticks(axes, cells)
-        _plain(axes)
+        open_axes(axes)
     panels[0].set_ylabel("label in its place is right (%)")
     _uncertain_in_legend(panels[0])
     if printed_belong(about):
@@ -87,14 +97,9 @@ def accuracy_figure(about: DatasetSummary, cells: tuple[Cell, ...]) -> "Figure":
 
 def overview_figure(results: Results) -> "Figure":
     """Acc@1 on every dataset, each band between no and 20 % uncertainty: all at a glance."""
-    from matplotlib.figure import Figure
-
     rows = -(-len(results.about) // ACROSS)
-    drawn = Figure(figsize=(11, 1.1 + 3.4 * rows), layout="constrained")
-    drawn.suptitle(
-        "Acc@1 of every mechanism on every dataset; points at one ε are drawn side by side",
-        fontsize=11,
-    )
+    title = "Acc@1 of every mechanism on every dataset; points at one ε are drawn side by side"
+    drawn = new_figure(11, 1.1 + 3.4 * rows, title, size=11)
     panels = list(drawn.subplots(rows, ACROSS, sharex=True, sharey=True, squeeze=False).flat)
     for axes, one in zip(panels, results.about, strict=False):
         cells = results.of(one.key)
@@ -106,22 +111,19 @@ def overview_figure(results: Results) -> "Figure":
         axes.set_xlabel(EPSILON + _within_a_point(cells), fontsize=8.5)
         axes.tick_params(labelbottom=True)
         _ticks(axes, cells)
-        _plain(axes)
+        open_axes(axes)
     _uncertain_in_legend(panels[0])
     for place, axes in enumerate(panels):
         axes.set_visible(place < len(results.about))
         if place % ACROSS == 0:
             axes.set_ylabel("Acc@1 (%)")
-    handles, labels = panels[0].get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False, fontsize=9)
+    legend_below(drawn, panels[0], 6)
     return drawn
 
 
 def noise_figure(about: DatasetSummary, cells: tuple[Cell, ...]) -> "Figure":
     """The standard deviation of the noise on one count; dashed with 20 % uncertainty."""
-    from matplotlib.figure import Figure
-
-    drawn = Figure(figsize=(8.6, 4.8), layout="constrained")
+    drawn = new_figure(8.6, 4.8)
     axes = drawn.subplots()
     infinite = False
     for name in _names(cells):
@@ -155,7 +157,7 @@ def noise_figure(about: DatasetSummary, cells: tuple[Cell, ...]) -> "Figure":
     if finite:
         axes.set_ylim(min(finite) / 1.5, max(finite) * (4 if infinite else 1.5))
     _ticks(axes, cells)
-    _plain(axes)
+    open_axes(axes)
     _finish(drawn, axes, "The price of correlation", about)
     return drawn
 
@@ -170,9 +172,7 @@ def shift_figure(
         plain: For each mechanism Acc@1 in % at each ε, without uncertainty.
         uncertain: The same with 20 %.
     """
-    from matplotlib.figure import Figure
-
-    drawn = Figure(figsize=(10.5, 4.1), layout="constrained")
+    drawn = new_figure(10.5, 4.1)
     left, right = drawn.subplots(1, 2, sharex=True, sharey=True)
     for name, points in plain.items():
         if name == GROUP_DP:  # it is no worse for uncertainty, so nothing is shifted
@@ -187,7 +187,7 @@ def shift_figure(
             )  # fmt: skip
     for axes, title in ((left, "at ε"), (right, f"at ε − {SHIFT:.3f}")):
         axes.set(title=f"uncertain prior drawn {title}", xlabel=EPSILON, ylim=PERCENT)
-        _plain(axes)
+        open_axes(axes)
     left.set_ylabel("Acc@1 (%)")
     _finish(drawn, left, "Uncertainty is a shift of ε", about)
     return drawn
@@ -350,11 +350,6 @@ def _ticks(axes: "Axes", cells: tuple[Cell, ...]) -> None:
         axes.set_xlim(at[0] - room, at[-1] + room)
 
 
-def _plain(axes: "Axes") -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", alpha=0.25)
-
-
 def _finish(drawn: "Figure", axes: "Axes", what: str, about: DatasetSummary | None) -> None:
     """The title says what the data is; one legend below for all panels."""
     if about is None:
@@ -365,9 +360,84 @@ def _finish(drawn: "Figure", axes: "Axes", what: str, about: DatasetSummary | No
     together = title.replace(SIMULATED, SIMULATED.replace(" ", "\u00a0"))  # on one line
     lines = fill(together, int(9 * drawn.get_figwidth())).replace("\u00a0", " ")
     drawn.suptitle(lines, fontsize=11)
-    handles, labels = axes.get_legend_handles_labels()
-    across = 3 if drawn.get_figwidth() < 9 else 6
-    columns = -(-len(labels) // -(-len(labels) // across))  # rows of equal length
-    drawn.legend(
-        handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9
+    legend_below(drawn, axes, 3 if drawn.get_figwidth() < 9 else 6)
+
+
+PRINTED = "printed"
+SIDEWAYS = "Each mechanism is moved sideways a little, so that none hides another."
+
+
+@dataclass(frozen=True)
+class NamedFigure:
+    """A figure: its name among files, its dataset ("printed" for the paper's), what it shows."""
+
+    key: str
+    data: str
+    caption: str
+    figure: "Figure"
+
+
+def write_tables(results: Results, out: Path) -> list[Path]:
+    """Every table as Markdown, CSV and LaTeX, and all of them as one LaTeX document.
+
+    Where the printed numbers belong, the paper's tables also in the paper's own layout.
+    """
+    tables = [*all_layouts(results), *all_tables(results)]
+    files = write_table_files(tables, out)
+    if tables:
+        files.append(out / "all.tex")
+        write_whole(files[-1], latex_document(tables))
+    return files
+
+
+def pictures(results: Results) -> list[NamedFigure]:
+    """The figures of every dataset, after the shift on the printed tables."""
+    drawn = [picture for one in results.about for picture in _pictures(one, results)]
+    return [printed_shift(), *drawn]
+
+
+def printed_shift() -> NamedFigure:
+    """The paper's own columns: those with uncertainty are those without, shifted."""
+    plain, uncertain = (printed_points(uncertain=flag) for flag in (False, True))
+    return NamedFigure(
+        f"{PRINTED}-shift",
+        PRINTED,
+        "Printed Acc@1 of Table 1: from ε = 1 on each point with 20 % uncertainty (open) lies on"
+        f" the line without it, at ε − {SHIFT:.3f}.",
+        shift_figure(None, plain, uncertain),
+    )
+
+
+def _coinciding(cells: tuple[Cell, ...]) -> str:
+    """Which lines cannot be told apart, in words."""
+    pairs = [f"{one} and {other}" for one, other in coinciding(cells)]
+    return f" Everywhere within a point of each other: {'; '.join(pairs)}." if pairs else ""
+
+
+def _pictures(one: DatasetSummary, results: Results) -> Iterator[NamedFigure]:
+    cells = results.of(one.key)
+    yield NamedFigure(
+        f"{one.key}-accuracy",
+        one.key,
+        "Acc@k against the Pufferfish ε. The shaded region is between no and 20 % uncertainty."
+        f" {SIDEWAYS}{_coinciding(cells)}",
+        accuracy_figure(one, cells),
+    )
+    yield NamedFigure(
+        f"{one.key}-noise",
+        one.key,
+        "The standard deviation of the noise on one count, on a logarithmic scale; where nothing"
+        f" may be spent it is infinite, and marked at the top. {SIDEWAYS}",
+        noise_figure(one, cells),
+    )
+    plain, uncertain = (measured_points(cells, uncertain=flag) for flag in (False, True))
+    again = again_points(results.shifted_of(one.key))
+    line = {name: points | again.get(name, {}) for name, points in plain.items()}
+    yield NamedFigure(
+        f"{one.key}-shift",
+        one.key,
+        "Lines: without uncertainty, with what was run again at each ε −"
+        f" {SHIFT:.3f}. Marks: with 20 % uncertainty. Group DP, which is no worse for it,"
+        " is left out; where it is all that is left, a mark is above its line.",
+        shift_figure(one, line, uncertain),
     )

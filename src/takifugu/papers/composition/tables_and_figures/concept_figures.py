@@ -1,18 +1,14 @@
 """The paper's conceptual figures, drawn from computed values: likelihood vectors, a Markov quilt.
 
-    python -m takifugu.papers.composition.tables_and_figures.concept_figures [--out DIR]
-
 The paper draws both to explain. Here the likelihoods are those of three small mechanisms (the two
 numbers that its text quotes come out: λ₁[2] = .2 and λ₃[1] = .7), and the quilt is the best one of
 a chain, each entry at its place with its own influence below it.
 """
 
-import argparse
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import ceil
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +22,7 @@ from takifugu.finite.nfc import Condition, necessary_condition, prove_with_certi
 from takifugu.influence.rounded_ratios import LogProduct, largest_ratios, products, turned
 from takifugu.papers.composition.baselines.chain_laws import stationary
 from takifugu.papers.composition.baselines.quilts import QuiltNoise, mqm_exact
-from takifugu.papers.composition.tables_and_figures.figure_writing import write_figure
+from takifugu.papers.composition.tables_and_figures.figure_writing import new_figure, open_axes
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.secrets import entry_pairs
 from takifugu.priors.universe import Tables
@@ -136,13 +132,9 @@ def likelihood_vectors() -> LikelihoodVectors:
 
 def likelihood_figure(shown: LikelihoodVectors) -> "Figure":
     """All vectors as rows of shaded cells, mechanism by mechanism, and the picked ones beside."""
-    from matplotlib.figure import Figure
-
     worst = int(np.argmax(shown.losses))
-    drawn = Figure(figsize=(10.5, 6.2), layout="constrained")
-    drawn.suptitle(
-        "Likelihood vectors P(M(D) = ω): nine in all, of which four are picked", fontsize=12
-    )
+    title = "Likelihood vectors P(M(D) = ω): nine in all, of which four are picked"
+    drawn = new_figure(10.5, 6.2, title)
     left, right = drawn.subplots(1, 2, width_ratios=(1.45, 1))
     datasets = ["".join(map(str, data)) for data in shown.world.universe.datasets]  # type: ignore[call-overload]
     top = 0.0
@@ -284,16 +276,13 @@ def best_quilt(transition: Floats, length: int, epsilon: float) -> QuiltOnChain:
 
 def quilt_figure(shown: QuiltOnChain) -> "Figure":
     """The entries of the chain in a row, coloured by their part; each one's influence below."""
-    from matplotlib.figure import Figure
-
-    drawn = Figure(figsize=(10.5, 4.9), layout="constrained")
     best = shown.best
     stay = " or ".join(dict.fromkeys(four_digits(p) for p in np.diag(shown.transition).tolist()))
-    drawn.suptitle(
+    title = (
         f"The best Markov quilt of entry {best.node} of {shown.length}: a chain that stays with"
-        f" probability {stay}, ε = {four_digits(shown.epsilon)}",
-        fontsize=11.5,
-    )  # fmt: skip
+        f" probability {stay}, ε = {four_digits(shown.epsilon)}"
+    )
+    drawn = new_figure(10.5, 4.9, title, size=11.5)
     above, below = drawn.subplots(2, 1, sharex=True, height_ratios=(1, 1.5))
     colours = [
         RED
@@ -318,8 +307,7 @@ def quilt_figure(shown: QuiltOnChain) -> "Figure":
         xlabel="entry (time, from 0)",
         ylabel="max-influence of this\nentry alone on the secret, nats",
     )
-    below.spines[["right", "top"]].set_visible(False)
-    below.grid(axis="y", alpha=0.25)
+    open_axes(below)
     below.text(
         0.995, 0.95,
         f"the quilt: max-influence e = {four_digits(shown.influence)} nats\n"
@@ -361,25 +349,3 @@ def concept_figures() -> "dict[str, Figure]":
         "likelihood-vectors": likelihood_figure(likelihood_vectors()),
         "markov-quilt": quilt_figure(best_quilt(chain, 25, 1.0)),
     }
-
-
-def write_concept_figures(folder: Path) -> list[Path]:
-    """Both figures as SVG and PNG: the files."""
-    files = []
-    for name, figure in concept_figures().items():
-        for end in (".svg", ".png"):
-            write_figure(figure, folder / f"{name}{end}")
-            files.append(folder / f"{name}{end}")
-    return files
-
-
-def main() -> None:
-    """Draw both figures."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("out/composition"))
-    for path in write_concept_figures(parser.parse_args().out):
-        print(path)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,17 +1,13 @@
 """The figure of influence curves: printed formulas, and the right curves where they differ.
 
-    python -m takifugu.papers.composition.tables_and_figures.curve_figures [--out DIR]
-
 (a) binary Markov chains, (b) Gaussian processes, (c) the ALARM network with and without 20 %
 uncertainty. ALARM is read from the files of the package pgmpy, which is not imported; without it
 (c) is left out, and the run says so.
 """
 
-import argparse
 import hashlib
 import importlib.util
 import json
-import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,15 +16,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from takifugu import __version__
+from takifugu._core.numeric import Floats, Integers
+from takifugu._core.rounding import UNIT, up
+from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.gaussian_curves import gaussian_curve
 from takifugu.influence.network.network_curves import nearest_curve, network_curve
 from takifugu.influence.presets import uncertain
-from takifugu.papers.composition.printed_curves import binary_chain, printed_binary_curve
-from takifugu.papers.composition.tables_and_figures.figure_writing import write_figure, write_whole
-from takifugu.papers.composition.tables_and_figures.layout import INK
+from takifugu.papers.composition.tables_and_figures.figure_writing import (
+    legend_below,
+    new_figure,
+    write_svg_and_png,
+    write_whole,
+)
+from takifugu.papers.composition.tables_and_figures.print_agreement import INK
 from takifugu.priors.bif import read_bif
+from takifugu.priors.markov import MarkovChain
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.reports.html_figures import drawing
 from takifugu.reports.html_page import Drawing
@@ -37,6 +41,94 @@ from takifugu.reports.influence_figures import draw_curves
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+def binary_chain(stay_0: float, stay_1: float, *, length: int | None = None) -> MarkovChain:
+    """The stationary chain that stays at 0 with probability ``stay_0``, at 1 with ``stay_1``."""
+    table = np.array([[stay_0, 1 - stay_0], [1 - stay_1, stay_1]])
+    return MarkovChain(table, length=length)
+
+
+def printed_binary_curve(
+    stay_0: float, stay_1: float, *, max_exposed: int, length: int | None = None
+) -> InfluenceCurve:
+    r"""The paper's closed form, as printed: an upper bound, not always tight.
+
+    With :math:`\lambda = p + q - 1`, :math:`\pi_0 = (1-q)/(2-p-q)`, the middle split
+    :math:`d_L = \lfloor (b+1)/2 \rfloor, d_R = \lceil (b+1)/2 \rceil` and s = 0 if q > p, else 1,
+
+    .. math:: a(b) = \sum_{d \in \{d_L, d_R\}}
+              \Big|\log\frac{\pi_s + \lambda^d (1-\pi_s)}{\pi_s - \lambda^d \pi_s}\Big|.
+
+    It is the leak of one split, hence an upper bound, as each side's largest absolute log-ratio is
+    at s. It is tight, in the paper's reading of a pair, for λ ≥ 0 and b small against the length.
+    For λ < 0 it is not: with b even the two sides need different values ((.1, .3), b = 2: 2.77259
+    against 2.63906), and with b odd another split may be better ((.01, .39), b = 5: 1.25442
+    against 1.23611). Near the ends of a chain one-sided splits win. See `chain_curve` for the
+    true curve.
+    """
+    for field, value in (("stay_0", stay_0), ("stay_1", stay_1)):
+        if not 0 < value < 1:  # also false for NaN
+            raise InvalidPrior(field, given=f"is {value}", needed="be above 0 and below 1")
+    if max_exposed < 1 or (length is not None and max_exposed > length):
+        raise UnsoundRequest(
+            f"max_exposed is {max_exposed}; it must be from 1 to the length",
+            field="max_exposed",
+            given=max_exposed,
+            needed=length,
+        )
+    exposed = np.arange(1, max_exposed + 1, dtype=np.int64)
+    leak = up(
+        _printed(stay_0, stay_1, (exposed + 1) // 2) + _printed(stay_0, stay_1, exposed // 2 + 1)
+    )
+    if length == max_exposed:
+        leak[-1] = 0.0
+    return InfluenceCurve(exposed, leak[None], length, ("0 / 1, both ways",), exact=np.array(False))
+
+
+def _printed(p: float, q: float, distance: Integers) -> Floats:
+    """One side of the printed formula, rounded up; 1 ± t is formed without cancellation."""
+    here = (1 - q) / (2 - p - q) if q > p else (1 - p) / (2 - p - q)
+    step: Floats = np.power(p - (1 - q), distance.astype(np.float64))
+    other = (1 - p) / (2 - p - q) if q > p else (1 - q) / (2 - p - q)
+    inner = step * other / here
+    value = np.abs(np.log1p(inner) - np.log1p(-step))
+    # λ is off by a unit roundoff, hence λ^d by at most d of them; then by the slope of each log
+    slope = (1 + other / here) / np.minimum(1 + inner, 1.0) + 1 / (1 - np.abs(step))
+    found: Floats = value + UNIT * (8 * value + (8 + 4 * distance) * slope)
+    return found
+
+
+@dataclass(frozen=True)
+class Misspecified:
+    """What a guarantee is worth when one curve was assumed and another one holds (§6.3.3).
+
+    Attributes:
+        dp: The per-entry loss that was calibrated by the assumed curve.
+        achieved: The Pufferfish loss that this has under the curve that holds.
+        bound: The paper's bound on it, ε + a₂(b*) − a₁(b*), where b* calibrated ``dp``.
+    """
+
+    dp: float
+    achieved: float
+    bound: float
+
+
+def misspecified(assumed: InfluenceCurve, actual: InfluenceCurve, epsilon: float) -> Misspecified:
+    """Calibrate to ``epsilon`` by the pooled ``assumed`` curve, then ask the ``actual`` one."""
+    pooled = InfluenceCurve(assumed.exposed, assumed.pooled()[None, :], assumed.entries)
+    dp = float(pooled.to_dp(epsilon))
+    if dp == 0:
+        raise UnsoundRequest(
+            f"the assumed curve allows no loss at ε = {epsilon}", field="epsilon", given=epsilon
+        )
+    room = (epsilon - assumed.pooled()) / assumed.exposed
+    best = int(np.argmax(room))
+    at = int(np.searchsorted(actual.exposed, assumed.exposed[best], side="right")) - 1
+    holds = float(actual.pooled()[at]) if at >= 0 else float("inf")
+    bound = float(up(epsilon + holds - float(assumed.pooled()[best])))
+    return Misspecified(dp, float(actual.to_pufferfish(dp)), bound)
+
 
 Curves = Mapping[str, InfluenceCurve]
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
@@ -148,11 +240,8 @@ def panels() -> Iterator[Panel]:
 
 def figure(panel: Panel) -> "Figure":
     """The printed curves on the left, the right ones beside them on the same axes."""
-    from matplotlib.figure import Figure
-
-    drawn = Figure(figsize=(10.5, 4.6), layout="constrained")
+    drawn = new_figure(10.5, 4.6, f"({panel.key}) {panel.title}", size=11)
     axes = drawn.subplots(1, 2, sharex=True, sharey=True)
-    drawn.suptitle(f"({panel.key}) {panel.title}", fontsize=11)
     both = panel.printed, panel.right
     limits: list[float] = []  # both panels reach to the higher one
     for one, curves, name in zip(axes, both, panel.above, strict=True):
@@ -163,18 +252,15 @@ def figure(panel: Panel) -> "Figure":
         one.grid(axis="y", alpha=0.25)
     axes[0].set_ylim(top=max(limits))
     axes[1].set_ylabel("")
-    handles, labels = axes[0].get_legend_handles_labels()
+    more = []
     shown = [c.pooled()[c.exposed <= panel.most] for curves in both for c in curves.values()]
     if any(np.isinf(leak).any() for leak in shown):
-        handles.append(axes[0].plot([], [], "^", ls="", color=INK)[0])
-        labels.append("infinite: the rest may reveal the entry")
+        mark = axes[0].plot([], [], "^", ls="", color=INK)[0]
+        more.append((mark, "infinite: the rest may reveal the entry"))
     if panel.floor is not None and any((leak < panel.floor).any() for leak in shown):
-        handles.append(axes[0].plot([], [], "v", ls="", color=INK)[0])
-        labels.append(f"from here on below {panel.floor:g}")
-    columns = -(-len(labels) // -(-len(labels) // 6))
-    drawn.legend(
-        handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9
-    )
+        mark = axes[0].plot([], [], "v", ls="", color=INK)[0]
+        more.append((mark, f"from here on below {panel.floor:g}"))
+    legend_below(drawn, axes[0], 6, more)
     return drawn
 
 
@@ -203,8 +289,7 @@ def write_panels(out: Path, work: Path, progress: Progress) -> tuple[Path, ...]:
     for place, panel in enumerate(panels()):
         progress("influence curves", place, len(keys))
         drawn = figure(panel)
-        for end in (".svg", ".png"):
-            write_figure(drawn, out / f"curves-{panel.key}{end}")
+        write_svg_and_png(drawn, out, f"curves-{panel.key}")
         write_whole(work / f"curves-{panel.key}.svg", drawing(drawn, name=f"c-{panel.key}").svg)
         rows[panel.key] = {"printed": numbers(panel.printed), "right": numbers(panel.right)}
     progress("influence curves", len(keys), len(keys))
@@ -233,18 +318,3 @@ def _known(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))["about"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def main() -> None:
-    """Draw the three panels and write the numbers behind them."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("out/composition"))
-    if alarm_file() is None:
-        print(LEFT_OUT, file=sys.stderr)
-    out: Path = parser.parse_args().out
-    for path in write_panels(out, out / "work", lambda *_: None):
-        print(path)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,5 +1,6 @@
-"""Files that are written whole or not at all, and the same for the same content."""
+"""What all figures have in common, and files that are written whole or not at all."""
 
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -9,6 +10,8 @@ from takifugu._core import atomic as _atomic
 from takifugu.errors import InvalidFile
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 SALT = "takifugu"  # names inside an SVG are hashed with it, so that they are the same every time
@@ -36,6 +39,42 @@ def check_folder(path: Path) -> None:
             given=f"is {str(path)!r} ({(error.strerror or 'no folder').lower()})",
             needed="be a folder that can be written to",
         ) from None
+
+
+def new_figure(width: float, height: float, title: str = "", *, size: float = 12) -> "Figure":
+    """An empty figure; inches."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    if title:
+        figure.suptitle(title, fontsize=size)
+    return figure
+
+
+def open_axes(axes: "Axes") -> None:
+    """Axes without a frame above and on the right, with faint lines across."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", alpha=0.25)
+
+
+def legend_below(
+    figure: "Figure", axes: "Axes", across: int, more: Sequence[tuple["Artist", str]] = ()
+) -> None:
+    """One legend below all panels, of what ``axes`` show and ``more``, in rows of equal length."""
+    handles, labels = axes.get_legend_handles_labels()
+    handles, labels = [*handles, *(h for h, _ in more)], [*labels, *(text for _, text in more)]
+    columns = -(-len(labels) // -(-len(labels) // across))
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9
+    )
+
+
+def write_svg_and_png(figure: "Figure", folder: Path, name: str) -> list[Path]:
+    """A figure in both formats: the files."""
+    files = [folder / f"{name}{end}" for end in (".svg", ".png")]
+    for path in files:
+        write_figure(figure, path)
+    return files
 
 
 def write_figure(figure: "Figure", path: Path) -> None:

@@ -8,28 +8,120 @@ that follow from them, as uncertainty is a shift of ε. All other columns are pr
 Our intervals are of the mechanism's noise on the data that was measured. On the paper's own data it
 says something whether they hold the printed number. On a synthetic world it does not, as another
 world has other numbers: there the scatter between worlds is told instead.
+
+A remark says in what a world differs from the paper's data, as far as the tables show it. Each is
+computed from measured cells and printed numbers; none is a sentence kept by hand.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite, log, sqrt
 from statistics import fmean
 from typing import Literal
 
-from takifugu.papers.composition.data.other_worlds import SEEDS, between_worlds
-from takifugu.papers.composition.data.world_parameters import CALIBRATED, PAPER_ROWS
+import numpy as np
+
+from takifugu.papers.composition.data.calibration import SEEDS, between_worlds
+from takifugu.papers.composition.data.simulated import CALIBRATED, PAPER_ROWS
 from takifugu.papers.composition.experiments.allowances import EPSILONS
-from takifugu.papers.composition.experiments.measurements import Cell, PrintedColumn
-from takifugu.papers.composition.experiments.printed import (
+from takifugu.papers.composition.experiments.experiment import (
+    GROUP_DP,
+    MAJORITY,
+    MQM_SPLIT,
+    MQM_VECTOR,
+    OURS_EXP,
+    TAKIFUGU,
+)
+from takifugu.papers.composition.experiments.measurements import (
+    Cell,
     PrintedCell,
+    PrintedColumn,
+    printed_majority,
     printed_number,
     printed_numbers,
 )
 from takifugu.papers.composition.results import DatasetSummary
-from takifugu.papers.composition.tables_and_figures.layout import SHEETS, Metric
+from takifugu.papers.composition.tables_and_figures.table_formats import PRIOR
+from takifugu.reports.html_style import BLUE, GREEN, GREY, ORANGE, PURPLE
+
+INK = "#000000"  # the colour of words, in the light and in the dark
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What is measured, and how it is shown; ``counts`` if it is a number of rows."""
+
+    key: str
+    label: str
+    digits: int
+    percent: bool = False
+    higher: bool = True
+    counts: bool = False
+
+    def shown(self, value: float) -> str:
+        """A number, rounded as the paper rounds it."""
+        return f"{100 * value if self.percent else value:.{self.digits}f}"
+
+    @property
+    def heading(self) -> str:
+        """The label with its unit, and an arrow to where it is better."""
+        return f"{self.label}{' %' if self.percent else ''} {'↑' if self.higher else '↓'}"
+
+
+@dataclass(frozen=True)
+class LineStyle:
+    """How a mechanism is drawn."""
+
+    color: str
+    marker: str
+    width: float = 1.6
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table of the paper: which metrics stand in it, and what it is called."""
+
+    key: str
+    number: str
+    title: str
+    metrics: tuple[Metric, ...]
+
+
+ACCURACY = tuple(Metric(f"acc@{k}", f"Acc@{k}", 1, percent=True) for k in (1, 2, 3))
+RANKING = (
+    Metric("hit", "HR", 1, percent=True),
+    Metric("ndcg", "NDCG", 3),
+    Metric("l1", "ℓ1", 0, higher=False, counts=True),
+)
+SHEETS = (
+    Sheet("accuracy", "Table 1", "Acc@k", ACCURACY),
+    Sheet("ranking", "Table 2", "Hit Rate@3, NDCG@3 and ℓ1 count error", RANKING),
+)
+STYLES = {
+    TAKIFUGU: LineStyle(INK, "o", 2.2),
+    OURS_EXP: LineStyle(BLUE, "s"),
+    MQM_VECTOR: LineStyle(ORANGE, "D"),
+    MQM_SPLIT: LineStyle(PURPLE, "v"),
+    GROUP_DP: LineStyle(GREY, "x"),
+}
+OTHER = LineStyle(GREEN, "^")
+
+
+def mechanisms(names: list[str]) -> tuple[str, ...]:
+    """The mechanisms that are there, in the order of the tables; Majority has no column."""
+    known = [name for name in STYLES if name in names]
+    return tuple(known + [n for n in names if n not in STYLES and n != MAJORITY])
+
+
+def shown_size(value: float) -> str:
+    """An ε or a noise in three significant digits, or whole from a thousand on."""
+    if not isfinite(value):
+        return "∞"
+    return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}"
+
 
 METRIC = {metric.key: metric for sheet in SHEETS for metric in sheet.metrics}
 Unit = Literal["points", "plain", "percent"]
-PRIOR = {False: "w/o uncertainty", True: "w/ uncertainty"}
 
 
 @dataclass(frozen=True)
@@ -308,3 +400,122 @@ def _signed(text: str) -> str:
     if not any(letter in "123456789" for letter in text):
         text = text.lstrip("+-")
     return text.replace("-", "−")
+
+
+DATASET = {"foursquare": "the Foursquare data", "capture24": "Capture24"}
+UNLIKE = 0.2  # Majority this much off: the groups are not like those of the paper's data
+SAME_HIT = 0.01  # hit rates this close are called nearly the same
+
+
+def world_remarks(about: DatasetSummary, cells: Sequence[Cell]) -> tuple[str, ...]:
+    """What a synthetic world and the paper's data do not share; nothing for real data."""
+    if about.origin != "simulated":
+        return ()
+    found = [majority_remark(about, cells)]
+    if printed_belong(about):
+        found += [count_remark(about, cells), scale_remark(about, cells)]
+    return tuple(one for one in found if one)
+
+
+def majority_mean(cells: Sequence[Cell]) -> float | None:
+    """The Acc@k of Majority, averaged over the places."""
+    found = next((cell for cell in cells if cell.mechanism == MAJORITY), None)
+    if found is None:
+        return None
+    return sum(found.measured[metric.key].mean for metric in ACCURACY) / len(ACCURACY)
+
+
+def majority_remark(about: DatasetSummary, cells: Sequence[Cell]) -> str:
+    """Majority here and in print, and what a large difference means."""
+    mean, printed = majority_mean(cells), printed_majority(about.family)
+    if mean is None:
+        return ""
+    said = (
+        f"Majority: right in {100 * mean:.2f} % of places here, in {100 * printed:.2f} % in print"
+        f" ({DATASET[about.family]})."
+    )
+    if mean > printed + UNLIKE:
+        said += (
+            f" In this the world is not like {DATASET[about.family]}: its groups have mostly the"
+            " same top labels in the same order."
+        )
+    return said
+
+
+def count_remark(about: DatasetSummary, cells: Sequence[Cell]) -> str:
+    """Why NDCG and ℓ1 differ: at the same hit rate they are others, so the counts are."""
+    pairs = []
+    for name in (OURS_EXP, MQM_SPLIT):
+        ours = [
+            {metric.key: cell.measured[metric.key].mean for metric in RANKING}
+            for cell in cells
+            if cell.mechanism == name
+        ]
+        near = [
+            (one, other)
+            for one in ours
+            for other in _printed_rows(about, name)
+            if abs(one["hit"] - other["hit"]) <= SAME_HIT
+        ]
+        if near:
+            here, there = min(near, key=lambda pair: pair[1]["hit"])
+            pairs.append(f"{name} {_row(here)} here and {_row(there)} in print")
+    if not pairs:
+        return ""
+    return (
+        "NDCG and ℓ1 weigh a wrong label by its count, HR does not. At nearly the same HR they"
+        f" differ, {'; '.join(pairs)}: how far apart the counts of confused labels are is not as in"
+        " the paper's data, and the calibration did not look at it."
+    )
+
+
+def implied_scales(about: DatasetSummary, cells: Sequence[Cell]) -> tuple[float, ...]:
+    """The Laplace scale, times ε_DP, with which MQM would have each printed Acc@k and HR here.
+
+    Both readings of MQM add Laplace noise to every count, so that their cells together say what a
+    scale gets right; between them the logarithm of the scale is taken as linear.
+    """
+    found = []
+    laplace = [c for c in cells if c.mechanism in (MQM_SPLIT, MQM_VECTOR) and np.isfinite(c.noise)]
+    allowed = {(c.uncertain, c.epsilon): c.epsilon_dp for c in laplace if c.mechanism == MQM_SPLIT}
+    for metric in (*ACCURACY, RANKING[0]):
+        known = sorted((c.measured[metric.key].mean, log(c.noise / sqrt(2))) for c in laplace)
+        for number in _printed(about, MQM_SPLIT):
+            spent = allowed.get((number.uncertain, number.epsilon))
+            if number.metric != metric.key or spent is None:
+                continue
+            if known[0][0] <= number.value <= known[-1][0]:
+                shares, scales = ([pair[place] for pair in known] for place in (0, 1))
+                found.append(float(np.exp(np.interp(number.value, shares, scales))) * spent)
+    return tuple(found)
+
+
+def scale_remark(about: DatasetSummary, cells: Sequence[Cell]) -> str:
+    """Which reading of MQM the printed columns are nearer to, on this world."""
+    found = implied_scales(about, cells)
+    if not found:
+        return ""
+    return (
+        "MQM's noise: to have its printed Acc@k and HR on this world, at the ε_DP that it may spend"
+        f" here, MQM would need a Laplace scale of {min(found):.0f} to {max(found):.0f} over ε_DP,"
+        f" {np.median(found):.0f} in the median of {len(found)} numbers. The split budget has"
+        f" {about.labels}, one Laplace per bar has 2."
+    )
+
+
+def _printed(about: DatasetSummary, mechanism: str) -> Iterator[PrintedCell]:
+    for number in printed_numbers():
+        if (number.family, number.mechanism) == (about.family, mechanism):
+            yield number
+
+
+def _printed_rows(about: DatasetSummary, mechanism: str) -> list[dict[str, float]]:
+    rows: dict[tuple[bool, float], dict[str, float]] = {}
+    for number in _printed(about, mechanism):
+        rows.setdefault((number.uncertain, number.epsilon), {})[number.metric] = number.value
+    return [row for row in rows.values() if "hit" in row]
+
+
+def _row(values: dict[str, float]) -> str:
+    hit, ndcg, l1 = (metric.shown(values[metric.key]) for metric in RANKING)
+    return f"HR {hit} %, NDCG {ndcg}, ℓ1 {l1}"

@@ -1,1 +1,0 @@
-"""Gaussian processes: what costs on real numbers, and linear queries, tell about one entry."""
