@@ -346,7 +346,7 @@ def _print(draft: "Draft", path: Path, text: str) -> None:
         print_decisions(draft)
     if draft.left_out:
         names = ", ".join(visible(column.name) for column in draft.left_out)
-        echo(f"left out   {names}: not read, nothing can be ask_open_points about them")
+        echo(f"left out   {names}: not read, nothing can be asked about them")
     lines = text.splitlines()
     for point in draft.open:
         echo(f"open       {_line(lines, point)}{point.key}: {point.question} ({point.option})")
