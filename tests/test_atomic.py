@@ -170,7 +170,7 @@ def test_a_packed_file_is_unpacked_up_to_a_limit(
         with raises(InvalidFile, field="list", reason="damaged"):
             read_unpacked(path, field="list")
     path.write_bytes(whole)
-    monkeypatch.setattr(_atomic, "MOST_UNPACKED", 999)
+    monkeypatch.setattr(_atomic, "MAX_UNPACKED_SIZE", 999)
     with raises(InvalidFile, field="list", reason="too large"):
         read_unpacked(path, field="list")
     with raises(InvalidFile, reason="unreadable"):

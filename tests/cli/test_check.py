@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from takifugu.cli import main
-from takifugu.cli.commands.check_text import lower, upper
+from takifugu.cli.commands.check_command import lower, upper
 from takifugu.finite import leakage
 from takifugu.finite.files import read_world
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from takifugu.cli import app
 from takifugu.cli.demo import demo_steps
 from takifugu.cli.demo.demo_command import LEAD, NewFolder
-from takifugu.cli.demo.demo_record import DemoRecord
+from takifugu.cli.demo.demo_steps import DemoRecord
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.ledger import open_ledger
 from takifugu.project import open_project

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.cli.commands.prior_tables import tables_of
+from takifugu.cli.commands.prior_command import tables_of
 from takifugu.priors import (
     BayesianNetwork,
     Gaussian,

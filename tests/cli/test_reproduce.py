@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from takifugu.cli import app, main
 from takifugu.cli.commands.reproduce_command import (
-    FEWEST_ROWS,
-    MOST_ROWS,
+    MAX_ROWS,
+    MIN_ROWS,
     ROWS_HELP,
     ProgressBars,
 )
@@ -153,7 +153,7 @@ def test_a_slip_is_refused(
 
 
 def test_the_bounds_are_those_of_the_world() -> None:
-    assert (FEWEST_ROWS, MOST_ROWS) == (check_in_counts.FEWEST, check_in_counts.MOST)
+    assert (MIN_ROWS, MAX_ROWS) == (check_in_counts.FEWEST, check_in_counts.MOST)
     assert f"{PAPER_ROWS:,}" in ROWS_HELP
 
 

@@ -251,7 +251,7 @@ def test_many_cross_tabulations_are_made_in_one_pass(stored: Stored) -> None:
         with opened(stored, protected=(label, CODE)) as engine:
             with passes(engine) as asked:
                 found = engine.cross_tabulations(TABLES, Scope(end=middle))
-            with patch.object(cross_tabulation, "MOST_SETS", 3), passes(engine) as twice:
+            with patch.object(cross_tabulation, "MAX_SETS", 3), passes(engine) as twice:
                 assert engine.cross_tabulations(TABLES, Scope(end=middle)) == found
             assert len(twice) == 2
             single = engine.histogram(["label"], Scope(end=middle))

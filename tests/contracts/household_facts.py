@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from takifugu.declarations import Category, Declaration, InvalidQuery, Order
-from takifugu.fitting.fit_kinds import FitOptions, fit_prior
+from takifugu.fitting.fit_kinds import fit_prior
+from takifugu.fitting.fit_options import FitOptions
 from takifugu.fitting.household_fitting import People, joint_runs
 from takifugu.priors import MarkovChain, is_exchangeable
 from takifugu.tables import Engine, open_engine

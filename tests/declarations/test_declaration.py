@@ -20,7 +20,7 @@ from takifugu.declarations import (
     read_declaration,
 )
 from takifugu.errors import InvalidFile
-from takifugu.fitting.fitted_part import ByEntity, FirstDays
+from takifugu.fitting import ByEntity, FirstDays
 from takifugu.tables import Scope, Share, open_engine
 from tests.raising import raises
 

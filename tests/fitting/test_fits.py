@@ -15,7 +15,7 @@ from takifugu.declarations import InvalidQuery
 from takifugu.drafting import Table, table
 from takifugu.errors import InvalidPrior, Malformed, TooLarge
 from takifugu.fitting import FitOptions, fit_prior
-from takifugu.fitting.fit_kinds import KINDS
+from takifugu.fitting.fit_options import KINDS
 from takifugu.priors import (
     BayesianNetwork,
     HigherOrderChain,

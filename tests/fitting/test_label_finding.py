@@ -182,7 +182,7 @@ def test_too_many_labels_are_refused_before_anything_is_counted(
 def test_as_many_labels_as_the_limit_are_fitted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "MOST_LABELS", 8)
+    monkeypatch.setattr(limits, "MAX_LABELS", 8)
     with open_engine(many(tmp_path, 7)) as engine:  # and other
         assert len(states(fit_prior(engine, ("place",), FitOptions()))) == 8
     with open_engine(many(tmp_path, 8)) as engine, raises(TooLarge, size=9, limit=8):

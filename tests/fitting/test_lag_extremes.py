@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import takifugu as tf
-from takifugu.declarations.columns import MOST_UNITS, Amount
-from takifugu.fitting.lag_moments import lag_moments
-from takifugu.fitting.lag_products import Grid
+from takifugu.declarations.columns import MAX_STEPS, Amount
+from takifugu.fitting.lag_moments import Grid, lag_moments
 from tests.oracles import lag_covariances
 
 pa = pytest.importorskip("pyarrow", reason="tables in memory need PyArrow")
@@ -18,8 +17,8 @@ pa = pytest.importorskip("pyarrow", reason="tables in memory need PyArrow")
 AMOUNTS = [  # low, high, step
     ("0", "1", "1"),
     ("-3", "5", "0.25"),
-    ("0", str(MOST_UNITS), "1"),  # the widest in steps
-    (str(-MOST_UNITS), str(MOST_UNITS), "1"),
+    ("0", str(MAX_STEPS), "1"),  # the widest in steps
+    (str(-MAX_STEPS), str(MAX_STEPS), "1"),
     ("-4503599627370496", "4503599627370496", "2097152"),  # the largest numbers
     ("1000000", "1000001", "0.0009765625"),  # far from 0
     ("-0.000001", "0.000001", "0.000000001"),
@@ -86,7 +85,7 @@ def test_moments_are_exact_to_a_grid_at_every_scale(
 
 def test_the_widest_columns_need_a_coarser_grid_and_narrow_ones_a_finer() -> None:
     wide = Grid.of(
-        Amount("x", -MOST_UNITS * Fraction(1), Fraction(MOST_UNITS), Fraction(1), "refuse"), 1000
+        Amount("x", -MAX_STEPS * Fraction(1), Fraction(MAX_STEPS), Fraction(1), "refuse"), 1000
     )
     narrow = Grid.of(Amount("x", Fraction(0), Fraction(1), Fraction(1), "refuse"), 1000)
     assert wide.coarse > 1 == wide.fine and narrow.fine > 1 == narrow.coarse

@@ -9,7 +9,8 @@ import takifugu as tf
 from takifugu._core.numeric import Floats
 from takifugu.declarations import InvalidQuery
 from takifugu.drafting import Table
-from takifugu.fitting.fit_kinds import FitOptions, fit_prior
+from takifugu.fitting.fit_kinds import fit_prior
+from takifugu.fitting.fit_options import FitOptions
 from takifugu.fitting.kernel_fitting import (
     FAMILIES,
     bartlett,
@@ -17,7 +18,7 @@ from takifugu.fitting.kernel_fitting import (
     correlations_of,
     fit_kernel,
 )
-from takifugu.fitting.lag_products import MOST_SUM, Grid
+from takifugu.fitting.lag_moments import MAX_PRODUCT_SUM, Grid
 from takifugu.fitting.moment_fitting import FittedProcess, fit_process
 from takifugu.priors import AR1, Gaussian, Matern, SquaredExponential
 from tests.raising import raises
@@ -217,6 +218,9 @@ def test_no_sum_leaves_64_bits(rows: int, step: str) -> None:
     grid = Grid.of(amount, rows)
     most = 2 * amount.width * grid.fine // grid.coarse + 2
     assert grid.fine == 1 or grid.coarse == 1
-    assert most**2 * rows < MOST_SUM * 2 and (most // grid.powers + 1) ** 4 * rows < MOST_SUM * 2
+    assert (
+        most**2 * rows < MAX_PRODUCT_SUM * 2
+        and (most // grid.powers + 1) ** 4 * rows < MAX_PRODUCT_SUM * 2
+    )
     if rows <= 10**6 and step == "0.001":
         assert grid.fine >= 2

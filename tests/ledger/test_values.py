@@ -25,11 +25,6 @@ from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
 
 
-def test_public_names_exist() -> None:
-    assert all(hasattr(room, name) for name in room.__all__)
-    assert room.__all__ == sorted(room.__all__)
-
-
 @pytest.mark.parametrize(
     ("wrong", "field", "reason"),
     [

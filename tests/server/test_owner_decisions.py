@@ -11,6 +11,7 @@ import pytest
 
 from takifugu.declarations import InvalidQuery
 from takifugu.errors import LedgerConflict, LedgerDamaged
+from takifugu.fitting.fit_options import FitRequest
 from takifugu.ledger.event_documents import (
     event_document,
     export_part,
@@ -21,7 +22,7 @@ from takifugu.project.policy import InvalidProject
 from takifugu.project.project import Project, open_project
 from takifugu.server.work import owner_decisions as owner
 from takifugu.server.work.owner_decisions import inside
-from takifugu.server.work.owner_tasks import fit_options, fit_prior_of, report_file
+from takifugu.server.work.owner_tasks import fit_prior_of, report_file
 from tests.pdf_needs import weasyprint_or_skip
 from tests.raising import raises
 from tests.server.projects import CHAIN, DECLARATION, small_project
@@ -150,7 +151,7 @@ def test_a_prior_is_fitted_in_the_owners_name(project: Project) -> None:
 
 def test_options_of_another_kind_are_refused() -> None:
     with raises(InvalidQuery, reason="not-of-this-kind"):
-        fit_options({"first_days": 10, "kernel": "ar1"})
+        FitRequest.from_document({"first_days": 10, "kernel": "ar1"})
 
 
 # --- changes to accept ---

@@ -120,7 +120,7 @@ def test_a_long_list_is_looked_up_here_with_the_same_answers(
     weight = Amount("weight", Fraction(0), Fraction(5), Fraction(1, 2), Fraction(1))
     answers = []
     for longest in (1_000, 0):
-        monkeypatch.setattr(fitness, "LONGEST", longest)
+        monkeypatch.setattr(fitness, "MAX_DATABASE_LIST", longest)
         for outside in ("other", "drop"):
             with opened(stored, outside=outside, amounts=(weight,)) as engine:
                 kept = Scope(where={"home land": ["JP"]})

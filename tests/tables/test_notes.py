@@ -20,9 +20,14 @@ from tests.raising import raises
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Pieces of 64 bytes, read 10 at a time; all files are large; a cache of our own."""
-    for name, value in {"PIECE": 64, "CHUNK": 10, "LARGE": 1, "SETTLED": -1}.items():
+    for name, value in {
+        "PIECE": 64,
+        "CHUNK": 10,
+        "MIN_CACHED_SIZE": 1,
+        "SETTLING_TIME": -1,
+    }.items():
         monkeypatch.setattr(hashes, name, value)
-    monkeypatch.setattr(files, "LARGE", 1)
+    monkeypatch.setattr(files, "MIN_CACHED_SIZE", 1)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
@@ -88,10 +93,10 @@ def test_small_files_and_those_written_just_now_are_not_remembered(
 ) -> None:
     path = tmp_path / "data"
     path.write_bytes(b"a" * 100)
-    monkeypatch.setattr(hashes, "SETTLED", 10**12)
+    monkeypatch.setattr(hashes, "SETTLING_TIME", 10**12)
     file_hash(path)
-    monkeypatch.setattr(hashes, "SETTLED", -1)
-    monkeypatch.setattr(hashes, "LARGE", 101)
+    monkeypatch.setattr(hashes, "SETTLING_TIME", -1)
+    monkeypatch.setattr(hashes, "MIN_CACHED_SIZE", 101)
     file_hash(path)
     assert not kept(tmp_path)
 

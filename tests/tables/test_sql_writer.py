@@ -210,8 +210,8 @@ def test_labels_found_before_or_after_sorting_count_the_same(
     )
     rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
     found = []
-    for few in (0, 5, expressions.FEW):
-        monkeypatch.setattr(expressions, "FEW", few)
+    for few in (0, 5, expressions.MAX_EARLY_LABELS):
+        monkeypatch.setattr(expressions, "MAX_EARLY_LABELS", few)
         with open_engine(declaration) as engine:
             found.append(engine.steps("label", ["land"]))
     assert found[0] == found[1] == found[2]

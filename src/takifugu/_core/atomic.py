@@ -18,7 +18,7 @@ from takifugu.errors import InvalidFile
 
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_CLOEXEC", 0)
-MOST_UNPACKED = 256 * 2**20  # bytes of a packed file
+MAX_UNPACKED_SIZE = 256 * 2**20  # bytes of a packed file
 PIPE_TIMEOUT = 5.0  # seconds that a named pipe may be without a writer
 
 
@@ -203,7 +203,7 @@ def read_bytes(path: Path, *, field: str | None = None, needed: str = "be a file
 def read_unpacked(path: Path, *, field: str | None = None, needed: str = "be a file") -> bytes:
     """All bytes of a file, unpacked if it is gzipped; the options are those of `read_whole`.
 
-    A few bytes may unpack to more than any memory holds: a file of more than `MOST_UNPACKED` is
+    A few bytes may unpack to more than any memory holds: a file of more than `MAX_UNPACKED_SIZE` is
     refused before it is there.
     """
     import gzip  # only a few files may be packed
@@ -215,12 +215,12 @@ def read_unpacked(path: Path, *, field: str | None = None, needed: str = "be a f
         return raw
     try:
         with gzip.GzipFile(fileobj=BytesIO(raw)) as stream:
-            found = stream.read(MOST_UNPACKED + 1)
+            found = stream.read(MAX_UNPACKED_SIZE + 1)
     except (OSError, EOFError, zlib.error):
         why = "it is not a whole gzip file"
         raise _unreadable(path, field, needed, why, "damaged") from None
-    if len(found) > MOST_UNPACKED:
-        why = f"it unpacks to more than {MOST_UNPACKED:,} bytes"
+    if len(found) > MAX_UNPACKED_SIZE:
+        why = f"it unpacks to more than {MAX_UNPACKED_SIZE:,} bytes"
         raise _unreadable(path, field, needed, why, "too large")
     return found
 

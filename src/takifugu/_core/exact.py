@@ -13,7 +13,7 @@ Number = int | float | Fraction | str | SupportsFloat
 
 
 LARGEST_EXPONENT = 999  # of a number given as text: "1e999999999" would fill the memory
-LONGEST_EXPONENT = 100  # digits of it, leading zeros included
+MAX_EXPONENT_DIGITS = 100  # digits of it, leading zeros included
 _EXPONENT = re.compile(
     r"[eE][+-]?([\d_]+)\s*$"
 )  # as `Fraction` reads it: 1_0, digits of any script
@@ -43,7 +43,7 @@ def exactly(value: Number, name: str) -> Fraction:
 def _refuse_huge_exponent(text: str, name: str) -> None:
     found = _EXPONENT.search(text)
     digits = "" if found is None else found[1].replace("_", "")
-    if digits and (len(digits) > LONGEST_EXPONENT or int(digits) > LARGEST_EXPONENT):
+    if digits and (len(digits) > MAX_EXPONENT_DIGITS or int(digits) > LARGEST_EXPONENT):
         raise UnsoundRequest(
             f"{name} has an exponent beyond ±{LARGEST_EXPONENT}; it must be within that",
             field=name,

@@ -1,31 +1,47 @@
 """Packages whose names are imported when they are first used (PEP 562).
 
 A command is a process of its own, and most of what it did before it began to work was to import
-what it never used. A package states its names twice: for the type checker, under ``if
-TYPE_CHECKING``, and here, by the module that has them. A test compares the two.
+what it never used. A package states its names once, as imports for the type checker:
+
+    if TYPE_CHECKING:
+        from takifugu.tables.scope import Scope as Scope
+    else:
+        __getattr__, __dir__, __all__ = lazy_names(__name__)
+
+Here the same lines are read, and each name is imported when somebody asks for it. No name may be
+that of a module in the package: importing the module would replace it.
 """
 
+import ast
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, overload
 
-Names = tuple[Callable[[str], Any], Callable[[], list[str]]]
+Find = Callable[[str], Any]
+Listed = Callable[[], list[str]]
 
 
-def lazy_names(package: str, homes: Mapping[str, Sequence[str]]) -> Names:
-    """``__getattr__`` and ``__dir__`` of a package.
+@overload
+def lazy_names(package: str) -> tuple[Find, Listed, list[str]]: ...
+@overload
+def lazy_names(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Find, Listed]: ...
+def lazy_names(package: str, homes: Mapping[str, Sequence[str]] | None = None) -> Any:
+    """``__getattr__``, ``__dir__`` and ``__all__`` of a package.
 
     Args:
         package: Its ``__name__``.
-        homes: Module, relative to the package or in full, to the names that it has. No name may be
-            that of a module in the package: importing the module would replace it.
+        homes: Module, relative to the package or in full, to the names that it has; the package
+            then has an ``__all__`` of its own. By default what its source says.
     """
-    home = {
-        name: module if module.startswith("takifugu.") else f"{package}.{module}"
-        for module, names in homes.items()
-        for name in names
-    }
+    if homes is None:
+        home = dict(_typed_names(package))
+    else:
+        home = {
+            name: module if module.startswith("takifugu.") else f"{package}.{module}"
+            for module, names in homes.items()
+            for name in names
+        }
 
     def find(name: str) -> Any:
         if name not in home:
@@ -37,4 +53,14 @@ def lazy_names(package: str, homes: Mapping[str, Sequence[str]]) -> Names:
     def listed() -> list[str]:
         return sorted(home)
 
-    return find, listed
+    return (find, listed, listed()) if homes is None else (find, listed)
+
+
+def _typed_names(package: str) -> Iterator[tuple[str, str]]:
+    """The names that a package imports under ``if TYPE_CHECKING``, each with its module."""
+    source = sys.modules[package].__spec__.loader.get_source(package)  # type: ignore[union-attr]
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.If):
+            for line in node.body:
+                if isinstance(line, ast.ImportFrom):
+                    yield from ((alias.name, str(line.module)) for alias in line.names)

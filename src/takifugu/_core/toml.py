@@ -18,7 +18,7 @@ from typing import Any
 from takifugu.errors import InvalidFile, Malformed
 
 DEEPEST = 64  # lists and objects inside one another
-MOST_TOML = 16 * 2**20  # characters of a TOML file: it is written by hand
+MAX_TOML_LENGTH = 16 * 2**20  # characters of a TOML file: it is written by hand
 _PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _DOTTED = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{DEEPEST}}}")
 _ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
@@ -101,9 +101,9 @@ def parse_toml(
     text: str, *, field: str = "file", parse_float: Callable[[str], Any] | None = None
 ) -> dict[str, Any]:
     """The TOML document in ``text``; ``parse_float`` reads its numbers, by default as float64."""
-    if len(text) > MOST_TOML:
+    if len(text) > MAX_TOML_LENGTH:
         raise InvalidFile(
-            field, given=f"has more than {MOST_TOML:,} characters", needed="be smaller"
+            field, given=f"has more than {MAX_TOML_LENGTH:,} characters", needed="be smaller"
         )
     if _DOTTED.search(text):
         raise InvalidFile(

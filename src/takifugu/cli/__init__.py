@@ -42,9 +42,9 @@ from takifugu.cli.shared_options import StrictTyper, echo
 from takifugu.errors import TakifuguError
 from takifugu.visible import visible
 
-COLLECTED = 200_000  # new objects between collections: imports make many, and hardly any garbage
-MOST_OF_A_NAME = 200  # characters of a name that a message repeats
-_LONG = re.compile(rf"\S{{{2 * MOST_OF_A_NAME},}}")
+OBJECTS_BETWEEN_COLLECTIONS = 200_000  # imports make many objects, and hardly any garbage
+MAX_NAME_LENGTH = 200  # characters of a name that a message repeats
+_LONG = re.compile(rf"\S{{{2 * MAX_NAME_LENGTH},}}")
 
 app = StrictTyper(
     name="takifugu",
@@ -130,7 +130,7 @@ def _of_a_path(error: OSError) -> str:
 
 def _one_line(message: str) -> str:
     """A message as one readable line: a name in it may hold anything, at any length."""
-    return visible(_LONG.sub(lambda found: f"{found[0][:MOST_OF_A_NAME]}…", message))
+    return visible(_LONG.sub(lambda found: f"{found[0][:MAX_NAME_LENGTH]}…", message))
 
 
 def _print_anything() -> None:
@@ -158,7 +158,7 @@ def _called(arguments: list[str]) -> typer.Typer:
 def main() -> None:
     """Entry point: an error is one line and a status (see `exit_status`), a bug a traceback."""
     code, failure = MISTAKE, None
-    gc.set_threshold(COLLECTED)
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     warnings.showwarning = _warn
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # it tries others
     _print_anything()

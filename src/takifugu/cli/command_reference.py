@@ -11,6 +11,7 @@ from typing import Any
 import typer.main
 
 from takifugu.cli import app
+from takifugu.cli.shared_options import help_and_keys
 
 MARK = "<!-- Generated from here on: python -m takifugu.cli.command_reference PAGE.md -->\n"
 
@@ -36,7 +37,9 @@ def section(name: str, command: Any) -> str:
             rows.append(f"| `{word}` | {text} |")
         elif "--help" not in parameter.opts:
             rows.append(f"| {', '.join(f'`{flag}`' for flag in parameter.opts)} | {text} |")
-    parts = [f"## takifugu {name}", f"    {' '.join(usage)}", command.help.strip()]
+    words, keys = help_and_keys(command.callback)
+    parts = [f"## takifugu {name}", f"    {' '.join(usage)}", words]
+    parts += [f"Keys of the JSON object: {keys}"] if keys else []
     return "\n\n".join([*parts, "\n".join(["| | |", "|---|---|", *rows])]) + "\n"
 
 

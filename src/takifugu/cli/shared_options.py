@@ -6,21 +6,21 @@ and group of ``takifugu`` is made by `StrictTyper`, which refuses it unless the 
 """
 
 import csv
+import inspect
 import json
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from takifugu._core.atomic import read_whole
 from takifugu._core.toml import parse_json
-from takifugu.cli.plain_values import read_plainly
 from takifugu.cli.shell_completion import FILE, complete_dataset, nearest_project
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.visible import visible
@@ -29,7 +29,69 @@ if TYPE_CHECKING:
     from takifugu.priors import Secrets
     from takifugu.project.project import Project
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+class PlainValue:
+    """Reads the values of one parameter in place of Typer's reader, which it calls by need.
+
+    Typer reads every value through a validator of pydantic, whose import takes as long as that of
+    DuckDB. Nearly all of our options are text, paths, or flags and numbers left at their defaults,
+    for which there is nothing to validate. Any other value is given to Typer's own reader, with its
+    messages. Should Typer keep its readers elsewhere one day, everything is read by it again.
+    """
+
+    def __init__(self, parameter: Any) -> None:
+        self._parameter = parameter
+        self._kind = parameter.type_descriptor.annotation
+        self._info = parameter.type_descriptor.parameter_info
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The value, as Typer would read it."""
+        several = param.multiple or param.nargs == -1
+        if value is None:
+            return () if several else None
+        if several and get_origin(self._kind) is list and isinstance(value, list | tuple):
+            (kind,) = get_args(self._kind)
+            if all(_is_plain(one, kind) for one in value):
+                return [self._read(one, kind, param, ctx) for one in value]
+        elif not several and _is_plain(value, self._kind):
+            return self._read(value, self._kind, param, ctx)
+        return self._by_typer(value, param, ctx)
+
+    def _read(self, value: Any, kind: Any, param: Any, ctx: Any) -> Any:
+        if kind is not Path:
+            return value
+        from typer._param_types import coerce_cli_path
+
+        path = Path(value)
+        return coerce_cli_path(path, self._info, path_type=Path, param=param, ctx=ctx)
+
+    def _by_typer(self, value: Any, param: Any, ctx: Any) -> Any:
+        self._parameter._runtime_param = None
+        return self._parameter.get_runtime_param().coerce(value, param=param, ctx=ctx)
+
+
+def _is_plain(value: Any, kind: Any) -> bool:
+    """Whether a value is what an annotation asks for already, or names a path."""
+    if kind is Path:
+        return isinstance(value, str | Path)
+    return kind in (str, int, float, bool) and type(value) is kind
+
+
+def read_plainly(parameters: Iterable[Any]) -> None:
+    """Let parameters be read by `PlainValue`, where Typer has not made their readers yet."""
+    for parameter in parameters:
+        descriptor = getattr(parameter, "type_descriptor", None)
+        info = getattr(descriptor, "parameter_info", None)
+        if getattr(parameter, "_runtime_param", parameter) is not None or info is None:
+            continue
+        limited = info.min is not None or info.max is not None
+        if info.parser is None and info.path_type is None and not limited:
+            parameter._runtime_param = PlainValue(parameter)
+
+
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object; the page of commands has its keys.")
+]
 BatchFile = Annotated[
     Path | None,
     typer.Option(
@@ -101,14 +163,14 @@ def the_project(given: Path | None) -> "Project":
     """The project that was named, or the nearest one."""
     from takifugu.project.project import open_project
 
-    found = given or nearest_project(Path())
-    if found is None:
+    place = given or nearest_project(Path())
+    if place is None:
         raise InvalidOption(
             "--project",
             given=f"is missing, and no folder from here upwards has a {FILE}",
             needed="name a project; `takifugu init` makes one",
         )
-    return open_project(found)
+    return open_project(place)
 
 
 def without_project(given: Path | None, argument: str) -> None:
@@ -120,6 +182,19 @@ def without_project(given: Path | None, argument: str) -> None:
         raise InvalidOption(
             "--project", given="is given", needed=f"be left out where {argument} is a file"
         )
+
+
+def refuse_given(options: Mapping[str, Any], *, needed: str, given: str = "is given") -> None:
+    """Raise if any of these options, by name, has another value than None, False or 0."""
+    for option, value in options.items():
+        if value not in (None, False):
+            raise InvalidOption(option, given=given, needed=needed)
+
+
+def refuse_outside(option: str, value: int, low: int, high: int) -> None:
+    """Raise if a whole number is below ``low`` or above ``high``."""
+    if not low <= value <= high:
+        raise InvalidOption(option, given=f"is {value}", needed=f"be from {low} to {high}")
 
 
 def print_json(document: Any) -> None:
@@ -205,10 +280,10 @@ def read_column_pairs(text: str | None) -> dict[str, Any] | None:
     if text is None or not text.endswith(".json"):
         return None
     path = Path(text)
-    found = read_json_option("--pairs", path, PAIRS_NEEDED)
-    if not isinstance(found, dict):
+    document = read_json_option("--pairs", path, PAIRS_NEEDED)
+    if not isinstance(document, dict):
         return None
-    return {column: _listed_pairs(path, pairs) for column, pairs in found.items()}
+    return {column: _listed_pairs(path, pairs) for column, pairs in document.items()}
 
 
 def _pairs_from_file(path: Path) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
@@ -297,13 +372,13 @@ def _once(parser: Any, ctx: Any) -> Any:
     parse = parser.parse_args
 
     def parse_args(args: list[str]) -> Any:
-        found = parse(args=args)
-        for option, times in Counter(found[2]).items():
+        parsed = parse(args=args)
+        for option, times in Counter(parsed[2]).items():
             lists = option.multiple or option.param_type_name != "option"
             if times > 1 and not lists and not getattr(option, "count", False):
                 flag = max(option.opts, key=len)
                 raise InvalidOption(flag, given=f"is given {times} times", needed="be given once")
-        return found
+        return parsed
 
     parser.parse_args = parse_args
     return parser
@@ -334,5 +409,22 @@ class StrictTyper(typer.Typer):
         super().__init__(cls=group, **settings)
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
-        """Register a command."""
-        return super().command(name, **({"cls": StrictCommand} | settings))
+        """Register a command; its help leaves out the keys of its JSON object."""
+
+        def register(callback: Any) -> Any:
+            own: dict[str, Any] = {
+                "cls": StrictCommand,
+                "help": help_and_keys(callback)[0],
+            } | settings
+            return super(StrictTyper, self).command(name, **own)(callback)
+
+        return register
+
+
+def help_and_keys(callback: Any) -> tuple[str, str]:
+    """The help of a command, and the keys of what it prints with --json, by its docstring.
+
+    The keys are the last paragraph, which begins with ``JSON:``; the reference of commands has it.
+    """
+    words, _, keys = (inspect.getdoc(callback) or "").partition("\n\nJSON: ")
+    return words, keys

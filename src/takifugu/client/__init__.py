@@ -9,35 +9,12 @@ from typing import TYPE_CHECKING
 from takifugu._core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from takifugu.client.connection import Connection, connect
-    from takifugu.client.problem_errors import (
-        ApprovalDeclined,
-        ApprovalPending,
-        ServerRefused,
-        ServerUnreachable,
-    )
-    from takifugu.client.remote_dataset import RemoteDataset
+    from takifugu.client.connection import Connection as Connection
+    from takifugu.client.connection import connect as connect
+    from takifugu.client.problem_errors import ApprovalDeclined as ApprovalDeclined
+    from takifugu.client.problem_errors import ApprovalPending as ApprovalPending
+    from takifugu.client.problem_errors import ServerRefused as ServerRefused
+    from takifugu.client.problem_errors import ServerUnreachable as ServerUnreachable
+    from takifugu.client.remote_dataset import RemoteDataset as RemoteDataset
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "connection": ("Connection", "connect"),
-            "remote_dataset": ("RemoteDataset",),
-            "problem_errors": (
-                "ApprovalDeclined",
-                "ApprovalPending",
-                "ServerRefused",
-                "ServerUnreachable",
-            ),
-        },
-    )
-
-__all__ = [
-    "ApprovalDeclined",
-    "ApprovalPending",
-    "Connection",
-    "RemoteDataset",
-    "ServerRefused",
-    "ServerUnreachable",
-    "connect",
-]
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -173,12 +173,12 @@ def _mapped(pairs: Sequence[tuple[str, Any]], given: TomlSection) -> Codebook:
 
 
 def _labels(labels: Iterable[Any], given: TomlSection) -> tuple[Name, ...]:
-    found = list(labels)
-    if any(isinstance(label, bool) or not isinstance(label, str | int) for label in found):
+    entries = list(labels)
+    if any(isinstance(label, bool) or not isinstance(label, str | int) for label in entries):
         raise InvalidDeclaration(
             given.at("codebook"), given="holds other things", needed="hold text or whole numbers"
         )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(entries))
 
 
 def _whole(text: str) -> bool:

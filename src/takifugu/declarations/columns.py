@@ -27,8 +27,8 @@ OrderKind = Literal["time", "unix", "number"]
 NO_ORDER = "(no order)"  # stands for the column, if each entity has one row: it is 0 in all of them
 Outside = Literal["other", "drop", "refuse"]
 
-MOST_UNITS = 2**31  # so that the sum of four billion clamped values still fits in 64 bits
-MOST_BOUND = 2**52  # so that float64 holds every clamped value
+MAX_STEPS = 2**31  # so that the sum of four billion clamped values still fits in 64 bits
+MAX_BOUND = 2**52  # so that float64 holds every clamped value
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ class Source:
     @property
     def reading(self) -> dict[str, str]:
         """How a CSV file is said to be written; empty if DuckDB is to find out."""
-        said = {key: getattr(self, key) for key in READING}
-        return {key: value for key, value in said.items() if value is not None}
+        given = {key: getattr(self, key) for key in READING}
+        return {key: value for key, value in given.items() if value is not None}
 
     @property
     def place(self) -> str:
@@ -293,7 +293,7 @@ class Amount:
                 f"{self.column}, step", given=f"is {shown(self.step)}", needed="be positive"
             )
         furthest = max(abs(self.low), abs(self.high))
-        fits = furthest <= MOST_BOUND and furthest <= MOST_UNITS * self.step
+        fits = furthest <= MAX_BOUND and furthest <= MAX_STEPS * self.step
         ends = [self.low, self.high]
         if isinstance(self.missing, Fraction):
             ends.append(self.missing)
@@ -305,7 +305,7 @@ class Amount:
             raise InvalidDeclaration(
                 place,
                 given=f"are [{shown(self.low)}, {shown(self.high)}] in steps of {shown(self.step)}",
-                needed=f"be whole multiples of the step, at most {MOST_UNITS} steps from 0",
+                needed=f"be whole multiples of the step, at most {MAX_STEPS} steps from 0",
             )
 
     @property
@@ -329,9 +329,9 @@ _SPECIFIER = re.compile(r"%(-?)(.?)", re.DOTALL)
 
 def refuse_format(format: str) -> None:
     """Raise unless a format says which year, month and day a time is of, in ways that are read."""
-    found = [letter for _, letter in _SPECIFIER.findall(format)]
-    strange = [letter for letter in found if letter not in _SPECIFIERS]
-    parts = frozenset(found)
+    letters = [letter for _, letter in _SPECIFIER.findall(format)]
+    strange = [letter for letter in letters if letter not in _SPECIFIERS]
+    parts = frozenset(letters)
     whole = parts & _YEAR and (parts & {"j"} or (parts & _MONTH and parts & _DAY))
     if strange or not whole or not format.isprintable() or len(format) > 100:
         raise InvalidDeclaration(

@@ -201,14 +201,14 @@ def _category(given: TomlSection, name: str, folder: Path, *, outside: Any) -> C
 def _labels(path: Path, shown: str) -> tuple[tuple[Name, Name], ...]:
     needed = "hold one JSON object of raw value: label"
     try:
-        found = parse_json(read_whole(path), field=shown)
+        labels = parse_json(read_whole(path), field=shown)
     except InvalidFile as error:
         raise InvalidDeclaration(shown, given=error.given, needed=needed) from None
-    if not isinstance(found, dict) or not all(
-        isinstance(label, str | int) for label in found.values()
+    if not isinstance(labels, dict) or not all(
+        isinstance(label, str | int) for label in labels.values()
     ):
         raise InvalidDeclaration(shown, given="holds something else", needed=needed)
-    return tuple((raw, _name(label, shown)) for raw, label in found.items())
+    return tuple((raw, _name(label, shown)) for raw, label in labels.items())
 
 
 def _name(value: Any, place: str) -> Name:

@@ -169,9 +169,9 @@ def table(
         return Table(read_declaration(source), _checked_name(_stem(Path(source))))
     reading = {"separator": separator, "encoding": encoding, "decimal": decimal}
     reading = {key: value for key, value in reading.items() if value is not None}
-    said = given | reading | {"format": format, "zone": zone, "ties": ties, "public": public}
-    if missing := _missing(said, name=name if is_frame(source) else "given"):
-        raise UnfinishedTable(missing, *_proposed(source, said, name))
+    arguments = given | reading | {"format": format, "zone": zone, "ties": ties, "public": public}
+    if missing := _missing(arguments, name=name if is_frame(source) else "given"):
+        raise UnfinishedTable(missing, *_proposed(source, arguments, name))
     described, called, frame = _source(source, name)
     order_keys: dict[str, Any] = {"column": order, "kind": order_kind}
     order_keys["ties"] = list(_listed(ties, "order, ties")) if ties else "refuse"
@@ -237,28 +237,28 @@ class UnfinishedTable(InvalidDeclaration):
         super().__init__("; ".join(missing), given=given, needed=needed, reason="missing")
 
 
-def _missing(said: Mapping[str, Any], *, name: str | None) -> tuple[str, ...]:
+def _missing(arguments: Mapping[str, Any], *, name: str | None) -> tuple[str, ...]:
     """The arguments that are missing, or were left as ``...``."""
-    found = [key for key in ("entity", "protected") if said[key] is None]
-    found += [key for key, value in said.items() if value is ...]
-    if isinstance(said["protected"], Mapping):
-        for column, keys in said["protected"].items():
+    missing = [key for key in ("entity", "protected") if arguments[key] is None]
+    missing += [key for key, value in arguments.items() if value is ...]
+    if isinstance(arguments["protected"], Mapping):
+        for column, keys in arguments["protected"].items():
             parts = keys.values() if isinstance(keys, Mapping) else [keys]
-            found += [f"protected, {column}"] if any(part is ... for part in parts) else []
-    if name is None and found:
-        found.append("name")
-    return tuple(found)
+            missing += [f"protected, {column}"] if any(part is ... for part in parts) else []
+    if name is None and missing:
+        missing.append("name")
+    return tuple(missing)
 
 
 def _proposed(
-    source: Any, said: Mapping[str, Any], name: str | None
+    source: Any, arguments: Mapping[str, Any], name: str | None
 ) -> "tuple[str, Draft | None, str]":
     """A call that says what is missing too, if the columns of the source can be read."""
     from takifugu.drafting.draft import draft_of
     from takifugu.drafting.draft_text import draft_call
 
-    protected = said["protected"]
-    answers = {k: v for k, v in said.items() if v is not ... and v and k != "protected"}
+    protected = arguments["protected"]
+    answers = {k: v for k, v in arguments.items() if v is not ... and v and k != "protected"}
     reading = {key: answers.pop(key) for key in ("separator", "encoding") if key in answers}
     columns = protected if isinstance(protected, Mapping) else {}
     answers["protected"] = tuple(columns) or None

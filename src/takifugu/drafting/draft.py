@@ -13,10 +13,11 @@ open points is refused. Columns that nobody chose are left out: they are not rea
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from takifugu.declarations.columns import refuse_format
+from takifugu.declarations.columns import Outside, refuse_format
 from takifugu.declarations.declaration import Declaration
 from takifugu.declarations.declaration_files import FROM_THE_DATA, declaration_of
 from takifugu.declarations.label_lists import FROM_THE_FITTED_ROWS
@@ -31,17 +32,14 @@ from takifugu.drafting.draft_guesses import (
     likely_entities,
     words_of,
 )
-from takifugu.drafting.draft_values import (
-    EVERY,
-    OUTSIDE_WORDS,
-    outside_of,
-    plain,
-    refuse_outside,
-    step_of,
-    typed,
+from takifugu.drafting.source_schema import (
+    DATA,
+    Schema,
+    SchemaColumn,
+    is_iso,
+    possible_formats,
+    schema_of,
 )
-from takifugu.drafting.source_schema import DATA, Schema, SchemaColumn, schema_of
-from takifugu.drafting.time_formats import is_iso, possible_formats
 from takifugu.errors import pasted
 from takifugu.tables.backends.backend import quoted
 from takifugu.tables.backends.frames import Frame
@@ -52,8 +50,15 @@ FILLED = {  # what stands for an open point while the others are checked
     "column": "(to be named)", "decimal": None, "format": None, "ties": "refuse", "values": ["x"],
     "bounds": [0, 1],
 }  # fmt: skip
-FEW = 5  # columns that a question names
-OLD, NEW = 10**8, 10**11  # seconds since 1970: after 1973, before the year 5138
+MAX_NAMED_COLUMNS = 5  # in a question
+FIRST_SECOND, LAST_SECOND = 10**8, 10**11  # since 1970: after 1973, before the year 5138
+OUTSIDE_WORDS = {
+    "refuse": "a value that is not listed, or is missing, is refused",
+    "other": "a value that is not listed, or is missing, counts as 'other'",
+    "drop": "rows with a value that is not listed, or is missing, are left out, and which these are"
+    " is not protected unless the prior has a state for them",
+}
+EVERY = ""  # of rules by column: for all protected columns of labels that have none of their own
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,8 @@ class Decision:
         column: The column; empty for the source.
         reason: Why, in words.
         guessed: Whether nobody has said so.
-        change: How to decide otherwise, where that is not the option of its part.
+        change: How to decide otherwise, on a command line; empty for a fact.
+        explained: Whether the reason is more than that somebody has said so.
     """
 
     part: str
@@ -112,6 +118,12 @@ class Decision:
     reason: str
     guessed: bool = True
     change: str = ""
+    explained: bool = True
+
+    @classmethod
+    def given(cls, part: str, column: str) -> "Decision":
+        """What somebody has said, for which there is no other reason."""
+        return cls(part, column, "as given", guessed=False, explained=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +189,7 @@ class Draft:
     def describe(self) -> dict[str, Any]:
         """The draft as JSON."""
         return {
-            "declaration": plain(self.document),
+            "declaration": _plain(self.document),
             "rows": self.rows,
             "open": [point.describe() for point in self.open],
             "decisions": [
@@ -213,10 +225,10 @@ def draft_of(
 
 def drafted(schema: Schema, answers: Answers) -> Draft:
     """The draft of a table whose columns are known."""
-    said = [answers.entity, answers.order or None, *answers.public, *(answers.ties or ())]
-    said += [*(answers.protected or ()), *(answers.values or {}), *(answers.bounds or {})]
-    said += [name for name in answers.outside or {} if name != EVERY]
-    for name in said:
+    named_columns = [answers.entity, answers.order or None, *answers.public, *(answers.ties or ())]
+    named_columns += [*(answers.protected or ()), *(answers.values or {}), *(answers.bounds or {})]
+    named_columns += [name for name in answers.outside or {} if name != EVERY]
+    for name in named_columns:
         if name is not None:
             schema.column(name)
     if answers.format is not None:
@@ -267,8 +279,8 @@ class _Parts:
         if self.answers.decimal is not None:
             reading["decimal"] = self.answers.decimal
         place = {"path": schema.path, "table": schema.table}
-        found = {"kind": schema.kind} | {k: v for k, v in place.items() if v is not None} | reading
-        self.document["source"] = found
+        keys = {"kind": schema.kind} | {k: v for k, v in place.items() if v is not None} | reading
+        self.document["source"] = keys
         if schema.note:
             self.decisions.append(Decision("source", "", schema.note))
         if reading.get("decimal") == OPEN:
@@ -281,12 +293,16 @@ class _Parts:
 
     def entity(self) -> str | None:
         guess = guess_entity(self.schema.columns)
-        said = self.answers.entity
-        column = said or guess.column
+        given = self.answers.entity
+        column = given or guess.column
         self.document["entity"] = {"column": column or OPEN}
         if column is None:
             likely = guess.others or likely_entities(self.schema.columns)
-            perhaps = f", perhaps {' or '.join(map(visible, likely[:FEW]))}" if likely else ""
+            perhaps = (
+                f", perhaps {' or '.join(map(visible, likely[:MAX_NAMED_COLUMNS]))}"
+                if likely
+                else ""
+            )
             self.ask(
                 "entity.column",
                 f"whose row it is ({guess.reason})",
@@ -295,27 +311,33 @@ class _Parts:
                 f"--entity {pasted(likely[0])}" if len(likely) == 1 else "--entity COLUMN",
             )
         else:
-            why = "as given" if said else guess.reason
-            self.decisions.append(Decision("entity", column, why, guessed=said is None))
+            self.decisions.append(
+                Decision.given("entity", column)
+                if given
+                else Decision("entity", column, guess.reason, change="--entity COLUMN")
+            )
         return column
 
     def order(self, entity: str | None) -> None:
         taken = {*(self.answers.protected or ()), *self.answers.public, entity}
         free = [column for column in self.schema.columns if column.name not in taken]
-        guess, said = guess_order(free, entity), self.answers.order
-        column = guess.column if said is None else said or None
+        guess, given = guess_order(free, entity), self.answers.order
+        column = guess.column if given is None else given or None
         with self.schema.public([name for name in (entity, column) if name is not None]) as run:
             self.rows = int(run(f"SELECT count(*) FROM {DATA}")[0][0])  # noqa: S608
             longest = None if entity is None else self._longest(run, entity)
             if column is None and longest is not None and longest <= 1:
                 why = "each entity has one row, so that no order is needed"
-                self.decisions.append(Decision("order", "", why, guessed=said is None))
+                self.decisions.append(Decision("order", "", why, given is None, "--order COLUMN"))
                 return
             if column is None:
-                self._ask_order(guess, entity, longest, none=said == NO_ORDER_ANSWER)
+                self._ask_order(guess, entity, longest, none=given == NO_ORDER_ANSWER)
                 return
-            why = "as given" if said else guess.reason
-            self.decisions.append(Decision("order", column, why, guessed=not said))
+            self.decisions.append(
+                Decision.given("order", column)
+                if given
+                else Decision("order", column, guess.reason, change="--order COLUMN")
+            )
             keys = self._order_keys(run, self.schema.column(column))
             self.document["order"] = keys
             if entity is not None:
@@ -377,25 +399,30 @@ class _Parts:
             f"SELECT min(TRY_CAST({name} AS double)), max(TRY_CAST({name} AS double)) FROM {DATA}"  # noqa: S608
         )[0]
         words = set(words_of(column.name))
-        if first is not None and first >= OLD and last < NEW and words & (UNIX | {"epoch", "time"}):
+        if (
+            first is not None
+            and first >= FIRST_SECOND
+            and last < LAST_SECOND
+            and words & (UNIX | {"epoch", "time"})
+        ):
             return "unix"
         return "number"
 
     def _format(self, run: Any, column: SchemaColumn) -> dict[str, str]:
         if self.schema.kind == "csv" and is_iso(run, DATA, column.name):
             return {}
-        found = possible_formats(run, DATA, column.name)
-        if len(found) == 1:
-            why = f"its times are written as {found[0]}"
-            self.decisions.append(Decision("order", column.name, why))
-            return {"format": found[0]}
-        if found:
+        formats = possible_formats(run, DATA, column.name)
+        if len(formats) == 1:
+            why = f"its times are written as {formats[0]}"
+            self.decisions.append(Decision("order", column.name, why, change="--order COLUMN"))
+            return {"format": formats[0]}
+        if formats:
             self.ask(
                 "order.format",
                 "day and month of its times can be either way",
-                " or ".join(f"format = '{form}'" for form in found),
-                f"--format '{found[0]}'",
-                choices=found,
+                " or ".join(f"format = '{form}'" for form in formats),
+                f"--format '{formats[0]}'",
+                choices=formats,
             )
         else:
             self.ask(
@@ -427,15 +454,19 @@ class _Parts:
         names += [c for c in (*(answers.values or {}), *(answers.bounds or {})) if c not in names]
         names = [name for name in names if name not in answers.public]
         guessed = not names
-        reasons = dict.fromkeys(names, "as given")
+        decisions = [Decision.given("protected", name) for name in names]
         if guessed:
-            taken = [*self.named, *answers.public]
-            reasons = guess_protected(self.schema.columns, taken)
+            reasons = guess_protected(self.schema.columns, [*self.named, *answers.public])
+            decisions = [
+                Decision("protected", name, reason, change="--protected COLUMN")
+                for name, reason in reasons.items()
+            ]
         self.document["protected"] = {}
-        for name, reason in reasons.items():
-            self.decisions.append(Decision("protected", name, reason, guessed=guessed))
+        for decision in decisions:
+            name = decision.column
+            self.decisions.append(decision)
             self.document["protected"][name] = self._column(self.schema.column(name))
-        if not reasons:
+        if not decisions:
             self.ask(
                 "protected",
                 "which columns are to be protected",
@@ -448,7 +479,7 @@ class _Parts:
         bounds = (self.answers.bounds or {}).get(column.name)
         shown = visible(column.name)
         if bounds is not None:
-            step = step_of(bounds, column)
+            step = _step_of(bounds, column)
             if step != 1:
                 why = f"sums are made in steps of {step}"
                 change = "`step` in the declaration"
@@ -456,7 +487,7 @@ class _Parts:
             keys = {"bounds": list(bounds), "step": step, "missing": "refuse"}
             return {key: value for key, value in keys.items() if (key, value) != ("step", 1)}
         if values is not None:
-            return self._labels(column.name, typed(values, column), self.answers.unlisted)
+            return self._labels(column.name, _typed(values, column), self.answers.unlisted)
         if column.categories is not None:
             return self._labels(column.name, list(column.categories), "refuse")
         if column.kind in ("whole", "real"):
@@ -493,20 +524,18 @@ class _Parts:
     def _labels(self, column: str, values: Any, usual: str) -> dict[str, Any]:
         """The keys of a column of labels; what becomes of other values is said."""
         rules = self.answers.outside or {}
-        rule = outside_of(column, values, rules, usual)
-        said = column in rules or EVERY in rules
+        rule = _outside_of(column, values, rules, usual)
+        is_given = column in rules or EVERY in rules
         listed = values not in (OPEN, FROM_THE_FITTED_ROWS)
-        if listed and rule in OUTSIDE_WORDS and (said or self.answers.unlisted == "refuse"):
-            why, others = OUTSIDE_WORDS[rule], [one for one in OUTSIDE_WORDS if one != rule]
-            change = " or ".join(f"--outside {other}" for other in others)
-            self.decisions.append(
-                Decision("protected", column, why, guessed=not said, change=change)
-            )
+        if listed and rule in OUTSIDE_WORDS and (is_given or self.answers.unlisted == "refuse"):
+            change = " or ".join(f"--outside {other}" for other in OUTSIDE_WORDS if other != rule)
+            why = OUTSIDE_WORDS[rule]
+            self.decisions.append(Decision("protected", column, why, not is_given, change))
         return {"values": values, "outside": rule}
 
     def public(self) -> None:
         for name in self.answers.public:
-            self.decisions.append(Decision("public", name, "as given", guessed=False))
+            self.decisions.append(Decision.given("public", name))
             values = (self.answers.values or {}).get(name, FROM_THE_DATA)
             keys = {"values": values}
             if name in (self.answers.outside or {}):
@@ -520,9 +549,69 @@ class _Parts:
         public = [c for c in self.document.get("public", ()) if c in (self.answers.outside or {})]
         rules = {k: v for k, v in (self.answers.outside or {}).items() if k not in public}
         if protected:
-            refuse_outside(rules, labels)
+            _refuse_outside(rules, labels)
 
     def ask(
         self, key: str, question: str, needed: str, option: str, choices: tuple[str, ...] = ()
     ) -> None:
         self.open.append(OpenPoint(key, question, needed, option, choices))
+
+
+# --- labels, numbers and rules as a declaration has them ---
+
+
+def _outside_of(column: str, values: Any, rules: Mapping[str, str], usual: str) -> str:
+    """What becomes of values that are not in a list: as said, or else as ``usual``.
+
+    What is found on a part of the rows, or is not known yet, leaves others, which count as one.
+    """
+    is_open = values in (FROM_THE_FITTED_ROWS, OPEN)
+    return rules.get(column, rules.get(EVERY, "other" if is_open else usual))
+
+
+def _refuse_outside(said: Mapping[str, str], labels: Sequence[str]) -> None:
+    """Raise for a rule that is none, or that no column of ``labels`` follows."""
+    for column, rule in said.items():
+        if rule not in get_args(Outside):
+            raise InvalidDeclaration(
+                f"{visible(column)}, outside" if column else "outside",
+                given=f"is {rule!r:.40}",
+                needed=f"be one of {', '.join(get_args(Outside))}",
+                reason="outside",
+            )
+        if not labels or (column and column not in labels):
+            raise InvalidDeclaration(
+                f"{visible(column)}, outside" if column else "outside",
+                given="is given, and "
+                + ("this is no declared column" if column else "there is no protected column")
+                + " of labels",
+                needed="be left out: it is about values that are not in a list",
+                reason="outside",
+            )
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return float(value) if isinstance(value, Decimal) else value
+
+
+def _typed(values: Any, column: SchemaColumn) -> Any:
+    """Labels as the column has them: whole numbers where it holds those."""
+    if column.kind != "whole" or isinstance(values, str | Mapping):
+        return list(values) if isinstance(values, tuple) else values
+    whole = [int(v) for v in values if str(v).removeprefix("-").isdecimal()]
+    return whole if len(whole) == len(values) else list(values)
+
+
+def _step_of(bounds: Sequence[Any], column: SchemaColumn) -> int | Decimal:
+    """The unit of sums: 1, or for numbers with decimals at most a thousandth of their range."""
+    low, high = (Decimal(str(end)) for end in bounds)
+    digits = [-int(end.normalize().as_tuple().exponent) for end in (low, high)]
+    if column.kind == "real" and high > low:
+        digits.append(3 - (high - low).adjusted())
+    places = max(0, *digits)
+    return Decimal(1).scaleb(-places) if places else 1

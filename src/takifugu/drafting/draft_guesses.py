@@ -101,17 +101,17 @@ def likely_entities(columns: Sequence[SchemaColumn]) -> tuple[str, ...]:
     Those that are called a number of something come alone, if there are any.
     """
     free = [c for c in columns if c.kind in ("text", "whole") and c.type != BOOLEAN]
-    found = [c for c in free if not {*words_of(c.name)} & (ROWS | STRANGE | MOMENTS | TIMES)]
-    numbered = [c.name for c in found if {*words_of(c.name)} & IDENTIFIERS]
-    return tuple(numbered or (c.name for c in found))
+    likely = [c for c in free if not {*words_of(c.name)} & (ROWS | STRANGE | MOMENTS | TIMES)]
+    numbered = [c.name for c in likely if {*words_of(c.name)} & IDENTIFIERS]
+    return tuple(numbered or (c.name for c in likely))
 
 
 def likely_public(columns: Sequence[SchemaColumn]) -> tuple[str, ...]:
     """Columns that everyone may know, perhaps: no numbers of people or of rows, groups first."""
     free = [c for c in columns if c.kind in ("text", "whole")]
     never = ROWS | STRANGE | IDENTIFIERS | PEOPLE
-    found = [c.name for c in free if not {*words_of(c.name)} & never]
-    return tuple(sorted(found, key=lambda name: not {*words_of(name)} & GROUPS))
+    likely = [c.name for c in free if not {*words_of(c.name)} & never]
+    return tuple(sorted(likely, key=lambda name: not {*words_of(name)} & GROUPS))
 
 
 def guess_order(columns: Sequence[SchemaColumn], taken: str | None) -> Guess:
@@ -142,10 +142,10 @@ def guess_protected(columns: Sequence[SchemaColumn], taken: Sequence[str]) -> di
     numbers = {c.name: _number(c) for c in free if c.kind in ("whole", "real")}
     for best in (2, 1):
         for scores, what in ((labels, "text"), (numbers, "numbers")):
-            found = [name for name, score in scores.items() if score == best]
-            if found:
+            names = [name for name, score in scores.items() if score == best]
+            if names:
                 why = f"{what}, by its name something to protect" if best > 1 else f"holds {what}"
-                return dict.fromkeys(found, why)
+                return dict.fromkeys(names, why)
     return {}
 
 
@@ -171,10 +171,10 @@ def _number(column: SchemaColumn) -> int:
 
 def _best(scores: dict[str, int], why: str, why_not: str) -> Guess:
     most = max(scores.values(), default=0)
-    found = tuple(name for name, score in scores.items() if score == most)
+    best = tuple(name for name, score in scores.items() if score == most)
     if most <= 0:
         return Guess(None, why_not)
-    if len(found) > 1:
-        return Guess(None, f"{' and '.join(found)} would all do", found)
+    if len(best) > 1:
+        return Guess(None, f"{' and '.join(best)} would all do", best)
     others = sorted((n for n, s in scores.items() if 0 < s < most), key=lambda n: -scores[n])
-    return Guess(found[0], why, tuple(others))
+    return Guess(best[0], why, tuple(others))

@@ -104,11 +104,7 @@ def _section(
     named = keys.get("column", "") if column is None else column
     place = part if column is None else f"{part}.{column}"
     for decision in draft.decisions:
-        if (
-            decision.part == part
-            and decision.column in (named, "")
-            and decision.reason != "as given"
-        ):
+        if decision.part == part and decision.column in (named, "") and decision.explained:
             yield visible(f"# {'guessed: ' if decision.guessed else ''}{decision.reason}")
     yield f"[{part}]" if column is None else f"[{part}.{toml_value(column)}]"
     for key, value in keys.items():

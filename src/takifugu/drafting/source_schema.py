@@ -17,11 +17,17 @@ from typing import Any
 from takifugu.declarations.columns import SourceKind
 from takifugu.declarations.table_errors import InvalidDeclaration, driver, without_values
 from takifugu.tables.backends.backend import Kind, quoted
-from takifugu.tables.backends.csv_reading import STRICT, Run, dialect, literal, refuse_cut_rows
-from takifugu.tables.backends.duckdb_backend import BOOLEAN, SHUT, kind_of
+from takifugu.tables.backends.csv_reading import (
+    STRICT,
+    Run,
+    csv_structure,
+    dialect,
+    literal,
+    refuse_cut_rows,
+)
+from takifugu.tables.backends.duckdb_backend import BOOLEAN, CLOSED_SETTINGS, kind_of
 from takifugu.tables.backends.frames import Frame, is_frame
 from takifugu.tables.backends.opened_files import compression, duckdb_name, found_files
-from takifugu.tables.csv_structure import csv_structure
 from takifugu.visible import visible
 
 SUFFIXES: dict[str, SourceKind] = {
@@ -148,18 +154,18 @@ def schema_of(
     reading: dict[str, str] = {}
     note = ""
     if kind == "csv":
-        found = [csv_structure(file, separator=separator, encoding=encoding) for file in files]
-        if len(set(found)) > 1:
+        structures = [csv_structure(file, separator=separator, encoding=encoding) for file in files]
+        if len(set(structures)) > 1:
             raise InvalidDeclaration(
                 "source, path",
                 given="names files that are written differently, or have other columns",
                 needed="name files that begin with the same line",
                 reason="header",
             )
-        reading = {"separator": found[0].separator, "encoding": found[0].encoding}
-        if found[0].encoding != "utf-8":
+        reading = {"separator": structures[0].separator, "encoding": structures[0].encoding}
+        if structures[0].encoding != "utf-8":
             note = "not UTF-8: read as latin-1 (Western European); see that its letters are right"
-        columns, decimal = _csv_columns(path, files, reading, found[0].header)
+        columns, decimal = _csv_columns(path, files, reading, structures[0].header)
         reading |= {"decimal": decimal} if decimal is not None else {}
     else:
         with _database() as connection:
@@ -196,7 +202,7 @@ def is_data_file(path: str | Path) -> bool:
 def _database() -> Iterator[Any]:
     with driver("duckdb", purpose="a draft"):
         import duckdb
-    connection = duckdb.connect(":memory:", config=dict[str, Any](SHUT))
+    connection = duckdb.connect(":memory:", config=dict[str, Any](CLOSED_SETTINGS))
     try:
         connection.execute("SET TimeZone = 'UTC'")
         yield connection
@@ -228,9 +234,9 @@ def _options(files: tuple[Path, ...], reading: Mapping[str, str]) -> str:
 
 
 def _described(connection: Any, source: str) -> tuple[SchemaColumn, ...]:
-    found = connection.execute(f"DESCRIBE FROM {source}").fetchall()
+    described = connection.execute(f"DESCRIBE FROM {source}").fetchall()
     columns = []
-    for name, type_, *_ in found:
+    for name, type_, *_ in described:
         categories = None
         if str(type_).startswith("ENUM("):
             listed = connection.execute(
@@ -401,3 +407,57 @@ def _arrow_columns(frame: Any, columns: Sequence[str]) -> Any:
     if hasattr(frame, "to_arrow"):
         return frame.select(columns).to_arrow()
     return pyarrow.Table.from_pandas(frame[list(columns)], preserve_index=False)
+
+
+# --- how times are written that are stored as text ---
+#
+# ``3/4/2012`` is a day in April or in March. A day above 12 somewhere in the column of the order,
+# which is public, settles it; if there is none both are possible, and somebody has to say which.
+
+DATES = (
+    "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%m.%d.%Y", "%d-%m-%Y",
+    "%m-%d-%Y", "%d/%m/%y", "%m/%d/%y", "%d.%m.%y", "%m.%d.%y", "%d-%m-%y", "%m-%d-%y", "%Y%m%d",
+    "%d %b %Y", "%d-%b-%Y", "%d %B %Y", "%b %d %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%y",
+)  # fmt: skip
+CLOCKS = (
+    "", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", "T%H:%M", "T%H:%M:%S", "T%H:%M:%S.%f", " %I:%M %p",
+    " %I:%M:%S %p", ", %H:%M", ", %H:%M:%S", " %H:%M:%S%z", " %H:%M:%S %z", "T%H:%M:%S%z",
+    "T%H:%M:%S.%f%z", " %H:%M%z",
+)  # fmt: skip
+WHOLE_FORMATS = ("%a %b %d %H:%M:%S %z %Y", "%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S %z")
+FORMATS = (*(date + clock for date in DATES for clock in CLOCKS), *WHOLE_FORMATS)
+ISO = r"^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?([+-]\d{2}(:?\d{2})?|Z)?$"
+
+
+def is_iso(run: Run, table: str, column: str) -> bool:
+    """Whether every time of a text column is written as ISO 8601 does."""
+    name = quoted(column)
+    counted = run(
+        f"SELECT count({name}) = count(*) FILTER (regexp_matches({name}, {literal(ISO)}))"  # noqa: S608 - quoted
+        f" AND count({name}) > 0 FROM {table}"
+    )
+    return counted == [(True,)]
+
+
+def possible_formats(run: Run, table: str, column: str) -> tuple[str, ...]:
+    """The formats that every value of a text column is written in; most often one, or none.
+
+    The first value rules most of them out. A year has four digits where the format says so, which
+    DuckDB does not insist on.
+    """
+    name = quoted(column)
+    first = f"(SELECT {name} FROM {table} WHERE {name} IS NOT NULL LIMIT 1)"  # noqa: S608 - quoted
+    likely = _kept(run, first, name, FORMATS)
+    return _kept(run, table, name, likely) if likely else ()
+
+
+def _kept(run: Run, table: str, name: str, formats: tuple[str, ...]) -> tuple[str, ...]:
+    parts = []
+    for form in formats:
+        time = f"try_strptime({name}, {literal(form)})"
+        # a year of four digits, no more letters than the format writes: no other reading
+        parts.append(f"count(*) FILTER (year({time}) BETWEEN 1000 AND 9999)")
+    ((there, *counts),) = run(f"SELECT count({name}), {', '.join(parts)} FROM {table}")  # noqa: S608
+    return tuple(
+        form for form, count in zip(formats, counts, strict=True) if there and count == there
+    )

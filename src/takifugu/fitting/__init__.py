@@ -5,40 +5,14 @@ from typing import TYPE_CHECKING
 from takifugu._core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from takifugu.fitting.chain_fitting import fit, fit_markov
-    from takifugu.fitting.fit_kinds import Estimate, FitOptions, Fitted, fit_prior
-    from takifugu.fitting.fitted_part import ByEntity, FirstDays
-    from takifugu.fitting.moment_fitting import fit_gaussian
+    from takifugu.fitting.chain_fitting import fit as fit
+    from takifugu.fitting.chain_fitting import fit_markov as fit_markov
+    from takifugu.fitting.fit_kinds import Estimate as Estimate
+    from takifugu.fitting.fit_kinds import Fitted as Fitted
+    from takifugu.fitting.fit_kinds import fit_prior as fit_prior
+    from takifugu.fitting.fit_options import ByEntity as ByEntity
+    from takifugu.fitting.fit_options import FirstDays as FirstDays
+    from takifugu.fitting.fit_options import FitOptions as FitOptions
+    from takifugu.fitting.moment_fitting import fit_gaussian as fit_gaussian
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "chain_fitting": (
-                "fit",
-                "fit_markov",
-            ),
-            "fit_kinds": (
-                "Estimate",
-                "FitOptions",
-                "Fitted",
-                "fit_prior",
-            ),
-            "fitted_part": (
-                "ByEntity",
-                "FirstDays",
-            ),
-            "moment_fitting": ("fit_gaussian",),
-        },
-    )
-
-__all__ = [
-    "ByEntity",
-    "Estimate",
-    "FirstDays",
-    "FitOptions",
-    "Fitted",
-    "fit",
-    "fit_gaussian",
-    "fit_markov",
-    "fit_prior",
-]
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

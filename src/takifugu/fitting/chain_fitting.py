@@ -5,12 +5,24 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, overload
 
+import numpy as np
+
+from takifugu._core.numeric import Floats, Integers
 from takifugu.declarations.table_errors import InvalidQuery
 from takifugu.drafting.declared_table import Table
-from takifugu.fitting.fit_kinds import Estimate, FitOptions, fit_prior
-from takifugu.fitting.fit_report import refuse_uncut, steps_estimate, the_one
-from takifugu.fitting.fitted_part import Split, parts, rows_of, share_of_entities
-from takifugu.fitting.hour_fitting import fit_by_hour
+from takifugu.fitting.fit_kinds import (
+    MAX_LISTED_STATES,
+    RARE,
+    Estimate,
+    fit_prior,
+    name_of,
+    parts,
+    refuse_uncut,
+    rows_of,
+    single_column,
+    steps_estimate,
+)
+from takifugu.fitting.fit_options import FitOptions, Split, share_of_entities
 from takifugu.priors import (
     FittedRows,
     IntervalMarkovChain,
@@ -18,8 +30,9 @@ from takifugu.priors import (
     Name,
     Transitions,
 )
-from takifugu.priors.fitting import TAU
+from takifugu.priors.fitting import TAU, smooth
 from takifugu.priors.higher_order import HigherOrderChain, refuse_order, refuse_windows
+from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.tables.engine import Engine
 from takifugu.tables.scope import EVERYTHING, Scope
 
@@ -95,7 +108,7 @@ def fit_markov_chain(
 ) -> Estimate:
     """The stationary chain of relative frequencies, smoothed; of several columns a joint one."""
     if options.by_hour:
-        return fit_by_hour(engine, columns, train, options)
+        return _fit_by_hour(engine, columns, train, options)
     counts = _counts(engine, columns, train, options)
     if options.other is not None and options.other not in counts.states:
         raise InvalidQuery(
@@ -106,8 +119,8 @@ def fit_markov_chain(
         )
     tau = TAU if options.tau is None else options.tau
     chain = counts.chain(unseen="uniform", tau=tau or None, length=options.length)
-    found = steps_estimate(chain, counts.states, counts.counts, tau or None)
-    return found if counts.columns is None else replace(found, over="sequence")
+    estimate = steps_estimate(chain, counts.states, counts.counts, tau or None)
+    return estimate if counts.columns is None else replace(estimate, over="sequence")
 
 
 def fit_interval_chain(
@@ -126,14 +139,72 @@ def fit_higher_order(
     """A chain in which an entry depends on several before it, by counts of windows."""
     order = 2 if options.order is None else options.order
     refuse_order(order)
-    column = the_one(columns, "higher-order")
+    column = single_column(columns, "higher-order")
     refuse_windows(_size(engine, column, options), order)
-    found = engine.runs((column,), order, train, cuts=options.cuts)
+    runs = engine.runs((column,), order, train, cuts=options.cuts)
     tau = TAU if options.tau is None else options.tau
     chain = HigherOrderChain.of_counts(
-        found.counts, found.states, tau=tau or None, length=options.length
+        runs.counts, runs.states, tau=tau or None, length=options.length
     )
-    return steps_estimate(chain, found.states, found.counts)
+    return steps_estimate(chain, runs.states, runs.counts)
+
+
+def _fit_by_hour(
+    engine: Engine, columns: tuple[str, ...], train: Scope, options: FitOptions
+) -> Estimate:
+    """The relative frequencies of what followed at each hour of the day, smoothed.
+
+    Where a state was never left at an hour, the frequencies of all hours together stand in; where
+    it was never left at all, every state is equally likely. The
+    chain is as long as the longest sequence of the whole table, unless a length is given.
+    """
+    column = single_column(columns, "markov by hour")
+    if options.cuts is None:
+        refuse_uncut(engine, column)
+    runs = engine.runs((column,), 1, train, cuts=options.cuts, by_hour=True)
+    tau = TAU if options.tau is None else options.tau
+    length = engine.lengths().longest if options.length is None else options.length
+    table, borrowed = _matrices(runs.counts)
+    if tau:
+        table = smooth(table.reshape(-1, table.shape[-1]), tau=tau).reshape(table.shape)
+    by_hour = runs.counts.sum(axis=(1, 2))
+    together: Integers = runs.counts.sum(axis=0)
+    chain = TimeOfDayChain(table, runs.states, length=max(length, 1))
+    estimate = steps_estimate(chain, runs.states, together)
+    thin = int(np.argmin(by_hour))
+    rests = (
+        f"It rests on {int(by_hour.sum()):,} steps, at least {int(by_hour[thin]):,} in each hour of"
+        f" the day (hour {thin}), and is about sequences of at most {chain.length:,} rows, one an"
+        " hour, that begin at any hour.",
+    )
+    notes = list(estimate.notes)
+    if borrowed:
+        listed = ", ".join(
+            f"{name_of(runs.states[x])} at hour {h}" for h, x in borrowed[:MAX_LISTED_STATES]
+        )
+        more = (
+            f" and {len(borrowed) - MAX_LISTED_STATES} more"
+            if len(borrowed) > MAX_LISTED_STATES
+            else ""
+        )
+        notes.append(f"never left, so that the frequencies of all hours stand in: {listed}{more}")
+    rare = int(((runs.counts.sum(axis=2) < RARE) & (runs.counts.sum(axis=2) > 0)).sum())
+    if rare:
+        notes.append(f"{rare} rows of the matrices rest on fewer than {RARE} steps")
+    facts = dict(estimate.facts) | {"steps_by_hour": by_hour.tolist()}
+    return Estimate(chain, estimate.counted, estimate.unit, rests, tuple(notes), facts)
+
+
+def _matrices(counts: Integers) -> tuple[Floats, list[tuple[int, int]]]:
+    """``[hour, x, y]``: the frequencies, and where those of all hours stand in."""
+    left = counts.sum(axis=2)
+    table = np.where(left[..., None] > 0, counts / np.maximum(left, 1)[..., None], 0.0)
+    never = np.argwhere(left == 0)
+    every = counts.sum(axis=0)
+    for hour, x in never:
+        total = int(every[x].sum())
+        table[hour, x] = every[x] / total if total else 1 / counts.shape[-1]
+    return table, [(int(hour), int(x)) for hour, x in never]
 
 
 def _counts(
@@ -143,9 +214,9 @@ def _counts(
     if len(columns) == 1 and options.cuts is None:
         refuse_uncut(engine, columns[0])
         return engine.transitions(columns[0], train)
-    found = engine.runs(columns, 1, train, cuts=options.cuts)
-    joint = found.columns if len(found.columns) > 1 else None
-    return Transitions(found.counts, found.states, columns=joint)
+    runs = engine.runs(columns, 1, train, cuts=options.cuts)
+    joint = runs.columns if len(runs.columns) > 1 else None
+    return Transitions(runs.counts, runs.states, columns=joint)
 
 
 def _size(engine: Engine, column: str, options: FitOptions) -> int:

@@ -24,12 +24,12 @@ import numpy as np
 
 from takifugu._core.numeric import Floats, Integers
 
-SMALL = 5.0  # an expected count below this is small
-OFTEN = 0.2  # a share of small cells from which the chi-square law is not to be relied on
-REJECTED = 1e-3  # a p-value below this is no accident
-UNUSUAL = 0.05  # and one below this is seldom one
-MATTERS = 0.01  # a share of the uncertainty
-LEAST = -1e9  # a logarithm of a p-value
+SMALL_EXPECTED = 5.0  # an expected count below this is small
+MAX_SMALL_SHARE = 0.2  # a share of small cells from which the chi-square law is not to be relied on
+REJECTED_P = 1e-3  # a p-value below this is no accident
+UNUSUAL_P = 0.05  # and one below this is seldom one
+MATERIAL_SHARE = 0.01  # a share of the uncertainty
+MIN_LOG_P = -1e9  # a logarithm of a p-value
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,17 +64,17 @@ class CountTest:
     @property
     def rejected(self) -> bool:
         """Whether the simpler law is no accident away from the counts."""
-        return self.log_p < log(REJECTED)
+        return self.log_p < log(REJECTED_P)
 
     @property
     def matters(self) -> bool:
         """Whether it is rejected, and by so much that it matters."""
-        return self.rejected and self.share >= MATTERS
+        return self.rejected and self.share >= MATERIAL_SHARE
 
     @property
     def reliable(self) -> bool:
         """Whether cells are large enough for the chi-square law."""
-        return self.small <= OFTEN
+        return self.small <= MAX_SMALL_SHARE
 
     @property
     def p_words(self) -> str:
@@ -95,7 +95,7 @@ def independence_given(counts: Integers) -> CountTest:
     statistic, degrees = max(float(by_given.sum()), 0.0), int(degrees_of.sum())
     total = float(n.sum())
     possible = (with_a[:, :, None] > 0) & (with_c[None] > 0) & (degrees_of > 0)[None, :, None]
-    few = int(np.count_nonzero(possible & (expected < SMALL)))
+    few = int(np.count_nonzero(possible & (expected < SMALL_EXPECTED)))
     gain = max(statistic - degrees, 0.0) / (2 * total) if total else 0.0
     uncertain = _uncertainty(with_c)
     return CountTest(
@@ -124,7 +124,7 @@ def log_tail(statistic: float, degrees: int) -> float:
         return 0.0
     from scipy.stats import chi2
 
-    return max(float(chi2.logsf(statistic, degrees)), LEAST)
+    return max(float(chi2.logsf(statistic, degrees)), MIN_LOG_P)
 
 
 def p_words(log_p: float) -> str:
@@ -132,12 +132,12 @@ def p_words(log_p: float) -> str:
     exponent = log_p / log(10)
     if exponent < -12:
         return "p < 1e-12" if exponent > -300 else "p < 1e-300"
-    said = f"p = {exp(log_p):.2g}"
-    if log(REJECTED) <= log_p < log(UNUSUAL):
-        said += f", unusual for chance; below {REJECTED:g} it counts as not fitting"
-    return said
+    words = f"p = {exp(log_p):.2g}"
+    if log(REJECTED_P) <= log_p < log(UNUSUAL_P):
+        words += f", unusual for chance; below {REJECTED_P:g} it counts as not fitting"
+    return words
 
 
 def not_rejected(log_p: float) -> Literal["fits", "unclear"]:
     """What is said of a law that is not rejected: unclear, if its p-value is unusually small."""
-    return "unclear" if log_p < log(UNUSUAL) else "fits"
+    return "unclear" if log_p < log(UNUSUAL_P) else "fits"

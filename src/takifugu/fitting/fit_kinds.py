@@ -1,122 +1,42 @@
-"""The kinds of priors that can be fitted to a declared table, and what a fit returns.
+"""What a fit returns, and what all kinds of fits share.
 
-A kind is one function, its *fitter*, which is given the table, the columns, the rows to fit on and
-the options, and returns an `Estimate`. `fit_prior` does what all of them share: it keeps rows
-apart, refuses options that a kind does not have, records in the prior which rows it was fitted on,
-and says what it rests on. A new kind is one module beside this one, and one entry in ``KINDS``.
+A kind of prior is one function, its *fitter*, which is given the table, the columns, the rows to
+fit on and the options, and returns an `Estimate`. `fit_prior` does what all of them share: it keeps
+rows apart, refuses options that a kind does not have, records in the prior which rows it was fitted
+on, and says what it rests on. A new kind is one module beside this one, and one entry in
+`fit_options.KINDS`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime, time, timedelta
 from fractions import Fraction
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from takifugu._core.numeric import Integers
 from takifugu.declarations.columns import Amount, Category
 from takifugu.declarations.declaration import Declaration
 from takifugu.declarations.table_errors import InvalidQuery
-from takifugu.errors import one_of
-from takifugu.fitting.fitted_part import ByEntity, FirstDays, Split, parts, rows_of
+from takifugu.fitting.fit_options import KINDS, ByEntity, FirstDays, FitKind, FitOptions, Split
 from takifugu.fitting.label_finding import AT_LEAST, FoundLabels, find_labels
-from takifugu.priors import FittedRows, Name, Prior
+from takifugu.priors import FittedRows, MarkovChain, Prior
 from takifugu.priors.adversaries import given_earlier_rows
+from takifugu.priors.bayesian_network import BayesianNetwork
+from takifugu.priors.higher_order import HigherOrderChain
+from takifugu.priors.prior import state_text
 from takifugu.tables.engine import Engine
 from takifugu.tables.label_lookup import refuse_many_labels
 from takifugu.tables.run_counting import count_leavers
-from takifugu.tables.scope import EVERYTHING, Scope
+from takifugu.tables.scope import EVERYTHING, Scope, Share, fitted_rows
+from takifugu.visible import visible
 
 if TYPE_CHECKING:
     from takifugu.advice.prior_advice import FitEvidence, PriorAdvice
     from takifugu.fitting.goodness import GoodnessOfFit
     from takifugu.translation.protocol import LossTranslation
-
-
-@dataclass(frozen=True)
-class FitOptions:
-    """What to fit, and on which rows: the first days, a share of the entities, or all.
-
-    Attributes:
-        first_days: Fit on so many days and release from those after them; where the order is a
-            number, on the rows within so many of its smallest one.
-        share: Fit on such a share of the entities and release from the others.
-        other: The state for what was never seen; it must be a label of the column.
-        tau: What zeros are smoothed to, by default as in the paper; 0 leaves them.
-        length: How many entries the chain has; None for an unbounded chain.
-        confidence: Instead of one chain, all that the counts do not rule out at this confidence.
-        kind: What to fit, of ``KINDS``; None for a Markov chain, or with ``confidence`` for all
-            that the counts do not rule out.
-        columns: The columns that the prior is about; none for those that the kind is about by
-            default.
-        order: How many entries before it an entry depends on.
-        cuts: Where the ranges of a column of numbers begin, in order, and its upper bound.
-        by_hour: Whether to fit a matrix for each hour of the day.
-        structure: The parents of each column of a network; None to find a tree.
-        smoothing: What is added to every count of a network.
-        kernel: The family of kernels of a Gaussian process, of `kernel_fitting.FAMILIES`.
-        lags: How many lags it is fitted to.
-        margin: By how many standard errors its parameter is raised.
-        profile: A public column: each of its keys has a mean of its own.
-        own_levels: Whether each entity has a mean of its own too, known to the adversary.
-        household: For households, the public column that groups entities.
-        member: The public column that says who is which member; None if all count alike.
-        at_least: Where labels are found on the fitted rows: how many entities a label needs, so
-            that fewer count as ``other``; None for 1, or in a project for what the prior that is
-            replaced needed.
-    """
-
-    first_days: int | None = None
-    share: Fraction | None = None
-    other: Name | None = None
-    tau: float | None = None
-    length: int | None = None
-    confidence: float | None = None
-    kind: str | None = None
-    columns: tuple[str, ...] = ()
-    order: int | None = None
-    cuts: tuple[Fraction, ...] | None = None
-    by_hour: bool = False
-    structure: Mapping[str, Sequence[str]] | None = None
-    smoothing: float | None = None
-    kernel: str | None = None
-    lags: int | None = None
-    margin: float | None = None
-    profile: str | None = None
-    own_levels: bool = False
-    household: str | None = None
-    member: str | None = None
-    at_least: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.first_days is not None and self.share is not None:
-            raise InvalidQuery(
-                "first days", given="come with a share", needed="be given alone: one split only"
-            )
-        if self.confidence is not None and (self.tau is not None or self.other is not None):
-            raise InvalidQuery(
-                "confidence", given="comes with tau or other", needed="be given alone"
-            )
-        if self.kind is None:
-            object.__setattr__(self, "kind", "markov" if self.confidence is None else "interval")
-        if self.kind is None or self.kind not in KINDS:
-            raise InvalidQuery("kind", given=f"is {self.kind!r:.60}", needed=one_of(KINDS))
-        kind = KINDS[self.kind]
-        for option in fields(self):
-            given = getattr(self, option.name) != option.default
-            if given and option.name not in (*COMMON, *kind.options):
-                raise InvalidQuery(
-                    option.name.replace("_", " "),
-                    given=f"is given for a prior of kind {self.kind}",
-                    needed=f"be left out: that kind has {', '.join(kind.options)}",
-                    reason="not-of-this-kind",
-                )
-
-    @property
-    def split(self) -> Split:
-        """Which rows to fit on."""
-        if self.first_days is not None:
-            return FirstDays(self.first_days)
-        return None if self.share is None else ByEntity(self.share)
 
 
 @dataclass(frozen=True)
@@ -131,12 +51,12 @@ class Estimate:
         notes: What else the owner should see once: states hardly seen, what does not fit.
         facts: The same for programs, as JSON.
         over: What the entries of the prior are, where that is not plain from its kind.
-        goodness: Tests whether it describes the rows; None for the tests of its kind, by
-            `fit_goodness`.
+        goodness: Tests whether it describes the rows; None for the tests of its kind.
         stated: What a policy says of ``over`` beside: the columns that group people.
         counts: ``[x, y]``: the steps that a chain was fitted to; None for other kinds.
         tau: What their zeros were smoothed to; None if they were not.
         rare: The states that were left fewer than ten times, and how often, the rarest first.
+        rare_note: The one of ``notes`` that says so; empty if there is none.
         few: The states that were left by fewer than five people (at least one), and by how many,
             the fewest first; None if that was not counted.
     """
@@ -153,6 +73,7 @@ class Estimate:
     counts: Integers | None = field(default=None, repr=False, compare=False)
     tau: float | None = None
     rare: tuple[tuple[str, int], ...] = ()
+    rare_note: str = ""
     few: tuple[tuple[str, int], ...] | None = None
 
 
@@ -177,71 +98,10 @@ class FitSize:
 
 
 Fitter = Callable[[Engine, tuple[str, ...], Scope, FitOptions], Estimate]
-Default = Literal["the one", "labels", "numbers"]
 
 BY_STEP = ("markov", "interval")  # kinds whose counts are of steps from one row to the next
-COMMON = ("first_days", "share", "kind", "columns", "at_least")
-
-
-@dataclass(frozen=True)
-class FitKind:
-    """One kind of prior that can be fitted.
-
-    Attributes:
-        module: Where its fitter is; imported when it is needed.
-        fitter: The name of a function that is a `Fitter`.
-        about: What is fitted, in a few words.
-        options: The fields of `FitOptions` that it has, beside those of all kinds.
-        columns: What it is about by default: the one column that a dataset is about, or all
-            protected columns of labels or of numbers.
-    """
-
-    module: str
-    fitter: str
-    about: str
-    options: tuple[str, ...] = ()
-    columns: Default = "the one"
-
-
-KINDS: Mapping[str, FitKind] = {
-    "markov": FitKind(
-        "takifugu.fitting.chain_fitting",
-        "fit_markov_chain",
-        "a Markov chain; of several columns on their joint states",
-        ("other", "tau", "length", "cuts", "by_hour"),
-    ),
-    "interval": FitKind(
-        "takifugu.fitting.chain_fitting",
-        "fit_interval_chain",
-        "all Markov chains that the counts do not rule out",
-        ("confidence", "length", "cuts"),
-    ),
-    "higher-order": FitKind(
-        "takifugu.fitting.chain_fitting",
-        "fit_higher_order",
-        "a chain in which an entry depends on several before it",
-        ("order", "tau", "length", "cuts"),
-    ),
-    "network": FitKind(
-        "takifugu.fitting.network_fitting",
-        "fit_network",
-        "a Bayesian network over the columns of a row",
-        ("structure", "smoothing"),
-        "labels",
-    ),
-    "household": FitKind(
-        "takifugu.fitting.household_fitting",
-        "fit_household",
-        "a Markov chain on the joint states of the people of a household",
-        ("household", "member", "tau", "length"),
-    ),
-    "gaussian": FitKind(
-        "takifugu.fitting.moment_fitting",
-        "fit_gaussian_process",
-        "a Gaussian process, by its moments",
-        ("kernel", "lags", "margin", "profile", "own_levels", "length"),
-    ),
-}
+RARE = 10  # times that a state is left, below which its row of a table is little more than noise
+MAX_LISTED_STATES = 5  # in a sentence
 
 
 @dataclass(frozen=True)
@@ -279,10 +139,27 @@ class Fitted:
 
     @property
     def evidence(self) -> "FitEvidence":
-        """What it rests on."""
-        from takifugu.fitting.fit_advice import evidence_of
+        """What it rests on: how much, of how many people, and which states on hardly anything."""
+        from takifugu.advice.prior_advice import FitEvidence
 
-        return evidence_of(self)
+        chain, counts, size = self.estimate.prior, self.estimate.counts, self.size
+        never = tuple[str, ...]()
+        if isinstance(chain, MarkovChain) and chain.homogeneous and counts is not None:
+            stays = np.diag(counts)
+            away = counts.sum(axis=1) - stays
+            never = tuple(
+                state_text(chain.states[k]) for k in np.flatnonzero((away == 0) & (stays > 0))
+            )
+        return FitEvidence(
+            self.estimate.counted,
+            self.estimate.unit,
+            None if size is None else size.people,
+            None if size is None else size.rows,
+            self.estimate.rare,
+            never,
+            self.estimate.few,
+            max((each.at_least for each in self.labels), default=None),
+        )
 
     def advice(
         self,
@@ -293,12 +170,25 @@ class Fitted:
     ) -> "PriorAdvice":
         """What it rests on, what ``epsilon`` allows under it, and what would allow more.
 
+        Changed chains are those that a fit on changed labels would give, by the counts of this one.
         ``translation`` is that of the prior with the secrets to keep; by default every pair of
         values is one. It takes some seconds for priors of many states.
         """
-        from takifugu.fitting.fit_advice import advice_of
+        from takifugu.advice.prior_advice import advise
+        from takifugu.priors.chain_changes import ChainSteps
 
-        return advice_of(self, epsilon, translation=translation, progress=progress)
+        estimate = self.estimate
+        steps, chain = None, estimate.prior
+        if isinstance(chain, MarkovChain) and chain.homogeneous and estimate.counts is not None:
+            steps = ChainSteps.of(chain, estimate.counts, estimate.tau)
+        return advise(
+            self.prior if translation is None else translation,
+            epsilon,
+            steps=steps,
+            evidence=self.evidence,
+            lengths=() if self.size is None else self.size.lengths,
+            progress=progress,
+        )
 
 
 def fit_prior(
@@ -331,7 +221,7 @@ def fit_prior(
             needed="fit on fewer rows: on fewer first days than the table spans, or on a smaller"
             " share of the entities",
         )
-    found = find_labels(
+    found_labels = find_labels(
         engine,
         chosen,
         train,
@@ -339,37 +229,33 @@ def fit_prior(
         every_pair=every_pair,
         otherwise=AT_LEAST if at_least is None else at_least,
     )
-    engine = engine.with_labels({each.column: each.labels for each in found})
+    engine = engine.with_labels({each.column: each.labels for each in found_labels})
     for column in engine.declaration.protected:
         if column.column in chosen and isinstance(column, Category):
             refuse_many_labels(column.column, len(column.keys), every_pair=every_pair)
     fitter: Fitter = getattr(import_module(kind.module), kind.fitter)
     estimate = fitter(engine, chosen, train, options)
-    if found:
-        facts = {"found_labels": [each.document() for each in found]}
+    if found_labels:
+        facts = {"found_labels": [each.document() for each in found_labels]}
         estimate = replace(
             estimate,
-            rests=(*estimate.rests, *(each.statement for each in found)),
+            rests=(*estimate.rests, *(each.statement for each in found_labels)),
             facts=dict(estimate.facts) | facts,
         )
     estimate = replace(estimate, notes=(*estimate.notes, *_gap_notes(engine, chosen)))
     if sized and estimate.counts is not None and options.kind in BY_STEP:
-        from takifugu.fitting.fit_report import with_few
-
-        estimate = with_few(estimate, count_leavers(engine, chosen, train, cuts=options.cuts))
+        estimate = _with_few(estimate, count_leavers(engine, chosen, train, cuts=options.cuts))
     rows = rows_of(engine, train, options.split)
     prior = replace(estimate.prior, fitted_on=(rows,))
     if rows.before is not None and estimate.over != "row":
         prior = given_earlier_rows(prior)
     goodness = None
     if tested:
-        from takifugu.fitting.fit_goodness import goodness_of
-
-        goodness = goodness_of(engine, chosen, train, options, estimate)
+        goodness = _goodness(engine, chosen, train, options, estimate)
     size = _size(engine, train) if sized else None
     return Fitted(
         *(prior, estimate, rows, train, test, options.split, remaining, goodness, size),
-        labels=found,
+        labels=found_labels,
     )
 
 
@@ -408,17 +294,186 @@ def _default(kind: FitKind, declaration: Declaration) -> tuple[str, ...]:
 
 
 def _refuse_columns(columns: tuple[str, ...], declaration: Declaration) -> None:
-    known = [column.column for column in declaration.protected]
+    protected = [column.column for column in declaration.protected]
     for column in columns:
-        if column not in known:
+        if column not in protected:
             raise InvalidQuery(
                 "columns",
                 given=f"name {column!r:.60}",
-                needed=f"name protected columns, each once, of {', '.join(known)}",
+                needed=f"name protected columns, each once, of {', '.join(protected)}",
             )
     if not columns or len(set(columns)) < len(columns):
         raise InvalidQuery(
             "columns",
             given="repeat a column" if columns else "are none",
-            needed=f"name protected columns, each once, of {', '.join(known)}",
+            needed=f"name protected columns, each once, of {', '.join(protected)}",
+        )
+
+
+# --- the rows to fit on ---
+
+
+def parts(engine: Engine, split: Split, scope: Scope) -> tuple[Scope, Scope | None]:
+    """The rows to fit on, and those that are kept apart."""
+    match split:
+        case None:
+            return scope, None
+        case FirstDays() if engine.declaration.order.absent:
+            raise InvalidQuery(
+                "first days",
+                given="are of a table without an order, one row for each entity",
+                needed="be a share of the entities instead: share = '1/5' (--share 1/5)",
+                reason="no order",
+            )
+        case FirstDays(days):
+            cut = _days_after(engine.span(scope)[0], days)
+            return replace(scope, end=cut), replace(scope, start=cut)
+        case ByEntity(share, salt):
+            if scope.entities is not None:
+                raise InvalidQuery(
+                    "scope, entities", given="is given", needed="be left out of a split by entity"
+                )
+            train, test = Share(salt, Fraction(0), share), Share(salt, share, Fraction(1))
+            return replace(scope, entities=train), replace(scope, entities=test)
+
+
+def rows_of(engine: Engine, train: Scope, split: Split) -> FittedRows:
+    """The rows of ``train`` as a published policy names them."""
+    rows = fitted_rows(engine.declaration, train)
+    return replace(rows, days=split.days) if isinstance(split, FirstDays) else rows
+
+
+def _days_after(first: datetime | float, days: int) -> datetime | float:
+    if not isinstance(first, datetime):
+        return first + days
+    try:
+        return datetime.combine(first.date(), time()) + timedelta(days=days)
+    except OverflowError:
+        raise InvalidQuery(
+            "days", given=f"is {days}", needed="end before the last day of the calendar"
+        ) from None
+
+
+# --- what it rests on, and whether it fits ---
+
+
+def _goodness(
+    engine: Engine,
+    columns: tuple[str, ...],
+    train: Scope,
+    options: FitOptions,
+    estimate: Estimate,
+) -> "GoodnessOfFit":
+    """Whether what was fitted describes the rows that it was fitted on.
+
+    Of chains by hour of the day the order is not tested: hours that differ look like an order.
+    """
+    from takifugu.fitting.goodness import GoodnessOfFit, goodness, stationarity
+    from takifugu.fitting.network_goodness import network_goodness
+
+    if estimate.goodness is not None:
+        return estimate.goodness()
+    if isinstance(estimate.prior, BayesianNetwork):
+        return network_goodness(engine, estimate.prior, train)
+    if options.by_hour:
+        return GoodnessOfFit((stationarity(engine, columns, train, options.cuts),))
+    chain = estimate.prior
+    order = chain.order if isinstance(chain, HigherOrderChain) else 1
+    return goodness(engine, columns, train, order=order, cuts=options.cuts)
+
+
+def steps_estimate(
+    prior: Prior, states: Sequence[Any], counts: Integers, tau: float | None = None
+) -> Estimate:
+    """A prior over a sequence, and the steps that it rests on: ``[…, state, next state]``.
+
+    ``tau`` is what their zeros were smoothed to.
+    """
+    total = int(counts.sum())
+    if not total:
+        raise InvalidQuery(
+            "rows",
+            given="to fit on have no row that follows another one of the same entity",
+            needed="hold sequences: fit on more days, on a larger share, or check the entity. If"
+            " every entity has one row, its columns may depend on each other: fit a network of"
+            " them (--kind network)",
+            reason="no-steps",
+        )
+    left = counts.sum(axis=(*range(counts.ndim - 2), counts.ndim - 1))  # [state]
+    before = counts.ndim - 1
+    rests = [f"It rests on {total:,} {'steps' if before == 1 else f'runs of {before + 1} rows'}."]
+    rare = _rare(states, left)
+    rare_note = f"hardly seen: {rare}" if rare else ""
+    notes = [rare_note] if rare else []
+    rows = counts.reshape(-1, counts.shape[-1]).sum(axis=1)
+    if before > 1:
+        unseen = int((rows == 0).sum())
+        if unseen:
+            notes.append(
+                f"{unseen:,} of {len(rows):,} windows were never followed by a row; after them all"
+                " states are taken to be equally likely"
+            )
+    facts = {
+        "exits": {state_text(state): int(count) for state, count in zip(states, left, strict=True)}
+    }
+    return Estimate(
+        *(prior, total, "steps", tuple(rests), tuple(notes), facts),
+        rare=tuple((state_text(states[i]), int(left[i])) for i in _rarest(left)),
+        rare_note=rare_note,
+        counts=counts if before == 1 else None,
+        tau=tau,
+    )
+
+
+def _with_few(estimate: Estimate, people: Integers) -> Estimate:
+    """The same, with the states that few people have left: ``people`` counts them for each."""
+    from takifugu.advice.prior_advice import FEW_PEOPLE
+
+    states = getattr(estimate.prior, "states", ())
+    low = [int(k) for k in np.argsort(people, kind="stable") if 0 < people[k] < FEW_PEOPLE]
+    few = tuple((state_text(states[k]), int(people[k])) for k in low)
+    return replace(estimate, few=few, facts=dict(estimate.facts) | {"few_people": dict(few)})
+
+
+def _rare(states: Sequence[Any], left: Integers) -> str:
+    """The states that were left hardly ever, the rarest first."""
+    order = _rarest(left)
+    named = [f"{name_of(states[i])} ({int(left[i])})" for i in order[:MAX_LISTED_STATES]]
+    if len(order) > MAX_LISTED_STATES:
+        named.append(f"and {len(order) - MAX_LISTED_STATES} more states")
+    times = f"left fewer than {RARE} times in the rows that were counted"
+    return f"{', '.join(named)}, {times}" if named else ""
+
+
+def _rarest(left: Integers) -> list[int]:
+    return [int(i) for i in np.argsort(left, kind="stable") if left[i] < RARE]
+
+
+def name_of(state: Any) -> str:
+    """A state as a sentence quotes it, on one line."""
+    return visible(repr(state_text(state)))
+
+
+def single_column(columns: tuple[str, ...], kind: str) -> str:
+    """The one column; an error if there are several."""
+    if len(columns) != 1:
+        raise InvalidQuery(
+            "columns",
+            given=f"are {', '.join(columns)}",
+            needed=f"be one for a prior of kind {kind}; joint states have kind markov",
+        )
+    return columns[0]
+
+
+def refuse_uncut(engine: Engine, column: str) -> None:
+    """Raise if a chain over a column of numbers is asked for and no ranges are given."""
+    declared = next((c for c in engine.declaration.protected if c.column == column), None)
+    if isinstance(declared, Amount):
+        low, high = (f"{float(bound):g}" for bound in (declared.low, declared.high))
+        raise InvalidQuery(
+            "cuts",
+            given=f"are missing, and {column} is a column of numbers",
+            needed=f"be given, from {low} to {high}, for a chain over ranges of it; or take kind"
+            " gaussian",
+            reason="numbers",
         )

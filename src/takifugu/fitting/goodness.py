@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
+from math import log
 from typing import Any, Literal
 
 import numpy as np
@@ -15,17 +16,17 @@ import numpy as np
 from takifugu._core.numeric import Integers
 from takifugu.declarations.table_errors import InvalidDeclaration, InvalidQuery
 from takifugu.errors import TooLarge
-from takifugu.fitting.count_tests import CountTest, independence_given, not_rejected
+from takifugu.fitting.count_tests import REJECTED_P, CountTest, independence_given, not_rejected
 from takifugu.priors.prior import state_text
 from takifugu.tables.engine import Engine
 from takifugu.tables.expressions import flag
 from takifugu.tables.relations import Relation
-from takifugu.tables.run_expressions import HOUR
+from takifugu.tables.run_counting import HOUR
 from takifugu.tables.scope import EVERYTHING, Scope
 from takifugu.visible import four_digits, visible
 
-PARTS = 6  # of the fitted days that are compared
-SHOWN = 12  # bars of a figure
+COMPARED_PARTS = 6  # of the fitted days that are compared
+MAX_BARS = 12  # bars of a figure
 Verdict = Literal["fits", "unclear", "differs little", "does not fit", "not tested"]
 
 
@@ -111,6 +112,28 @@ class GoodnessOfFit:
         return {"fits": self.fits, "tests": [test.document() for test in self.tests]}
 
 
+def conclude(
+    about: str,
+    log_p: float,
+    matters: bool,
+    numbers: Mapping[str, Any],
+    panel: Panel | None,
+    *,
+    fits: str,
+    little: str,
+    not_at_all: str,
+) -> FitTest:
+    """A test with what came out of it: not rejected, rejected by little, or by so much it matters.
+
+    The last three are the sentences for these.
+    """
+    verdict: Verdict = "does not fit" if matters else "differs little"
+    if log_p >= log(REJECTED_P):
+        verdict = not_rejected(log_p)
+    sentence = {"differs little": little, "does not fit": not_at_all}.get(verdict, fits)
+    return FitTest(about, verdict, sentence, numbers, panel)
+
+
 KEEP_ALL = "keep all chains that the counts do not rule out (--kind interval --confidence 0.95)"
 
 
@@ -146,14 +169,14 @@ def _order(
     cuts: Sequence[Fraction] | None,
 ) -> FitTest:
     try:
-        found = engine.runs(columns, order + 1, scope, cuts=cuts)
+        runs = engine.runs(columns, order + 1, scope, cuts=cuts)
     except TooLarge as error:
         return FitTest(
             "order", "not tested", f"Whether order {order} suffices was not tested: {error}.", {}
         )
-    size = len(found.states)
-    counts = found.counts.reshape(size, -1, size)
-    return order_test(counts, found.states, order)
+    size = len(runs.states)
+    counts = runs.counts.reshape(size, -1, size)
+    return order_test(counts, runs.states, order)
 
 
 def order_test(
@@ -179,23 +202,18 @@ def order_test(
         )
         return FitTest("order", "not tested", sentence, numbers)
     facts = _facts(test)
-    if not test.rejected:
-        sentence = f"Order {word} describes these rows{facts}."
-        return FitTest("order", not_rejected(test.log_p), sentence, numbers, panel)
     share = f"lowers the uncertainty of the next one by {_percent(test.share)}"
     second = "second-last value" if order == 1 else f"value {order + 1} rows back"
-    if not test.matters:
-        sentence = (
-            f"Order {word} describes these rows nearly: knowing the {second} too {share}{facts}."
-        )
-        return FitTest("order", "differs little", sentence, numbers, panel)
     worst = _named(states[int(np.argmax(last))])
-    sentence = (
-        f"Order {word} does not describe these rows{facts}: knowing the {second} too {share}, most"
-        f" after {worst}. Entities that differ in their habits look like that too."
-        f" {remedy or f'Use --kind higher-order --order {order + 1}.'}"
+    return conclude(
+        *("order", test.log_p, test.matters, numbers, panel),
+        fits=f"Order {word} describes these rows{facts}.",
+        little=f"Order {word} describes these rows nearly: knowing the {second} too {share}"
+        f"{facts}.",
+        not_at_all=f"Order {word} does not describe these rows{facts}: knowing the {second} too"
+        f" {share}, most after {worst}. Entities that differ in their habits look like that too."
+        f" {remedy or f'Use --kind higher-order --order {order + 1}.'}",
     )
-    return FitTest("order", "does not fit", sentence, numbers, panel)
 
 
 def stationarity(
@@ -205,10 +223,10 @@ def stationarity(
     tables, names = list[Integers](), list[str]()
     states: Sequence[Any] = ()
     for name, part in parts_of(engine, scope):
-        found = engine.runs(columns, 1, part, cuts=cuts)
-        tables.append(found.counts)
+        runs = engine.runs(columns, 1, part, cuts=cuts)
+        tables.append(runs.counts)
         names.append(name)
-        states = found.states
+        states = runs.states
     return stationarity_test(np.array(tables), names, states)
 
 
@@ -233,23 +251,19 @@ def stationarity_test(
         tuple(value for _, value in away),
     )
     facts = _facts(test)
-    if not test.rejected:
-        sentence = f"Transitions stay the same over {len(parts)} parts of these rows{facts}."
-        return FitTest("stationarity", not_rejected(test.log_p), sentence, numbers, panel)
     share = f"knowing the part lowers the uncertainty of the next value by {_percent(test.share)}"
-    if not test.matters:
-        sentence = (
-            f"Transitions change little over {len(parts)} parts of these rows: {share}{facts}."
-        )
-        return FitTest("stationarity", "differs little", sentence, numbers, panel)
     worst = _named(states[int(np.argmax(test.by_given))])
     farthest = max(away, key=lambda pair: pair[1])[0]
-    sentence = (
-        f"Transitions change over these rows{facts}: {share}, most after {worst}; the part that"
-        f" differs most is the one {farthest}. One chain for all of it is about none of its parts:"
-        f" fit on days that are like those to be released, or {remedy or KEEP_ALL}."
+    over = f"over {len(parts)} parts of these rows"
+    return conclude(
+        *("stationarity", test.log_p, test.matters, numbers, panel),
+        fits=f"Transitions stay the same {over}{facts}.",
+        little=f"Transitions change little {over}: {share}{facts}.",
+        not_at_all=f"Transitions change over these rows{facts}: {share}, most after {worst}; the"
+        f" part that differs most is the one {farthest}. One chain for all of it is about none of"
+        " its parts: fit on days that are like those to be released, or"
+        f" {remedy or KEEP_ALL}.",
     )
-    return FitTest("stationarity", "does not fit", sentence, numbers, panel)
 
 
 def _hours(
@@ -259,10 +273,10 @@ def _hours(
     if engine.declaration.order.kind == "number" or not _may_be_hourly(engine, scope):
         return None
     try:
-        found = engine.runs(columns, 1, scope, cuts=cuts, by_hour=True)
+        runs = engine.runs(columns, 1, scope, cuts=cuts, by_hour=True)
     except (InvalidDeclaration, InvalidQuery, TooLarge):  # not one row an hour, or holes in them
         return None
-    return hours_test(found.counts, found.states)
+    return hours_test(runs.counts, runs.states)
 
 
 def _may_be_hourly(engine: Engine, scope: Scope) -> bool:
@@ -297,22 +311,20 @@ def hours_test(counts: Integers, states: Sequence[Any]) -> FitTest:
         tuple(_distance(part, whole) for part in counts),
     )
     facts = _facts(test)
-    if not test.rejected:
-        sentence = f"Transitions are the same at all hours of the day{facts}."
-        return FitTest("hours", not_rejected(test.log_p), sentence, numbers, panel)
     share = f"knowing the hour lowers the uncertainty of the next value by {_percent(test.share)}"
-    if not test.matters:
-        sentence = f"Transitions differ little by hour of the day: {share}{facts}."
-        return FitTest("hours", "differs little", sentence, numbers, panel)
     worst = _named(states[int(np.argmax(test.by_given))])
-    sentence = (
-        f"Transitions differ by hour of the day{facts}: {share}, most after {worst}. Fit a chain"
-        " for each hour (--by-hour)."
+    return conclude(
+        *("hours", test.log_p, test.matters, numbers, panel),
+        fits=f"Transitions are the same at all hours of the day{facts}.",
+        little=f"Transitions differ little by hour of the day: {share}{facts}.",
+        not_at_all=f"Transitions differ by hour of the day{facts}: {share}, most after {worst}."
+        " Fit a chain for each hour (--by-hour).",
     )
-    return FitTest("hours", "does not fit", sentence, numbers, panel)
 
 
-def parts_of(engine: Engine, scope: Scope, most: int = PARTS) -> Iterator[tuple[str, Scope]]:
+def parts_of(
+    engine: Engine, scope: Scope, most: int = COMPARED_PARTS
+) -> Iterator[tuple[str, Scope]]:
     """The rows of ``scope`` in parts of equally many days, or of equal stretches of a number."""
     first, last = engine.span(scope)
     if isinstance(first, datetime) and isinstance(last, datetime):
@@ -368,8 +380,8 @@ def _facts(test: CountTest) -> str:
 
 def _bars(title: str, axis: str, pairs: Sequence[tuple[str, float]]) -> Panel:
     """The largest bars, in order."""
-    kept = sorted(pairs, key=lambda pair: -pair[1])[:SHOWN]
-    return Panel(title, axis, tuple(n for n, _ in kept), tuple(v for _, v in kept))
+    largest = sorted(pairs, key=lambda pair: -pair[1])[:MAX_BARS]
+    return Panel(title, axis, tuple(n for n, _ in largest), tuple(v for _, v in largest))
 
 
 def _percent(share: float) -> str:

@@ -16,8 +16,8 @@ import numpy as np
 
 from takifugu._core.numeric import Floats, Integers
 from takifugu.declarations.table_errors import InvalidQuery
-from takifugu.fitting.fit_kinds import Estimate, FitOptions
-from takifugu.fitting.fit_report import steps_estimate, the_one
+from takifugu.fitting.fit_kinds import Estimate, single_column, steps_estimate
+from takifugu.fitting.fit_options import FitOptions
 from takifugu.priors import Name, Transitions
 from takifugu.priors.fitting import TAU
 from takifugu.priors.households import refuse_large_household
@@ -37,15 +37,15 @@ from takifugu.tables.scope import Scope
 if TYPE_CHECKING:
     from takifugu.fitting.goodness import GoodnessOfFit
 
-MOST_CELLS = 2**24  # of counts of three joint states that follow one another
-SHOWN = 5  # households or entities that a message lists
+MAX_TRIPLE_CELLS = 2**24  # of counts of three joint states that follow one another
+MAX_LISTED_HOUSEHOLDS = 5  # households or entities that a message lists
 
 
 def fit_household(
     engine: Engine, columns: tuple[str, ...], train: Scope, options: FitOptions
 ) -> Estimate:
     """The stationary chain of relative frequencies of joint states, smoothed."""
-    column = the_one(columns, "household")
+    column = single_column(columns, "household")
     if options.household is None:
         raise InvalidQuery(
             "household", given="is missing", needed="name the public column that groups entities"
@@ -78,14 +78,14 @@ def fit_household(
     chain = steps.chain(unseen="uniform", tau=tau or None, length=options.length)
     if options.member is None:
         chain = replace(chain, transition=_alike(chain.transition, states))
-    found = steps_estimate(chain, states, counts, tau or None)
+    estimate = steps_estimate(chain, states, counts, tau or None)
     stated = {"household": options.household}
     if options.member is not None:
         stated["member"] = options.member
     about = f"It is about households of {len(members)} by `{options.household}`."
     return replace(
-        found,
-        rests=(*found.rests, about),
+        estimate,
+        rests=(*estimate.rests, about),
         over="household",
         stated=stated,
         goodness=lambda: _goodness(people, states, train),
@@ -120,8 +120,10 @@ def joint_runs(people: People, scope: Scope, depth: int = 1) -> Integers:
 
     def state(at: Sequence[Any]) -> int:
         values = [engine._cell(codes, (place,)) for place in at]
-        found = [0 if value is None else value[0] for value in values]  # none: nothing is dropped
-        return int(np.ravel_multi_index(found, [labels] * size))
+        codes_of_values = [
+            0 if value is None else value[0] for value in values
+        ]  # none: nothing is dropped
+        return int(np.ravel_multi_index(codes_of_values, [labels] * size))
 
     for *at, whole, count in engine._run(_runs(people, scope, depth)):
         last = state(at[depth * size :])  # every row is the last of a run: values are checked
@@ -180,13 +182,13 @@ def _goodness(people: People, states: Sequence[tuple[Name, ...]], train: Scope) 
 
     remedy = "State a prior of your own that is as sure as you are of it (uncertainty)."
     order = FitTest("order", "not tested", "Whether order one suffices was not tested.", {})
-    if len(states) ** 3 <= MOST_CELLS:
+    if len(states) ** 3 <= MAX_TRIPLE_CELLS:
         order = order_test(joint_runs(people, train, 2), states, 1, remedy=remedy)
     parts = list(parts_of(people.engine, train))
     tables = np.array([joint_runs(people, part) for _, part in parts])
     named = [name for name, _ in parts]
-    kept = "give several priors, one for each part"
-    return GoodnessOfFit((order, stationarity_test(tables, named, states, remedy=kept)))
+    remedy_over_time = "give several priors, one for each part"
+    return GoodnessOfFit((order, stationarity_test(tables, named, states, remedy=remedy_over_time)))
 
 
 def _members(engine: Engine, household: str, member: str | None) -> tuple[str, ...]:
@@ -205,7 +207,12 @@ def _members(engine: Engine, household: str, member: str | None) -> tuple[str, .
 
     engine.refuse_disorder()
     one = "have one household in all rows"
-    refuse(entities_without_one(engine, household, SHOWN), household, "parts entities", one)
+    refuse(
+        entities_without_one(engine, household, MAX_LISTED_HOUSEHOLDS),
+        household,
+        "parts entities",
+        one,
+    )
     sizes = household_sizes(engine, household)
     if len(sizes) != 1:
         listed = ", ".join(f"{many:,} of {size}" for size, many in sorted(sizes.items()))
@@ -222,15 +229,20 @@ def _members(engine: Engine, household: str, member: str | None) -> tuple[str, .
         public_labels(engine, member)
         names = engine.keys(member)
         one = "have one key in all rows"
-        refuse(entities_without_one(engine, member, SHOWN), member, "changes for entities", one)
-        others = households_of_others(engine, household, member, names, SHOWN)
+        refuse(
+            entities_without_one(engine, member, MAX_LISTED_HOUSEHOLDS),
+            member,
+            "changes for entities",
+            one,
+        )
+        others = households_of_others(engine, household, member, names, MAX_LISTED_HOUSEHOLDS)
         refuse(
             others,
             member,
             "has households without exactly one of each key",
             f"have one of {', '.join(map(str, names))} in each",
         )
-    uneven = uneven_households(engine, household, size, SHOWN)
+    uneven = uneven_households(engine, household, size, MAX_LISTED_HOUSEHOLDS)
     refuse(
         uneven,
         household,
@@ -250,12 +262,12 @@ def _orbits(states: Sequence[tuple[Name, ...]]) -> tuple[list[list[int]], int]:
     """``[state][next state]``: the number of a step, whoever makes it; how many such there are."""
     place = {label: k for k, label in enumerate(dict.fromkeys(v for s in states for v in s))}
     coded = [[place[value] for value in state] for state in states]
-    known: dict[tuple[tuple[int, int], ...], int] = {}
+    numbers: dict[tuple[tuple[int, int], ...], int] = {}
     orbits = [
-        [known.setdefault(tuple(sorted(zip(x, y, strict=True))), len(known)) for y in coded]
+        [numbers.setdefault(tuple(sorted(zip(x, y, strict=True))), len(numbers)) for y in coded]
         for x in coded
     ]
-    return orbits, len(known)
+    return orbits, len(numbers)
 
 
 def _summed(counts: Integers, states: Sequence[tuple[Name, ...]]) -> Integers:
@@ -265,8 +277,8 @@ def _summed(counts: Integers, states: Sequence[tuple[Name, ...]]) -> Integers:
     total, size = np.zeros(many, dtype=np.int64), np.bincount(at.ravel(), minlength=many)
     np.add.at(total, at, counts)
     ways = factorial(len(states[0])) // size  # that leave a step as it is
-    found: Integers = (total * ways)[at]
-    return found
+    summed: Integers = (total * ways)[at]
+    return summed
 
 
 def _alike(transition: Floats, states: Sequence[tuple[Name, ...]]) -> Floats:
@@ -275,5 +287,5 @@ def _alike(transition: Floats, states: Sequence[tuple[Name, ...]]) -> Floats:
     at = np.array(orbits)
     value = np.zeros(many)
     value[at.ravel()[::-1]] = transition.ravel()[::-1]  # of each the first
-    found: Floats = value[at]
-    return found
+    alike: Floats = value[at]
+    return alike

@@ -28,11 +28,11 @@ from takifugu.errors import one_of
 from takifugu.priors import AR1, Matern, SquaredExponential
 from takifugu.priors.kernels import StationaryKernel
 
-FARTHEST = 20_000  # lags of Bartlett's sum
+MAX_BARTLETT_LAG = 20_000  # lags of Bartlett's sum
 NEGLIGIBLE = 1e-7  # a correlation below it adds nothing to a standard error
 SCALES = np.exp(np.linspace(log(0.02), log(1e7), 600))  # where least squares looks first
 NARROWINGS = 80  # of a bracket, to the accuracy of float64
-STEP = 1e-5  # relative, of a derivative
+DERIVATIVE_STEP = 1e-5  # relative, of a derivative
 
 ByLagOne = Callable[[float], float]
 
@@ -104,8 +104,8 @@ class KernelFit:
         holds for every one of its family with a parameter between 0 and this one.
         """
         sign = -1.0 if self.parameter < 0 else 1.0
-        found = sign * (abs(self.parameter) + margin * self.error)
-        if self.family.word == "ar1" and not abs(found) < 1:
+        parameter = sign * (abs(self.parameter) + margin * self.error)
+        if self.family.word == "ar1" and not abs(parameter) < 1:
             raise InvalidQuery(
                 "margin",
                 given=f"of {margin:g} standard errors reaches a correlation of 1",
@@ -113,7 +113,7 @@ class KernelFit:
                 " finite loss protects them",
                 reason="unit-root",
             )
-        return self.family.make(found)
+        return self.family.make(parameter)
 
 
 def fit_kernel(word: str, correlations: Floats, products: Integers) -> KernelFit:
@@ -156,8 +156,8 @@ def fit_kernel(word: str, correlations: Floats, products: Integers) -> KernelFit
 def best_kernel(correlations: Floats, products: Integers) -> KernelFit:
     """The family that is nearest to all correlations; AR(1) where the first is not positive."""
     words = CANDIDATES if correlations[1] > 0 else ("ar1",)
-    found = [fit_kernel(word, correlations, products) for word in words]
-    return min(found, key=lambda fit: fit.misfit)
+    fits = [fit_kernel(word, correlations, products) for word in words]
+    return min(fits, key=lambda fit: fit.misfit)
 
 
 def correlations_of(kernel: StationaryKernel, lags: int) -> Floats:
@@ -170,9 +170,9 @@ def correlations_of(kernel: StationaryKernel, lags: int) -> Floats:
 def bartlett(kernel: StationaryKernel, products: Integers) -> Floats:
     """``[lag, lag]`` from 1 on: the covariance of the errors of correlations, by Bartlett."""
     lags = len(products) - 1
-    every = correlations_of(kernel, FARTHEST + lags)
+    every = correlations_of(kernel, MAX_BARTLETT_LAG + lags)
     near = np.flatnonzero(np.abs(every) > NEGLIGIBLE)
-    reach = min(int(near[-1]) + lags + 1, FARTHEST)
+    reach = min(int(near[-1]) + lags + 1, MAX_BARTLETT_LAG)
     around = np.arange(-reach, reach + 1)
     at = np.arange(1, lags + 1)[:, None]
     ahead, behind = every[np.abs(around + at)], every[np.abs(around - at)]  # [lag, m]
@@ -185,8 +185,8 @@ def bartlett(kernel: StationaryKernel, products: Integers) -> Floats:
         + 2 * np.outer(own, own) * float(here @ here)
     )
     root = np.sqrt(np.asarray(products[1:], dtype=np.float64))
-    found: Floats = total / np.outer(root, root)
-    return found
+    covariance: Floats = total / np.outer(root, root)
+    return covariance
 
 
 def _misfit(kernel: StationaryKernel, correlations: Floats, products: Integers) -> float:
@@ -214,7 +214,7 @@ def _parameter_error(
     family: KernelFamily, parameter: float, covariance: Floats, products: Integers
 ) -> float:
     """By the derivative of the estimate: of lag 1, or of the normal equation."""
-    lags, step = len(products) - 1, STEP * abs(parameter)
+    lags, step = len(products) - 1, DERIVATIVE_STEP * abs(parameter)
     if family.word == "ar1":
         return float(np.sqrt(covariance[0, 0]))
     slope = (

@@ -121,5 +121,5 @@ def kept_labels(rows: Relation, column: str, entity: str, at_least: int) -> Rela
     owned = owned.select(label=owned[column], who=owned[entity]).distinct()
     each = owned.group_by("label").aggregate(entities=owned.who.count())
     enough = each.entities >= at_least
-    kept = each.select(label=rel.ifelse(enough, each.label, rel.null(each.label.type)))
-    return kept.group_by("label").aggregate(many=kept.count()).select("label", "many")
+    labels = each.select(label=rel.ifelse(enough, each.label, rel.null(each.label.type)))
+    return labels.group_by("label").aggregate(many=labels.count()).select("label", "many")

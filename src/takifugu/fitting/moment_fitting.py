@@ -17,8 +17,8 @@ import numpy as np
 from takifugu._core.numeric import Floats
 from takifugu.declarations.table_errors import InvalidQuery
 from takifugu.drafting.declared_table import Table
-from takifugu.fitting.fit_kinds import Estimate, FitOptions, fit_prior
-from takifugu.fitting.fitted_part import share_of_entities
+from takifugu.fitting.fit_kinds import Estimate, fit_prior
+from takifugu.fitting.fit_options import FitOptions, share_of_entities
 from takifugu.fitting.goodness import GoodnessOfFit
 from takifugu.fitting.kernel_fitting import KernelFit, best_kernel, correlations_of, fit_kernel
 from takifugu.fitting.lag_moments import LagMoments, lag_moments
@@ -29,11 +29,11 @@ from takifugu.tables.scope import EVERYTHING, Scope
 from takifugu.visible import four_digits
 
 LAGS = 24  # a day of hours
-ROUNDS = 30  # of correcting for means that were estimated
+MEAN_CORRECTION_ROUNDS = 30  # of correcting for means that were estimated
 DIFFERS = 3.0  # standard errors that a correlation may be above the fitted one
-MATTERS = 0.01  # and by how much
-LONG = 100.0  # a sum of correlations: such a process hardly forgets
-WALKS = 8.0  # T·(1 − ρ) below which a random walk is not ruled out (Dickey & Fuller, 1979, 5 %)
+MATERIAL_EXCESS = 0.01  # and by how much
+LONG_MEMORY = 100.0  # a sum of correlations: such a process hardly forgets
+RANDOM_WALK_LIMIT = 8.0  # T·(1 − ρ) below which one is possible (Dickey & Fuller, 1979, 5 %)
 CLAMPED = 0.01  # a share of values at a bound that a Gaussian does not describe
 
 
@@ -152,7 +152,7 @@ def fit_process(
         kernel = "ar1"
     fit = _fitted(moments, kernel, moments.correlations)
     if own_levels:
-        for _ in range(ROUNDS):
+        for _ in range(MEAN_CORRECTION_ROUNDS):
             fit = _fitted(moments, fit.family.word, _with_means(moments, fit.kernel))
     if not fit.error < inf:
         raise InvalidQuery(
@@ -282,17 +282,18 @@ def _notes(found: FittedProcess) -> Iterator[str]:
             " rows and not about time."
         )
     total = found.kernel.total()
-    if total > LONG:
+    if total > LONG_MEMORY:
         yield (
             f"The correlations add up to {four_digits(total, 'up')}: the process hardly forgets,"
             " and one value tells much about many others. Noise grows with that sum."
         )
     rest = (1 - abs(float(fit.empirical[1]))) * moments.rows / moments.entities
-    if rest < WALKS:
+    if rest < RANDOM_WALK_LIMIT:
         yield (
             "A random walk, whose correlation is 1, is not ruled out by entities of this length"
-            f" (length × (1 − correlation at lag 1) is {four_digits(rest)}, and {WALKS:g} is the"
-            " critical value of Dickey and Fuller at 5 %): no finite loss protects its values."
+            f" (length × (1 − correlation at lag 1) is {four_digits(rest)}, and"
+            f" {RANDOM_WALK_LIMIT:g} is the critical value of Dickey and Fuller at 5 %): no finite"
+            " loss protects its values."
         )
     yield from excess_dependence(found)
     if moments.own and moments.entities and total * moments.entities > 0.2 * moments.rows:
@@ -314,11 +315,11 @@ def excess_dependence(found: FittedProcess) -> Iterator[str]:
     fit = found.fit
     fitted = np.abs(correlations_of(found.kernel, found.moments.longest))
     above = np.abs(fit.empirical) - fitted
-    bad = np.flatnonzero((above > DIFFERS * fit.errors) & (above > MATTERS))
+    bad = np.flatnonzero((above > DIFFERS * fit.errors) & (above > MATERIAL_EXCESS))
     if not bad.size:
         return
     worst = int(bad[np.argmax(above[bad])])
-    far = worst > found.moments.longest / 2 and float(np.abs(fit.empirical[-1])) > MATTERS
+    far = worst > found.moments.longest / 2 and float(np.abs(fit.empirical[-1])) > MATERIAL_EXCESS
     remedy = "another --kernel, or more --margin"
     if far and not found.moments.own:
         remedy = (

@@ -12,8 +12,8 @@ from takifugu._core.numeric import Integers
 from takifugu.declarations.columns import Amount
 from takifugu.declarations.table_errors import InvalidQuery
 from takifugu.errors import TooLarge
-from takifugu.fitting.fit_kinds import Estimate, FitOptions
-from takifugu.fitting.fit_report import name_of
+from takifugu.fitting.fit_kinds import Estimate, name_of
+from takifugu.fitting.fit_options import FitOptions
 from takifugu.priors import Name
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.network_structure import (
@@ -27,11 +27,11 @@ from takifugu.tables.scope import Scope
 from takifugu.visible import four_digits
 
 SMOOTHING = 1.0  # added to every count by default
-MOST_LABELS = 1_000  # of a column of a network: losses are bounded for each pair of them
-MOST_TABLE = 2**20  # cells of one table
-LISTED = 12  # tables that the statement lists one by one
+MAX_NETWORK_LABELS = 1_000  # of a column of a network: losses are bounded for each pair of them
+MAX_TABLE_CELLS = 2**20  # cells of one table
+MAX_LISTED_TABLES = 12  # tables that the statement lists one by one
 DEVIATIONS = 6  # standard deviations beyond which rows count as dependent
-THINNEST = 5  # tables that it lists otherwise
+MAX_THIN_TABLES = 5  # tables that it lists otherwise
 
 
 def fit_network(
@@ -83,22 +83,22 @@ def _dependent_rows(engine: Engine, columns: tuple[str, ...], train: Scope) -> t
     longest = engine.lengths(train).longest
     if longest < 2:
         return ()
-    found = {}
+    dependent = {}
     for column in columns:
         counts = engine.transitions(column, train).counts
         seen = counts[np.ix_(*(np.flatnonzero(counts.sum(axis=axis)) for axis in (1, 0)))]
         freedom = (seen.shape[0] - 1) * (seen.shape[1] - 1)
         told = mutual_information(counts)
         if 2 * int(counts.sum()) * told > freedom + DEVIATIONS * sqrt(2 * freedom):
-            found[column] = told
-    if not found:
+            dependent[column] = told
+    if not dependent:
         return ()
-    worst = max(found, key=lambda column: found[column])
+    worst = max(dependent, key=lambda column: dependent[column])
     return (
         f"the rows of one entity are not independent, as a network takes them to be: {worst} tells"
-        f" {four_digits(found[worst])} nats about that of the next row; fit a chain on joint states"
-        f" instead (kind markov with columns {','.join(columns)}), or declare tables in which an"
-        " entity has one row",
+        f" {four_digits(dependent[worst])} nats about that of the next row; fit a chain on joint"
+        f" states instead (kind markov with columns {','.join(columns)}), or declare tables in"
+        " which an entity has one row",
     )
 
 
@@ -127,12 +127,12 @@ def _labels(engine: Engine, column: str) -> tuple[Name, ...]:
             needed="have at least two for a network; leave it out of `columns`",
             reason="one-value",
         )
-    if len(keys) > MOST_LABELS:
+    if len(keys) > MAX_NETWORK_LABELS:
         raise TooLarge(
             f"{column} has {len(keys):,} labels; a column of a network has at most"
-            f" {MOST_LABELS:,}: merge labels in the declaration, or leave the column out",
+            f" {MAX_NETWORK_LABELS:,}: merge labels in the declaration, or leave the column out",
             size=len(keys),
-            limit=MOST_LABELS,
+            limit=MAX_NETWORK_LABELS,
         )
     return keys
 
@@ -150,12 +150,12 @@ def _counted(
         families = {column: (*parents[column], column) for column in columns}
         for column, family in families.items():
             cells = prod(len(keys[name]) for name in family)
-            if cells > MOST_TABLE:
+            if cells > MAX_TABLE_CELLS:
                 raise TooLarge(
                     f"the table of {column} given {', '.join(parents[column])} has {cells:,} cells;"
-                    f" at most {MOST_TABLE:,}: give it fewer parents, or merge labels",
+                    f" at most {MAX_TABLE_CELLS:,}: give it fewer parents, or merge labels",
                     size=cells,
-                    limit=MOST_TABLE,
+                    limit=MAX_TABLE_CELLS,
                 )
         distinct = {frozenset(family): family for family in families.values()}
         found = engine.cross_tabulations(tuple(distinct.values()), train)
@@ -222,7 +222,7 @@ def _sentence(
 ) -> str:
     """What the tables rest on, in one sentence."""
     children = sorted((c for c in parents if parents[c]), key=lambda c: (thin[c][0], c))
-    listed = children if len(children) <= LISTED else children[:THINNEST]
+    listed = children if len(children) <= MAX_LISTED_TABLES else children[:MAX_THIN_TABLES]
     parts = [
         f"{column} given {', '.join(parents[column])}: at least {thin[column][0]:,} rows"
         f" ({thin[column][1]})"
@@ -246,7 +246,9 @@ def _notes(
         seen = table.sum(axis=tuple(range(table.ndim - 1)))
         never = [name_of(keys[column][int(i)]) for i in np.flatnonzero(seen == 0)]
         if never:
-            shown = ", ".join(never[:THINNEST]) + (", …" if len(never) > THINNEST else "")
+            shown = ", ".join(never[:MAX_THIN_TABLES]) + (
+                ", …" if len(never) > MAX_THIN_TABLES else ""
+            )
             notes.append(f"never seen in the rows that were counted: {column} = {shown}")
     unseen = {
         column: f"{int((rows == 0).sum()):,} of {rows.size:,} for {column}"
@@ -254,8 +256,12 @@ def _notes(
         if not (rows := table.sum(axis=-1)).all()
     }
     if unseen:
-        listed = ", ".join(list(unseen.values())[:THINNEST])
-        more = f" and {len(unseen) - THINNEST} more columns" if len(unseen) > THINNEST else ""
+        listed = ", ".join(list(unseen.values())[:MAX_THIN_TABLES])
+        more = (
+            f" and {len(unseen) - MAX_THIN_TABLES} more columns"
+            if len(unseen) > MAX_THIN_TABLES
+            else ""
+        )
         notes.append(
             f"combinations of parents that were never seen, after which all labels are taken to be"
             f" equally likely: {listed}{more}"

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 
 from takifugu._core.numeric import Floats, Integers
-from takifugu.fitting.count_tests import MATTERS, REJECTED, log_tail, not_rejected, p_words
-from takifugu.fitting.goodness import SHOWN, FitTest, GoodnessOfFit, Panel
+from takifugu.fitting.count_tests import MATERIAL_SHARE, log_tail, p_words
+from takifugu.fitting.goodness import MAX_BARS, FitTest, GoodnessOfFit, Panel, conclude
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.tables.engine import Engine
 from takifugu.tables.scope import EVERYTHING, Scope
 from takifugu.visible import four_digits
 
-MOST_SUMMED = 2**22  # cells of a table on the way to the law of a pair
-MOST_NAMES = 52  # that numpy can sum over at once
+MAX_SUMMED_CELLS = 2**22  # cells of a table on the way to the law of a pair
+MAX_SUMMED_NAMES = 52  # that numpy can sum over at once
 
 
 def network_goodness(
@@ -47,36 +47,36 @@ def network_goodness(
 
 def left_out_test(network: BayesianNetwork, counts: Mapping[tuple[str, str], Integers]) -> FitTest:
     """The worst of some pairs, from how many rows have each two values."""
-    found = sorted(_measured(network, counts), key=lambda one: (-one["share"], one["pair"]))
-    skipped = len(counts) - len(found)
-    numbers: dict[str, Any] = {"pairs": found[:SHOWN], "tested": len(found), "skipped": skipped}
-    if not found:
+    measured = sorted(_measured(network, counts), key=lambda one: (-one["share"], one["pair"]))
+    skipped = len(counts) - len(measured)
+    numbers: dict[str, Any] = {
+        "pairs": measured[:MAX_BARS],
+        "tested": len(measured),
+        "skipped": skipped,
+    }
+    if not measured:
         sentence = "What the network leaves out was not tested: it is too dense to be summed over."
         return FitTest("left out", "not tested", sentence, numbers)
-    worst = found[0]
-    log_p = min(worst["log_p"] + log(len(found)), 0.0)
+    worst = measured[0]
+    log_p = min(worst["log_p"] + log(len(measured)), 0.0)
     first, second = worst["pair"]
     facts = (
         f"{first} and {second} tell {four_digits(100 * worst['share'])} % of each other's"
-        f" uncertainty beyond it ({p_words(log_p)} for the worst of {len(found):,} pairs)"
+        f" uncertainty beyond it ({p_words(log_p)} for the worst of {len(measured):,} pairs)"
     )
     panel = Panel(
         "What two columns tell about each other beyond the network",
         "nats a row",
-        tuple(" – ".join(one["pair"]) for one in found[:SHOWN]),
-        tuple(one["gain"] for one in found[:SHOWN]),
+        tuple(" – ".join(one["pair"]) for one in measured[:MAX_BARS]),
+        tuple(one["gain"] for one in measured[:MAX_BARS]),
     )
-    if log_p >= log(REJECTED):
-        sentence = f"The network leaves out no pair of columns: at most {facts}."
-        return FitTest("left out", not_rejected(log_p), sentence, numbers, panel)
-    if worst["share"] < MATTERS:
-        sentence = f"The network leaves out little: {facts}."
-        return FitTest("left out", "differs little", sentence, numbers, panel)
-    sentence = (
-        f"The network leaves something out: {facts}. Give it a structure with that edge"
-        " (--structure), and see whether the loss grows."
+    return conclude(
+        *("left out", log_p, worst["share"] >= MATERIAL_SHARE, numbers, panel),
+        fits=f"The network leaves out no pair of columns: at most {facts}.",
+        little=f"The network leaves out little: {facts}.",
+        not_at_all=f"The network leaves something out: {facts}. Give it a structure with that edge"
+        " (--structure), and see whether the loss grows.",
     )
-    return FitTest("left out", "does not fit", sentence, numbers, panel)
 
 
 def _measured(
@@ -122,21 +122,21 @@ def pair_law(network: BayesianNetwork, first: str, second: str) -> Floats | None
         if entry not in wanted:
             wanted.add(entry)
             waiting += [str(parent) for parent in network.parents[number[entry]]]
-    if len(wanted) > MOST_NAMES:
+    if len(wanted) > MAX_SUMMED_NAMES:
         return None
     place = {entry: i for i, entry in enumerate(sorted(wanted))}
     factors: list[tuple[list[int], Floats]] = []
     for entry in sorted(wanted):
         above = [str(parent) for parent in network.parents[number[entry]]]
         factors.append(([place[name] for name in (*above, entry)], network.tables[number[entry]]))
-    kept = {place[first], place[second]}
-    for name in _order(factors, kept):
+    asked = {place[first], place[second]}
+    for name in _order(factors, asked):
         touching = [factor for factor in factors if name in factor[0]]
         factors = [factor for factor in factors if name not in factor[0]]
-        made = _summed(touching, drop=name)
-        if made is None:
+        merged = _summed(touching, drop=name)
+        if merged is None:
             return None
-        factors.append(made)
+        factors.append(merged)
     last = _summed(factors, drop=None)
     if last is None:
         return None
@@ -168,7 +168,7 @@ def _summed(
 ) -> tuple[list[int], Floats] | None:
     """The product of some tables, summed over one name; None if it is too large."""
     sizes = {n: s for names, table in factors for n, s in zip(names, table.shape, strict=True)}
-    if float(np.prod([float(size) for size in sizes.values()])) > MOST_SUMMED:
+    if float(np.prod([float(size) for size in sizes.values()])) > MAX_SUMMED_CELLS:
         return None
     result = sorted(name for name in sizes if name != drop)
     given: list[Any] = [part for names, table in factors for part in (table, names)]

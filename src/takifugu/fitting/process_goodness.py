@@ -15,15 +15,15 @@ with these is about chi-square on 2 degrees of freedom.
 its standard error.
 """
 
-from math import exp, log
+from math import exp
 from typing import Any
 
 import numpy as np
 
 from takifugu._core.numeric import Floats
 from takifugu.declarations.table_errors import InvalidQuery
-from takifugu.fitting.count_tests import REJECTED, log_tail, not_rejected, p_words
-from takifugu.fitting.goodness import FitTest, GoodnessOfFit, Panel, Verdict, parts_of
+from takifugu.fitting.count_tests import log_tail, p_words
+from takifugu.fitting.goodness import FitTest, GoodnessOfFit, Panel, conclude, parts_of
 from takifugu.fitting.kernel_fitting import correlations_of
 from takifugu.fitting.lag_moments import lag_moments
 from takifugu.fitting.moment_fitting import FittedProcess, excess_dependence
@@ -31,11 +31,11 @@ from takifugu.tables.engine import Engine
 from takifugu.tables.scope import EVERYTHING, Scope
 from takifugu.visible import four_digits
 
-MOST_BEFORE = 8  # values that the next one is predicted from
+MAX_PREDICTORS = 8  # values that the next one is predicted from
 PREDICTED = 1e-3  # a share of the variance: what is left over below it is rounding
-MATTERS = 0.05  # a correlation
+MATERIAL_CORRELATION = 0.05  # a correlation
 SKEWED, HEAVY = 0.25, 0.5  # a skewness, and a kurtosis off 3, that matter
-FAR = 5_000  # lags of the sums of powers
+MAX_POWER_LAG = 5_000  # lags of the sums of powers
 
 
 def process_goodness(
@@ -59,7 +59,7 @@ def residual_test(found: FittedProcess) -> FitTest:
         tuple(map(float, found.fit.fitted)),
     )
     markov = found.fit.family.word in ("ar1", "matern-1/2")
-    before = 1 if markov else min(MOST_BEFORE, moments.longest // 2)
+    before = 1 if markov else min(MAX_PREDICTORS, moments.longest // 2)
     left = None if before < 1 else predictor(correlations_of(kernel, before))
     if left is None or moments.longest - before < 2:
         above = tuple(excess_dependence(found))
@@ -93,16 +93,13 @@ def residual_test(found: FittedProcess) -> FitTest:
         "largest": largest, "lag": worst + 1,
     }  # fmt: skip
     facts = f" ({p_words(log_p)}; largest correlation {four_digits(largest)}, at lag {worst + 1})"
-    verdict = _verdict(log_p, abs(largest) >= MATTERS)
-    sentence = {
-        "fits": f"What the kernel does not predict is uncorrelated{facts}.",
-        "differs little": f"What the kernel does not predict is nearly uncorrelated{facts}.",
-    }.get(
-        "fits" if verdict == "unclear" else verdict,
-        f"The kernel does not describe how these rows depend on each other{facts}. Take another"
-        " --kernel, or --profile and --own-levels where values differ by hour or entity.",
+    return conclude(
+        *("residuals", log_p, abs(largest) >= MATERIAL_CORRELATION, numbers, panel),
+        fits=f"What the kernel does not predict is uncorrelated{facts}.",
+        little=f"What the kernel does not predict is nearly uncorrelated{facts}.",
+        not_at_all=f"The kernel does not describe how these rows depend on each other{facts}. Take"
+        " another --kernel, or --profile and --own-levels where values differ by hour or entity.",
     )
-    return FitTest("residuals", verdict, sentence, numbers, panel)
 
 
 def predictor(correlations: Floats) -> Floats | None:
@@ -124,7 +121,7 @@ def predictor(correlations: Floats) -> Floats | None:
 def normality_test(found: FittedProcess) -> FitTest:
     """Whether the numbers, less their means, have the skewness and the kurtosis of a normal law."""
     moments = found.moments
-    every = correlations_of(found.fit.kernel, FAR)
+    every = correlations_of(found.fit.kernel, MAX_POWER_LAG)
     cubes, fourths = (float(1 + 2 * np.sum(every[1:] ** k)) for k in (3, 4))
     skewness, heavy = moments.skewness, moments.kurtosis - 3
     statistic = moments.rows * (skewness**2 / (6 * cubes) + heavy**2 / (24 * fourths))
@@ -137,16 +134,14 @@ def normality_test(found: FittedProcess) -> FitTest:
         f" ({p_words(log_p)}; skewness {four_digits(skewness)}, kurtosis"
         f" {four_digits(moments.kurtosis)}, where a normal law has 0 and 3)"
     )
-    verdict = _verdict(log_p, abs(skewness) >= SKEWED or abs(heavy) >= HEAVY)
-    sentence = {
-        "fits": f"The numbers look normal{facts}.",
-        "differs little": f"The numbers are nearly normal{facts}.",
-    }.get(
-        "fits" if verdict == "unclear" else verdict,
-        f"The numbers are not normal{facts}: a Gaussian process is a prior about other numbers. A"
-        " chain over ranges of them (--kind markov --cuts …) assumes no law.",
+    matters = abs(skewness) >= SKEWED or abs(heavy) >= HEAVY
+    return conclude(
+        *("normality", log_p, matters, numbers, None),
+        fits=f"The numbers look normal{facts}.",
+        little=f"The numbers are nearly normal{facts}.",
+        not_at_all=f"The numbers are not normal{facts}: a Gaussian process is a prior about other"
+        " numbers. A chain over ranges of them (--kind markov --cuts …) assumes no law.",
     )
-    return FitTest("normality", verdict, sentence, numbers)
 
 
 def _steady(engine: Engine, column: str, found: FittedProcess, scope: Scope) -> FitTest:
@@ -185,19 +180,10 @@ def steady_test(names: list[str], correlations: Floats, products: Floats) -> Fit
         tuple(map(float, correlations)), tuple(map(float, errors)), (usual,) * len(names),
     )  # fmt: skip
     facts = f" (at lag 1 from {four_digits(low)} to {four_digits(high)}; {p_words(log_p)})"
-    verdict = _verdict(log_p, high - low >= MATTERS)
-    sentence = {
-        "fits": f"The dependence stays the same over {len(names)} parts of these rows{facts}.",
-        "differs little": f"The dependence changes little over these rows{facts}.",
-    }.get(
-        "fits" if verdict == "unclear" else verdict,
-        f"The dependence changes over these rows{facts}: fit on days that are like those to be"
-        " released, or raise it with --margin.",
+    return conclude(
+        *("stationarity", log_p, high - low >= MATERIAL_CORRELATION, numbers, panel),
+        fits=f"The dependence stays the same over {len(names)} parts of these rows{facts}.",
+        little=f"The dependence changes little over these rows{facts}.",
+        not_at_all=f"The dependence changes over these rows{facts}: fit on days that are like those"
+        " to be released, or raise it with --margin.",
     )
-    return FitTest("stationarity", verdict, sentence, numbers, panel)
-
-
-def _verdict(log_p: float, matters: bool) -> Verdict:
-    if log_p >= log(REJECTED):
-        return not_rejected(log_p)
-    return "does not fit" if matters else "differs little"

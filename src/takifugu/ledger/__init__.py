@@ -17,55 +17,30 @@ from typing import TYPE_CHECKING
 from takifugu._core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from takifugu.ledger.charge_values import Cells, Charge, Groups, Receipt, Window
-    from takifugu.ledger.events.decisions import Review, Terms
-    from takifugu.ledger.events.event_chain import Anchor, Event
-    from takifugu.ledger.events.replay import Problem, Report
-    from takifugu.ledger.events.stored_answers import Answer, EarlierCharge
-    from takifugu.ledger.ledger import Ledger, Reading, Stretch
-    from takifugu.ledger.lifecycle import accept_loss, begin_witness, open_ledger, restore_ledger
-    from takifugu.ledger.snapshot import Position, Quote, Snapshot, Standing
-    from takifugu.ledger.witnesses.head_witness import LostWitness
+    from takifugu.ledger.charge_values import Cells as Cells
+    from takifugu.ledger.charge_values import Charge as Charge
+    from takifugu.ledger.charge_values import Groups as Groups
+    from takifugu.ledger.charge_values import Receipt as Receipt
+    from takifugu.ledger.charge_values import Window as Window
+    from takifugu.ledger.events.decisions import Review as Review
+    from takifugu.ledger.events.decisions import Terms as Terms
+    from takifugu.ledger.events.event_chain import Anchor as Anchor
+    from takifugu.ledger.events.event_chain import Event as Event
+    from takifugu.ledger.events.replay import Problem as Problem
+    from takifugu.ledger.events.replay import Report as Report
+    from takifugu.ledger.events.stored_answers import Answer as Answer
+    from takifugu.ledger.events.stored_answers import EarlierCharge as EarlierCharge
+    from takifugu.ledger.ledger import Ledger as Ledger
+    from takifugu.ledger.ledger import Reading as Reading
+    from takifugu.ledger.ledger import Stretch as Stretch
+    from takifugu.ledger.lifecycle import accept_loss as accept_loss
+    from takifugu.ledger.lifecycle import begin_witness as begin_witness
+    from takifugu.ledger.lifecycle import open_ledger as open_ledger
+    from takifugu.ledger.lifecycle import restore_ledger as restore_ledger
+    from takifugu.ledger.snapshot import Position as Position
+    from takifugu.ledger.snapshot import Quote as Quote
+    from takifugu.ledger.snapshot import Snapshot as Snapshot
+    from takifugu.ledger.snapshot import Standing as Standing
+    from takifugu.ledger.witnesses.head_witness import LostWitness as LostWitness
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "charge_values": ("Cells", "Charge", "Groups", "Receipt", "Window"),
-            "events.decisions": ("Review", "Terms"),
-            "events.event_chain": ("Anchor", "Event"),
-            "events.replay": ("Problem", "Report"),
-            "events.stored_answers": ("Answer", "EarlierCharge"),
-            "ledger": ("Ledger", "Reading", "Stretch"),
-            "lifecycle": ("accept_loss", "begin_witness", "open_ledger", "restore_ledger"),
-            "snapshot": ("Position", "Quote", "Snapshot", "Standing"),
-            "witnesses.head_witness": ("LostWitness",),
-        },
-    )
-
-__all__ = [
-    "Anchor",
-    "Answer",
-    "Cells",
-    "Charge",
-    "EarlierCharge",
-    "Event",
-    "Groups",
-    "Ledger",
-    "LostWitness",
-    "Position",
-    "Problem",
-    "Quote",
-    "Reading",
-    "Receipt",
-    "Report",
-    "Review",
-    "Snapshot",
-    "Standing",
-    "Stretch",
-    "Terms",
-    "Window",
-    "accept_loss",
-    "begin_witness",
-    "open_ledger",
-    "restore_ledger",
-]
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -5,135 +5,54 @@ from typing import TYPE_CHECKING
 from takifugu._core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from takifugu.priors.bayesian_network import BayesianNetwork
-    from takifugu.priors.bif import read_bif, to_bif
-    from takifugu.priors.contacts import (
-        Contacts,
-        contagion,
-        contagion_over_time,
-        field_over_time,
-        read_contact_slices,
-        read_contacts,
-    )
-    from takifugu.priors.documents import from_document, read_prior, write_prior
-    from takifugu.priors.explicit import Between, Explicit, Knowledge
-    from takifugu.priors.fitting import Transitions, smoothed, with_other
-    from takifugu.priors.gaussian import Gaussian
-    from takifugu.priors.higher_order import HigherOrderChain
-    from takifugu.priors.households import household_contagion, is_exchangeable
-    from takifugu.priors.independent import IndependentEntries, Product
-    from takifugu.priors.interval_chain import IntervalMarkovChain
-    from takifugu.priors.kernels import AR1, Covariance, Matern, SquaredExponential
-    from takifugu.priors.labels import LabelMap, foursquare_labels
-    from takifugu.priors.markov import MarkovChain
-    from takifugu.priors.prior import Prior, SequencePrior
-    from takifugu.priors.provenance import FittedRows
-    from takifugu.priors.random_field import MarkovRandomField
-    from takifugu.priors.secrets import (
-        EntryIs,
-        Holds,
-        OneOf,
-        Secret,
-        SecretPair,
-        Secrets,
-        both_ways,
-        entry_pairs,
-    )
-    from takifugu.priors.time_of_day import TimeOfDayChain
-    from takifugu.priors.truncated_gaussian import TruncatedGaussian
-    from takifugu.priors.universe import Name, Tables, Universe
+    from takifugu.priors.bayesian_network import BayesianNetwork as BayesianNetwork
+    from takifugu.priors.bif import read_bif as read_bif
+    from takifugu.priors.bif import to_bif as to_bif
+    from takifugu.priors.contacts import Contacts as Contacts
+    from takifugu.priors.contacts import contagion as contagion
+    from takifugu.priors.contacts import contagion_over_time as contagion_over_time
+    from takifugu.priors.contacts import field_over_time as field_over_time
+    from takifugu.priors.contacts import read_contact_slices as read_contact_slices
+    from takifugu.priors.contacts import read_contacts as read_contacts
+    from takifugu.priors.documents import from_document as from_document
+    from takifugu.priors.documents import read_prior as read_prior
+    from takifugu.priors.documents import write_prior as write_prior
+    from takifugu.priors.explicit import Between as Between
+    from takifugu.priors.explicit import Explicit as Explicit
+    from takifugu.priors.explicit import Knowledge as Knowledge
+    from takifugu.priors.fitting import Transitions as Transitions
+    from takifugu.priors.fitting import smoothed as smoothed
+    from takifugu.priors.fitting import with_other as with_other
+    from takifugu.priors.gaussian import Gaussian as Gaussian
+    from takifugu.priors.higher_order import HigherOrderChain as HigherOrderChain
+    from takifugu.priors.households import household_contagion as household_contagion
+    from takifugu.priors.households import is_exchangeable as is_exchangeable
+    from takifugu.priors.independent import IndependentEntries as IndependentEntries
+    from takifugu.priors.independent import Product as Product
+    from takifugu.priors.interval_chain import IntervalMarkovChain as IntervalMarkovChain
+    from takifugu.priors.kernels import AR1 as AR1
+    from takifugu.priors.kernels import Covariance as Covariance
+    from takifugu.priors.kernels import Matern as Matern
+    from takifugu.priors.kernels import SquaredExponential as SquaredExponential
+    from takifugu.priors.labels import LabelMap as LabelMap
+    from takifugu.priors.labels import foursquare_labels as foursquare_labels
+    from takifugu.priors.markov import MarkovChain as MarkovChain
+    from takifugu.priors.prior import Prior as Prior
+    from takifugu.priors.prior import SequencePrior as SequencePrior
+    from takifugu.priors.provenance import FittedRows as FittedRows
+    from takifugu.priors.random_field import MarkovRandomField as MarkovRandomField
+    from takifugu.priors.secrets import EntryIs as EntryIs
+    from takifugu.priors.secrets import Holds as Holds
+    from takifugu.priors.secrets import OneOf as OneOf
+    from takifugu.priors.secrets import Secret as Secret
+    from takifugu.priors.secrets import SecretPair as SecretPair
+    from takifugu.priors.secrets import Secrets as Secrets
+    from takifugu.priors.secrets import both_ways as both_ways
+    from takifugu.priors.secrets import entry_pairs as entry_pairs
+    from takifugu.priors.time_of_day import TimeOfDayChain as TimeOfDayChain
+    from takifugu.priors.truncated_gaussian import TruncatedGaussian as TruncatedGaussian
+    from takifugu.priors.universe import Name as Name
+    from takifugu.priors.universe import Tables as Tables
+    from takifugu.priors.universe import Universe as Universe
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "bayesian_network": ("BayesianNetwork",),
-            "bif": ("read_bif", "to_bif"),
-            "contacts": (
-                "Contacts",
-                "contagion",
-                "contagion_over_time",
-                "field_over_time",
-                "read_contact_slices",
-                "read_contacts",
-            ),
-            "documents": ("from_document", "read_prior", "write_prior"),
-            "explicit": ("Between", "Explicit", "Knowledge"),
-            "fitting": ("Transitions", "smoothed", "with_other"),
-            "gaussian": ("Gaussian",),
-            "higher_order": ("HigherOrderChain",),
-            "households": ("household_contagion", "is_exchangeable"),
-            "independent": ("IndependentEntries", "Product"),
-            "interval_chain": ("IntervalMarkovChain",),
-            "kernels": ("AR1", "Covariance", "Matern", "SquaredExponential"),
-            "labels": ("LabelMap", "foursquare_labels"),
-            "markov": ("MarkovChain",),
-            "prior": ("Prior", "SequencePrior"),
-            "provenance": ("FittedRows",),
-            "random_field": ("MarkovRandomField",),
-            "secrets": (
-                "EntryIs",
-                "Holds",
-                "OneOf",
-                "Secret",
-                "SecretPair",
-                "Secrets",
-                "both_ways",
-                "entry_pairs",
-            ),
-            "time_of_day": ("TimeOfDayChain",),
-            "truncated_gaussian": ("TruncatedGaussian",),
-            "universe": ("Name", "Tables", "Universe"),
-        },
-    )
-
-__all__ = [
-    "AR1",
-    "BayesianNetwork",
-    "Between",
-    "Contacts",
-    "Covariance",
-    "EntryIs",
-    "Explicit",
-    "FittedRows",
-    "Gaussian",
-    "HigherOrderChain",
-    "Holds",
-    "IndependentEntries",
-    "IntervalMarkovChain",
-    "Knowledge",
-    "LabelMap",
-    "MarkovChain",
-    "MarkovRandomField",
-    "Matern",
-    "Name",
-    "OneOf",
-    "Prior",
-    "Product",
-    "Secret",
-    "SecretPair",
-    "Secrets",
-    "SequencePrior",
-    "SquaredExponential",
-    "Tables",
-    "TimeOfDayChain",
-    "Transitions",
-    "TruncatedGaussian",
-    "Universe",
-    "both_ways",
-    "contagion",
-    "contagion_over_time",
-    "entry_pairs",
-    "field_over_time",
-    "foursquare_labels",
-    "from_document",
-    "household_contagion",
-    "is_exchangeable",
-    "read_bif",
-    "read_contact_slices",
-    "read_contacts",
-    "read_prior",
-    "smoothed",
-    "to_bif",
-    "with_other",
-    "write_prior",
-]
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

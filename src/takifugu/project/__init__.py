@@ -5,13 +5,8 @@ from typing import TYPE_CHECKING
 from takifugu._core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from takifugu.project.project import Project, init_project, open_project
+    from takifugu.project.project import Project as Project
+    from takifugu.project.project import init_project as init_project
+    from takifugu.project.project import open_project as open_project
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "project": ("Project", "init_project", "open_project"),
-        },
-    )
-
-__all__ = ["Project", "init_project", "open_project"]
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -236,7 +236,7 @@ def _least(policy: DatasetPolicy) -> int | None:
 
 def _about(column: str | None, options: "FitOptions") -> tuple[str, ...]:
     """The columns that a prior of a dataset is about, if the options name none."""
-    from takifugu.fitting.fit_kinds import KINDS
+    from takifugu.fitting.fit_options import KINDS
 
     one = KINDS[str(options.kind)].columns == "the one"
     return (column,) if one and column is not None else ()

@@ -22,6 +22,7 @@ from takifugu.binding.entries import KINDS as OVER
 from takifugu.binding.entries import canonical
 from takifugu.declarations import InvalidQuery
 from takifugu.errors import InvalidFile, Malformed, UnsoundRequest, one_of
+from takifugu.fitting.fit_options import parse_share
 from takifugu.priors import Name
 from takifugu.priors.adversaries import KNOWN, STARTS
 from takifugu.priors.universe import State
@@ -82,22 +83,6 @@ def _place(given: TomlSection, key: str) -> datetime | int:
         return value  # type: ignore[no-any-return]
     needed = "be a local time without quotes, as 2012-05-08T00:00:00, or a whole number"
     raise given.wrong(key, given="is neither", needed=needed, reason="kind")
-
-
-def share_of(text: str, field: str) -> Fraction:
-    """A share of the entities, as 1/5."""
-    try:
-        share = exactly(text, field)
-    except UnsoundRequest:
-        share = Fraction(0)
-    if not 0 < share < 1 or share.denominator > 10**6:
-        raise InvalidProject(
-            field,
-            given=f"is {text!r:.40}",
-            needed="be between 0 and 1, as '1/5' or '0.2'",
-            reason="range",
-        )
-    return share
 
 
 def _uncertainty(given: TomlSection, key: str) -> float:
@@ -243,7 +228,10 @@ class PriorPolicy:
     )
     released_from: datetime | int | None = field(default=None, metadata=_read(_place))
     share: Fraction | None = field(
-        default=None, metadata=_read(lambda given, key: share_of(given.text(key), given.at(key)))
+        default=None,
+        metadata=_read(
+            lambda given, key: parse_share(given.text(key), given.at(key), InvalidProject)
+        ),
     )
     salt: str | None = field(default=None, metadata=_read(TomlSection.text))
     statement: str | None = field(default=None, metadata=_read(TomlSection.text))

@@ -1,7 +1,7 @@
 """What a quickstart decides, why, and how to decide otherwise."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from takifugu._core.exact import Number
@@ -74,7 +74,7 @@ def draft_choices(draft: Draft) -> tuple[Choice, ...]:
     taken = [d.column for d in draft.decisions if d.part != "protected"]
     likely = guess_protected(draft.schema.columns, taken)
     decisions = [
-        replace(d, reason=likely[d.column], guessed=True)
+        Decision("protected", d.column, likely[d.column], change="--protected COLUMN")
         if d.part == "protected" and _takes_fitted_labels(draft, d.column) and d.column in likely
         else d
         for d in draft.decisions
@@ -84,7 +84,7 @@ def draft_choices(draft: Draft) -> tuple[Choice, ...]:
             words.get(decision.part, decision.part),
             visible(decision.column) or "-",
             decision.reason,
-            _change(decision),
+            decision.change if decision.guessed else "",
         )
         for decision in decisions
     ]
@@ -103,13 +103,6 @@ def draft_choices(draft: Draft) -> tuple[Choice, ...]:
             )
         )
     return tuple(choices)
-
-
-def _change(decision: Decision) -> str:
-    """How to decide otherwise than a draft did."""
-    if not decision.guessed or decision.part not in ("entity", "order", "protected"):
-        return ""
-    return decision.change or f"--{decision.part} COLUMN"
 
 
 def _takes_fitted_labels(draft: Draft, column: str) -> bool:

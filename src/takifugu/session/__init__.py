@@ -12,52 +12,17 @@ from typing import TYPE_CHECKING
 from takifugu._core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from takifugu.binding.entries import Entries
-    from takifugu.session.query.linear import WeightedSum
-    from takifugu.session.query_options import QueryOptions
-    from takifugu.session.release_cost import ReleaseCost
-    from takifugu.session.release_errors import (
-        BudgetConflict,
-        OverBudget,
-        ReleaseFailed,
-        SessionClosed,
-        StalePlan,
-    )
-    from takifugu.session.release_plan import Plan
-    from takifugu.session.release_result import Result
-    from takifugu.session.session import Session
+    from takifugu.binding.entries import Entries as Entries
+    from takifugu.session.query.linear import WeightedSum as WeightedSum
+    from takifugu.session.query_options import QueryOptions as QueryOptions
+    from takifugu.session.release_cost import ReleaseCost as ReleaseCost
+    from takifugu.session.release_errors import BudgetConflict as BudgetConflict
+    from takifugu.session.release_errors import OverBudget as OverBudget
+    from takifugu.session.release_errors import ReleaseFailed as ReleaseFailed
+    from takifugu.session.release_errors import SessionClosed as SessionClosed
+    from takifugu.session.release_errors import StalePlan as StalePlan
+    from takifugu.session.release_plan import Plan as Plan
+    from takifugu.session.release_result import Result as Result
+    from takifugu.session.session import Session as Session
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "takifugu.binding.entries": ("Entries",),
-            "query.linear": ("WeightedSum",),
-            "query_options": ("QueryOptions",),
-            "release_cost": ("ReleaseCost",),
-            "release_errors": (
-                "BudgetConflict",
-                "OverBudget",
-                "ReleaseFailed",
-                "SessionClosed",
-                "StalePlan",
-            ),
-            "release_plan": ("Plan",),
-            "release_result": ("Result",),
-            "session": ("Session",),
-        },
-    )
-
-__all__ = [
-    "BudgetConflict",
-    "Entries",
-    "OverBudget",
-    "Plan",
-    "QueryOptions",
-    "ReleaseCost",
-    "ReleaseFailed",
-    "Result",
-    "Session",
-    "SessionClosed",
-    "StalePlan",
-    "WeightedSum",
-]
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

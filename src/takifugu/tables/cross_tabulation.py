@@ -21,8 +21,8 @@ from takifugu.tables.scope import Scope
 if TYPE_CHECKING:
     from takifugu.tables.engine import Engine
 
-MOST_CELLS = 2**24  # of all tables together
-MOST_SETS = 4_000  # in one statement, and so in one pass; PostgreSQL takes 4,096
+MAX_TABLE_CELLS = 2**24  # of all tables together
+MAX_SETS = 4_000  # in one statement, and so in one pass; PostgreSQL takes 4,096
 
 
 def cross_tabulate(
@@ -43,14 +43,14 @@ def cross_tabulate(
     keys = {name: engine.keys(name) for name in columns}
     codes = {name: engine.lookup(name) for name in columns}
     sizes = {names: prod(len(keys[name]) for name in names) for names in wanted}
-    if sum(sizes.values()) > MOST_CELLS:
+    if sum(sizes.values()) > MAX_TABLE_CELLS:
         largest = max(sizes, key=lambda names: sizes[names])
         raise TooLarge(
             f"the tables have {sum(sizes.values()):,} cells together, the one of"
-            f" {', '.join(largest)} has {sizes[largest]:,}; at most {MOST_CELLS:,} are counted at"
-            " once: merge labels of these columns, or name fewer columns",
+            f" {', '.join(largest)} has {sizes[largest]:,}; at most {MAX_TABLE_CELLS:,} are"
+            " counted at once: merge labels of these columns, or name fewer columns",
             size=sum(sizes.values()),
-            limit=MOST_CELLS,
+            limit=MAX_TABLE_CELLS,
         )
     counts = {names: np.zeros([len(keys[name]) for name in names], np.int64) for names in wanted}
     groups: dict[tuple[str, ...], list[tuple[Any, ...]]] = {names: [] for names in wanted}
@@ -69,8 +69,8 @@ def cross_tabulate(
 
 def _batches(wanted: Sequence[tuple[str, ...]]) -> Iterator[Sequence[tuple[str, ...]]]:
     """All sets at once, or as many as every database takes in one statement."""
-    for begin in range(0, len(wanted), MOST_SETS):
-        yield wanted[begin : begin + MOST_SETS]
+    for begin in range(0, len(wanted), MAX_SETS):
+        yield wanted[begin : begin + MAX_SETS]
 
 
 def _groups(
@@ -91,10 +91,10 @@ def _groups(
     by_columns = {frozenset(names): names for names in wanted}
     for found in engine._run(tables):
         places, left_out, many = found[: len(codes)], found[len(codes) : -1], int(found[-1])
-        kept = {
+        grouped_places = {
             column: place
             for column, place, out in zip(codes, places, left_out, strict=True)
             if not out
         }
-        names = by_columns[frozenset(kept)]
-        yield names, [kept[name] for name in names], many
+        names = by_columns[frozenset(grouped_places)]
+        yield names, [grouped_places[name] for name in names], many

@@ -9,7 +9,7 @@ from takifugu.declarations.label_lists import FittedLabels
 from takifugu.declarations.table_errors import DatabaseFailed, InvalidDeclaration, run_isolated
 from takifugu.errors import TakifuguError
 from takifugu.tables.backends.backend import DataFingerprint
-from takifugu.tables.csv_structure import has_utf8_letters
+from takifugu.tables.backends.csv_reading import has_utf8_letters
 from takifugu.tables.engine import Engine
 from takifugu.visible import visible
 

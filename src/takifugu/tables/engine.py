@@ -106,8 +106,8 @@ class Engine(Closing):
         if category.values is not None or isinstance(category, FittedLabels):
             return category.keys  # of labels that are not found yet: an error
         if column not in self._keys:
-            found = [value for (value,) in self._run(ex.distinct(self._rows, column))]
-            if None in found and category.outside == "refuse":
+            values = [value for (value,) in self._run(ex.distinct(self._rows, column))]
+            if None in values and category.outside == "refuse":
                 raise InvalidDeclaration(
                     column,
                     given="has rows without a value",
@@ -115,7 +115,7 @@ class Engine(Closing):
                     " rows out",
                     reason="missing",
                 )
-            self._keys[column] = tuple(sorted(value for value in found if value is not None))
+            self._keys[column] = tuple(sorted(value for value in values if value is not None))
         return self._keys[column]
 
     def count(self, scope: Scope = EVERYTHING) -> int:
@@ -137,10 +137,10 @@ class Engine(Closing):
 
     def lengths(self, scope: Scope = EVERYTHING) -> Lengths:
         """How many entities have how many rows; no value of a protected column matters."""
-        found = sorted(self._public(ex.lengths(self._within(scope), self._declaration.entity)))
-        if any(nameless for *_, nameless in found):
+        counted = sorted(self._public(ex.lengths(self._within(scope), self._declaration.entity)))
+        if any(nameless for *_, nameless in counted):
             raise _no_place(self._declaration)
-        table = np.array([row[:2] for row in found], dtype=np.int64).reshape(-1, 2)
+        table = np.array([row[:2] for row in counted], dtype=np.int64).reshape(-1, 2)
         return Lengths(_still(table[:, 0]), _still(table[:, 1]))
 
     def refuse_cut_rows(self) -> None:
@@ -177,10 +177,10 @@ class Engine(Closing):
     def entities(self, most: int) -> Mapping[Name, int]:
         """Up to ``most`` entities, the first by name, and how many rows each has: public."""
         rows = self._within(EVERYTHING)
-        found = self._run(ex.entities(rows, self._declaration.entity, most))
-        if any(name is None for name, _ in found):
+        counted = self._run(ex.entities(rows, self._declaration.entity, most))
+        if any(name is None for name, _ in counted):
             raise _no_place(self._declaration)
-        return {name: int(count) for name, count in found}
+        return {name: int(count) for name, count in counted}
 
     @property
     def whole(self) -> "Engine":
@@ -211,9 +211,9 @@ class Engine(Closing):
         cells = [look.all(place) for look, place in zip(codes.values(), places, strict=True)]
         for group in np.flatnonzero(np.any(np.equal(cells, OUTSIDE), axis=0)):
             self._cell(codes, found[int(group)][:-1])  # raises, where the rule is to refuse it
-        kept = np.all(np.not_equal(cells, OUTSIDE), axis=0)
-        at = tuple(code[kept] for code in cells)
-        np.add.at(counts, at, np.array(many, dtype=np.int64)[kept])
+        counted = np.all(np.not_equal(cells, OUTSIDE), axis=0)
+        at = tuple(code[counted] for code in cells)
+        np.add.at(counts, at, np.array(many, dtype=np.int64)[counted])
 
     def sums(self, column: str, by: Sequence[str] = (), scope: Scope = EVERYTHING) -> ColumnSums:
         """The sum of a column of bounded numbers for each combination of keys, zeros included."""
@@ -266,9 +266,9 @@ class Engine(Closing):
         A row that is dropped for its value is skipped: what came before it is followed by what
         came after. With a window both ends of a step must be in it.
         """
-        found = self.steps(column, (), scope)
-        keys = found.keys[0]
-        return Transitions(found.counts, keys, fitted_on=(fitted_rows(self._declaration, scope),))
+        steps = self.steps(column, (), scope)
+        keys = steps.keys[0]
+        return Transitions(steps.counts, keys, fitted_on=(fitted_rows(self._declaration, scope),))
 
     def steps(self, column: str, by: Sequence[str] = (), scope: Scope = EVERYTHING) -> Histogram:
         """``[by, before, after]``: the same for each combination of the keys of public columns.

@@ -18,8 +18,8 @@ from takifugu.tables.label_lookup import Lookup
 from takifugu.tables.relations import Column, Relation
 from takifugu.tables.scope import Share
 
-FEW = 100  # labels of a list that is looked through for each row, and not for each group
-WIDEST = 2**63  # no whole number of a database is as large
+MAX_EARLY_LABELS = 100  # of a list that is looked through for each row, not for each group
+INTEGER_LIMIT = 2**63  # no whole number of a database is as large
 
 
 def relation(kinds: Mapping[str, Kind]) -> Relation:
@@ -42,7 +42,7 @@ def _bound(bound: Any, kind: rel.DataType) -> Any:
     Databases would make both sides real numbers, and 2**53 and 2**53 + 1 are then the same.
     """
     if isinstance(bound, int | float) and kind == "whole":
-        return max(-WIDEST, min(ceil(bound), WIDEST))
+        return max(-INTEGER_LIMIT, min(ceil(bound), INTEGER_LIMIT))
     if isinstance(bound, int) and kind == "real":
         nearest = float(bound)
         return nearest if nearest >= bound else nextafter(nearest, inf)
@@ -161,7 +161,9 @@ def transitions(
     """
     values = {"here": (rows[column], codes)}
     values |= {f"by_{i}": (rows[name], look) for i, (name, look) in enumerate(by.items())}
-    looked = {name for name, (_, look) in values.items() if early and len(look.raw) <= FEW}
+    looked = {
+        name for name, (_, look) in values.items() if early and len(look.raw) <= MAX_EARLY_LABELS
+    }
     flagged = _steps(
         rows,
         declaration,
@@ -198,8 +200,8 @@ def changes(rows: Relation, entity: str, codes: Mapping[str, Lookup]) -> Relatio
         )
         for i in range(len(codes))
     }
-    found = each.select(**differ)
-    return found.aggregate(**{name: found[name].max() for name in differ})
+    changed = each.select(**differ)
+    return changed.aggregate(**{name: changed[name].max() for name in differ})
 
 
 def key_of(value: Column, codes: Lookup) -> Column:
@@ -257,8 +259,8 @@ def lengths(rows: Relation, entity: str) -> Relation:
     owned = rows.select(who=rows[entity])
     each = owned.group_by("who").aggregate(length=owned.count())
     each = each.select("length", nameless=flag(each.who.isnull()))
-    found = each.group_by("length").aggregate(entities=each.count(), nameless=each.nameless.max())
-    return found.select("length", "entities", "nameless")
+    counted = each.group_by("length").aggregate(entities=each.count(), nameless=each.nameless.max())
+    return counted.select("length", "entities", "nameless")
 
 
 def entities(rows: Relation, entity: str, most: int) -> Relation:
@@ -306,10 +308,10 @@ def by_place(
         **{name: counted[name] for name in (*keep, *measures)},
     )
     groups = [*(f"place_{i}" for i in range(len(codes))), *keep]
-    found = coded.group_by(groups).aggregate(
+    grouped = coded.group_by(groups).aggregate(
         **{name: getattr(coded[name], how)() for name, how in measures.items()}
     )
-    return found.select(*groups, *measures)
+    return grouped.select(*groups, *measures)
 
 
 def flag(condition: Column) -> Column:

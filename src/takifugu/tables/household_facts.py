@@ -14,6 +14,7 @@ from takifugu.declarations.table_errors import InvalidQuery
 from takifugu.priors import Name
 from takifugu.tables import relations as rel
 from takifugu.tables.engine import Engine
+from takifugu.tables.expressions import flag
 from takifugu.tables.scope import EVERYTHING
 
 
@@ -32,7 +33,7 @@ def entities_without_one(engine: Engine, column: str, most: int) -> Some:
     """The entities that have no key of a public column in some row, or several keys."""
     rows = _rows(engine, column)
     each = rows.group_by("who").aggregate(
-        low=rows.key.min(), high=rows.key.max(), missing=_flag(rows.key.isnull()).sum()
+        low=rows.key.min(), high=rows.key.max(), missing=flag(rows.key.isnull()).sum()
     )
     astray = each.filter((each.missing > 0) | (each.low != each.high))
     return _some(engine, astray.select(name=astray.who), most)
@@ -43,8 +44,8 @@ def household_sizes(engine: Engine, household: str) -> Mapping[int, int]:
     rows = _rows(engine, household)
     people = rows.filter(rows.key.notnull()).select("key", "who").distinct()
     each = people.group_by("key").aggregate(size=people.count())
-    found = each.group_by("size").aggregate(households=each.count()).select("size", "households")
-    return {int(size): int(many) for size, many in sorted(engine.whole._public(found))}
+    sizes = each.group_by("size").aggregate(households=each.count()).select("size", "households")
+    return {int(size): int(many) for size, many in sorted(engine.whole._public(sizes))}
 
 
 def households_of_others(
@@ -57,13 +58,13 @@ def households_of_others(
     counts: dict[str, Any] = {}
     for k, name in enumerate(members):
         raw = [one for one, code in codes.codes.items() if keys[code] == name]
-        counts[f"member_{k}"] = _flag(people.role.isin(raw)).sum() if raw else people.count() * 0
+        counts[f"member_{k}"] = flag(people.role.isin(raw)).sum() if raw else people.count() * 0
     each = people.group_by("key").aggregate(people=people.count(), **counts)
     wrong = each.people != len(members)
     for name in counts:
         wrong = wrong | (each[name] != 1)
-    found = each.filter(wrong)
-    return _some(engine, found.select(name=found.key), most)
+    astray = each.filter(wrong)
+    return _some(engine, astray.select(name=astray.key), most)
 
 
 def uneven_households(engine: Engine, household: str, size: int, most: int) -> Some:
@@ -73,7 +74,7 @@ def uneven_households(engine: Engine, household: str, size: int, most: int) -> S
     places = [f"place_{k}" for k in range(1 + len(order.ties))]
     each = rows.group_by(["key", *places]).aggregate(rows=rows.count())
     uneven = each.filter(each["rows"] != size).select(name=each.key).distinct()
-    return _noted(engine, "households are even", (household, str(size)), uneven, most)
+    return _cached(engine, "households are even", (household, str(size)), uneven, most)
 
 
 def uneven_positions(engine: Engine, most: int) -> Some:
@@ -96,7 +97,7 @@ def uneven_positions(engine: Engine, most: int) -> Some:
         differ = differ | (each[f"low_{k}"] != each[f"high_{k}"])
     uneven = each.filter(differ)
     names = uneven.select(name=uneven.position)
-    return _noted(engine, "positions are even", (engine.declaration.entity,), names, most)
+    return _cached(engine, "positions are even", (engine.declaration.entity,), names, most)
 
 
 def _rows(engine: Engine, key: str, role: str | None = None, *places: str) -> Any:
@@ -118,7 +119,7 @@ def _some(engine: Engine, names: Any, most: int) -> Some:
     return Some(int(count), tuple(name for (name,) in listed))
 
 
-def _noted(engine: Engine, fact: str, about: tuple[str, ...], names: Any, most: int) -> Some:
+def _cached(engine: Engine, fact: str, about: tuple[str, ...], names: Any, most: int) -> Some:
     """The same of what is read row by row; that there is none in a large file is noted down.
 
     A note holds for the file as it is now, as that of `Engine.refuse_disorder` does.
@@ -128,15 +129,10 @@ def _noted(engine: Engine, fact: str, about: tuple[str, ...], names: Any, most: 
     note = engine.whole._backend.note(fact, *what)
     if note is not None and note.read() == fact:
         return Some()
-    found = _some(engine, names, most)
-    if note is not None and not found:
+    astray = _some(engine, names, most)
+    if note is not None and not astray:
         note.write(fact)
-    return found
-
-
-def _flag(condition: Any) -> Any:
-    """1 or 0; PostgreSQL does not cast one to the other, and what is unknown counts as 0."""
-    return rel.ifelse(condition, 1, 0)
+    return astray
 
 
 def public_labels(engine: Engine, column: str) -> Category:
@@ -144,7 +140,7 @@ def public_labels(engine: Engine, column: str) -> Category:
     for category in engine.declaration.public:
         if category.column == column:
             return category
-    known = ", ".join(category.column for category in engine.declaration.public) or "none"
+    names = ", ".join(category.column for category in engine.declaration.public) or "none"
     raise InvalidQuery(
-        column, given="is not a public column", needed=f"be one; public columns: {known}"
+        column, given="is not a public column", needed=f"be one; public columns: {names}"
     )

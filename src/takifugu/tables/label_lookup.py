@@ -16,9 +16,9 @@ from takifugu.priors import Name
 from takifugu.tables.backends.backend import Kind
 
 OUTSIDE = -1  # the code of a value that is not in the declared list
-LONGEST = 1_000  # raw values that a database looks up; it takes a step for each, for each group
-MOST_LABELS = 2_000  # of a protected column: a prior has a probability for each pair of them
-MOST_SECRET = 500  # where each two are a secret pair: 500 take a minute to plan with
+MAX_DATABASE_LIST = 1_000  # raw values that a database looks up: one step each, for each group
+MAX_LABELS = 2_000  # of a protected column: a prior has a probability for each pair of them
+MAX_SECRET_LABELS = 500  # where each two are a secret pair: 500 take a minute to plan with
 WORDS = {
     "text": "text",
     "whole": "whole numbers",
@@ -53,7 +53,7 @@ class Lookup:
     @cached_property
     def long(self) -> bool:
         """Whether the database answers with raw values."""
-        return not self.finds_in_lists or len(self.codes) > LONGEST
+        return not self.finds_in_lists or len(self.codes) > MAX_DATABASE_LIST
 
     def all(self, places: Sequence[Any]) -> Integers:
         """The codes of many places."""
@@ -77,13 +77,13 @@ def refuse_many_labels(
         every_pair: Whether which of any two labels a cell holds is to be kept secret.
         found: Whether they were found on the rows of a fit, where ``at_least`` leaves some out.
     """
-    most = MOST_SECRET if every_pair else MOST_LABELS
+    most = MAX_SECRET_LABELS if every_pair else MAX_LABELS
     if labels <= most:
         return
     remedies = ["merge them by a map"]
     if found:
         remedies.append("leave rare ones out, --at-least N keeps labels of N entities")
-    if every_pair and labels <= MOST_LABELS:
+    if every_pair and labels <= MAX_LABELS:
         remedies.append("name the secret pairs, --pairs")
     raise TooLarge(
         f"{column!r} has {labels:,} labels; at most {most:,} are handled"

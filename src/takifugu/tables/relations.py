@@ -5,7 +5,7 @@ before it, keeps some of its rows, groups them, or puts them in order. A column 
 it belongs to, and is refused in any other where its name might mean something else.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -27,9 +27,10 @@ class Column:
     type: DataType
 
     @property
-    def parts(self) -> "tuple[Column, ...]":
+    def parts(self) -> "Iterator[Column]":
         """The columns that it is made of."""
-        return ()
+        for value in vars(self).values():
+            yield from _columns_in(value)
 
     def __add__(self, other: Any) -> "Column":
         return _number("+", self, other)
@@ -175,11 +176,6 @@ class Call(Column):
     of: tuple[Column, ...]
     type: DataType
 
-    @property
-    def parts(self) -> tuple[Column, ...]:
-        """The columns that it is made of."""
-        return self.of
-
 
 @dataclass(frozen=True, eq=False)
 class Cast(Column):
@@ -187,11 +183,6 @@ class Cast(Column):
 
     value: Column
     type: DataType
-
-    @property
-    def parts(self) -> tuple[Column, ...]:
-        """The columns that it is made of."""
-        return (self.value,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,11 +197,6 @@ class Cases(Column):
         """That of the values."""
         return self.branches[0][1].type
 
-    @property
-    def parts(self) -> tuple[Column, ...]:
-        """The columns that it is made of."""
-        return (*(part for branch in self.branches for part in branch), self.otherwise)
-
 
 @dataclass(frozen=True, eq=False)
 class AnyOf(Column):
@@ -220,11 +206,6 @@ class AnyOf(Column):
     names: tuple[Name, ...]
     type: DataType = "truth"
 
-    @property
-    def parts(self) -> tuple[Column, ...]:
-        """The columns that it is made of."""
-        return (self.value,)
-
 
 @dataclass(frozen=True, eq=False)
 class PlaceInList(Column):
@@ -233,11 +214,6 @@ class PlaceInList(Column):
     value: Column
     names: tuple[Name, ...]
     type: DataType = "whole"
-
-    @property
-    def parts(self) -> tuple[Column, ...]:
-        """The columns that it is made of."""
-        return (self.value,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,11 +235,6 @@ class Windowed(Column):
     def type(self) -> DataType:  # type: ignore[override]
         """That of the function."""
         return self.function.type
-
-    @property
-    def parts(self) -> tuple[Column, ...]:
-        """The columns that it is made of."""
-        return (self.function, self.window.group, *self.window.order)
 
 
 class Relation:
@@ -350,16 +321,22 @@ class Selection(Relation):
 
 
 @dataclass(frozen=True, eq=False)
-class Filtered(Relation):
-    """Some of the rows: those for which every condition holds."""
+class SameColumns(Relation):
+    """The columns of another relation, of fewer rows or in another order."""
 
     source: Relation
-    conditions: tuple[Column, ...]
 
     @property
     def types(self) -> Mapping[str, DataType]:  # type: ignore[override]
         """Those of the source."""
         return self.source.types
+
+
+@dataclass(frozen=True, eq=False)
+class Filtered(SameColumns):
+    """Some of the rows: those for which every condition holds."""
+
+    conditions: tuple[Column, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -401,29 +378,16 @@ class Groups:
 
 
 @dataclass(frozen=True, eq=False)
-class Sorted(Relation):
+class Sorted(SameColumns):
     """The first rows in an order, from the least on; those without a value last."""
 
-    source: Relation
     by: tuple[str, ...]
     most: int
 
-    @property
-    def types(self) -> Mapping[str, DataType]:  # type: ignore[override]
-        """Those of the source."""
-        return self.source.types
-
 
 @dataclass(frozen=True, eq=False)
-class Distinct(Relation):
+class Distinct(SameColumns):
     """Each row once."""
-
-    source: Relation
-
-    @property
-    def types(self) -> Mapping[str, DataType]:  # type: ignore[override]
-        """Those of the source."""
-        return self.source.types
 
 
 def table(name: str, kinds: Mapping[str, Kind]) -> Relation:
@@ -501,6 +465,20 @@ def row_number() -> Column:
 def dense_rank() -> Column:
     """How many different places in the order of the window come before that of this row."""
     return Call("dense rank", (), "whole")
+
+
+def _columns_in(value: Any) -> Iterator[Column]:
+    """The columns in a part of a column: itself, or those of a tuple or a window.
+
+    A list of names, which may be long, is known by the first of them.
+    """
+    if isinstance(value, Column):
+        yield value
+    elif isinstance(value, Window):
+        yield from (value.group, *value.order)
+    elif isinstance(value, tuple) and value and isinstance(value[0], Column | tuple):
+        for part in value:
+            yield from _columns_in(part)
 
 
 def _unfiltered(relation: Relation) -> Relation:

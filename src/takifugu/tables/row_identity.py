@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from takifugu._core.atomic import real_path
-from takifugu.tables.backends.backend import COUNT, DATA, HashSQL, Kind
+from takifugu.tables.backends.backend import COUNT, DATA, Kind
 from takifugu.tables.backends.opened_files import file_hash
 from takifugu.tables.engine import Engine
+from takifugu.tables.sql_writer import DIALECTS, Dialect
 
-MOST_FILES = 10_000  # of a pattern that are compared one by one, by where they are
-MOST_BYTES = 256  # of these that are compared by what they hold
-MOST_ROWS = 20_000_000  # of files and servers that are compared by content
+MAX_COMPARED_FILES = 10_000  # of a pattern that are compared one by one, by where they are
+MAX_HASHED_FILES = 256  # of these that are compared by what they hold
+MAX_COMPARED_ROWS = 20_000_000  # of files and servers that are compared by content
 
 
 def identities(engine: Engine, columns: tuple[str, ...]) -> Iterator[tuple[str, tuple[Any, ...]]]:
@@ -26,19 +27,19 @@ def identities(engine: Engine, columns: tuple[str, ...]) -> Iterator[tuple[str, 
     at before it is paid for.
     """
     source = engine.declaration.source
-    found: list[tuple[str, tuple[Any, ...]]] = []
+    identities_of_data: list[tuple[str, tuple[Any, ...]]] = []
     if source.table is not None:
-        found.append(("table", (source.url, source.path, source.table)))
-    for place, path in enumerate(engine.files[:MOST_FILES]):
+        identities_of_data.append(("table", (source.url, source.path, source.table)))
+    for place, path in enumerate(engine.files[:MAX_COMPARED_FILES]):
         whole = real_path(path)
-        found.append(("path", (str(whole), source.table)))
-        if place < MOST_BYTES and source.table is None and whole.stat().st_size:
-            found.append(("bytes", (file_hash(whole),)))
+        identities_of_data.append(("path", (str(whole), source.table)))
+        if place < MAX_HASHED_FILES and source.table is None and whole.stat().st_size:
+            identities_of_data.append(("bytes", (file_hash(whole),)))
     content = _content(engine)
     if content is not None:
-        found.append(("content", content))
+        identities_of_data.append(("content", content))
     for column in columns:
-        yield from ((kind, (*what, column)) for kind, what in found)
+        yield from ((kind, (*what, column)) for kind, what in identities_of_data)
 
 
 def _content(engine: Engine) -> tuple[Any, ...] | None:
@@ -50,27 +51,26 @@ def _content(engine: Engine) -> tuple[Any, ...] | None:
     """
     backend = engine._backend
     ((count,),) = backend.rows(COUNT)  # of all rows, whichever of them may be released from
-    declaration, sql = engine.declaration, backend.hashing
-    most = count if declaration.source.kind == "memory" else MOST_ROWS
+    declaration, sql = engine.declaration, DIALECTS[backend.dialect]
+    most = count if declaration.source.kind == "memory" else MAX_COMPARED_ROWS
     if not 0 < count <= most:
         return None
     columns = (declaration.entity, declaration.order.column)
     parts = " || chr(31) || ".join(_text(name, backend.kinds[name], sql) for name in columns)
-    number = sql.number.format(f"substr(md5({parts}), 1, 15)")  # 60 bits, never below 0
-    total = f"CAST({sql.total.format(number)} AS {sql.text})"
+    number = sql.number_of_digits.format(f"substr(md5({parts}), 1, 15)")  # 60 bits, never below 0
+    exact = f"CAST({number} AS decimal(30, 0))"  # of 60 bits, so that their sum is exact too
+    total = f"CAST(sum({exact}) AS {sql.types['text']})"
     found = backend.rows(f"SELECT {total} AS total FROM {DATA}")  # noqa: S608 - quoted
     return int(count), str(found[0][0])
 
 
-def _text(column: str, kind: Kind, sql: HashSQL) -> str:
+def _text(column: str, kind: Kind, sql: Dialect) -> str:
     """A value as text, alike whatever its type is said to be: 1 and 1.0, a day and midnight."""
-    name = sql.name(column)
+    name, text = sql.name(column), sql.types["text"]
     if kind in ("time", "zoned"):
         name = sql.microseconds.format(name)
-    found = f"CAST({name} AS {sql.text})"
+    shown = f"CAST({name} AS {text})"
     if kind == "real":
         whole = f"{name} = floor({name}) AND abs({name}) < 1e15"
-        found = (
-            f"CASE WHEN {whole} THEN CAST(CAST({name} AS bigint) AS {sql.text}) ELSE {found} END"
-        )
-    return f"coalesce({found}, chr(30))"
+        shown = f"CASE WHEN {whole} THEN CAST(CAST({name} AS bigint) AS {text}) ELSE {shown} END"
+    return f"coalesce({shown}, chr(30))"

@@ -1,4 +1,8 @@
-"""Counts of runs of rows: the evidence that chains are fitted to, made where the rows are."""
+"""Counts of runs of rows: the evidence that chains are fitted to, made where the rows are.
+
+A run is some rows of one entity that follow one another in the declared order. As in
+`takifugu.tables.expressions` values are looked up in their lists after the rows were counted.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +16,16 @@ import numpy as np
 from takifugu._core.fingerprint import ByContent
 from takifugu._core.numeric import Integers
 from takifugu.declarations.columns import Amount, Order
+from takifugu.declarations.declaration import Declaration
 from takifugu.declarations.table_errors import InvalidDeclaration, InvalidQuery
 from takifugu.errors import TooLarge
 from takifugu.priors import Name
 from takifugu.priors.ranges import range_names, refuse_other_bounds
 from takifugu.tables import expressions as ex
-from takifugu.tables import run_expressions as rx
+from takifugu.tables import relations as rel
 from takifugu.tables.aggregates import Keys
+from takifugu.tables.backends.backend import Kind
+from takifugu.tables.expressions import by_place, clamped, flag, key_of
 from takifugu.tables.label_lookup import Lookup
 from takifugu.tables.relations import Column, Relation
 from takifugu.tables.scope import Scope
@@ -26,7 +33,9 @@ from takifugu.tables.scope import Scope
 if TYPE_CHECKING:
     from takifugu.tables.engine import Engine
 
-MOST_CELLS = 2**24
+MAX_RUN_CELLS = 2**24
+HOUR = 3600  # seconds
+HOURS = 24  # of a day
 State = Name | tuple[Name, ...]
 
 
@@ -64,17 +73,17 @@ def count_runs(
     rows, keys, codes, values, missing, amount = _cells(
         engine, columns, scope, cuts=cuts, by_hour=by_hour
     )
-    shape = (*((rx.HOURS,) if by_hour else ()), *([prod(map(len, keys))] * (depth + 1)))
-    if prod(shape) > MOST_CELLS:
+    shape = (*((HOURS,) if by_hour else ()), *([prod(map(len, keys))] * (depth + 1)))
+    if prod(shape) > MAX_RUN_CELLS:
         raise TooLarge(
             f"{shape[-1]:,} states of {', '.join(columns)} make {prod(shape):,} runs of"
-            f" {depth + 1} rows; at most {MOST_CELLS:,} are counted at once: merge labels, or take"
-            " fewer columns or a lower order",
+            f" {depth + 1} rows; at most {MAX_RUN_CELLS:,} are counted at once: merge labels, or"
+            " take fewer columns or a lower order",
             size=prod(shape),
-            limit=MOST_CELLS,
+            limit=MAX_RUN_CELLS,
         )
     hour = _hour(engine, rows) if by_hour else None
-    expression = rx.runs(rows, engine.declaration, values, codes, depth, missing=missing, hour=hour)
+    expression = runs(rows, engine.declaration, values, codes, depth, missing=missing, hour=hour)
     counts = np.zeros(shape, dtype=np.int64)
     for found in engine._run(expression):
         *at, whole, count, tie, gap, absent, jump = found
@@ -107,7 +116,7 @@ def count_leavers(
     """
     rows, keys, codes, values, _, _ = _cells(engine, columns, scope, cuts=cuts)
     people = np.zeros(prod(map(len, keys)), dtype=np.int64)
-    for *at, many in engine._run(rx.leavers(rows, engine.declaration, values, codes)):
+    for *at, many in engine._run(leavers(rows, engine.declaration, values, codes)):
         cell = _states(engine, codes, keys, at)
         if cell is not None:
             people[cell] += int(many)
@@ -149,7 +158,7 @@ def _cells(
             amount = declared
             names, inner = _ranges(declared, cuts)
             kind = engine.kinds[column]
-            values[column], missing = rx.range_index(rows[column], declared, kind, inner)
+            values[column], missing = range_index(rows[column], declared, kind, inner)
             codes[column] = Lookup(
                 {place: place for place in range(len(names))},
                 finds_in_lists=engine._backend.finds_in_lists,
@@ -158,7 +167,7 @@ def _cells(
             if declared.missing == "drop":
                 _refuse_dropped(column, by_hour or len(columns) > 1)
                 rows = rows.filter(~missing)
-                values[column], missing = rx.range_index(rows[column], declared, kind, inner)
+                values[column], missing = range_index(rows[column], declared, kind, inner)
             continue
         if cuts is not None:
             raise InvalidQuery("cuts", given=f"are given for {column}", needed="cut numbers")
@@ -175,7 +184,7 @@ def _cells(
 def refuse_irregular(engine: "Engine", scope: Scope) -> None:
     """Raise unless every entity has one row for each hour from its first row to its last."""
     rows = engine._within(scope)
-    ((jump,),) = engine._public(rx.spacing(rows, engine.declaration, _hour(engine, rows)))
+    ((jump,),) = engine._public(spacing(rows, engine.declaration, _hour(engine, rows)))
     if jump:
         raise not_hourly(engine.declaration.order)
 
@@ -199,7 +208,7 @@ def _hour(engine: "Engine", rows: Relation) -> Column:
             given=f"is given where the order, `{order.column}`, is a plain number",
             needed="be left out, or the order be times",
         )
-    return rx.hour_number(rows, order, engine.kinds[order.column])
+    return hour_number(rows, order, engine.kinds[order.column])
 
 
 def _ranges(amount: Amount, cuts: Sequence[Fraction]) -> tuple[tuple[str, ...], list[int]]:
@@ -237,3 +246,142 @@ def _states(
             return None
         cell.append(int(np.ravel_multi_index(part, sizes)))
     return tuple(cell)
+
+
+# --- runs as relations ---
+
+
+def range_index(
+    value: Column, amount: Amount, kind: Kind, cuts: Sequence[int]
+) -> tuple[Column, Column]:
+    """The number of the range that a clamped number is in, and whether the number is missing.
+
+    ``cuts`` are whole steps: the lower ends of all ranges but the first, in order. The number is
+    NULL where a missing value counts as nothing.
+    """
+    units, missing = clamped(value, amount, kind)
+    index: Column = rel.literal(0, "whole")
+    for cut in cuts:
+        index = index + flag(units >= cut)
+    return rel.ifelse(units.isnull(), rel.null("whole"), index), missing
+
+
+def hour_number(rows: Relation, order: Order, kind: Kind) -> Column:
+    """The hours since 1970 of each row: by the clocks of local times, by UTC for instants."""
+    place = rows[order.column]
+    seconds = place.epoch_seconds() if kind in ("time", "zoned") else place
+    return (seconds.cast("real") / HOUR).floor().cast("whole")
+
+
+def runs(
+    rows: Relation,
+    declaration: Declaration,
+    values: Mapping[str, Column],
+    codes: Mapping[str, Lookup],
+    depth: int,
+    *,
+    missing: Column | None = None,
+    hour: Column | None = None,
+) -> Relation:
+    """Rows of: places of the values of a run, the earliest row first; then flags and counts.
+
+    After the places come: the hour of the day of the row before the last, if ``hour`` is given;
+    whether the run is whole, that is whether there are ``depth`` rows before its last one; how
+    many such runs there are; and whether there are ties, gaps, missing values, and steps of
+    anything else than one hour among them.
+    """
+    entity, order = declaration.entity, declaration.order
+    places = (order.column, *order.ties)
+    gap = rows[entity].isnull()
+    for name in places:
+        gap = gap | rows[name].isnull()
+    here = rows.select(
+        who=rows[entity],
+        gap=flag(gap),
+        absent=rel.literal(0) if missing is None else flag(missing),
+        hour=rel.literal(0, "whole") if hour is None else hour,
+        **{f"at_{i}": rows[name] for i, name in enumerate(places)},
+        **{f"value_{i}": value for i, value in enumerate(values.values())},
+    )
+    window = rel.Window(here.who, tuple(here[f"at_{i}"] for i in range(len(places))))
+    lagged = {
+        f"value_{i}_{lag}": here[f"value_{i}"].lag(lag).over(window) if lag else here[f"value_{i}"]
+        for lag in range(depth, -1, -1)
+        for i in range(len(values))
+    }
+    beside = here.select(
+        "gap",
+        "absent",
+        "hour",
+        hour_before=here.hour.lag(1).over(window),
+        whole=flag(here.at_0.lag(depth).over(window).notnull()) if depth else rel.literal(1),
+        **{f"at_{i}": here[f"at_{i}"] for i in range(len(places))},
+        **{f"before_{i}": here[f"at_{i}"].lag(1).over(window) for i in range(len(places))},
+        **lagged,
+    )
+    tie = beside.at_0 == beside.before_0
+    for i in range(1, len(places)):
+        tie = tie & (beside[f"at_{i}"] == beside[f"before_{i}"])
+    jump = beside.before_0.notnull() & (beside.hour != beside.hour_before + 1)
+    groups = ["whole"] if hour is None else ["of_day", "whole"]
+    of_day = ((beside.hour_before % HOURS) + HOURS) % HOURS
+    flagged = beside.select(
+        "gap",
+        "absent",
+        "whole",
+        *lagged,
+        of_day=of_day,
+        tie=flag(tie),
+        jump=rel.literal(0) if hour is None else flag(jump),
+    )
+    counted = flagged.group_by([*lagged, *groups]).aggregate(
+        count=flagged.count(),
+        tie=flagged.tie.max(),
+        gap=flagged.gap.max(),
+        absent=flagged.absent.max(),
+        jump=flagged.jump.max(),
+    )
+    per_row = list(codes.values())
+    looked = {name: per_row[place % len(per_row)] for place, name in enumerate(lagged)}
+    how = {"count": "sum", "tie": "max", "gap": "max", "absent": "max", "jump": "max"}
+    return by_place(counted, looked, how, keep=groups)
+
+
+def leavers(
+    rows: Relation,
+    declaration: Declaration,
+    values: Mapping[str, Column],
+    codes: Mapping[str, Lookup],
+) -> Relation:
+    """Rows of: places of the values of a row that another one follows; how many entities have it.
+
+    Values that count as one are one before entities are counted, so that nobody counts twice.
+    """
+    order = declaration.order
+    places = {f"at_{i}": rows[name] for i, name in enumerate((order.column, *order.ties))}
+    raw = [f"value_{i}" for i in range(len(values))]
+    here = rows.select(
+        who=rows[declaration.entity], **places, **dict(zip(raw, values.values(), strict=True))
+    )
+    window = rel.Window(here.who, tuple(here[name] for name in places))
+    beside = here.select(
+        "who",
+        followed=here.at_0.lag().over(window).notnull(),
+        **{name: here[name].lag().over(window) for name in raw},
+    )
+    left = beside.filter(beside.followed).select("who", *raw).distinct()
+    keyed = left.select(
+        "who", **{n: key_of(left[n], look) for n, look in zip(raw, codes.values(), strict=True)}
+    ).distinct()
+    counted = keyed.group_by(raw).aggregate(people=keyed.count())
+    return by_place(counted, dict(zip(raw, codes.values(), strict=True)), {"people": "sum"})
+
+
+def spacing(rows: Relation, declaration: Declaration, hour: Column) -> Relation:
+    """One row of: whether a row of an entity is not one hour after the row before it."""
+    here = rows.select(who=rows[declaration.entity], hour=hour)
+    window = rel.Window(here.who, (here.hour,))
+    beside = here.select("hour", before=here.hour.lag(1).over(window))
+    jump = beside.before.notnull() & (beside.hour != beside.before + 1)
+    flagged = beside.select(jump=flag(jump))
+    return flagged.aggregate(jump=flagged.jump.max())

@@ -95,10 +95,10 @@ def place_in_order(moment: Moment, order: Order, *, zoned: bool, what: str) -> d
             raise InvalidQuery(what, given="is not a number", needed="be a number, as the order is")
         return moment
     local = ZoneInfo(str(order.zone))
-    found = as_moment(moment, what)
+    instant = as_moment(moment, what)
     if order.kind == "time" and not zoned:
-        return found if found.tzinfo is None else found.astimezone(local).replace(tzinfo=None)
-    aware = found.replace(tzinfo=local) if found.tzinfo is None else found
+        return instant if instant.tzinfo is None else instant.astimezone(local).replace(tzinfo=None)
+    aware = instant.replace(tzinfo=local) if instant.tzinfo is None else instant
     return aware.astimezone(ZoneInfo("UTC")) if order.kind == "time" else aware.timestamp()
 
 
@@ -145,10 +145,10 @@ def local_place(moment: Moment, order: Order) -> datetime | float:
     """A bound as a number, or as a time on the clocks of the declared zone."""
     if isinstance(moment, int | float) and order.kind == "number":
         return moment
-    found = as_moment(moment, "end")
-    if found.tzinfo is not None:
-        found = found.astimezone(ZoneInfo(str(order.zone))).replace(tzinfo=None)
-    return found.replace(fold=0)
+    instant = as_moment(moment, "end")
+    if instant.tzinfo is not None:
+        instant = instant.astimezone(ZoneInfo(str(order.zone))).replace(tzinfo=None)
+    return instant.replace(fold=0)
 
 
 def table_name(source: Source) -> str:

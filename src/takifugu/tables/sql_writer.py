@@ -72,6 +72,8 @@ class Dialect:
         place: The place of a value in a list from 1 on, 0 or NULL if it is not there.
         array: A list of values.
         text: A text that has quotes, backslashes or control characters.
+        number_of_digits: A whole number from its hexadecimal digits.
+        microseconds: A time as microseconds since 1970, which ``CAST … AS timestamp`` makes of it.
     """
 
     database: str
@@ -81,6 +83,8 @@ class Dialect:
     place: str
     array: str
     text: Callable[[str], str]
+    number_of_digits: str
+    microseconds: str
 
     def name(self, name: str) -> str:
         """A name as SQL takes it, whatever it holds."""
@@ -150,6 +154,8 @@ DIALECTS = {
         "list_position({}, {})",
         "[{}]",
         _duckdb_text,
+        "CAST('0x' || {} AS bigint)",
+        "epoch_us(CAST({} AS timestamp))",
     ),
     "postgres": Dialect(
         "PostgreSQL",
@@ -171,6 +177,8 @@ DIALECTS = {
         "array_position({}, {})",
         "ARRAY[{}]",
         _postgres_text,
+        "CAST(CAST('x0' || {} AS bit(64)) AS bigint)",
+        "CAST(extract(epoch FROM CAST({} AS timestamp)) * 1000000 AS bigint)",
     ),
     "spark": Dialect(
         "Spark",
@@ -188,6 +196,8 @@ DIALECTS = {
         "array_position({}, {})",
         "array({})",
         _spark_text,
+        "CAST(conv({}, 16, 10) AS bigint)",
+        "unix_micros(CAST({} AS timestamp))",
     ),
 }
 
@@ -220,16 +230,16 @@ class _Writer:
 
     def _select(self, what: str, source: Relation) -> str:
         """A selection from a source; the conditions of a filter go with it."""
-        kept = ""
+        where = ""
         if isinstance(source, Filtered):
-            kept = " WHERE " + " AND ".join(map(self.column, source.conditions))
+            where = " WHERE " + " AND ".join(map(self.column, source.conditions))
             source = source.source
         place = (
             self.dialect.name(source.name)
             if isinstance(source, DataTable)
             else f"({self.relation(source)})"
         )
-        return f"SELECT {what} FROM {place} AS t{kept}"  # noqa: S608 - names and values are quoted
+        return f"SELECT {what} FROM {place} AS t{where}"  # noqa: S608 - names and values are quoted
 
     def _all(self, relation: Relation) -> str:
         """Every column by name: `*` would have what the database has."""
@@ -278,16 +288,18 @@ class _Writer:
                 )
                 return f"(coalesce({place}, 0) - 1)"
             case Windowed(function, window):
-                order = ", ".join(f"{self.column(one)} ASC NULLS LAST" for one in window.order)
+                order = ", ".join(
+                    f"{self.column(from_one)} ASC NULLS LAST" for from_one in window.order
+                )
                 within = f"PARTITION BY {self.column(window.group)}"
                 over = f"{within} ORDER BY {order}" if order else within
-                found = f"{self.column(function)} OVER ({over})"
-                one = isinstance(function, Call) and function.operation in FROM_ONE
-                return f"({found} - 1)" if one else found
+                windowed = f"{self.column(function)} OVER ({over})"
+                from_one = isinstance(function, Call) and function.operation in FROM_ONE
+                return f"({windowed} - 1)" if from_one else windowed
         raise TypeError(f"no SQL is known for a {column.__class__.__name__}")
 
     def _call(self, call: Call) -> str:
-        parts = [self.column(part) for part in call.parts]
+        parts = [self.column(part) for part in call.of]
         if call.operation in SEVERAL:
             before, between, after = SEVERAL[call.operation]
             return f"{before}{between.join(parts)}{after}"

@@ -37,8 +37,9 @@ def run_approve(
 
     The plan is made anew and must be the same. The ledger records who approved it; its number goes
     to `takifugu release PLAN --approval NUMBER`, once, by another user than the one who approved.
-    Keys of the JSON object: dataset, analyst, decision, epsilon (what the release costs alone),
-    query (in words), approval (the number of the event), actor.
+
+    JSON: dataset, analyst, decision, epsilon (what the release costs alone), query (in words),
+    approval (the number of the event), actor.
     """
     from dataclasses import replace
 
@@ -58,21 +59,21 @@ def run_approve(
         project.ledger() as ledger,
     ):
         asked = replace(asked, options=session.resolved(asked.options))
-        made = session.replan(asked)
-        words = asked_words(query_body(made.charge))
+        plan_again = session.replan(asked)
+        words = asked_words(query_body(plan_again.charge))
         decide = ledger.refuse_request if refuse else ledger.approve
         event = decide(
             dataset=asked.dataset,
             analyst=asked.analyst,
-            question=made.charge.body()["question"],
+            question=plan_again.charge.body()["question"],
             words=words,
-            epsilon=made.cost.alone,
+            epsilon=plan_again.cost.alone,
         )
     facts = {
         "dataset": asked.dataset,
         "analyst": asked.analyst,
         "decision": event.body["decision"],
-        "epsilon": made.cost.alone,
+        "epsilon": plan_again.cost.alone,
         "query": words,
         "approval": event.seq,
         "actor": event.body["actor"],
@@ -80,7 +81,7 @@ def run_approve(
     if as_json:
         print_json(facts)
         return
-    cost = four_digits(made.cost.alone, "up")
+    cost = four_digits(plan_again.cost.alone, "up")
     echo(f"{event.body['decision']}: {visible(words)} of {asked.dataset}, epsilon = {cost} alone")
     if not refuse:
         echo(f"next, as another user: takifugu release {plan} --approval {event.seq}")

@@ -9,12 +9,12 @@ from takifugu.cli.shared_options import (
     AsJson,
     DatasetName,
     InProject,
-    InvalidOption,
     NoTable,
     Spinner,
     StrictTyper,
     echo,
     print_json,
+    refuse_outside,
     the_project,
 )
 from takifugu.errors import pasted
@@ -45,9 +45,10 @@ def run_set(
 ) -> None:
     """Set the lifetime budget of NAME. What was spent stays spent.
 
-    On a terminal it asks for confirmation before it raises a budget. Keys of the JSON object:
-    dataset, analyst, epsilon, delta, before (null if there was none). Exact numbers are strings
-    like "1/2".
+    On a terminal it asks for confirmation before it raises a budget.
+
+    JSON: dataset, analyst, epsilon, delta, before (null if there was none). Exact numbers are
+    strings like "1/2".
     """
     from takifugu._core.exact import exactly
 
@@ -80,11 +81,11 @@ def run_show(
 ) -> None:
     """Print what is spent of the budget of NAME and what remains, under its present prior.
 
-    Keys of the JSON object: dataset, budgets (analyst: null for the whole dataset; epsilon, delta;
-    spent; left and most: a Pufferfish ε that would be accepted on all rows now; by_column: what is
-    spent of each protected column, where there are several; history: seq, at and spent after each
-    of the latest charges; stretches: start, end and spent of each interval of the order), note (why
-    nothing can be translated or released, or null). Spent is rounded up, left and most down.
+    JSON: dataset, budgets (analyst: null for the whole dataset; epsilon, delta; spent; left and
+    most: a Pufferfish ε that would be accepted on all rows now; by_column: what is spent of each
+    protected column, where there are several; history: seq, at and spent after each of the latest
+    charges; stretches: start, end and spent of each interval of the order), note (why nothing can
+    be translated or released, or null). Spent is rounded up, left and most down.
     """
     from takifugu.cli.shared_options import show_warnings
     from takifugu.project.budgets import budget_standings
@@ -92,8 +93,7 @@ def run_show(
     from takifugu.translation.protocol import LossTranslation
     from takifugu.translation.translation import Translation
 
-    if not 0 <= last <= 10_000:
-        raise InvalidOption("--last", given=f"is {last}", needed="be from 0 to 10000")
+    refuse_outside("--last", last, 0, 10_000)
     project = the_project(folder)
     policy = project.dataset(name)
     note = None if policy.priors else "no prior yet, so nothing can be translated"
@@ -116,19 +116,19 @@ def run_show(
                 table = project.table(name, translation, ledger, progress=spinner)
                 view = view if table is None else TabledTranslation(translation, table, least=0)
         cells = loaded.protected_cells
-        found = budget_standings(ledger, name, view, last=last, cells=cells)
+        standings = budget_standings(ledger, name, view, last=last, cells=cells)
         if note is None and ledger.renames_values(name, cells):
             note = (
                 "nothing is released until the owner accepts the present declaration, and what is"
                 f" spent is shown as it will be then: `takifugu dataset accept {pasted(name)}`"
             )
     if as_json:
-        budgets = [_facts(standing, instants) for standing in found]
+        budgets = [_facts(standing, instants) for standing in standings]
         print_json({"dataset": name, "budgets": budgets, "note": note})
         return
-    if not any(standing.analyst is None and standing.budget is not None for standing in found):
+    if not any(standing.analyst is None and standing.budget is not None for standing in standings):
         echo(f"{name}: no budget; set one with `takifugu budget set {name} EPSILON`")
-    for standing in found:
+    for standing in standings:
         _print(name, standing, instants)
     if note is not None:
         echo(note)

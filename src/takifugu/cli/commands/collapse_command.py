@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.shared_options import AsJson, echo, print_json
-from takifugu.errors import Malformed
+from takifugu.cli.shared_options import AsJson, echo, print_json, refuse_outside
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
@@ -55,17 +54,17 @@ def run_collapse(
 
     EXAMPLE is one of the three in "Composition for Pufferfish Privacy", Section 4.
 
-    Keys of the JSON object: example, title, n, seed; one_run and two_runs (epsilon, odds = e to
-    the epsilon; two_runs also chance_revealed and telling, outputs that together reveal a
-    secret); runs (expected, median, p90, p99, simulated_mean, standard_error, repetitions, wrong,
-    law: run, exact, simulated); truth (statement to true or false); revealed_at (a run, or null);
-    posterior (run, output, datasets_left, revealed, chances: statement to exact, value, low,
-    high over all priors); paper (what, printed, exact). Exact numbers are strings like "5/2";
-    an infinite number is the string "infinity".
+    JSON: example, title, n, seed; one_run and two_runs (epsilon, odds = e to the epsilon; two_runs
+    also chance_revealed and telling, outputs that together reveal a secret); runs (expected,
+    median, p90, p99, simulated_mean, standard_error, repetitions, wrong, law: run, exact,
+    simulated); truth (statement to true or false); revealed_at (a run, or null); posterior (run,
+    output, datasets_left, revealed, chances: statement to exact, value, low, high over all priors);
+    paper (what, printed, exact). Exact numbers are strings like "5/2"; an infinite number is the
+    string "infinity".
     """
-    _check("runs", runs, 1, 1000)
-    _check("repetitions", repetitions, 2, 10_000_000)
-    _check("seed", seed, 0, 2**64 - 1)
+    refuse_outside("--runs", runs, 1, 1000)
+    refuse_outside("--repetitions", repetitions, 2, 10_000_000)
+    refuse_outside("--seed", seed, 0, 2**64 - 1)
 
     import numpy as np
 
@@ -92,11 +91,6 @@ def run_collapse(
         _show(example, seed, chosen, trace, waiting, simulated)
     if plot is not None:
         echo(f"figure written to {plot}", err=True)
-
-
-def _check(option: str, value: int, least: int, most: int) -> None:
-    if not least <= value <= most:
-        raise Malformed(f"--{option}", given=f"is {value}", needed=f"be from {least} to {most}")
 
 
 def _with_progress(

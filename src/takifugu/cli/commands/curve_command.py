@@ -49,9 +49,9 @@ def run_curve(
 ) -> None:
     """Print the influence curve of PRIOR: expose b entries, and the rest leaks at most a(b).
 
-    Keys of the JSON object: points (b, a, exact, secret, split; an infinite a is the string
-    "infinity"), entries (null if unbounded), kind, fingerprint, pairs (their number),
-    uncertainty; with --epsilon also epsilon and dp_epsilon.
+    JSON: points (b, a, exact, secret, split; an infinite a is the string "infinity"), entries (null
+    if unbounded), kind, fingerprint, pairs (their number), uncertainty; with --epsilon also epsilon
+    and dp_epsilon.
     """
     from takifugu import reports
     from takifugu.influence.families import influence_curve

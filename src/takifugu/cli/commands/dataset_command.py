@@ -90,8 +90,9 @@ def add(
 ) -> None:
     """Check a declaration against its data and add it to the project as NAME.
 
-    Nothing is added if the data, the priors or the secrets do not fit. Keys of the JSON object:
-    dataset, project, and those of `dataset check`.
+    Nothing is added if the data, the priors or the secrets do not fit.
+
+    JSON: dataset, project, and those of `dataset check`.
     """
     from takifugu.tables import check as check_engine
     from takifugu.tables import open_engine
@@ -138,12 +139,11 @@ def add(
 def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -> None:
     """Show what is protected in DATASET. The data is not read.
 
-    Keys of the JSON object: title, fingerprint, source, entity, order, protected, public,
-    guarantee; for a dataset of a project also dataset, about (null if it is about several
-    columns), columns, priors, over, pairs, entries, uncertainty, analysts, approval (which
-    releases wait for a second person: above, first, words; null for none), linear (queries by
-    name: column, by and weights), released_from and
-    released_share (null if all rows may be released from), fitted (statements about fitted
+    JSON: title, fingerprint, source, entity, order, protected, public, guarantee; for a dataset of
+    a project also dataset, about (null if it is about several columns), columns, priors, over,
+    pairs, entries, uncertainty, analysts, approval (which releases wait for a second person: above,
+    first, words; null for none), linear (queries by name: column, by and weights), released_from
+    and released_share (null if all rows may be released from), fitted (statements about fitted
     priors).
     """
     from takifugu.declarations import Amount, read_declaration
@@ -151,20 +151,20 @@ def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -
 
     refuse_data_file(dataset)
     project = _project_of(dataset, folder)
-    found = read_declaration(dataset) if project is None else project.load(dataset).declaration
+    declared = read_declaration(dataset) if project is None else project.load(dataset).declaration
     policy = {} if project is None else policy_facts(project, dataset)
     if as_json:
-        print_json(declaration_facts(found) | policy)
+        print_json(declaration_facts(declared) | policy)
         return
-    if found.title:
-        echo(f"{found.title}\n")
-    for column in (*found.protected, *found.public):
-        part = "protected" if column in found.protected else "public"
+    if declared.title:
+        echo(f"{declared.title}\n")
+    for column in (*declared.protected, *declared.public):
+        part = "protected" if column in declared.protected else "public"
         if isinstance(column, Amount):
             values = f"{four_digits(column.low)} … {four_digits(column.high)}"
         elif column.values is None:
             values = "keys from the data"
-            if column.column in found.unfitted:
+            if column.column in declared.unfitted:
                 values = "labels from the rows that its prior is fitted on"
         else:
             values = f"{len(column.keys)} keys"
@@ -185,7 +185,7 @@ def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -
             echo(f"released     from {policy['released_from']} on")
         if policy["released_share"] is not None:
             echo(f"released     from {policy['released_share']} of the entities")
-    echo(f"\n{found.guarantee()}{tie_note(found)}", nl=False)
+    echo(f"\n{declared.guarantee()}{tie_note(declared)}", nl=False)
     for statement in policy.get("fitted", ()):
         echo(f"\n{statement}")
 
@@ -200,8 +200,9 @@ def check(
     """Check that the data is as DATASET declares, and print its public facts.
 
     For a dataset of a project its priors and secrets must fit as well. No protected value is
-    printed. The status is 2 if something does not fit. Keys of the JSON object: rows, entities,
-    longest (rows of one entity), first, last, keys.
+    printed. The status is 2 if something does not fit.
+
+    JSON: rows, entities, longest (rows of one entity), first, last, keys.
     """
     from takifugu.tables import check as check_engine
     from takifugu.tables import open_engine
@@ -248,39 +249,40 @@ def accept(
     apart. So all earlier releases are then charged to every row; where values have other names,
     those that were charged by value as the most that they tell of any two values. What differs, and
     what is spent before and after, is shown first. The decision is an event of the ledger that
-    names this user. Keys of the JSON object: dataset, decision (everywhere, unchanged or separate),
-    changes, spent_before (by the rows that lost most) and spent_after (by every row; both null
-    without a prior), event.
+    names this user.
+
+    JSON: dataset, decision (everywhere, unchanged or separate), changes, spent_before (by the rows
+    that lost most) and spent_after (by every row; both null without a prior), event.
     """
     project = the_project(folder)
     if separate_from is not None:
         _separate(project, name, separate_from, unchanged=unchanged, yes=yes, as_json=as_json)
         return
     with Spinner(f"comparing {name}"):
-        found = project.pending(name, backend=backend)
-    if not found.charged:
+        change = project.pending(name, backend=backend)
+    if not change.charged:
         raise InvalidOption(
             "NAME",
             given=f"{name} has no releases yet",
             needed="have some, to accept",
         )
     if not as_json:
-        _print_pending(found, unchanged=unchanged)
+        _print_pending(change, unchanged=unchanged)
     _confirm(
         f"Is the declaration of {name} the one used before?"
         if unchanged
         else f"Charge all earlier releases of {name} to every row?",
         yes=yes,
     )
-    event = project.accept(found, unchanged=unchanged)
+    event = project.accept(change, unchanged=unchanged)
     if as_json:
         print_json(
             {
                 "dataset": name,
                 "decision": event.body["how"],
-                "changes": list(found.changes),
-                "spent_before": found.before,
-                "spent_after": found.before if unchanged else found.after,
+                "changes": list(change.changes),
+                "spent_before": change.before,
+                "spent_after": change.before if unchanged else change.after,
                 "event": event.seq,
             }
         )

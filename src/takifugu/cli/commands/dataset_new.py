@@ -2,13 +2,13 @@
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from takifugu.cli import draft_options
+from takifugu.cli.declared_flags import Flag, flag, with_flags
 from takifugu.cli.shared_options import AsJson, InvalidOption, Spinner, echo, listed, print_json
 from takifugu.cli.shell_completion import nearest_project
 from takifugu.errors import Malformed, pasted
@@ -23,39 +23,53 @@ FITTED = "fitted"
 SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
 
 
+DataFile = Annotated[
+    str,
+    typer.Argument(help="A Parquet, CSV or DuckDB file, or a pattern such as 'part*.csv'."),
+]
+Texts = list[str] | None
+
+DRAFT_FLAGS: dict[str, Flag] = {  # what a person knows and a schema does not
+    "name": flag("What to call the dataset; by default as the file."),
+    "table": flag("Of a DuckDB file: the table."),
+    "entity": flag("The column that says whose row it is."),
+    "order": flag("The column that puts the rows of one in order; 'none' if each has one row."),
+    "order_kind": flag(
+        "Of the order: times, seconds since 1970, or other numbers.",
+        Literal["time", "unix", "number"] | None,
+    ),
+    "format_": flag("How times are written, as '%d/%m/%Y %H:%M'.", name="--format"),
+    "zone": flag("The zone of times that carry none, as Europe/Berlin."),
+    "ties": flag("A public column that settles ties; a list by commas, repeatable.", Texts),
+    "protected": flag("A column to protect; a list by commas, repeatable.", Texts),
+    "public": flag(
+        "Columns that everyone may know, as 'country,sex', repeatable. None is guessed.", Texts
+    ),
+    "labels": flag(
+        "COLUMN=home,work; COLUMN=codebook.csv (or codebook.csv:its column); or COLUMN=fitted:"
+        " those of the rows that a prior is fitted on. Repeatable.",
+        Texts,
+    ),
+    "outside": flag(
+        "What becomes of values that are not in a list, or missing: refuse, other or drop;"
+        " COLUMN=drop for one column. Repeatable; by default other.",
+        Texts,
+    ),
+    "bounds": flag("COLUMN=0..100, the least and the largest number; repeatable.", Texts),
+    "separator": flag("Of a CSV file: ',', ';', '|' or tab; found if left out."),
+    "encoding": flag("Of a CSV file; found if left out.", Literal["utf-8", "latin-1"] | None),
+    "decimal": flag("Of a CSV file: '.' or ',', the mark of decimals."),
+}
+
+
+@with_flags(DRAFT_FLAGS, before="title")
 def run_dataset_new(
-    file: draft_options.DataFile,
+    file: DataFile,
     out: Annotated[
         Path | None, typer.Option(help="The declaration to write; by default NAME.toml, here.")
     ] = None,
-    name: draft_options.DatasetCalled = None,
-    table: draft_options.InDuckDB = None,
-    entity: draft_options.EntityColumn = None,
-    order: draft_options.OrderColumn = None,
-    order_kind: draft_options.OrderKind = None,
-    format_: draft_options.TimeFormat = None,
-    zone: draft_options.TimeZone = None,
-    ties: draft_options.TieColumns = None,
-    protected: draft_options.ProtectedColumns = None,
-    public: draft_options.PublicColumns = None,
-    labels: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="COLUMN=home,work; COLUMN=codebook.csv (or codebook.csv:its column); or"
-            " COLUMN=fitted: those of the rows that a prior is fitted on. Repeatable."
-        ),
-    ] = None,
-    outside: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="What becomes of values that are not in a list, or missing: refuse, other or drop;"
-            " COLUMN=drop for one column. Repeatable; by default other."
-        ),
-    ] = None,
-    bounds: draft_options.NumberBounds = None,
-    separator: draft_options.Separator = None,
-    encoding: draft_options.FileEncoding = None,
-    decimal: draft_options.DecimalMark = None,
+    *,
+    flags: dict[str, Any],
     title: Annotated[str, typer.Option(help="One line for people.")] = "",
     as_json: AsJson = False,
 ) -> None:
@@ -65,32 +79,20 @@ def run_dataset_new(
     how it is written and of which types they are. On a terminal it asks for what it cannot know;
     elsewhere, and where the answer is empty, the point is left open in the file, and `dataset add`
     refuses it until it is filled in. Columns that nobody names are left out. Nothing is
-    overwritten. Keys of the JSON object: file, dataset, declaration, rows, open (key, question,
-    needed, option, choices), decisions (part, column, reason, guessed), left_out, next.
+    overwritten.
+
+    JSON: file, dataset, declaration, rows, open (key, question, needed, option, choices), decisions
+    (part, column, reason, guessed), left_out, next.
     """
     from takifugu._core.atomic import write_whole
-    from takifugu.drafting.draft import draft_of
     from takifugu.drafting.draft_text import draft_text
 
-    called = dataset_name(name, file)
+    called = dataset_name(flags.get("name"), file)
     path = out if out is not None else Path(f"{called}.toml")
     _refuse_existing(path)
-    given = draft_answers(
-        path.parent, entity=entity, order=order, order_kind=order_kind, format_=format_, zone=zone,
-        ties=ties, protected=protected, public=public, decimal=decimal, labels=labels,
-        bounds=bounds, outside=outside,
-    )  # fmt: skip
-    with Spinner(f"reading the columns of {visible(file)}"):
-        draft = draft_of(
-            file,
-            table=table,
-            separator=separator_said(separator),
-            encoding=encoding,
-            title=title,
-            **given,
-        )
+    draft = read_draft(file, flags, path.parent, title=title)
     if not as_json and sys.stdin.isatty() and sys.stdout.isatty():
-        draft = asked(draft, path.parent)
+        draft = ask_open_points(draft, path.parent)
     text = draft_text(draft, path.parent)
     draft.refuse_wrong(path.parent)
     write_whole(path, text, field="--out", refuse_existing=True)
@@ -132,16 +134,16 @@ def dataset_name(given: str | None, file: str) -> str:
     return called
 
 
-def separator_said(given: str | None) -> str | None:
+def parse_separator(given: str | None) -> str | None:
     """What stands between fields, by its name or as it is."""
     if given is None:
         return None
-    found = SEPARATORS.get(given, given)
-    if found not in SEPARATORS.values():
+    separator = SEPARATORS.get(given, given)
+    if separator not in SEPARATORS.values():
         raise InvalidOption(
             "--separator", given=f"is {given!r:.40}", needed="be ',', ';', '|' or tab"
         )
-    return found
+    return separator
 
 
 def _refuse_existing(path: Path) -> None:
@@ -153,50 +155,32 @@ def _refuse_existing(path: Path) -> None:
         )
 
 
-def columns_said(given: Sequence[str] | None) -> tuple[str, ...] | None:
+def parse_columns(given: Sequence[str] | None) -> tuple[str, ...] | None:
     """The columns of an option: each a name, names by commas, or a JSON list; None for none."""
     return tuple(str(name) for text in given for name in listed(text)) if given else None
 
 
-def draft_answers(
-    folder: Path,
-    *,
-    entity: str | None,
-    order: str | None,
-    order_kind: str | None,
-    format_: str | None,
-    zone: str | None,
-    ties: Sequence[str] | None,
-    protected: Sequence[str] | None,
-    public: Sequence[str] | None,
-    decimal: str | None,
-    labels: Sequence[str] | None,
-    bounds: Sequence[str] | None,
-    outside: Sequence[str] | None,
-) -> dict[str, Any]:
-    """What the options of `takifugu.cli.draft_options` say, as `draft_of` takes it.
+def read_draft(file: str, flags: Mapping[str, Any], folder: Path, **more: Any) -> "Draft":
+    """The draft of a file, with what the `DRAFT_FLAGS` say; codebooks are named from ``folder``."""
+    from takifugu.drafting.draft import NO_ORDER_ANSWER, draft_of
 
-    Codebooks are named by their paths from ``folder``.
-    """
-    from takifugu.drafting.draft import NO_ORDER_ANSWER
-
-    return {
-        "entity": entity,
+    lists = {name: parse_columns(flags.get(name)) for name in ("ties", "protected", "public")}
+    as_given = ("table", "entity", "order_kind", "zone", "encoding", "decimal")
+    order = flags.get("order")
+    answers: dict[str, Any] = {
         "order": NO_ORDER_ANSWER if order == "none" else order,
-        "order_kind": order_kind,
-        "format": format_,
-        "zone": zone,
-        "ties": columns_said(ties),
-        "protected": columns_said(protected),
-        "public": columns_said(public) or (),
-        "decimal": decimal,
-        "values": dict(labels_of(word, folder) for word in labels or ()),
-        "bounds": dict(bounds_of(word) for word in bounds or ()),
-        "outside": dict(map(outside_said, outside or ())),
+        "format": flags.get("format_"),
+        "values": dict(parse_column_labels(word, folder) for word in flags.get("labels", ())),
+        "bounds": dict(parse_column_bounds(word) for word in flags.get("bounds", ())),
+        "outside": dict(map(parse_outside_rule, flags.get("outside", ()))),
+        "separator": parse_separator(flags.get("separator")),
     }
+    answers |= {name: flags.get(name) for name in as_given}
+    with Spinner(f"reading the columns of {visible(file)}"):
+        return draft_of(file, **answers | lists | {"public": lists["public"] or ()} | more)
 
 
-def outside_said(text: str) -> tuple[str, str]:
+def parse_outside_rule(text: str) -> tuple[str, str]:
     """A column and what becomes of values outside its list; "" for every column."""
     column, mark, rule = text.rpartition("=")
     if rule not in ("refuse", "other", "drop") or (mark and not column):
@@ -208,30 +192,30 @@ def outside_said(text: str) -> tuple[str, str]:
     return column, rule
 
 
-def labels_of(text: str, folder: Path) -> tuple[str, Any]:
+def parse_column_labels(text: str, folder: Path) -> tuple[str, Any]:
     """A column and its labels, from ``COLUMN=…``; a codebook by its path from ``folder``."""
-    column, mark, said = text.rpartition("=")
-    if not mark or not column or not said.strip():
+    column, mark, text_of_labels = text.rpartition("=")
+    if not mark or not column or not text_of_labels.strip():
         raise InvalidOption(
             "--labels",
             given=f"is {text!r:.80}",
             needed="look like place=home,work or place=codebook.csv",
         )
-    return column, labels_said(said, folder)
+    return column, parse_labels(text_of_labels, folder)
 
 
-def labels_said(said: str, folder: Path) -> Any:
+def parse_labels(text: str, folder: Path) -> Any:
     """Labels as a declaration has them: a list, a codebook, or those of the fitted rows."""
-    if said.strip() == FITTED:
+    if text.strip() == FITTED:
         return "from the fitted rows"
-    file, _, part = said.partition(":")
+    file, _, part = text.partition(":")
     if Path(file).suffix.lower() in CODEBOOKS:
         if not Path(file).is_file():
             raise InvalidOption(
                 "--labels", given=f"{visible(file)} is not a file", needed="be one, or a list"
             )
         return {"codebook": _from(Path(file), folder)} | ({"column": part} if part else {})
-    return listed(said)
+    return listed(text)
 
 
 def _from(path: Path, folder: Path) -> str:
@@ -240,26 +224,26 @@ def _from(path: Path, folder: Path) -> str:
     return path_from(str(path), folder, Path.cwd())
 
 
-def bounds_of(text: str) -> tuple[str, list[Any]]:
+def parse_column_bounds(text: str) -> tuple[str, list[Any]]:
     """A column and its bounds, from ``COLUMN=0..100``."""
-    column, mark, said = text.rpartition("=")
+    column, mark, ends = text.rpartition("=")
     if not mark or not column:
         raise InvalidOption("--bounds", given=f"is {text!r:.80}", needed="look like pulse=30..220")
-    return column, bounds_said(said)
+    return column, parse_bounds(ends)
 
 
-def bounds_said(said: str) -> list[Any]:
+def parse_bounds(text: str) -> list[Any]:
     """The two ends of ``0..100``, as numbers of a declaration."""
     from decimal import Decimal, InvalidOperation
 
-    low, _, high = said.partition("..")
+    low, _, high = text.partition("..")
     try:
         ends = [Decimal(low.strip()), Decimal(high.strip())]
     except InvalidOperation:
         ends = []
     if not ends or not all(end.is_finite() for end in ends) or not ends[0] < ends[1]:
         raise InvalidOption(
-            "--bounds", given=f"is {said!r:.80}", needed="look like 0..100, the lower end first"
+            "--bounds", given=f"is {text!r:.80}", needed="look like 0..100, the lower end first"
         )
     return [int(end) if end == end.to_integral_value() else end for end in ends]
 
@@ -267,7 +251,7 @@ def bounds_said(said: str) -> list[Any]:
 # --- questions on a terminal ---
 
 
-def asked(draft: "Draft", folder: Path) -> "Draft":
+def ask_open_points(draft: "Draft", folder: Path) -> "Draft":
     """The draft with what somebody answers; an empty answer leaves a point open."""
     print_decisions(draft)
     skipped = set[str]()
@@ -275,20 +259,20 @@ def asked(draft: "Draft", folder: Path) -> "Draft":
         echo(f"\nOpen: {point.question}.", err=True)
         for number, choice in enumerate(point.choices, 1):
             echo(f"  {number}  {choice}", err=True)
-        said = prompt(_words(point, draft))
-        if said.isdecimal() and 0 < int(said) <= len(point.choices):
-            said = point.choices[int(said) - 1]
-        if not said:
+        answer = prompt(_words(point, draft))
+        if answer.isdecimal() and 0 < int(answer) <= len(point.choices):
+            answer = point.choices[int(answer) - 1]
+        if not answer:
             skipped.add(point.key)
             continue
         try:
-            draft = draft.answered(**_answer(point, said, folder))
+            draft = draft.answered(**_answer(point, answer, folder))
         except Malformed as error:
             echo(f"  {error}", err=True)
-    return _asked_public(draft)
+    return _ask_public_columns(draft)
 
 
-def _asked_public(draft: "Draft") -> "Draft":
+def _ask_public_columns(draft: "Draft") -> "Draft":
     from takifugu.drafting.draft_guesses import likely_public
 
     free = likely_public(draft.left_out) if _entity_known(draft) else ()
@@ -298,11 +282,11 @@ def _asked_public(draft: "Draft") -> "Draft":
             " everyone may know, if any, to count by them.",
             err=True,
         )
-        said = prompt("public columns, by commas")
-        if not said:
+        answer = prompt("public columns, by commas")
+        if not answer:
             break
         try:
-            return draft.answered(public=tuple(map(str, listed(said))))
+            return draft.answered(public=tuple(map(str, listed(answer))))
         except Malformed as error:
             echo(f"  {error}", err=True)
     return draft
@@ -331,18 +315,18 @@ def _words(point: "OpenPoint", draft: "Draft") -> str:
     }.get(last, last)
 
 
-def _answer(point: "OpenPoint", said: str, folder: Path) -> dict[str, Any]:
+def _answer(point: "OpenPoint", answer: str, folder: Path) -> dict[str, Any]:
     part, _, rest = point.key.partition(".")
     last = rest.rpartition(".")[2]
     if point.key == "protected" or point.key == "order.ties":
-        return {"protected" if part == "protected" else "ties": tuple(map(str, listed(said)))}
+        return {"protected" if part == "protected" else "ties": tuple(map(str, listed(answer)))}
     if part in ("entity", "order") and last == "column":
-        return {part: said}
+        return {part: answer}
     if last == "values":
-        return {"values": {rest.removesuffix(".values"): labels_said(said, folder)}}
+        return {"values": {rest.removesuffix(".values"): parse_labels(answer, folder)}}
     if last == "bounds":
-        return {"bounds": {rest.removesuffix(".bounds"): bounds_said(said)}}
-    return {last: said}
+        return {"bounds": {rest.removesuffix(".bounds"): parse_bounds(answer)}}
+    return {last: answer}
 
 
 # --- what is printed ---
@@ -372,8 +356,8 @@ def _print(draft: "Draft", path: Path, text: str) -> None:
 def _line(lines: Sequence[str], point: "OpenPoint") -> str:
     from takifugu.declarations.open_points import line_of
 
-    found = line_of("\n".join(lines), point.key)
-    return f"line {found}, " if found else ""
+    number = line_of("\n".join(lines), point.key)
+    return f"line {number}, " if number else ""
 
 
 def _next(called: str, path: Path, draft: "Draft") -> str:

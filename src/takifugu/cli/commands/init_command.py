@@ -21,8 +21,9 @@ def run_init(
 ) -> None:
     """Make a project in FOLDER: the file takifugu.toml, to be edited, and a ledger.
 
-    A ledger that exists is used as it is. Keys of the JSON object: project, ledger, ledger_id (its
-    first event; the project accepts no other ledger).
+    A ledger that exists is used as it is.
+
+    JSON: project, ledger, ledger_id (its first event; the project accepts no other ledger).
     """
     from takifugu.project.project import init_project
 

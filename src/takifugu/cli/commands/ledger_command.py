@@ -25,6 +25,7 @@ from takifugu.cli.shared_options import (
     StrictTyper,
     echo,
     print_json,
+    refuse_outside,
     the_project,
     without_project,
 )
@@ -48,16 +49,16 @@ def run_show(
 
     Each event is one line: what was released, to whom, when, and what it cost each entry that it
     read. A total is what the most exposed entry has lost so far: DP per entry, not translated.
-    Numbers have four significant digits, losses rounded up; --json has all digits. Keys of the
-    JSON object: ledger, head (seq, hash), accounts (dataset, analyst, budget: epsilon and
-    delta, or null; worst: epsilon, delta, rho and, where there are any, costs of each total that
-    no other exceeds; a cost is a list of coefficients and shapes), events
-    (hash, body without the hashes of the data). Exact numbers are strings like "1/10".
+    Numbers have four significant digits, losses rounded up; --json has all digits.
+
+    JSON: ledger, head (seq, hash), accounts (dataset, analyst, budget: epsilon and delta, or null;
+    worst: epsilon, delta, rho and, where there are any, costs of each total that no other exceeds;
+    a cost is a list of coefficients and shapes), events (hash, body without the hashes of the
+    data). Exact numbers are strings like "1/10".
     """
     from takifugu.ledger.event_documents import account_document, public_body
 
-    if not 0 <= last <= 10_000:
-        raise Malformed("--last", given=f"is {last}", needed="be from 0 to 10000")
+    refuse_outside("--last", last, 0, 10_000)
     with _opened(where, folder) as ledger:
         positions, head = ledger.positions(), ledger.head()
         events = [
@@ -90,14 +91,16 @@ def run_verify(
     Finds edits, deletions, insertions and changes of order. An older copy put back as a whole is
     found by the witness of the head, which is kept in a second place, and by --anchor. An entry
     that lost more than its budget is found, too; in a project each charge is judged again under its
-    prior. The status is 1 if something is wrong. Keys of the JSON object: ledger, sound, events,
-    head (seq, hash), witness (place, and noted: seq and hash, or null), problems, unproven
-    (datasets with charges under a prior that is not at hand; null without a project).
+    prior. The status is 1 if something is wrong.
+
+    JSON: ledger, sound, events, head (seq, hash), witness (place, and noted: seq and hash, or
+    null), problems, unproven (datasets with charges under a prior that is not at hand; null without
+    a project).
     """
-    noted = _anchor(anchor) if anchor else None
+    noted_head = _anchor(anchor) if anchor else None
     under = None if where is not None else the_project(folder).translation_under
     with _opened(where, folder) as ledger:
-        report = ledger.verify(noted, translation_under=under)
+        report = ledger.verify(noted_head, translation_under=under)
         name, witness = ledger.name, ledger.witness
     seen = report.witness
     if as_json:
@@ -130,7 +133,7 @@ def run_verify(
 def run_export(places: Places, folder: InProject = None, as_json: AsJson = False) -> None:
     """Write every event of LEDGER to FILE, one line each: its hash, and the body that was hashed.
 
-    Keys of the JSON object: ledger, events, out.
+    JSON: ledger, events, out.
     """
     where, path = split_places(places)
     with _opened(where, folder) as ledger:

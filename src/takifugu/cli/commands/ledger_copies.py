@@ -68,8 +68,10 @@ def split_places(places: list[str]) -> tuple[str | None, Path]:
 def run_backup(places: Places, folder: InProject = None, as_json: AsJson = False) -> None:
     """Write a complete, verified copy of LEDGER to FILE, a new one that only you can read.
 
-    A copy of the ledger's own file may miss what is still in its write-ahead log. For a ledger on
-    a PostgreSQL server use pg_dump. Keys of the JSON object: ledger, events, head (seq, hash), out.
+    A copy of the ledger's own file may miss what is still in its write-ahead log. For a ledger on a
+    PostgreSQL server use pg_dump.
+
+    JSON: ledger, events, head (seq, hash), out.
     """
     from takifugu.ledger import open_ledger
 
@@ -99,9 +101,10 @@ def run_restore(
 
     The backup is verified first. One that lacks an event of the ledger, or one that the witness of
     its head has seen, is refused; with --accept-loss the owner accepts that, as `accept-loss` says,
-    and the largest of the budgets and totals is counted that the backup and LEDGER show.
-    Nobody else may have the ledger open. Keys of the JSON object: ledger, events, head (seq, hash),
-    counted (null, or what `accept-loss` prints).
+    and the largest of the budgets and totals is counted that the backup and LEDGER show. Nobody
+    else may have the ledger open.
+
+    JSON: ledger, events, head (seq, hash), counted (null, or what `accept-loss` prints).
     """
     from takifugu.ledger import restore_ledger
     from takifugu.ledger.witnesses.lost_history import LossTerms
@@ -142,9 +145,10 @@ def run_accept_loss(
     an event of the ledger that names you. The epsilon of the budget is counted for every entry,
     which no prior can have exceeded; less with --same-prior --no-costs, in a project whose priors
     were not replaced in the lost part and where no query was charged by value there. In the project
-    of a dataset of several columns it is counted for each; name no ledger then. Keys of the
-    JSON object: ledger, lost (seq, hash), accounts (dataset, analyst, epsilon, delta, rho and, if
-    there are any, costs: counted for every entry).
+    of a dataset of several columns it is counted for each; name no ledger then.
+
+    JSON: ledger, lost (seq, hash), accounts (dataset, analyst, epsilon, delta, rho and, if there
+    are any, costs: counted for every entry).
     """
     place, witness = _place(where, folder)
     priors, columns = _priors(where, folder, same_prior=same_prior), _columns(where, folder)
@@ -163,7 +167,9 @@ def run_begin_witness(
 
     A ledger whose record is missing is refused, since it may be an older copy: compare its head
     with one that was noted first (`takifugu ledger verify --anchor`). It is an event of the ledger
-    that names you. Keys of the JSON object: ledger, event (seq, hash).
+    that names you.
+
+    JSON: ledger, event (seq, hash).
     """
     from takifugu.ledger import begin_witness
 
@@ -176,8 +182,8 @@ def run_begin_witness(
 
 
 def _accounts(event: "Event") -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = event.body["accounts"]
-    return found
+    accounts: list[dict[str, Any]] = event.body["accounts"]
+    return accounts
 
 
 def _print_loss(event: "Event") -> None:
@@ -204,13 +210,13 @@ def _place(where: str | None, folder: Path | None) -> tuple[str | Path, str | Pa
 
 
 def _raised(given: list[str] | None) -> dict[str, Any]:
-    found = {}
+    budgets = {}
     for text in given or ():
         name, _, epsilon = text.rpartition("=")
         if not name or not epsilon:
             raise InvalidOption("--budget", given=f"is {text!r}", needed="look like visits=2")
-        found[name] = epsilon
-    return found
+        budgets[name] = epsilon
+    return budgets
 
 
 def _priors(
@@ -228,28 +234,28 @@ def _priors(
             needed="be used in the project of the ledger, which knows the priors",
         )
     project = the_project(folder)
-    found: dict[str, LossTranslation] = {}
+    translations: dict[str, LossTranslation] = {}
     for name in project.policy.datasets:
         try:
-            found[name] = project.load(name).translation
+            translations[name] = project.load(name).translation
         except Malformed:  # no prior, or none that can be read: epsilon itself is counted
             continue
-    return found
+    return translations
 
 
 def _columns(where: str | None, folder: Path | None) -> dict[str, tuple[str, ...]]:
     """The columns that each dataset of a project is about; none for a ledger that is named."""
     from takifugu.errors import Malformed
 
-    found: dict[str, tuple[str, ...]] = {}
+    columns: dict[str, tuple[str, ...]] = {}
     if where is None:
         project = the_project(folder)
         for name in project.policy.datasets:
             try:
-                found[name] = project.load(name).columns
+                columns[name] = project.load(name).columns
             except Malformed:  # no declaration that can be read
                 continue
-    return found
+    return columns
 
 
 def _accept(

@@ -48,22 +48,21 @@ def run_plan(
 ) -> None:
     """Show whether the answer to a query to NAME is useful, and its cost. Nothing is spent.
 
-    Keys of the JSON object: form, asked, dataset, query, window, groups, rows_read (of the
-    rows_there in the table), usefulness (verdict: useful, rough or mostly noise; half_width of an
-    answer in the group that decides; range of the possible answers; their size;
-    single_numbers_are_noise; rows; group; words;
-    groups; worse_groups and worst; epsilon_needed, budget_admits_it and rows_factor: what would
-    make it useful, null if it is), mechanism, error, reason, cost (currency and per_entry: the DP
-    loss that is charged; alone, at delta; before; after; marginal; budget; budget_delta; left;
-    fits; most: a Pufferfish ε that would be accepted now; own: what it costs an analyst with a
-    budget of their own; reuse: whether that is all it costs, because the result was released to
+    JSON: form, asked, dataset, query, window, groups, rows_read (of the rows_there in the table),
+    usefulness (verdict: useful, rough or mostly noise; half_width of an answer in the group that
+    decides; range of the possible answers; their size; single_numbers_are_noise; rows; group;
+    words; groups; worse_groups and worst; epsilon_needed, budget_admits_it and rows_factor: what
+    would make it useful, null if it is), mechanism, error, reason, cost (currency and per_entry:
+    the DP loss that is charged; alone, at delta; before; after; marginal; budget; budget_delta;
+    left; fits; most: a Pufferfish ε that would be accepted now; own: what it costs an analyst with
+    a budget of their own; reuse: whether that is all it costs, because the result was released to
     another analyst; by_value: what is charged where that is less than per_entry between some
     values; without_values: what alone would be otherwise; by_column: what alone is for each column,
-    where there are several; odds: what alone and the whole budget mean for one entry), saving
-    (less noise or a lower price by value; null if there is none), stored (released before, so
-    free), instead (if the error costs too much: an epsilon that would be accepted, and its error),
-    cells (the fingerprint of the cells), notes (what to know before the release), guarantee (what
-    is protected and what is not).
+    where there are several; odds: what alone and the whole budget mean for one entry), saving (less
+    noise or a lower price by value; null if there is none), stored (released before, so free),
+    instead (if the error costs too much: an epsilon that would be accepted, and its error), cells
+    (the fingerprint of the cells), notes (what to know before the release), guarantee (what is
+    protected and what is not).
     """
     from takifugu.cli.output_files import OutputFile
     from takifugu.cli.shared_options import show_warnings

@@ -1,7 +1,7 @@
 """``takifugu prior``: make, fit, smooth, show and accept priors."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +26,7 @@ from takifugu.cli.shared_options import (
     without_project,
 )
 from takifugu.cli.shell_completion import complete_dataset
+from takifugu.visible import four_digits, visible
 
 if TYPE_CHECKING:
     from takifugu.priors import Prior
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 app = StrictTyper(no_args_is_help=True, help="Make, fit, smooth, show and accept priors.")
 
 app.command("compare")(run_compare)
+
+MAX_TABLE_STATES = 10  # of a matrix that is shown whole
+MAX_LISTED = 10  # moves, states, edges or values
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Where to write the prior, as JSON.")]
 
@@ -56,8 +60,8 @@ def show(
     A matrix of up to ten states, or the probabilities of staying and the largest ones of moving;
     the edges of a network; the parameters of a process. The file itself has all numbers.
 
-    Keys of the JSON object: kind, fingerprint, and facts of the kind; for a dataset: dataset, and
-    priors (file, statement and those keys of each).
+    JSON: kind, fingerprint, and facts of the kind; for a dataset: dataset, and priors (file,
+    statement and those keys of each).
     """
     from takifugu.priors import read_prior
 
@@ -65,12 +69,12 @@ def show(
         _show_dataset(prior, folder, as_json)
         return
     without_project(folder, "PRIOR")
-    found = read_prior(prior)
-    facts = prior_facts(found)
+    model = read_prior(prior)
+    facts = prior_facts(model)
     if as_json:
         print_json(facts)
     else:
-        _print(facts, found)
+        _print(facts, model)
 
 
 def _show_dataset(name: str, folder: Path | None, as_json: bool) -> None:
@@ -80,22 +84,20 @@ def _show_dataset(name: str, folder: Path | None, as_json: bool) -> None:
     _ = project.load(name).priors  # an error if one is missing, or not what was fitted
     listed = project.dataset(name).priors
     priors = [read_prior(project.folder / policy.file) for policy in listed]
-    found = [
+    documents = [
         {"file": policy.file, "statement": policy.statement} | prior_facts(prior)
         for policy, prior in zip(listed, priors, strict=True)
     ]
     if as_json:
-        print_json({"dataset": name, "priors": found})
+        print_json({"dataset": name, "priors": documents})
         return
-    for place, (facts, prior) in enumerate(zip(found, priors, strict=True)):
+    for place, (facts, prior) in enumerate(zip(documents, priors, strict=True)):
         if place:
             echo("")
         _print({key: value for key, value in facts.items() if value is not None}, prior)
 
 
 def _print(facts: dict[str, Any], prior: "Prior") -> None:
-    from takifugu.cli.commands.prior_tables import tables_of
-
     width = max(map(len, facts))
     for name, value in facts.items():
         echo(f"{name.replace('_', ' '):<{width}}  {value}")
@@ -133,7 +135,7 @@ def new(
 ) -> None:
     """Write a Markov chain from its transition matrix.
 
-    Keys of the JSON object: out, and those of `prior show`.
+    JSON: out, and those of `prior show`.
     """
     from takifugu.priors import from_document, write_prior
     from takifugu.priors.adversaries import STARTS
@@ -144,10 +146,10 @@ def new(
     document["known"] = known
     if states is not None:
         document["states"] = _state_names(states)
-    made = from_document(document)
+    chain = from_document(document)
     with recorded(out):
-        write_prior(made, out)
-    print_written(made, out, as_json)
+        write_prior(chain, out)
+    print_written(chain, out, as_json)
 
 
 def _state_names(text: str) -> Sequence[str | int]:
@@ -175,7 +177,7 @@ def smooth(
 ) -> None:
     """Smooth the zeros of a chain as the paper does: τ each, taken from the rest in proportion.
 
-    Keys of the JSON object: out, and those of `prior show`.
+    JSON: out, and those of `prior show`.
     """
     from takifugu.priors import MarkovChain, read_prior, smoothed, with_other, write_prior
 
@@ -199,14 +201,14 @@ def accept(
     """Accept, as the owner, the prior and secrets that NAME has now.
 
     A budget is kept under one prior. After a change of the priors, the secrets, the uncertainty or
-    the rows that are released from, nothing is released until this command is run. It shows what
-    is spent under both, asks for confirmation (without a terminal --yes is needed), and is an event
-    of the ledger. What was spent stays spent, and is translated under the new prior from then on.
+    the rows that are released from, nothing is released until this command is run. It shows what is
+    spent under both, asks for confirmation (without a terminal --yes is needed), and is an event of
+    the ledger. What was spent stays spent, and is translated under the new prior from then on.
 
-    Keys of the JSON object: dataset, accepted (false if there was nothing to accept), prior and
-    secrets (fingerprints), uncertainty, budget and delta (exact; null if there is none),
-    spent_before (null if the old prior is no longer known) and spent_after (decimals, rounded
-    up), analysts (budget and spent_after of each who has one), event (its number, or null), actor.
+    JSON: dataset, accepted (false if there was nothing to accept), prior and secrets
+    (fingerprints), uncertainty, budget and delta (exact; null if there is none), spent_before (null
+    if the old prior is no longer known) and spent_after (decimals, rounded up), analysts (budget
+    and spent_after of each who has one), event (its number, or null), actor.
     """
     from takifugu.cli.shared_options import show_warnings
     from takifugu.project.policy_facts import change_facts, change_lines
@@ -248,3 +250,96 @@ def _numbers(text: str, what: str) -> list[float]:
         raise InvalidOption(
             what, given=f"has {text!r}", needed="hold numbers separated by commas"
         ) from None
+
+
+# --- the numbers of a prior: all, or the largest ---
+
+
+def tables_of(prior: "Prior") -> Iterator[str]:
+    """Lines with the matrix of a chain, the edges of a network or the means of a process."""
+    from takifugu.priors import (
+        BayesianNetwork,
+        Gaussian,
+        IntervalMarkovChain,
+        MarkovChain,
+        MarkovRandomField,
+    )
+    from takifugu.priors.prior import state_text
+
+    if isinstance(prior, MarkovChain) and prior.homogeneous:
+        yield from _chain([state_text(state) for state in prior.states], prior.kernel())
+    elif isinstance(prior, IntervalMarkovChain):
+        names = [state_text(state) for state in prior.states]
+        if len(names) <= MAX_TABLE_STATES:
+            cells = [
+                [f"{four_digits(low)}–{four_digits(high)}" for low, high in zip(a, b, strict=True)]
+                for a, b in zip(prior.lower.tolist(), prior.upper.tolist(), strict=True)
+            ]
+            yield "each step, from the row to the column, between"
+            yield from _table(names, cells)
+    elif isinstance(prior, BayesianNetwork):
+        edges = [
+            (above, entry)
+            for entry, parents in zip(prior.entries, prior.parents, strict=True)
+            for above in parents
+        ]
+        yield from _edges(edges, " -> ", len(prior.entries))
+    elif isinstance(prior, MarkovRandomField):
+        yield from _edges(prior.edges, " -- ", len(prior.entries))
+    elif isinstance(prior, Gaussian):
+        yield from _means(prior)
+
+
+def _chain(names: Sequence[str], kernel: Any) -> Iterator[str]:
+    if len(names) <= MAX_TABLE_STATES:
+        yield "each step, from the row to the column"
+        yield from _table(names, [[four_digits(p) for p in row] for row in kernel.tolist()])
+        return
+    stays = sorted(((float(kernel[k, k]), name) for k, name in enumerate(names)), reverse=True)
+    yield f"stays, the {MAX_LISTED} most likely of {len(names):,}"
+    for p, name in stays[:MAX_LISTED]:
+        yield f"  {_shown(name)}  {four_digits(p)}"
+    moves = sorted(
+        (
+            (float(kernel[x, y]), before, after)
+            for x, before in enumerate(names)
+            for y, after in enumerate(names)
+            if x != y
+        ),
+        key=lambda move: (-move[0], move[1], move[2]),
+    )
+    yield f"moves, the {MAX_LISTED} most likely of {len(moves):,}"
+    for p, before, after in moves[:MAX_LISTED]:
+        yield f"  {_shown(before)} -> {_shown(after)}  {four_digits(p)}"
+
+
+def _table(names: Sequence[str], cells: Sequence[Sequence[str]]) -> Iterator[str]:
+    shown = [_shown(name) for name in names]
+    first = max(map(len, shown))
+    widths = [max(len(name), *(len(row[k]) for row in cells)) for k, name in enumerate(shown)]
+    head = (name.rjust(width) for name, width in zip(shown, widths, strict=True))
+    yield f"  {'':<{first}}  {'  '.join(head)}"
+    for name, row in zip(shown, cells, strict=True):
+        line = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        yield f"  {name:<{first}}  {'  '.join(line)}"
+
+
+def _edges(edges: Sequence[tuple[Any, Any]], arrow: str, nodes: int) -> Iterator[str]:
+    few = "" if len(edges) <= MAX_LISTED else f", the first {MAX_LISTED}"
+    yield f"{len(edges):,} edges between {nodes:,} entries{few}"
+    for one, other in edges[:MAX_LISTED]:
+        yield f"  {_shown(str(one))}{arrow}{_shown(str(other))}"
+
+
+def _means(prior: Any) -> Iterator[str]:
+    means = prior.mean
+    if getattr(means, "ndim", 0) == 0:
+        return
+    numbers = [float(value) for value in means]
+    low, high = four_digits(min(numbers)), four_digits(max(numbers))
+    yield f"means of {len(numbers):,} entries, from {low} to {high}"
+
+
+def _shown(name: str) -> str:
+    text = visible(name)
+    return text if len(text) <= 24 else f"{text[:23]}…"

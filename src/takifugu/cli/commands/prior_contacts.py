@@ -15,6 +15,7 @@ from takifugu.cli.shared_options import (
     Spinner,
     echo,
     print_json,
+    refuse_given,
     the_project,
 )
 from takifugu.cli.shell_completion import complete_dataset
@@ -104,8 +105,8 @@ def contacts(
     round. With --times or --by-day an entry is a person at a position in time (over = "entities ×
     sequence"). The list is public knowledge: nothing is charged for what it reveals.
 
-    Keys of the JSON object: out, those of `prior show`, people, pairs, hours, positions, over,
-    meaning; for a dataset also dataset and project.
+    JSON: out, those of `prior show`, people, pairs, hours, positions, over, meaning; for a dataset
+    also dataset and project.
     """
     if (out is None) == (name is None):
         raise InvalidOption(
@@ -121,9 +122,7 @@ def contacts(
         )
     if name is None:
         beside = {"--replace": replace, "--add": add, "--project": folder, "--backend": backend}
-        for option, given in beside.items():
-            if given:
-                raise InvalidOption(option, given="is given", needed="come with a dataset NAME")
+        refuse_given(beside, needed="come with a dataset NAME")
     asked = _Asked(background, per_hour, most, again)
     try:
         slices = _read(file, seconds, times, by_day)
@@ -181,10 +180,10 @@ def _prior(
             again=1.0 if asked.again is None else asked.again,
             most=asked.most,
         )
-    made = contagion(
+    field = contagion(
         given, background=asked.background, odds_per_hour=asked.per_hour, most=asked.most
     )
-    return made.with_whole_names() if whole else made
+    return field.with_whole_names() if whole else field
 
 
 def _facts(given: "tuple[Contacts, ...] | Contacts", asked: _Asked) -> dict[str, Any]:

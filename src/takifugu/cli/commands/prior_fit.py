@@ -1,12 +1,17 @@
 """``takifugu prior fit``: fit a prior of any kind to a dataset, or a chain to a CSV file."""
 
-from fractions import Fraction
+import csv
+import gzip
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.commands.prior_output import prior_facts
+from takifugu._core.atomic import refuse_special
+from takifugu.cli.commands.prior_output import print_written, prior_facts, recorded
+from takifugu.cli.declared_flags import Flag, flag, spelled, with_flags
 from takifugu.cli.shared_options import (
     AsJson,
     Backend,
@@ -16,20 +21,43 @@ from takifugu.cli.shared_options import (
     echo,
     listed,
     print_json,
+    refuse_given,
     the_project,
 )
 from takifugu.cli.shell_completion import complete_dataset
+from takifugu.errors import InvalidFile
+from takifugu.fitting.fit_options import FIT_OPTIONS, FitRequest, refuse_other_unit
 
 if TYPE_CHECKING:
     from takifugu.advice.prior_advice import PriorAdvice
     from takifugu.fitting import Fitted
     from takifugu.fitting.goodness import GoodnessOfFit
-    from takifugu.priors import Prior
+    from takifugu.priors import Prior, SequencePrior
     from takifugu.project import Project
 
-KINDS = "markov, interval, higher-order, household, network or gaussian"
+FLAG_TYPES: dict[str, Any] = {"whole": int, "number": float, "parents": Path}
+CSV_NEEDED = "for a CSV file give --state, --entity and --out"
+OF_CSV_FILES = ("other", "tau", "length", "confidence", "order")
+HELP = {
+    "structure": "network: a file of edges, one 'parent -> child' on each line, or a BIF file,"
+    " whose tables are left out; by default a Chow-Liu tree.",
+    "order": f"{FIT_OPTIONS['order'].metadata['help']} CSV: a column of numbers that orders each"
+    " sequence; by default the file order.",
+}
 
 
+def _flag(name: str) -> Flag:
+    """The flag of a declared option of a fit."""
+    declared = FIT_OPTIONS[name]
+    words = HELP.get(name, declared.metadata["help"])
+    form, default = declared.metadata["form"], declared.default
+    if form == "flag":
+        no = f"/{spelled(name, False)}" if default else ""
+        return flag(words, bool, default, name=f"{spelled(name)}{no}")
+    return flag(words, str | None if name == "order" else FLAG_TYPES.get(form, str) | None)
+
+
+@with_flags({name: _flag(name) for name in FIT_OPTIONS}, before="plot")
 def fit(
     data: Annotated[
         str,
@@ -40,148 +68,8 @@ def fit(
             autocompletion=complete_dataset,
         ),
     ],
-    kind: Annotated[
-        str | None,
-        typer.Option(help=f"What to fit: {KINDS}; by default a Markov chain."),
-    ] = None,
-    first_days: Annotated[
-        int | None,
-        typer.Option(help="Fit on the first N days; release from later ones only."),
-    ] = None,
-    first_steps: Annotated[
-        int | None,
-        typer.Option(
-            help="The same where the order is a number: fit on the rows within N of the smallest."
-        ),
-    ] = None,
-    share: Annotated[
-        str | None,
-        typer.Option(help="Fit on a share of the entities, as 1/5; release from the others only."),
-    ] = None,
-    all_rows: Annotated[
-        bool, typer.Option("--all-rows", help="Fit on all rows, including those to be protected.")
-    ] = False,
-    replace: Annotated[
-        bool,
-        typer.Option(
-            "--replace",
-            help="Replace the priors that the dataset has; `start` and `known` are kept, and files"
-            " of fitted ones are removed unless there was a budget under them.",
-        ),
-    ] = False,
-    add: Annotated[
-        bool, typer.Option("--add", help="Add to the priors that the dataset has.")
-    ] = False,
-    publish_rows: Annotated[
-        str | None,
-        typer.Option(
-            help="Where releases were made from the rows that are fitted on: confirm by name, as"
-            " 'before 30', that these are given up. It is an event of the ledger."
-        ),
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            help="The columns that the prior is about, as 'place,health': several are the joint"
-            " states of a Markov chain, or the nodes of a network, for which all protected columns"
-            " of labels are the default."
-        ),
-    ] = None,
-    at_least: Annotated[
-        int | None,
-        typer.Option(
-            help='Where the labels are found on the fitted rows (values = "from the fitted rows"):'
-            " keep those of at least N entities; fewer count as other. The list is published. By"
-            " default what the prior that is replaced needed, else 1."
-        ),
-    ] = None,
-    other: Annotated[
-        str | None, typer.Option(help="markov: the state for values that do not occur.")
-    ] = None,
-    tau: Annotated[
-        float | None,
-        typer.Option(
-            help="Chains: smooth zeros to this probability; 0 leaves them. For a dataset the"
-            " default is 1e-5, as in the paper."
-        ),
-    ] = None,
-    length: Annotated[
-        int | None, typer.Option(help="The number of entries; by default unbounded.")
-    ] = None,
-    confidence: Annotated[
-        float | None,
-        typer.Option(
-            help="interval: all chains within the confidence intervals at this level; by default"
-            " 0.95."
-        ),
-    ] = None,
-    cuts: Annotated[
-        str | None,
-        typer.Option(
-            help="Chains over ranges of a column of numbers: where they begin, and the upper"
-            " bound, as '0,0.5,1,2'."
-        ),
-    ] = None,
-    by_hour: Annotated[
-        bool,
-        typer.Option(
-            "--by-hour",
-            help="markov: a matrix for each hour of the day, where rows are one an hour.",
-        ),
-    ] = False,
-    structure: Annotated[
-        Path | None,
-        typer.Option(
-            help="network: a file of edges, one 'parent -> child' on each line, or a BIF file,"
-            " whose tables are left out; by default a Chow-Liu tree."
-        ),
-    ] = None,
-    smoothing: Annotated[
-        float | None, typer.Option(help="network: what is added to every count; by default 1.")
-    ] = None,
-    kernel: Annotated[
-        str | None,
-        typer.Option(
-            help="gaussian: ar1, matern-1/2, matern-3/2, matern-5/2 or squared-exponential; by"
-            " default the one that fits best."
-        ),
-    ] = None,
-    lags: Annotated[
-        int | None, typer.Option(help="gaussian: how many lags it is fitted to.")
-    ] = None,
-    margin: Annotated[
-        float | None,
-        typer.Option(help="gaussian: raise the correlation by so many standard errors."),
-    ] = None,
-    profile: Annotated[
-        str | None,
-        typer.Option(help="gaussian: a public column, each of whose keys has a mean of its own."),
-    ] = None,
-    own_levels: Annotated[
-        bool, typer.Option("--own-levels", help="gaussian: each entity has a mean of its own.")
-    ] = False,
-    household: Annotated[
-        str | None, typer.Option(help="household: the public column that groups entities.")
-    ] = None,
-    member: Annotated[
-        str | None,
-        typer.Option(help="household: the public column that says who is which member."),
-    ] = None,
-    goodness: Annotated[
-        bool,
-        typer.Option(
-            "--goodness/--no-goodness",
-            help="Test whether a prior of this kind describes the rows that it was fitted on.",
-        ),
-    ] = True,
-    advice: Annotated[
-        bool,
-        typer.Option(
-            "--advice/--no-advice",
-            help="Compute what the budget (or ε = 1) allows under the prior, and what would allow"
-            " more: some seconds for many states.",
-        ),
-    ] = True,
+    *,
+    flags: dict[str, Any],
     plot: Annotated[
         Path | None,
         typer.Option(help="Write these tests as a figure (.pdf, .png or .svg)."),
@@ -189,13 +77,6 @@ def fit(
     state: Annotated[str | None, typer.Option(help="CSV: the column that holds the state.")] = None,
     entity: Annotated[
         str | None, typer.Option(help="CSV: the column that says whose sequence a row is of.")
-    ] = None,
-    order: Annotated[
-        str | None,
-        typer.Option(
-            help="higher-order: how many entries before it an entry depends on, by default 2. CSV:"
-            " a column of numbers that orders each sequence; by default the file order."
-        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="CSV: where to write the prior, as JSON.")
@@ -224,126 +105,90 @@ def fit(
     columns that they leave out, Gaussian processes for residuals, normality and dependence that
     changes. What is found is said, and refuses nothing.
 
-    Keys of the JSON object: out, and those of `prior show`; for a dataset also dataset, project,
-    steps (how many things it rests on), unit (what they are), fitted, released_from, share,
-    statement, notes, rests_on (facts of the kind), and goodness (fits, and tests with about,
-    verdict, sentence and numbers; null with --no-goodness), remaining (rows to release from), and
-    advice (null with --no-advice, or if it cannot be computed: epsilon, allowed per entry at it,
-    pair: the secret pair that costs most, hardly_left: states and the probability of leaving them,
-    remedies: kind, change, states, length, allowed and factor of each, tried and untried: how many
-    changes were computed and were not, rests_on: counted, unit, people, rows,
-    hardly_seen, never_left, and few_people: states that fewer than five people left; words).
+    JSON: out, and those of `prior show`; for a dataset also dataset, project, steps (how many
+    things it rests on), unit (what they are), fitted, released_from, share, statement, notes,
+    rests_on (facts of the kind), and goodness (fits, and tests with about, verdict, sentence and
+    numbers; null with --no-goodness), remaining (rows to release from), and advice (null with
+    --no-advice, or if it cannot be computed: epsilon, allowed per entry at it, pair: the secret
+    pair that costs most, hardly_left: states and the probability of leaving them, remedies: kind,
+    change, states, length, allowed and factor of each, tried and untried: how many changes were
+    computed and were not, rests_on: counted, unit, people, rows, hardly_seen, never_left, and
+    few_people: states that fewer than five people left; words).
     """
-    csv_only = {"--state": state, "--entity": entity, "--out": out}
-    if any(value is not None for value in csv_only.values()):
-        dataset_only = {
-            "--kind": kind, "--first-days": first_days, "--first-steps": first_steps,
-            "--share": share, "--publish-rows": publish_rows,
-            "--all-rows": all_rows or None, "--replace": replace or None, "--add": add or None,
-            "--columns": columns, "--cuts": cuts, "--by-hour": by_hour or None,
-            "--structure": structure, "--smoothing": smoothing, "--kernel": kernel, "--lags": lags,
-            "--margin": margin, "--profile": profile, "--own-levels": own_levels or None,
-            "--household": household, "--member": member, "--at-least": at_least,
-            "--project": folder, "--backend": backend, "--plot": plot,
-            "--no-goodness": None if goodness else True,
-            "--no-advice": None if advice else True,
-        }  # fmt: skip
-        _refuse_given(dataset_only, "a CSV file")
+    if (state, entity, out) != (None, None, None):
+        own: dict[str, Any] = {"--project": folder, "--backend": backend, "--plot": plot}
+        own |= {spelled(k, v): True for k, v in flags.items() if k not in OF_CSV_FILES}
+        refuse_given(own, needed="be left out for a CSV file")
         if state is None or entity is None or out is None:
             raise InvalidOption(
                 "--state", given="or --entity or --out is missing", needed="come with a CSV file"
             )
-        from takifugu.cli.commands.prior_csv import fit_csv
-
-        fit_csv(Path(data), out, (state, entity, order), (other, tau, length, confidence), as_json)
+        other, tau, length, confidence, order = map(flags.get, OF_CSV_FILES)
+        columns, settings = (state, entity, order), (other, tau, length, confidence)
+        fit_csv(Path(data), out, columns, settings, as_json)
         return
-    splits = (first_days, first_steps, share, all_rows or None)
-    if sum(given is not None for given in splits) != 1:
-        raise InvalidOption(
-            "--first-days",
-            given="or --first-steps, --share or --all-rows is missing, or more than one is given",
-            needed="name the rows to fit on; for a CSV file give --state, --entity and --out",
-        )
+    document = _document(flags)
+    try:
+        request = FitRequest.from_document(document, named=spelled, error=InvalidOption)
+    except InvalidOption as error:
+        if error.reason == "split":
+            error.add_note(CSV_NEEDED)
+        raise
     if plot is not None:
         from takifugu.reports import check_target
 
-        if not goodness:
+        if not request.goodness:
             raise InvalidOption("--plot", given="comes with --no-goodness", needed="come without")
         check_target(plot)
-    from takifugu.fitting import FitOptions
-    from takifugu.priors.network_structure import read_structure
-    from takifugu.project.policy import share_of
-    from takifugu.project.policy_facts import fit_facts
-
-    options = FitOptions(
-        first_days=first_steps if first_days is None else first_days,
-        share=None if share is None else share_of(share, "--share"),
-        kind=kind,
-        columns=() if columns is None else _names(columns),
-        other=other,
-        tau=tau,
-        length=length,
-        confidence=confidence,
-        order=None if order is None else _whole(order),
-        cuts=None if cuts is None else _cuts(cuts),
-        by_hour=by_hour,
-        structure=None if structure is None else read_structure(structure),
-        smoothing=smoothing,
-        kernel=kernel,
-        lags=lags,
-        margin=margin,
-        profile=profile,
-        own_levels=own_levels,
-        household=household,
-        member=member,
-        at_least=at_least,
-    )
     project = the_project(folder)
-    _refuse_other_order(project, data, first_days, first_steps)
+    if not (rows_order := project.load(data).declaration.order).absent:
+        where = (rows_order.column, rows_order.kind)
+        refuse_other_unit(document, where, named=spelled, error=InvalidOption)
     before = max((prior.at_least or 0 for prior in project.dataset(data).priors), default=0)
     with Spinner(f"counting the rows of {data}"):
-        project, file, fitted, found = project.fit(
+        project, file, prior, fitted = project.fit(
             data,
-            options,
-            replace=replace,
-            keep=add,
+            request.fit,
+            replace=request.replace,
+            keep=request.add,
             backend=backend,
-            tested=goodness,
-            publish_rows=publish_rows,
+            tested=request.goodness,
+            publish_rows=request.publish_rows,
         )
-    if plot is not None and found.goodness is not None:
-        _draw(plot, f"{file.name}: {_size(fitted)}", found.goodness)
-    suits = _advice(project, data, found) if advice else None
+    if plot is not None and fitted.goodness is not None:
+        _draw(plot, f"{file.name}: {_size(prior)}", fitted.goodness)
+    suits = _advice(project, data, fitted) if request.advice else None
     if as_json:
-        facts = fit_facts(project, data, found) | {
-            "advice": None if suits is None else suits.document()
-        }
-        print_json({"out": str(file)} | prior_facts(fitted) | facts)
+        from takifugu.project.policy_facts import fit_facts
+
+        facts = {"out": str(file)} | prior_facts(prior) | fit_facts(project, data, fitted)
+        print_json(facts | {"advice": None if suits is None else suits.document()})
         return
-    estimate = found.estimate
-    echo(f"{file.name}: {_size(fitted)} from {estimate.counted:,} {estimate.unit}")
-    echo(f"added to {project.file}; {found.rows.short}")
-    kept = project.dataset(data).priors[-1]
-    for key, value in (("start", kept.start), ("known", kept.known)):
+    estimate = fitted.estimate
+    echo(f"{file.name}: {_size(prior)} from {estimate.counted:,} {estimate.unit}")
+    echo(f"added to {project.file}; {fitted.rows.short}")
+    entered = project.dataset(data).priors[-1]
+    for key, value in (("start", entered.start), ("known", entered.known)):
         if value is not None:
             echo(f'it keeps {key} = "{value}" of the prior that it replaces')
-    if found.labels and kept.at_least is not None and before:
-        many = "entity" if kept.at_least == 1 else "entities"
+    if fitted.labels and entered.at_least is not None and before:
+        at_least = request.fit.at_least
         if at_least is None:
             echo(f"it keeps at_least = {before} of the prior that it replaces")
         elif at_least < before:
+            many = "entity" if entered.at_least == 1 else "entities"
             echo(
                 f"labels of at least {at_least} {many} are published now; the prior that it"
                 f" replaces needed {before}"
             )
-    if found.remaining is not None:
-        echo(f"{found.remaining:,} rows remain to be released from")
-    for said in _suits(found, suits):
-        echo(said)
+    if fitted.remaining is not None:
+        echo(f"{fitted.remaining:,} rows remain to be released from")
+    for line in _suits(fitted, suits):
+        echo(line)
     for note in estimate.notes:
-        if not estimate.rare or not note.startswith("hardly seen"):
+        if note != estimate.rare_note:  # the lines above say it
             echo(f"note: {note}")
-    for test in () if found.goodness is None else found.goodness.tests:
+    for test in () if fitted.goodness is None else fitted.goodness.tests:
         echo(f"{test.verdict}: {test.sentence}")
     if project.needs_acceptance(data):
         echo(f"next: takifugu prior accept {data}; nothing is released until then")
@@ -351,49 +196,23 @@ def fit(
         echo(f"next: takifugu budget set {data} 1")
 
 
-def _suits(found: "Fitted", advice: "PriorAdvice | None") -> list[str]:
+def _suits(fitted: "Fitted", advice: "PriorAdvice | None") -> list[str]:
     """What the prior rests on and whether it suits: a line, or two where it is not a chain."""
     from dataclasses import replace
 
-    if found.estimate.unit == "steps":
-        return [found.evidence.words if advice is None else advice.words]
+    if fitted.estimate.unit == "steps":
+        return [fitted.evidence.words if advice is None else advice.words]
     price = "" if advice is None else replace(advice, evidence=None).words
-    return [line for line in (" ".join(found.estimate.rests), price) if line]
+    return [line for line in (" ".join(fitted.estimate.rests), price) if line]
 
 
-def _refuse_other_order(
-    project: "Project", data: str, first_days: int | None, first_steps: int | None
-) -> None:
-    """Raise if days are counted where the order is a number, or steps where it is a time."""
-    if first_days is None and first_steps is None:
-        return
-    order = project.load(data).declaration.order
-    if order.absent:
-        return  # refused by the fit, which says that there is no order
-    if first_days is not None and order.kind == "number":
-        raise InvalidOption(
-            "--first-days",
-            given=f"is given, and the order, `{order.column}`, is a number",
-            needed=f"be --first-steps {first_days}: the rows within {first_days} of its smallest"
-            " number",
-            reason="order-is-a-number",
-        )
-    if first_steps is not None and order.kind != "number":
-        raise InvalidOption(
-            "--first-steps",
-            given=f"is given, and the order, `{order.column}`, is a time",
-            needed="be --first-days N, for days",
-            reason="order-is-a-time",
-        )
-
-
-def _advice(project: "Project", data: str, found: "Fitted") -> "PriorAdvice | None":
+def _advice(project: "Project", data: str, fitted: "Fitted") -> "PriorAdvice | None":
     """Whether the prior suits; None, and why, if that cannot be computed: the fit stands."""
     from takifugu.errors import TakifuguError
 
     try:
         with Spinner("what the prior allows") as spinner:
-            return project.advice(data, found, progress=spinner)
+            return project.advice(data, fitted, progress=spinner)
     except TakifuguError as error:
         echo(f"takifugu: whether this prior suits was not computed: {error}", err=True)
         return None
@@ -419,32 +238,106 @@ def _size(prior: "Prior") -> str:
     return f"a {prior.kind}"
 
 
-def _refuse_given(options: dict[str, Any], whom: str) -> None:
-    for name, value in options.items():
-        if value is not None:
-            raise InvalidOption(name, given="is given", needed=f"be left out for {whom}")
+def _document(flags: dict[str, Any]) -> dict[str, Any]:
+    """The options of a fit as `FitRequest` reads them, from the texts of the command line."""
+    from takifugu.priors.network_structure import read_structure
+
+    readers: dict[str, Callable[[Any], Any]] = {
+        "names": lambda text: [str(name) for name in listed(text, "--columns")],
+        "cuts": lambda text: [word.strip() for word in text.split(",")],
+        "parents": read_structure,
+    }
+    document = {
+        name: readers.get(FIT_OPTIONS[name].metadata["form"], _as_given)(value)
+        for name, value in flags.items()
+    }
+    return document | ({"order": _order(flags["order"])} if "order" in flags else {})
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(map(str, listed(text, "--columns")))
+def _as_given(value: Any) -> Any:
+    return value
 
 
-def _whole(text: str) -> int:
+def _order(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 4):
         raise InvalidOption(
             "--order",
             given=f"has {text!r:.80}",
-            needed="be a whole number, the order of a chain of --kind higher-order; for a CSV file"
-            " give --state, --entity and --out",
+            needed=f"be a whole number, the order of a chain of --kind higher-order; {CSV_NEEDED}",
         )
     return int(text)
 
 
-def _cuts(text: str) -> tuple[Fraction, ...]:
-    from takifugu.errors import InvalidPrior
-    from takifugu.priors.ranges import exact_cuts
+# --- a CSV file that belongs to no project ---
 
+
+def fit_csv(
+    data: Path,
+    out: Path,
+    columns: tuple[str, str, str | None],
+    settings: tuple[str | None, float | None, int | None, float | None],
+    as_json: bool,
+) -> None:
+    """Fit a chain to the sequences of a file and write it."""
+    from takifugu.priors import FittedRows, Transitions, write_prior
+
+    other, tau, length, confidence = settings
+    _, entity, order = columns
+    rows = FittedRows(f"csv {data.name}", entity, order or "")  # all of them
+    counts = Transitions.of(_sequences(data, *columns)).also_fitted_on(rows)
+    if confidence is not None:
+        if other is not None or tau is not None:
+            raise InvalidOption(
+                "--confidence", given="comes with --other or --tau", needed="be given alone"
+            )
+        fitted: SequencePrior = counts.intervals(confidence=confidence, length=length)
+    else:
+        unseen = "uniform" if other is not None or tau is not None else "refuse"
+        fitted = counts.chain(unseen=unseen, other=other, tau=tau or None, length=length)  # type: ignore[arg-type]
+    with recorded(out):
+        write_prior(fitted, out)
+    steps = int(counts.counts.sum())
+    print_written(fitted, out, as_json, f": {len(fitted.states)} states from {steps:,} steps")
+
+
+def _sequences(data: Path, state: str, entity: str, order: str | None) -> list[list[str]]:
+    """The state column cut into one sequence for each entity, in order."""
+    by_entity: dict[str, list[tuple[float, int, str]]] = {}
+    for number, row in enumerate(_rows(data, [c for c in (state, entity, order) if c is not None])):
+        try:
+            place = float(row[order]) if order is not None else 0.0
+        except ValueError:
+            raise InvalidFile(
+                str(data), given=f"row {number + 1} has no number in {order!r}", needed="have one"
+            ) from None
+        by_entity.setdefault(row[entity], []).append((place, number, row[state]))
+    return [[value for _, _, value in sorted(rows)] for rows in by_entity.values()]
+
+
+def _rows(data: Path, columns: list[str]) -> Iterator[dict[str, str]]:
     try:
-        return exact_cuts([word.strip() for word in text.split(",")])
-    except InvalidPrior as error:
-        raise InvalidOption("--cuts", given=error.given, needed=error.needed) from None
+        refuse_special(data)
+        zipped = data.suffix == ".gz"
+        with (
+            gzip.open(data, "rt", encoding="utf-8", newline="")
+            if zipped
+            else data.open(encoding="utf-8", newline="") as lines
+        ):
+            reader = csv.DictReader(lines)
+            missing = [c for c in columns if c not in (reader.fieldnames or ())]
+            if missing:
+                raise InvalidFile(
+                    str(data),
+                    given=f"has no column {missing[0]!r}",
+                    needed=f"have the columns {', '.join(columns)}",
+                )
+            for row in reader:
+                if any(row[c] is None for c in columns):
+                    raise InvalidFile(
+                        str(data), given="has a row that is too short", needed="be complete"
+                    )
+                yield row
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
+        raise InvalidFile(
+            str(data), given="cannot be read", needed="be a CSV file in UTF-8, plain or gzipped"
+        ) from error

@@ -40,7 +40,7 @@ def household(
     are ill; somebody ill recovers with probability recovery. Use it in a policy with over =
     "household" and the public column that groups people. All members are alike.
 
-    Keys of the JSON object: out, and those of `prior show`.
+    JSON: out, and those of `prior show`.
     """
     from takifugu.cli.commands.prior_output import print_written, recorded
     from takifugu.priors import write_prior
@@ -57,7 +57,7 @@ def household(
         if members.strip().isdecimal()
         else list(map(str, listed(members, "--members")))
     )
-    made = household_contagion(
+    chain = household_contagion(
         many,
         background=background,
         infection=infection,
@@ -67,14 +67,14 @@ def household(
         length=length,
     )
     with recorded(out):
-        write_prior(made, out)
-    print_written(made, out, as_json)
+        write_prior(chain, out)
+    print_written(chain, out, as_json)
     if as_json:
         return
     beside = 1 - (1 - background) * (1 - infection)
     echo(
-        f"{len(made.columns or ())} members who are alike, {len(made.states)} joint states; in one"
-        f" step somebody {words[0]} becomes {words[1]} with probability"
+        f"{len(chain.columns or ())} members who are alike, {len(chain.states)} joint states; in"
+        f" one step somebody {words[0]} becomes {words[1]} with probability"
         f" {four_digits(background)}, and beside one who is {words[1]} with {four_digits(beside)}",
         err=True,
     )

@@ -18,11 +18,11 @@ def recorded(out: Path) -> Iterator[None]:
     """Record it in the ledger if ``out`` is a prior of a dataset of the project around it."""
     from takifugu.project.project import open_project
 
-    found = nearest_project(out.parent)
+    file = nearest_project(out.parent)
     project = None
-    if found is not None:
+    if file is not None:
         with suppress(Malformed):  # a project that cannot be read releases nothing
-            project = open_project(found)
+            project = open_project(file)
     with nullcontext() if project is None else project.recording_prior(out):
         yield
 

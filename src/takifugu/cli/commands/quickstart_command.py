@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli import draft_options
 from takifugu.cli.commands.dataset_new import (
-    asked,
+    DRAFT_FLAGS,
+    DataFile,
+    ask_open_points,
     dataset_name,
-    draft_answers,
     prompt,
-    separator_said,
+    read_draft,
 )
+from takifugu.cli.declared_flags import Flag, flag, spelled, with_flags
 from takifugu.cli.shared_options import (
     AsJson,
     InvalidOption,
@@ -25,7 +26,6 @@ from takifugu.cli.shared_options import (
     read_secrets,
 )
 from takifugu.errors import TakifuguError, pasted
-from takifugu.visible import visible
 
 if TYPE_CHECKING:
     from takifugu.declarations import InvalidDeclaration
@@ -34,67 +34,40 @@ if TYPE_CHECKING:
     from takifugu.project.quickstart_choices import Choice, QuickstartOptions
 
 
+QUICKSTART_FLAGS: dict[str, Flag] = DRAFT_FLAGS | {
+    "labels": flag(
+        "COLUMN=home,work; or COLUMN=codebook.csv (or codebook.csv:its column); by default those of"
+        " the rows that the prior is fitted on. Repeatable.",
+        list[str] | None,
+    ),
+    "outside": flag(
+        "What becomes of values that are not in a list, or missing: refuse, other or drop;"
+        " COLUMN=drop for one column. Repeatable; by default refuse.",
+        list[str] | None,
+    ),
+    "secrets_within": flag("Of numbers: which of two values at most this far apart is secret."),
+    "pairs": (Pairs, None),
+    "share": flag("Fit the prior on such a share of the entities, as 1/5."),
+    "first_days": flag("Fit the prior on the first N days.", int | None),
+    "first_steps": flag("The same where the order is a number: on the first N of it.", int | None),
+    "at_least": flag("Labels of fewer entities count as other; by default 5.", int | None),
+    "budget": flag("The lifetime budget, a Pufferfish ε.", str, "1"),
+    "separate_from": flag(
+        "Another ledger of yours that has charged the same rows, as the refusal names it: you mean"
+        " to have a second budget for them."
+    ),
+}
+
+
+@with_flags(QUICKSTART_FLAGS, before="as_json")
 def run_quickstart(
-    file: draft_options.DataFile,
+    file: DataFile,
     folder: Annotated[
         Path | None,
         typer.Option(help="The folder to make; by default NAME-project, here. It must be new."),
     ] = None,
-    name: draft_options.DatasetCalled = None,
-    table: draft_options.InDuckDB = None,
-    entity: draft_options.EntityColumn = None,
-    order: draft_options.OrderColumn = None,
-    order_kind: draft_options.OrderKind = None,
-    format_: draft_options.TimeFormat = None,
-    zone: draft_options.TimeZone = None,
-    ties: draft_options.TieColumns = None,
-    protected: draft_options.ProtectedColumns = None,
-    public: draft_options.PublicColumns = None,
-    labels: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="COLUMN=home,work; or COLUMN=codebook.csv (or codebook.csv:its column); by default"
-            " those of the rows that the prior is fitted on. Repeatable."
-        ),
-    ] = None,
-    outside: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="What becomes of values that are not in a list, or missing: refuse, other or drop;"
-            " COLUMN=drop for one column. Repeatable; by default refuse."
-        ),
-    ] = None,
-    bounds: draft_options.NumberBounds = None,
-    secrets_within: Annotated[
-        str | None,
-        typer.Option(help="Of numbers: which of two values at most this far apart is secret."),
-    ] = None,
-    pairs: Pairs = None,
-    share: Annotated[
-        str | None, typer.Option(help="Fit the prior on such a share of the entities, as 1/5.")
-    ] = None,
-    first_days: Annotated[
-        int | None, typer.Option(help="Fit the prior on the first N days.")
-    ] = None,
-    first_steps: Annotated[
-        int | None,
-        typer.Option(help="The same where the order is a number: on the first N of it."),
-    ] = None,
-    at_least: Annotated[
-        int | None,
-        typer.Option(help="Labels of fewer entities count as other; by default 5."),
-    ] = None,
-    budget: Annotated[str, typer.Option(help="The lifetime budget, a Pufferfish ε.")] = "1",
-    separate_from: Annotated[
-        str | None,
-        typer.Option(
-            help="Another ledger of yours that has charged the same rows, as the refusal names it:"
-            " you mean to have a second budget for them."
-        ),
-    ] = None,
-    separator: draft_options.Separator = None,
-    encoding: draft_options.FileEncoding = None,
-    decimal: draft_options.DecimalMark = None,
+    *,
+    flags: dict[str, Any],
     as_json: AsJson = False,
 ) -> None:
     """Make a project for FILE, up to the plan of a first release. Nothing is charged.
@@ -104,91 +77,55 @@ def run_quickstart(
     printed with how to change it. On a terminal it asks for what it cannot know; elsewhere it says
     what is open, makes nothing, and returns 2. The last lines are the command that would release.
 
-    Keys of the JSON object: folder (null if points are open), open (key, question, needed, option),
-    choices (what, value, reason, change), rows, entities, statement, goodness, plan (as `plan
-    --json` has it), verdict, advice (null if it will be useful), guarantee,
-    release (the command), next.
+    JSON: folder (null if points are open), open (key, question, needed, option), choices (what,
+    value, reason, change), rows, entities, statement, goodness, plan (as `plan --json` has it),
+    verdict, advice (null if it will be useful), guarantee, release (the command), next.
     """
     from takifugu.declarations import InvalidDeclaration
-    from takifugu.drafting.draft import draft_of
-    from takifugu.project.policy import share_of
+    from takifugu.fitting.fit_options import parse_share, refuse_other_unit
     from takifugu.project.quickstart import prepared, quickstart, refuse_existing
     from takifugu.project.quickstart_choices import QuickstartOptions
 
-    said = {
-        "--folder": folder, "--name": name, "--table": table, "--entity": entity,
-        "--order": order, "--order-kind": order_kind, "--format": format_, "--zone": zone,
-        "--ties": ties, "--protected": protected, "--public": public, "--labels": labels,
-        "--outside": outside, "--bounds": bounds, "--secrets-within": secrets_within,
-        "--pairs": pairs, "--share": share,
-        "--first-days": first_days, "--first-steps": first_steps, "--at-least": at_least,
-        "--budget": None if budget == "1" else budget, "--separator": separator,
-        "--encoding": encoding, "--decimal": decimal, "--separate-from": separate_from,
-    }  # fmt: skip
-    called = dataset_name(name, file)
+    called = dataset_name(flags.get("name"), file)
     target = folder if folder is not None else Path(f"{called}-project")
     refuse_existing(target)
-    if sum(given is not None for given in (share, first_days, first_steps)) > 1:
+    splits = [flags.get(name) for name in ("share", "first_days", "first_steps")]
+    if sum(given is not None for given in splits) > 1:
         raise InvalidOption(
             "--share",
             given="comes with --first-days or --first-steps, or these with each other",
             needed="be given alone: one split only",
         )
+    share, first_days, first_steps = splits
+    pairs = flags.get("pairs")
     options = QuickstartOptions(
-        budget=_budget(budget),
+        budget=_budget(flags.get("budget", "1")),
         first_days=first_steps if first_days is None else first_days,
-        share=None if share is None else share_of(share, "--share"),
-        at_least=at_least,
-        within=secrets_within,
+        share=None if share is None else parse_share(share, "--share", InvalidOption),
+        at_least=flags.get("at_least"),
+        within=flags.get("secrets_within"),
         pairs=read_column_pairs(pairs) or read_secrets(pairs, None).pairs,
-        separate_from=separate_from,
+        separate_from=flags.get("separate_from"),
     )
-    given = draft_answers(
-        target, entity=entity, order=order, order_kind=order_kind, format_=format_, zone=zone,
-        ties=ties, protected=protected, public=public, decimal=decimal, labels=labels,
-        bounds=bounds, outside=outside,
-    )  # fmt: skip
-    with Spinner(f"reading the columns of {visible(file)}"):
-        draft = draft_of(
-            file,
-            table=table,
-            separator=separator_said(separator),
-            encoding=encoding,
-            unlisted="refuse",
-            **given,
-        )
+    draft = read_draft(file, flags, target, unlisted="refuse")
     draft = prepared(draft, options)
     if draft.open and not as_json and sys.stdin.isatty() and sys.stdout.isatty():
         draft, options = _answered(draft, target, options)
     if draft.open:
-        _stop(draft, _command(file, said), as_json=as_json)
-    _refuse_other_order(draft, first_days, first_steps)
+        given = ({} if folder is None else {"folder": folder}) | flags
+        _stop(draft, _command(file, given), as_json=as_json)
+    if order := draft.document.get("order"):
+        where = (order["column"], order["kind"])
+        refuse_other_unit(flags, where, named=spelled, error=InvalidOption)
     with Spinner(f"making {target}") as spinner:
         try:
-            made = quickstart(draft, target, called, options=options, progress=spinner)
+            result = quickstart(draft, target, called, options=options, progress=spinner)
         except InvalidDeclaration as error:
             raise _with_option(error, draft) from None
     if as_json:
-        print_json(_document(made))
+        print_json(_document(result))
         return
-    _print(made)
-
-
-def _refuse_other_order(draft: "Draft", first_days: int | None, first_steps: int | None) -> None:
-    """A number has steps, and a time has days."""
-    number = draft.document.get("order", {}).get("kind") == "number"
-    if number and first_days is not None:
-        raise InvalidOption(
-            "--first-days",
-            given="is given, and the order is a number",
-            needed=f"be --first-steps {first_days}",
-        )
-    if not number and first_steps is not None:
-        raise InvalidOption(
-            "--first-steps",
-            given="is given, and the order is not a number",
-            needed=f"be --first-days {first_steps}",
-        )
+    _print(result)
 
 
 def _with_option(error: "InvalidDeclaration", draft: "Draft") -> "InvalidDeclaration":
@@ -229,20 +166,20 @@ def _answered(
     from takifugu.cli.shared_options import listed
     from takifugu.project.quickstart import prepared
 
-    while said := _reply(draft, "protected", "column to protect"):
+    while answer := _reply(draft, "protected", "column to protect"):
         try:
-            draft = prepared(draft.answered(protected=tuple(map(str, listed(said)))), options)
+            draft = prepared(draft.answered(protected=tuple(map(str, listed(answer)))), options)
             break
         except TakifuguError as error:
             echo(f"  {error}", err=True)
     own = ("protected", "secrets_within")
     others = tuple(point for point in draft.open if point.key not in own)
     if others:
-        draft = prepared(asked(replace(draft, open=others), folder), options)
-    while said := _reply(draft, "secrets_within", "distance"):
+        draft = prepared(ask_open_points(replace(draft, open=others), folder), options)
+    while answer := _reply(draft, "secrets_within", "distance"):
         try:
-            if exactly(said, "secrets within") > 0:
-                options = replace(options, within=said)
+            if exactly(answer, "secrets within") > 0:
+                options = replace(options, within=answer)
                 break
         except TakifuguError as error:
             echo(f"  {error}", err=True)
@@ -258,12 +195,12 @@ def _reply(draft: "Draft", key: str, words: str) -> str:
     return ""
 
 
-def _command(file: str, said: dict[str, Any]) -> str:
+def _command(file: str, given: dict[str, Any]) -> str:
     """The command as it was given, ready to be pasted."""
     words = ["takifugu", "quickstart", file]
-    for option, value in said.items():
-        for one in value if isinstance(value, list) else [] if value is None else [value]:
-            words += [option, str(one)]
+    for name, value in given.items():
+        for each in value if isinstance(value, list) else [value]:
+            words += [spelled(name), str(each)]
     return " ".join(map(pasted, words))
 
 
@@ -297,27 +234,27 @@ def _stop(draft: "Draft", command: str, *, as_json: bool) -> None:
     )
 
 
-def _print(made: "Quickstart") -> None:
-    echo(f"{made.facts.rows:,} rows of {made.facts.entities:,} entities\n")
-    for choice in made.choices:
+def _print(result: "Quickstart") -> None:
+    echo(f"{result.facts.rows:,} rows of {result.facts.entities:,} entities\n")
+    for choice in result.choices:
         echo(_line(choice))
-    echo(f"\n{made.fitted.statement}")
-    for note in made.fitted.estimate.notes:
+    echo(f"\n{result.fitted.statement}")
+    for note in result.fitted.estimate.notes:
         echo(f"note: {note}")
-    for test in () if made.fitted.goodness is None else made.fitted.goodness.tests:
+    for test in () if result.fitted.goodness is None else result.fitted.goodness.tests:
         echo(f"{test.verdict}: {test.sentence}")
-    folder = made.project.folder
+    folder = result.project.folder
     echo(f"\n{folder} was made. To change it, start again with other options in another --folder;")
-    echo(f"or edit {folder / (made.dataset + '.toml')} and fit again: {made.refit()}")
+    echo(f"or edit {folder / (result.dataset + '.toml')} and fit again: {result.refit()}")
     echo("Nothing is charged yet. What a first release would be:\n")
-    echo(f"{made.plan}\n")
-    if made.plan.usefulness.verdict == "mostly noise":
+    echo(f"{result.plan}\n")
+    if result.plan.usefulness.verdict == "mostly noise":
         echo("This is not worth its price: think of fewer secret --pairs, fewer labels, a larger")
         echo("--budget, or more rows.")
-    if made.advice:
-        echo(f"{made.advice}\n")
-    echo(f"look at the plan and the guarantee:  {made.command('plan')}")
-    echo(f"publish it:                          {made.command('release')}")
+    if result.advice:
+        echo(f"{result.advice}\n")
+    echo(f"look at the plan and the guarantee:  {result.command('plan')}")
+    echo(f"publish it:                          {result.command('release')}")
 
 
 def _line(choice: "Choice") -> str:
@@ -325,21 +262,21 @@ def _line(choice: "Choice") -> str:
     return f"{choice.what:<9}  {choice.value}: {choice.reason}{change}"
 
 
-def _document(made: "Quickstart") -> dict[str, Any]:
-    goodness = made.fitted.goodness
+def _document(result: "Quickstart") -> dict[str, Any]:
+    goodness = result.fitted.goodness
     return {
-        "folder": str(made.project.folder),
-        "dataset": made.dataset,
+        "folder": str(result.project.folder),
+        "dataset": result.dataset,
         "open": [],
-        "choices": [choice.describe() for choice in made.choices],
-        "rows": made.facts.rows,
-        "entities": made.facts.entities,
-        "statement": made.fitted.statement,
+        "choices": [choice.describe() for choice in result.choices],
+        "rows": result.facts.rows,
+        "entities": result.facts.entities,
+        "statement": result.fitted.statement,
         "goodness": None if goodness is None else goodness.document(),
-        "plan": made.plan.describe(),
-        "verdict": made.plan.usefulness.verdict,
-        "advice": made.advice or None,
-        "guarantee": made.guarantee,
-        "release": made.command("release"),
-        "next": made.command("plan"),
+        "plan": result.plan.describe(),
+        "verdict": result.plan.usefulness.verdict,
+        "advice": result.advice or None,
+        "guarantee": result.guarantee,
+        "release": result.command("release"),
+        "next": result.command("plan"),
     }

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.commands.translate_command import checked_method
+from takifugu.cli.commands.translate_command import checked_method, print_binding
 from takifugu.cli.shared_options import (
     AsJson,
     InvalidOption,
@@ -48,14 +48,13 @@ def run_reassess(
 ) -> None:
     """Reassess releases made under per-entry DP: the Pufferfish guarantee that they have together.
 
-    No data and no ledger is needed, only the losses that were published. They are added up for
-    each entry, and the sum is translated once for PRIOR. (To test a claimed loss against outputs of
-    a mechanism, use the package takifugu.auditing.)
+    No data and no ledger is needed, only the losses that were published. They are added up for each
+    entry, and the sum is translated once for PRIOR. (To test a claimed loss against outputs of a
+    mechanism, use the package takifugu.auditing.)
 
-    Keys of the JSON object: pufferfish_epsilon, pufferfish_delta, dp_epsilon (a list if entries
-    differ), dp_delta, lower_bound (some mechanism with the released ε leaks it), method, by_method,
-    binding, theorem_7 (the paper's bound; null unless all losses are pure), releases (their
-    number).
+    JSON: pufferfish_epsilon, pufferfish_delta, dp_epsilon (a list if entries differ), dp_delta,
+    lower_bound (some mechanism with the released ε leaks it), method, by_method, binding, theorem_7
+    (the paper's bound; null unless all losses are pure), releases (their number).
     """
     from takifugu.priors import read_prior
     from takifugu.translation.accounting.composition import compose
@@ -67,8 +66,8 @@ def run_reassess(
         read_prior(prior), read_secrets(pairs, entries, secrets_within), uncertainty=uncertainty
     )
     with show_warnings(), Spinner("translating"):
-        found = compose(translation, listed, delta=delta, method=chosen)
-    result = _result(found, len(listed))
+        composed = compose(translation, listed, delta=delta, method=chosen)
+    result = _result(composed, len(listed))
     if as_json:
         print_json(result)
     else:
@@ -94,18 +93,18 @@ def _file(path: Path) -> list[str]:
     return listed
 
 
-def _result(found: "Composed", count: int) -> dict[str, Any]:
-    answer = found.translated
+def _result(composed: "Composed", count: int) -> dict[str, Any]:
+    answer = composed.translated
     return {
-        "pufferfish_epsilon": found.epsilon,
-        "pufferfish_delta": found.delta,
-        "dp_epsilon": found.dp if isinstance(found.dp, float) else found.dp.tolist(),
-        "dp_delta": found.dp_delta,
-        "lower_bound": found.lower,
-        "method": found.method,
+        "pufferfish_epsilon": composed.epsilon,
+        "pufferfish_delta": composed.delta,
+        "dp_epsilon": composed.dp if isinstance(composed.dp, float) else composed.dp.tolist(),
+        "dp_delta": composed.dp_delta,
+        "lower_bound": composed.lower,
+        "method": composed.method,
         "by_method": dict(answer.by_method),
         "binding": {} if answer.binding is None else answer.binding.document(),
-        "theorem_7": found.theorem_7,
+        "theorem_7": composed.theorem_7,
         "releases": count,
     }
 
@@ -118,10 +117,7 @@ def _print(result: dict[str, Any]) -> None:
     echo(f"{result['releases']} {many}, together DP ε {_up(most)}{dp_delta} on the entry most used")
     delta = f", δ = {_up(result['pufferfish_delta'])}" if result["pufferfish_delta"] else ""
     echo(f"Pufferfish ε {_up(result['pufferfish_epsilon'])}{delta}, by {result['method']}")
-    if result["binding"]:
-        b = result["binding"]
-        where = f" at entry {b['entry']}" if "entry" in b else ""
-        echo(f"  most about {b['left']} / {b['right']}{where}")
+    print_binding(result["binding"])
     lower = four_digits(result["lower_bound"], "down")
     echo(f"  some mechanism with these losses leaks {lower}")
     if result["theorem_7"] is not None:

@@ -74,13 +74,14 @@ def run_release(
 ) -> None:
     """Release the result of a query to NAME: charge it to the ledger, then draw and print it.
 
-    The same query again gives the same result and costs nothing. If the answer is mostly
-    noise, it asks for confirmation before it charges (without a terminal --yes is needed). A
-    query that the budget does not admit, or that waits for the approval of a second person
-    (`takifugu approve`), ends with status 3. Keys of the JSON object: dataset,
-    query, window, groups, rows_read of the rows_there, columns, rows (of the result), error, cost,
-    saving, free, at, mechanism, guarantee, provenance (priors, events of the ledger, software);
-    with --out also out.
+    The same query again gives the same result and costs nothing. If the answer is mostly noise, it
+    asks for confirmation before it charges (without a terminal --yes is needed). A query that the
+    budget does not admit, or that waits for the approval of a second person (`takifugu approve`),
+    ends with status 3.
+
+    JSON: dataset, query, window, groups, rows_read of the rows_there, columns, rows (of the
+    result), error, cost, saving, free, at, mechanism, guarantee, provenance (priors, events of the
+    ledger, software); with --out also out.
     """
     from takifugu.cli.shared_options import show_warnings
     from takifugu.session.result_files import ResultFile

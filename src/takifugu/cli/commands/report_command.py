@@ -74,8 +74,9 @@ def run_report(
     glossary; in one file that fetches nothing. It charges nothing and opens no table: answers are
     those that the ledger has stored. The same project gives the same bytes.
 
-    The status is 1 if the ledger is not sound; the report then says so. Keys of the JSON object:
-    out, datasets (name, budget, delta, spent, left, releases), head (seq, hash), sound.
+    The status is 1 if the ledger is not sound; the report then says so.
+
+    JSON: out, datasets (name, budget, delta, spent, left, releases), head (seq, hash), sound.
     """
     from takifugu._core.atomic import PendingFile
     from takifugu.project.project_report import project_report
@@ -112,17 +113,17 @@ def run_report(
 
 def _facts(report: "PrivacyReport") -> dict[str, Any]:
     datasets = []
-    for one in report.datasets:
-        budget = one.budget
-        known = budget is not None and budget.epsilon is not None
+    for dataset in report.datasets:
+        budget = dataset.budget
+        has_budget = budget is not None and budget.epsilon is not None
         datasets.append(
             {
-                "name": one.name,
-                "budget": str(budget.epsilon) if budget is not None and known else None,
+                "name": dataset.name,
+                "budget": str(budget.epsilon) if budget is not None and has_budget else None,
                 "delta": None if budget is None else str(budget.delta),
                 "spent": None if budget is None else budget.spent,
                 "left": None if budget is None else budget.left,
-                "releases": len(one.releases),
+                "releases": len(dataset.releases),
             }
         )
     head = {"seq": report.ledger.seq, "hash": report.ledger.hash}

@@ -29,9 +29,10 @@ def run_sign(
 ) -> None:
     """Sign REPORT: you state that this file, as of its event of the ledger, is the one you mean.
 
-    The signature is a text file that says what was signed. A passphrase is asked for if the key
-    has one. Keys of the JSON object: out, key (its name), signer, signed, sha256, ledger, seq,
-    hash.
+    The signature is a text file that says what was signed. A passphrase is asked for if the key has
+    one.
+
+    JSON: out, key (its name), signer, signed, sha256, ledger, seq, hash.
     """
     from takifugu._core.atomic import read_bytes, write_whole
     from takifugu.ledger.lifecycle import current_actor
@@ -77,9 +78,11 @@ def run_verify(
 
     A report stays valid when the ledger goes on, so an older one may be shown in place of the
     newest: --since and --witness refuse that, and an export tells it. The status is 1 if anything
-    does not hold. Needs nothing of the project. Keys of the JSON object: valid, key (its name),
-    signer, signed, sha256, ledger, seq, hash (the event it is as of), events (of the export; null
-    without one), newest (whether the export has no later event; null without one).
+    does not hold. Needs nothing of the project.
+
+    JSON: valid, key (its name), signer, signed, sha256, ledger, seq, hash (the event it is as of),
+    events (of the export; null without one), newest (whether the export has no later event; null
+    without one).
     """
     from takifugu._core.atomic import read_bytes
     from takifugu.reports.report_signature import read_public_key, verify_report
@@ -128,7 +131,7 @@ def run_key(
 ) -> None:
     """Make a key to sign reports with: FILE, for you alone, and FILE.pub, for everybody else.
 
-    Keys of the JSON object: out, public, key (its name).
+    JSON: out, public, key (its name).
     """
     from takifugu.reports.report_signature import key_name, make_key, public_file
 
@@ -139,8 +142,8 @@ def run_key(
         )
     if passphrase:
         locked = typer.prompt("Passphrase", hide_input=True, confirmation_prompt=True, err=True)
-    made = make_key(file, passphrase=None if locked is None else locked.encode())
-    name = key_name(made.public_bytes_raw())
+    signing_key = make_key(file, passphrase=None if locked is None else locked.encode())
+    name = key_name(signing_key.public_bytes_raw())
     if as_json:
         print_json({"out": str(file), "public": str(public_file(file)), "key": name})
     else:
@@ -187,15 +190,15 @@ def _seen(place: str, chain: Any) -> int:
     from takifugu.reports.report_signature import SignatureRefused
 
     witness = open_witness(place)
-    noted = None if witness is None or chain.ledger is None else witness.read(chain.ledger)
+    recorded = None if witness is None or chain.ledger is None else witness.read(chain.ledger)
     if witness is not None:
         witness.close()
-    if noted is None:
+    if recorded is None:
         raise SignatureRefused(
             f"the witness {place} has no record of this ledger; name the one in takifugu.toml",
             reason="ledger",
         )
-    return noted.seq
+    return recorded.seq
 
 
 def _chain(export: Path, head: Any) -> Any:

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.shared_options import AsJson, InvalidOption, echo, print_json
+from takifugu.cli.shared_options import AsJson, InvalidOption, echo, print_json, refuse_outside
 from takifugu.visible import visible
 
 if TYPE_CHECKING:
     from takifugu.papers.composition.reproduction import Reproduction
 
 WHAT = ("figures", "foursquare", "capture24", "all")
-MOST, SEED = 100_000, 2025
+MAX_REPETITIONS, SEED = 100_000, 2025
 DATA_HELP = (
     "A folder with data: every known source that has files there is used. Without it: synthetic"
     " worlds."
 )
 
-FEWEST_ROWS, MOST_ROWS = 10_000, 1_000_000_000  # as in takifugu.synthetic.check_in_counts
+MIN_ROWS, MAX_ROWS = 10_000, 1_000_000_000  # as in takifugu.synthetic.check_in_counts
 ROWS_HELP = (
     "Rows of the synthetic check-ins, of which only counts are drawn; without it as many as the"
     " paper's data has, 33,278,683. Not with --data."
@@ -54,18 +54,17 @@ def run_reproduce(
     """Repeat the experiments of "Composition for Pufferfish Privacy": tables, figures, a page.
 
     With --data on the sources found there; without it on synthetic worlds, and every table says so.
-    An interrupted run is continued. Keys of the JSON object: what, page, manifest,
-    files, datasets (key, title, family, origin, groups, labels, length, cells, beside_print: lines
-    on how far its numbers are from the printed ones), findings (data, claim, verdict, holds; shown,
-    tied, open, contradicted: the numbers of comparisons; detail), notices (what was missing),
-    seconds.
+    An interrupted run is continued.
+
+    JSON: what, page, manifest, files, datasets (key, title, family, origin, groups, labels, length,
+    cells, beside_print: lines on how far its numbers are from the printed ones), findings (data,
+    claim, verdict, holds; shown, tied, open, contradicted: the numbers of comparisons; detail),
+    notices (what was missing), seconds.
     """
     if what not in WHAT:
         raise InvalidOption("WHAT", given=f"is {what!r}", needed=f"be one of {', '.join(WHAT)}")
-    if repetitions is not None and not 2 <= repetitions <= MOST:
-        raise InvalidOption(
-            "--repetitions", given=f"is {repetitions}", needed=f"be between 2 and {MOST}"
-        )
+    if repetitions is not None:
+        refuse_outside("--repetitions", repetitions, 2, MAX_REPETITIONS)
     if seed < 0:
         raise InvalidOption("--seed", given=f"is {seed}", needed="be at least 0")
     _check_rows(rows, what, data)
@@ -74,11 +73,11 @@ def run_reproduce(
     command = " ".join(["takifugu", *sys.argv[1:]])
     request = ReproductionRequest(what, data, out, repetitions, seed, command, rows)  # type: ignore[arg-type]
     with ProgressBars() as progress:
-        made = reproduce(request, progress, progress.notice)
+        reproduction = reproduce(request, progress, progress.notice)
     if as_json:
-        print_json(_facts(what, made))
+        print_json(_facts(what, reproduction))
     else:
-        _print(made)
+        _print(reproduction)
 
 
 def _check_rows(rows: int | None, what: str, data: Path | None) -> None:
@@ -95,10 +94,7 @@ def _check_rows(rows: int | None, what: str, data: Path | None) -> None:
             given=f"is given for {what}",
             needed="be left out: only foursquare and all have synthetic check-ins",
         )
-    if not FEWEST_ROWS <= rows <= MOST_ROWS:
-        raise InvalidOption(
-            "--rows", given=f"is {rows}", needed=f"be between {FEWEST_ROWS} and {MOST_ROWS}"
-        )
+    refuse_outside("--rows", rows, MIN_ROWS, MAX_ROWS)
 
 
 class ProgressBars(AbstractContextManager["ProgressBars"]):
@@ -134,15 +130,15 @@ class ProgressBars(AbstractContextManager["ProgressBars"]):
         )
 
 
-def _facts(what: str, made: "Reproduction") -> dict[str, Any]:
+def _facts(what: str, reproduction: "Reproduction") -> dict[str, Any]:
     from takifugu.papers.composition.experiments.verdicts import word
     from takifugu.papers.composition.reproduction_page import print_lines
 
     return {
         "what": what,
-        "page": str(made.page),
-        "manifest": str(made.manifest),
-        "files": [str(path) for path in made.files],
+        "page": str(reproduction.page),
+        "manifest": str(reproduction.manifest),
+        "files": [str(path) for path in reproduction.files],
         "datasets": [
             {
                 "key": one.key,
@@ -152,32 +148,33 @@ def _facts(what: str, made: "Reproduction") -> dict[str, Any]:
                 "groups": one.groups,
                 "labels": one.labels,
                 "length": one.length,
-                "cells": len(made.results.of(one.key)),
-                "beside_print": list(print_lines(one, made.results)),
+                "cells": len(reproduction.results.of(one.key)),
+                "beside_print": list(print_lines(one, reproduction.results)),
             }
-            for one in made.results.about
+            for one in reproduction.results.about
         ],
-        "findings": [{**vars(one), "verdict": word(one)} for one in made.findings],
-        "notices": list(made.notices),
-        "seconds": made.seconds,
+        "findings": [{**vars(one), "verdict": word(one)} for one in reproduction.findings],
+        "notices": list(reproduction.notices),
+        "seconds": reproduction.seconds,
     }
 
 
-def _print(made: "Reproduction") -> None:
+def _print(reproduction: "Reproduction") -> None:
     from takifugu.papers.composition.experiments.verdicts import MADE_OF, majority_line, word
     from takifugu.papers.composition.reproduction_page import print_lines
 
-    for one in made.results.about:
+    for one in reproduction.results.about:
         echo(f"{one.title} ({one.origin}): {one.groups} groups, {one.labels} labels")
-        for found in made.findings:
+        for found in reproduction.findings:
             if found.data == one.key:
                 echo(f"  {word(found)}: {found.claim}")
                 echo(f"    {found.detail}")
-        against = majority_line(one.key, made.results)
+        against = majority_line(one.key, reproduction.results)
         if against:
             echo(f"  {against}")
-        for line in print_lines(one, made.results):
+        for line in print_lines(one, reproduction.results):
             echo(f"  beside print: {line}")
-    if made.findings:
+    if reproduction.findings:
         echo(MADE_OF)
-    echo(f"{len(made.files)} files in {made.seconds:.0f} s; the page is {made.page}")
+    files, seconds = len(reproduction.files), reproduction.seconds
+    echo(f"{files} files in {seconds:.0f} s; the page is {reproduction.page}")

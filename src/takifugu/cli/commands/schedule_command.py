@@ -52,14 +52,16 @@ def run_show(
     """Show which periods of each schedule were released, are due, or wait for their rows.
 
     Also how many periods to come the budget admits at this pace: each is added to what is spent, on
-    its own rows. Nothing is spent. Keys of the JSON object: schedules, a list of objects with name,
-    dataset, every, last, periods (start, end, state, event, at) and ahead (the number of periods to
-    come that the budget admits, at most 24; null if there are no rows to plan with).
+    its own rows. Nothing is spent.
+
+    JSON: schedules, a list of objects with name, dataset, every, last, periods (start, end, state,
+    event, at) and ahead (the number of periods to come that the budget admits, at most 24; null if
+    there are no rows to plan with).
     """
     from takifugu.project.schedules import PERIODS_AHEAD, admitted_ahead, states
 
     project = the_project(folder)
-    found = []
+    schedules = []
     for schedule in _chosen(project, names):
         with (
             show_warnings(),
@@ -76,15 +78,15 @@ def run_show(
                     as_of=_place(as_of, schedule),
                 )
             )
-            known = [one for one in periods if one.state != "waiting"]
-            ahead = admitted_ahead(schedule, session, known[-1].period) if known else None
-        found.append((schedule, periods, ahead))
+            reached = [one for one in periods if one.state != "waiting"]
+            ahead = admitted_ahead(schedule, session, reached[-1].period) if reached else None
+        schedules.append((schedule, periods, ahead))
     if as_json:
-        print_json({"schedules": [_document(*one) for one in found]})
+        print_json({"schedules": [_document(*one) for one in schedules]})
         return
-    if not found:
+    if not schedules:
         echo("no schedules; declare one under [schedule.NAME] in takifugu.toml")
-    for schedule, periods, ahead in found:
+    for schedule, periods, ahead in schedules:
         echo(_title(schedule))
         for one in periods:
             echo(f"  {one.period}  {_state(schedule, one)}")
@@ -114,8 +116,9 @@ def run_run(
     A period that was released is not released again, also if its rows changed since. A period whose
     answer would be mostly noise, or that has no rows, is left out, and those after it are released.
     A period that the budget does not admit, or that waits for the approval of a second person, ends
-    its schedule; those before it stay released. In both cases the status is 3. Keys of the JSON
-    object: released, a list of objects with schedule, start, end, columns, rows, cost and out;
+    its schedule; those before it stay released. In both cases the status is 3.
+
+    JSON: released, a list of objects with schedule, start, end, columns, rows, cost and out;
     left_out, a list of objects with schedule, start, end and reason; refused (null, or the schedule
     and period that is not admitted).
     """
@@ -160,8 +163,8 @@ def run_run(
                     out = _write(project, schedule, period, result)
                     part = {**which, "out": out}
                     document = result.document()
-                    kept = ("columns", "rows", "cost")
-                    released.append(part | {key: document[key] for key in kept})
+                    shown_keys = ("columns", "rows", "cost")
+                    released.append(part | {key: document[key] for key in shown_keys})
                     if not as_json:
                         place = "" if out is None else f", written to {out}"
                         echo(f"{schedule.name}  {period}  {result.price}{place}")
@@ -189,14 +192,16 @@ def _left_out(schedule: "Schedule", error: "MostlyNoise | InvalidQuery") -> str:
 def _chosen(project: "Project", names: list[str] | None) -> "list[Schedule]":
     from takifugu.errors import one_of
 
-    known = project.policy.schedules
+    declared = project.policy.schedules
     for name in names or ():
-        if name not in known:
+        if name not in declared:
             needed = (
-                one_of(known, name) if known else "be declared: [schedule.NAME] in takifugu.toml"
+                one_of(declared, name)
+                if declared
+                else "be declared: [schedule.NAME] in takifugu.toml"
             )
             raise InvalidOption("NAME", given=f"is {name!r:.80}", needed=needed)
-    return [known[name] for name in names] if names else list(known.values())
+    return [declared[name] for name in names] if names else list(declared.values())
 
 
 def _events(project: "Project", dataset: str) -> "dict[int, Event]":

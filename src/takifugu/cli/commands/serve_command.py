@@ -50,8 +50,9 @@ def run_serve(
     SIGTERM or Ctrl-C stops it gracefully: running requests end first. A second one stops it
     immediately.
 
-    With --check the status is 1 if anything is wrong; a warning may be meant so. Keys of the JSON
-    object: url, project, pid; with --check: ok, project, checks (name, level: ok, warning or wrong,
+    With --check the status is 1 if anything is wrong; a warning may be meant so.
+
+    JSON: url, project, pid; with --check: ok, project, checks (name, level: ok, warning or wrong,
     found, advice).
     """
     options = {
@@ -77,8 +78,8 @@ def run_serve(
     def announce(url: str) -> None:
         import os
 
-        found = {"url": url, "project": str(project.file), "pid": os.getpid()}
-        echo(json.dumps(found, ensure_ascii=False) if as_json else url)
+        facts = {"url": url, "project": str(project.file), "pid": os.getpid()}
+        echo(json.dumps(facts, ensure_ascii=False) if as_json else url)
 
     run_server(project.file, settings, announce=announce)
 
@@ -87,10 +88,10 @@ def _check(folder: Path | None, options: dict[str, Any], *, as_json: bool) -> No
     """Print what is misconfigured; an exit status of 1 if something is wrong."""
     from takifugu.server.operation.preflight import check_server
 
-    found = folder or nearest_project(Path())
-    if found is None:
-        found = the_project(folder).file  # which says what is missing
-    file = found / FILE if found.is_dir() else found
+    folder_or_file = folder or nearest_project(Path())
+    if folder_or_file is None:
+        folder_or_file = the_project(folder).file  # which says what is missing
+    file = folder_or_file / FILE if folder_or_file.is_dir() else folder_or_file
     findings = check_server(file, options)
     well = all(one.level != "wrong" for one in findings)
     if as_json:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 app = StrictTyper(
     no_args_is_help=True, help="Tokens for `takifugu serve`: make, list and revoke them."
 )
-SHOWN = ("id", "name", "role")  # of a list, in columns
+LISTED_FIELDS = ("id", "name", "role")  # of a list, in columns
 
 
 @app.command("create")
@@ -58,8 +58,10 @@ def run_create(
     """Make a token for the server of a project, and print it: it is shown this once.
 
     The token is on standard output and the words about it on standard error. Only its hash is
-    stored. Keys of the JSON object: secret (the token), id (what `token revoke` takes), name, role,
-    made, made_by, expires (null for never).
+    stored.
+
+    JSON: secret (the token), id (what `token revoke` takes), name, role, made, made_by, expires
+    (null for never).
     """
     from datetime import UTC, datetime
 
@@ -72,14 +74,14 @@ def run_create(
     ends = expiry_of(expires, datetime.now(UTC))  # refused before anything is made
     project = the_project(folder)
     with open_state(project) as state:
-        made = make_token(project, state, name, role, ends, by=current_actor())
-    record = made.record
+        token = make_token(project, state, name, role, ends, by=current_actor())
+    record = token.record
     if as_json:
-        kept = ("id", "name", "role", "made", "made_by", "expires")
+        shown_keys = ("id", "name", "role", "made", "made_by", "expires")
         facts = record.document(record.made)
-        print_json({"secret": made.secret} | {key: facts[key] for key in kept})
+        print_json({"secret": token.secret} | {key: facts[key] for key in shown_keys})
         return
-    echo(made.secret)
+    echo(token.secret)
     echo(
         f"token {record.id} for {record.name}, {record.role}, {_until(record)}; it is shown this"
         " once, and only its hash is stored",
@@ -97,26 +99,29 @@ def run_list(
 ) -> None:
     """List tokens: whose they are, until when, and when they were last used.
 
-    Keys of the JSON object: tokens, a list of objects with id, name, role, state (live, expired or
-    revoked), made, made_by, expires, revoked, revoked_by, used (to a minute; null if never).
+    JSON: tokens, a list of objects with id, name, role, state (live, expired or revoked), made,
+    made_by, expires, revoked, revoked_by, used (to a minute; null if never).
     """
     from datetime import UTC, datetime
 
     project = the_project(folder)
     with _stored(project) as state:
-        found = [] if state is None else state.tokens()
+        tokens = [] if state is None else state.tokens()
         now = datetime.now(UTC) if state is None else state.now()
-    rows = [record for record in found if every or record.live(now)]
+    rows = [record for record in tokens if every or record.live(now)]
     if as_json:
         print_json({"tokens": [record.document(now) for record in rows]})
         return
     if not rows:
-        ended = " (some have ended: --all)" if found else ""
+        ended = " (some have ended: --all)" if tokens else ""
         echo(f"no tokens{ended}; `takifugu token create` makes one")
-    widths = [max((len(getattr(record, key)) for record in rows), default=0) for key in SHOWN]
+    widths = [
+        max((len(getattr(record, key)) for record in rows), default=0) for key in LISTED_FIELDS
+    ]
     for record in rows:
         who = "  ".join(
-            f"{getattr(record, key):<{width}}" for key, width in zip(SHOWN, widths, strict=True)
+            f"{getattr(record, key):<{width}}"
+            for key, width in zip(LISTED_FIELDS, widths, strict=True)
         )
         used = "never used" if record.used is None else f"last used {_time(record.used)}"
         echo(f"{who}  {_until(record)}, {used}")
@@ -136,7 +141,7 @@ def run_revoke(
 ) -> None:
     """Revoke a token: from now on it is refused, and so are browsers that signed in with it.
 
-    Keys of the JSON object: revoked, a list of objects with the keys of `token list`.
+    JSON: revoked, a list of objects with the keys of `token list`.
     """
     from takifugu.ledger.lifecycle import current_actor
     from takifugu.server.access.tokens import end_token, identity_of, tokens_named

@@ -1,21 +1,13 @@
 """``takifugu translate``: per-entry DP loss to Pufferfish loss and back."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from takifugu._core.exact import is_finite
-from takifugu.cli.commands.translate_costs import (
-    allowed,
-    count_of,
-    listed_bounds,
-    print_adversaries,
-    print_translated,
-    read_costs,
-    translated,
-)
 from takifugu.cli.shared_options import (
     AsJson,
     InProject,
@@ -27,18 +19,28 @@ from takifugu.cli.shared_options import (
     Spinner,
     Uncertainty,
     echo,
+    listed,
     print_json,
     read_json_option,
     read_secrets,
+    refuse_given,
     show_warnings,
     the_project,
     without_project,
 )
 from takifugu.cli.shell_completion import complete_dataset
-from takifugu.visible import Rounded, four_digits
+from takifugu.errors import UnsoundRequest
+from takifugu.visible import Rounded, four_digits, visible
 
 if TYPE_CHECKING:
+    from takifugu.costs.cost import Cost
+    from takifugu.translation.entry_costs import EntryCosts
     from takifugu.translation.translation import Method, TranslatedLoss, Translation
+
+COST_NEEDED = (
+    'be a cost, [["1/10", ["member", ["home"]]]], or {"profile": [cost, …]} with one for each entry'
+)
+MAX_LISTED_STATES = 12  # in a message
 
 
 def run_translate(
@@ -100,16 +102,16 @@ def run_translate(
     For a dataset of the project all its priors count, with the secrets and the uncertainty of its
     policy.
 
-    Keys of the JSON object: pufferfish_epsilon and dp_epsilon (lists if several were given; a
-    profile is always a list), lower_bound (some mechanism with this DP ε leaks as much), exact
-    (whether upper and lower bound agree up to a factor of 1 ± 1e-6), method, by_method (the result
-    of each method; null where it does not apply), binding (the secret pair that leaks most); with
-    --delta also pufferfish_delta, with --profile also by_entry, with --table only the two ε, method
-    and table. With --values or --cost also cost, gap (between the two bounds) and without_values
-    (the loss if every value counts alike), with --pufferfish dp_epsilon_without_values. With
-    --start or --known, and for chains that have them, also by_adversary: the result for the plain
-    chain, an unknown start, known entries and both; and against: what the adversary knows to whom a
-    mechanism leaks the lower bound. An infinite number is the string "infinity".
+    JSON: pufferfish_epsilon and dp_epsilon (lists if several were given; a profile is always a
+    list), lower_bound (some mechanism with this DP ε leaks as much), exact (whether upper and lower
+    bound agree up to a factor of 1 ± 1e-6), method, by_method (the result of each method; null
+    where it does not apply), binding (the secret pair that leaks most); with --delta also
+    pufferfish_delta, with --profile also by_entry, with --table only the two ε, method and table.
+    With --values or --cost also cost, gap (between the two bounds) and without_values (the loss if
+    every value counts alike), with --pufferfish dp_epsilon_without_values. With --start or --known,
+    and for chains that have them, also by_adversary: the result for the plain chain, an unknown
+    start, known entries and both; and against: what the adversary knows to whom a mechanism leaks
+    the lower bound. An infinite number is the string "infinity".
     """
     from takifugu import reports
     from takifugu.influence.families import has_curve
@@ -127,7 +129,10 @@ def run_translate(
         )
     by_value = values is not None or cost is not None
     if by_value:
-        _refuse_beside_values(values, profile, cost, delta, table, plot)
+        beside = {"--profile": profile, "--delta": delta, "--table": table, "--plot": plot}
+        beside |= {"--cost": None if values is None else cost}
+        by = "--cost" if values is None else "--values"
+        refuse_given(beside, given=f"is beside {by}", needed="be left out")
     if plot is not None:
         reports.check_target(plot)
     if delta and pufferfish is not None:
@@ -137,10 +142,10 @@ def run_translate(
     if "." not in prior.name and not prior.exists():
         stated = {
             "--pairs": pairs, "--entries": entries, "--secrets-within": secrets_within,
-            "--uncertainty": uncertainty or None, "--start": start, "--known": known,
-            "--table": table or None,
+            "--uncertainty": uncertainty, "--start": start, "--known": known, "--table": table,
         }  # fmt: skip
-        translation = _of_dataset(str(prior), folder, stated)
+        refuse_given(stated, needed="be left out for a dataset: its policy states it")
+        translation = the_project(folder).load(str(prior)).entry_translation
     else:
         without_project(folder, "PRIOR")
         assumed = against(read_prior(prior), start=start, known=known)
@@ -148,99 +153,36 @@ def run_translate(
         translation = Translation(assumed, secrets, uncertainty=uncertainty)
     assumed = next(iter(translation.priors.values()))
     plain = len(translation.priors) > 1 or (has_curve(assumed) and not named)
-    others = {} if plain else _others(translation)
+    work = Translating(translation, {} if plain else _others(translation), chosen, delta)
+    spent = None if dp is None else _numbers(dp, "--dp")
+    targets = None if pufferfish is None else _numbers(pufferfish, "--pufferfish")
     with show_warnings(), Spinner("translating") as spinner:
-        if by_value:
-            result = _by_value(translation, others, values, cost, dp, pufferfish, chosen)
+        if cost is not None:
+            results = [work.cost(read_costs(cost))]
+        elif values is not None:
+            unit = count_of(translation, values)
+            results = [work.cost(unit * e) for e in spent or ()]
+            results += [work.largest_count(unit, target) for target in targets or ()]
         elif table:
-            result = _from_table(prior, translation, dp, pufferfish, spinner)
+            results = [_from_table(prior, translation, spent, targets, spinner)]
         elif profile is not None:
-            result = _profile(translation, _listed(profile), chosen, delta, others)
-        elif dp is not None:
-            numbers = _numbers(dp, "--dp")
-            found = [_forwards(translation, e, chosen, delta, others) for e in numbers]
-            result = _several(found)
+            results = [work.profile(_listed(profile))]
         else:
-            numbers = _numbers(pufferfish or "", "--pufferfish")
-            found = [_backwards(translation, e, chosen, others) for e in numbers]
-            result = _several(found)
+            results = [work.forwards(e) for e in spent or ()]
+            results += [work.backwards(target) for target in targets or ()]
+        result = _several(results)
         if plot is not None:
             spinner("drawing")
             figure = translation_figure(translation, title=prior.stem, marked=_marks(result))
             reports.save(figure, plot)
     if as_json:
         print_json(result)
-    elif by_value:
-        for one in _each(result):
-            print_translated(one, values)
-    else:
-        _print(result, "up" if pufferfish is None else "down")
-
-
-def _of_dataset(name: str, folder: Path | None, stated: dict[str, Any]) -> "Translation":
-    """The translation of a dataset's priors, with the secrets and uncertainty of its policy."""
-    for option, given in stated.items():
-        if given is not None:
-            raise InvalidOption(
-                option, given="is given", needed="be left out for a dataset: its policy states it"
-            )
-    return the_project(folder).load(name).entry_translation
-
-
-def _refuse_beside_values(
-    values: str | None,
-    profile: Path | None,
-    cost: Path | None,
-    delta: float,
-    table: bool,
-    plot: Path | None,
-) -> None:
-    option = "--cost" if values is None else "--values"
-    for name, given in (
-        ("--cost", values is not None and cost is not None),
-        ("--profile", profile is not None),
-        ("--delta", bool(delta)),
-        ("--table", table),
-        ("--plot", plot is not None),
-    ):
-        if given:
-            raise InvalidOption(name, given=f"is beside {option}", needed="be left out")
-
-
-def _by_value(
-    translation: "Translation",
-    others: "dict[str, Translation]",
-    values: str | None,
-    cost: Path | None,
-    dp: str | None,
-    pufferfish: str | None,
-    method: "Method",
-) -> dict[str, Any]:
-    def against_all(found: "Callable[[Translation], dict[str, Any]]", key: str) -> dict[str, Any]:
-        result = found(translation)
-        if others:
-            result["by_adversary"] = {name: found(other)[key] for name, other in others.items()}
-        return result
-
-    if cost is not None:
-        costs = read_costs(cost)
-        return against_all(lambda one: translated(one, costs, method), "pufferfish_epsilon")
-    unit = count_of(translation, values or "")
-    if dp is not None:
-        spent = [unit * e for e in _numbers(dp, "--dp")]
-        return _several(
-            [
-                against_all(lambda one, c=c: translated(one, c, method), "pufferfish_epsilon")  # type: ignore[misc]
-                for c in spent
-            ]
-        )
-    targets = _numbers(pufferfish or "", "--pufferfish")
-    return _several(
-        [
-            against_all(lambda one, t=t: allowed(one, unit, t, method), "dp_epsilon")  # type: ignore[misc]
-            for t in targets
-        ]
-    )
+        return
+    for each in _each(result):
+        if by_value:
+            _print_by_value(each, values)
+        else:
+            _print(each, "up" if pufferfish is None else "down")
 
 
 def checked_method(method: str) -> "Method":
@@ -257,8 +199,6 @@ def checked_method(method: str) -> "Method":
 
 def _others(translation: "Translation") -> "dict[str, Translation]":
     """The translation against each adversary."""
-    from dataclasses import replace
-
     from takifugu.priors.adversaries import adversaries
 
     (prior,) = translation.priors.values()
@@ -268,87 +208,141 @@ def _others(translation: "Translation") -> "dict[str, Translation]":
     }
 
 
-def _forwards(
-    translation: "Translation",
-    epsilon: Any,
-    method: "Method",
-    delta: float,
-    others: "dict[str, Translation]",
-) -> dict[str, Any]:
-    answer = translation.explain(epsilon, method)
-    result = _facts(answer, dict(answer.by_method))
-    if translation.curve_waits and answer.by_method["curve"] is None:
-        result["curve_waits"] = True
-    if others:
-        found = {name: other.bound(epsilon, method).value for name, other in others.items()}
-        result |= {"by_adversary": found, "against": answer.witness.against}
-    if delta:
-        from takifugu.translation.accounting.composition import approximate
+@dataclass(frozen=True)
+class Translating:
+    """What is translated, and how; each result is a part of the JSON object.
 
-        loss = approximate(translation, epsilon, delta, method=method)
-        result["pufferfish_epsilon"], result["pufferfish_delta"] = loss.epsilon, loss.delta
-        result["method"], result["exact"] = loss.method, False
-    return result
+    Attributes:
+        translation: The translation.
+        others: The same against each adversary; empty if that is not asked for.
+        method: How.
+        delta: The δ of (ε, δ)-DP per entry.
+    """
 
+    translation: "Translation"
+    others: "Mapping[str, Translation]"
+    method: "Method"
+    delta: float
 
-def _profile(
-    translation: "Translation",
-    epsilon: list[float],
-    method: "Method",
-    delta: float,
-    others: "dict[str, Translation]",
-) -> dict[str, Any]:
-    import numpy as np
+    def forwards(self, epsilon: Any) -> dict[str, Any]:
+        """The Pufferfish ε of a per-entry DP ε, or of one for each entry."""
+        answer = self.translation.explain(epsilon, self.method)
+        result = _facts(answer, dict(answer.by_method))
+        if self.translation.curve_waits and answer.by_method["curve"] is None:
+            result["curve_waits"] = True
+        if self.others:
+            losses = {n: each.bound(epsilon, self.method).value for n, each in self.others.items()}
+            result |= {"by_adversary": losses, "against": answer.witness.against}
+        if self.delta:
+            from takifugu.translation.accounting.composition import approximate
 
-    size = translation.size
-    if size is not None and len(epsilon) != size:
-        raise InvalidOption(
-            "--profile", given=f"has {len(epsilon)} numbers", needed=f"have {size}, one an entry"
+            loss = approximate(self.translation, epsilon, self.delta, method=self.method)
+            result["pufferfish_epsilon"], result["pufferfish_delta"] = loss.epsilon, loss.delta
+            result["method"], result["exact"] = loss.method, False
+        return result
+
+    def profile(self, epsilon: list[float]) -> dict[str, Any]:
+        """The Pufferfish ε of a DP ε for each entry, and what it is entry by entry."""
+        import numpy as np
+
+        size = self.translation.size
+        if size is not None and len(epsilon) != size:
+            needed = f"have {size}, one an entry"
+            raise InvalidOption("--profile", given=f"has {len(epsilon)} numbers", needed=needed)
+        by_entry = self.translation.bound(np.array(epsilon), "transport").by_entry
+        listed_losses = None if by_entry is None else by_entry.tolist()
+        return self.forwards(np.array(epsilon)) | {"by_entry": listed_losses}
+
+    def backwards(self, target: float) -> dict[str, Any]:
+        """The largest per-entry DP ε whose Pufferfish ε is at most ``target``."""
+        from takifugu.translation.bounds import EXACT
+        from takifugu.translation.translation import METHODS
+
+        translation, method = self.translation, self.method
+        waits = translation.curve_waits and translation.transport and method != "curve"
+        by_method: dict[str, float | None] = {"transport": None}
+        for name in METHODS[1:]:
+            by_method[name] = None
+            if name == "curve" and (not translation.has_curve or waits):
+                continue
+            if name != "transport" or translation.transport is not None:
+                by_method[name] = float(translation.to_dp(target, name))
+        values = [value for value in by_method.values() if value is not None]
+        allowed = max(values) if method == "best" else by_method[method] or 0.0
+        answer = translation.explain(allowed, method)
+        result = _facts(answer, by_method)
+        result["pufferfish_epsilon"] = target
+        result["exact"] = answer.exact and answer.lower >= (1 - EXACT) * target
+        if self.others:
+            allowances = {n: float(o.to_dp(target, method)) for n, o in self.others.items()}
+            result |= {"by_adversary": allowances, "against": answer.witness.against}
+        return result
+
+    def cost(self, costs: "EntryCosts | Cost") -> dict[str, Any]:
+        """Upper and lower bound of a cost, and what the loss is if every value counts alike."""
+        return self._against_all(
+            lambda each: _translated(each, costs, self.method), "pufferfish_epsilon"
         )
-    result = _forwards(translation, np.array(epsilon), method, delta, others)
-    by_entry = translation.bound(np.array(epsilon), "transport").by_entry
-    result["by_entry"] = None if by_entry is None else by_entry.tolist()
-    return result
 
+    def largest_count(self, unit: "Cost", target: float) -> dict[str, Any]:
+        """The largest ε of a count that a Pufferfish loss allows, and what it is without values."""
+        if self.method != "best":
+            raise InvalidOption(
+                "--method",
+                given="is beside --values and --pufferfish",
+                needed="be left out: the best method that applies is used",
+            )
 
-def _backwards(
-    translation: "Translation", target: float, method: "Method", others: "dict[str, Translation]"
-) -> dict[str, Any]:
-    from takifugu.translation.bounds import EXACT
-    from takifugu.translation.translation import METHODS
+        def largest(each: "Translation") -> dict[str, Any]:
+            result = _translated(each, unit * each.to_cost(unit, target), self.method)
+            result["pufferfish_epsilon"] = target
+            return result | {"dp_epsilon_without_values": float(each.to_dp(target))}
 
-    by_method: dict[str, float | None] = {"transport": None}
-    for name in METHODS[1:]:
-        by_method[name] = None
-        if name == "curve" and (
-            not translation.has_curve
-            or (translation.curve_waits and translation.transport and method != "curve")
-        ):
-            continue
-        if name != "transport" or translation.transport is not None:
-            by_method[name] = float(translation.to_dp(target, name))
-    values = [value for value in by_method.values() if value is not None]
-    allowed = max(values) if method == "best" else by_method[method] or 0.0
-    answer = translation.explain(allowed, method)
-    result = _facts(answer, by_method)
-    result["pufferfish_epsilon"] = target
-    result["exact"] = answer.exact and answer.lower >= (1 - EXACT) * target
-    if others:
-        found = {name: float(other.to_dp(target, method)) for name, other in others.items()}
-        result |= {"by_adversary": found, "against": answer.witness.against}
-    return result
+        return self._against_all(largest, "dp_epsilon")
+
+    def _against_all(
+        self, translate: "Callable[[Translation], dict[str, Any]]", key: str
+    ) -> dict[str, Any]:
+        result = translate(self.translation)
+        if self.others:
+            by_adversary = {name: translate(each)[key] for name, each in self.others.items()}
+            result["by_adversary"] = by_adversary
+        return result
 
 
 def _facts(answer: "TranslatedLoss", by_method: dict[str, Any]) -> dict[str, Any]:
-    dp = answer.dp if isinstance(answer.dp, float) else answer.dp.tolist()
     return {
         "pufferfish_epsilon": answer.pufferfish,
-        "dp_epsilon": dp,
+        "dp_epsilon": answer.dp if isinstance(answer.dp, float) else answer.dp.tolist(),
         "lower_bound": answer.lower,
         "exact": answer.exact,
         "method": answer.method,
         "by_method": by_method,
         "binding": {} if answer.binding is None else answer.binding.document(),
+    }
+
+
+def _translated(
+    translation: "Translation", costs: "EntryCosts | Cost", method: "Method"
+) -> dict[str, Any]:
+    from takifugu.translation.entry_costs import EntryCosts
+
+    given = EntryCosts.of(costs)
+    answer = translation.explain_cost(given, method)
+    scalar = given.scalars()
+    return {
+        "pufferfish_epsilon": answer.pufferfish,
+        "dp_epsilon": scalar if isinstance(scalar, float) else scalar.tolist(),
+        "cost": [cost.document() for cost in given.by_entry]
+        if given.by_entry is not None
+        else given.anywhere[0].document(),
+        "lower_bound": answer.lower,
+        "gap": answer.gap,
+        "exact": answer.exact,
+        "method": answer.method,
+        "by_method": dict(answer.by_method),
+        "binding": {} if answer.binding is None else answer.binding.document(),
+        "without_values": translation.bound(scalar, method).value,
     }
 
 
@@ -368,8 +362,8 @@ def _several(found: list[dict[str, Any]]) -> dict[str, Any]:
 def _from_table(
     prior: Path,
     translation: "Translation",
-    dp: str | None,
-    pufferfish: str | None,
+    spent: list[float] | None,
+    targets: list[float] | None,
     spinner: Spinner,
 ) -> dict[str, Any]:
     from takifugu.translation.accounting.tables import (
@@ -378,22 +372,20 @@ def _from_table(
         tabulate,
     )
 
-    if dp is None and pufferfish is None:
+    if spent is None and targets is None:
         raise InvalidOption("--table", given="is beside --profile", needed="be with one ε for all")
-    spent = _numbers(dp, "--dp") if dp is not None else []
-    targets = _numbers(pufferfish, "--pufferfish") if pufferfish is not None else []
     path = table_beside(prior, translation)
     if path.exists():
-        known = TranslationTable.load(path, translation)
+        table = TranslationTable.load(path, translation)
     else:
-        known = tabulate(translation, progress=lambda k, n: spinner(f"table, {k} of {n}"))
-        known.save(path)
-    found = spent or [float(known.to_dp(t)) for t in targets]
-    losses = targets or [float(known.to_pufferfish(e)) for e in spent]
-    one = len(found) == 1
+        table = tabulate(translation, progress=lambda k, n: spinner(f"table, {k} of {n}"))
+        table.save(path)
+    allowed = spent or [float(table.to_dp(t)) for t in targets or ()]
+    losses = targets or [float(table.to_pufferfish(e)) for e in allowed]
+    one_each = len(allowed) == 1
     return {
-        "pufferfish_epsilon": losses[0] if one else losses,
-        "dp_epsilon": found[0] if one else found,
+        "pufferfish_epsilon": losses[0] if one_each else losses,
+        "dp_epsilon": allowed[0] if one_each else allowed,
         "method": "best",
         "table": path.name,
     }
@@ -429,9 +421,45 @@ def _listed(path: Path) -> list[float]:
     return [float(e) for e in listed]
 
 
-def _print(result: dict[str, Any], rounded: Rounded) -> None:
-    for one in _each(result):
-        _print_one(one, rounded)
+def count_of(translation: "Translation", text: str) -> "Cost":
+    """What a count of these labels tells at ε = 1; texts are matched with the priors' states."""
+    from takifugu.costs.cost import Cost, Membership
+    from takifugu.translation.entry_costs import labels_of
+
+    states = {
+        str(value): value
+        for prior in translation.priors.values()
+        for column, value in labels_of(prior)
+        if column is None and isinstance(value, str | int)
+    }
+    names = listed(text)
+    unknown = [name for name in names if name not in states]
+    if unknown:
+        some = ", ".join(sorted(states)[:MAX_LISTED_STATES]) + (
+            ", …" if len(states) > MAX_LISTED_STATES else ""
+        )
+        given = f"hold {unknown[0]!r:.80}"
+        raise InvalidOption("--values", given=given, needed=f"be states of the prior: {some}")
+    return Cost.of({Membership([states[name] for name in names]): 1})
+
+
+def read_costs(path: Path) -> "EntryCosts":
+    """The cost of every entry, or of each, in a file."""
+    from takifugu.costs.cost import Cost
+    from takifugu.translation.entry_costs import EntryCosts
+
+    document = read_json_option("--cost", path, COST_NEEDED)
+    try:
+        if isinstance(document, dict) and set(document) == {"profile"} and document["profile"]:
+            if not isinstance(document["profile"], list):
+                raise UnsoundRequest("a profile is a list of costs", field="profile")
+            return EntryCosts(by_entry=tuple(map(Cost.of_document, document["profile"])))
+        cost = Cost.of_document(document)
+    except UnsoundRequest as error:
+        raise InvalidOption("--cost", given=f"{path}: {error}", needed=COST_NEEDED) from error
+    if not cost:
+        raise InvalidOption("--cost", given=f"{path} holds an empty cost", needed=COST_NEEDED)
+    return EntryCosts((cost,))
 
 
 def _each(result: dict[str, Any]) -> list[dict[str, Any]]:
@@ -448,30 +476,76 @@ def _pick(value: Any, k: int) -> Any:
     return value[k] if isinstance(value, list) else value
 
 
-def _print_one(one: dict[str, Any], rounded: Rounded) -> None:
-    dp = one["dp_epsilon"]
+def _print(result: dict[str, Any], rounded: Rounded) -> None:
+    dp = result["dp_epsilon"]
     spent = four_digits(max(dp) if isinstance(dp, list) else dp, "down")
     if isinstance(dp, list):
         spent = f"a profile of {len(dp)} ε up to {spent}"
-    loss = four_digits(one["pufferfish_epsilon"], "up")
+    loss = four_digits(result["pufferfish_epsilon"], "up")
     delta = (
-        f", δ = {four_digits(one['pufferfish_delta'], 'up')}" if "pufferfish_delta" in one else ""
+        f", δ = {four_digits(result['pufferfish_delta'], 'up')}"
+        if "pufferfish_delta" in result
+        else ""
     )
     echo(f"DP ε {spent} per entry is Pufferfish ε {loss}{delta}")
-    if "table" in one:
-        echo(f"  from the table {one['table']}")
+    if "table" in result:
+        echo(f"  from the table {result['table']}")
         return
-    echo(f"  by {one['method']} ({listed_bounds(one['by_method'], rounded)})")
-    if one["binding"]:
-        b = one["binding"]
-        where = f" at entry {b['entry']}" if "entry" in b else ""
-        echo(f"  most about {b['left']} / {b['right']}{where}")
-    told = f" to somebody who knows that {one['against']}" if one.get("against") else ""
-    if one["exact"]:
+    echo(f"  by {result['method']} ({_listed_bounds(result['by_method'], rounded)})")
+    print_binding(result["binding"])
+    told = f" to somebody who knows that {result['against']}" if result.get("against") else ""
+    if result["exact"]:
         echo(f"  exact: some mechanism leaks as much{told}")
     else:
-        echo(f"  some mechanism leaks {four_digits(one['lower_bound'], 'down')}{told}")
-    if one.get("curve_waits"):
-        least = four_digits(one["lower_bound"], "down")
+        echo(f"  some mechanism leaks {four_digits(result['lower_bound'], 'down')}{told}")
+    if result.get("curve_waits"):
+        least = four_digits(result["lower_bound"], "down")
         echo(f"  curve: not computed, it cannot be below {least}; --method curve computes it")
-    print_adversaries(one, rounded)
+    _print_adversaries(result, rounded)
+
+
+def print_binding(binding: Mapping[str, Any]) -> None:
+    """Print the secret pair that leaks most, if there is one."""
+    if binding:
+        where = f" at entry {binding['entry']}" if "entry" in binding else ""
+        echo(f"  most about {binding['left']} / {binding['right']}{where}")
+
+
+def _print_by_value(result: dict[str, Any], values: str | None) -> None:
+    """A result for people."""
+    dp, loss = result["dp_epsilon"], four_digits(result["pufferfish_epsilon"], "up")
+    if isinstance(dp, list):
+        what = f"a profile of {len(dp)} costs up to ε {four_digits(max(dp), 'up')}"
+    elif values is None:
+        what = f"a cost of at most ε {four_digits(dp, 'up')}"
+    else:
+        what = f"a count of {visible(', '.join(listed(values)))} at ε {four_digits(dp, 'down')}"
+    echo(f"{what} per entry is Pufferfish ε {loss}")
+    if "dp_epsilon_without_values" in result:
+        plain = result["dp_epsilon_without_values"]
+        times = f": {four_digits(dp / plain)} times the noise" if plain > 0 else ""
+        echo(f"  without values ε {four_digits(plain, 'down')} would be allowed{times}")
+    else:
+        echo(f"  without values {four_digits(result['without_values'], 'up')}")
+    echo(f"  by {result['method']} ({_listed_bounds(result['by_method'], 'up')})")
+    print_binding(result["binding"])
+    if result["exact"]:
+        echo("  exact: some mechanism leaks as much")
+    else:
+        lower, gap = four_digits(result["lower_bound"], "down"), four_digits(result["gap"], "up")
+        echo(f"  some mechanism leaks {lower}: {gap} less")
+    _print_adversaries(result, "down" if "dp_epsilon_without_values" in result else "up")
+
+
+def _print_adversaries(result: dict[str, Any], rounded: Rounded) -> None:
+    """What the result is against each adversary, if that was asked for."""
+    if "by_adversary" in result:
+        echo(f"  by what is known: {_listed_bounds(result['by_adversary'], rounded)}")
+
+
+def _listed_bounds(bounds: Mapping[str, float | None], rounded: Rounded) -> str:
+    """Bounds by name in one line: losses are rounded up and allowances down, as the result is."""
+    return ", ".join(
+        f"{name.replace('_', ' ')} {'-' if bound is None else four_digits(bound, rounded)}"
+        for name, bound in bounds.items()
+    )

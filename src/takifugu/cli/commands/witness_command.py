@@ -23,8 +23,7 @@ app = StrictTyper(
 def run_list(folder: InProject = None, as_json: AsJson = False) -> None:
     """List the ledgers whose last event is recorded here, and those that were forgotten.
 
-    Keys of the JSON object: heads (ledger, seq, hash, owner, at), forgotten (ledger, seq, hash,
-    owner, by, at).
+    JSON: heads (ledger, seq, hash, owner, at), forgotten (ledger, seq, hash, owner, by, at).
     """
     with _state(folder) as state:
         heads, gone = state.witnessed_heads(), state.forgotten_heads()
@@ -51,7 +50,9 @@ def run_forget(
     """Forget the last event of LEDGER: its owner has accepted that history is lost.
 
     From then on an older copy of it is no longer refused by what was recorded, so make sure that
-    its owner asks for this, and why. Keys of the JSON object: ledger, seq, hash, owner, by, at.
+    its owner asks for this, and why.
+
+    JSON: ledger, seq, hash, owner, by, at.
     """
     from takifugu.ledger.lifecycle import current_actor
 

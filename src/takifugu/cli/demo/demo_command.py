@@ -44,19 +44,20 @@ def run_demo(
     third query refused, verify the ledger, and write the project's report, an HTML page, whose path
     is printed last. The folder that is left is a project: try more queries in it.
 
-    The folder appears complete or not at all. The status is 1 if the third query was not refused
-    or the ledger is not sound. Keys of the JSON object: folder, page, ledger, declaration, seed,
-    world, prior, translation (per_entry; the Pufferfish loss: exact, curve, group; leak, a lower
-    bound at the last), budget, releases (query, rows, error, cost, …), right (how many of the
-    named places are right, by place), again_free, refused (message, alone, most), spent, head,
-    sound, seconds.
+    The folder appears complete or not at all. The status is 1 if the third query was not refused or
+    the ledger is not sound.
+
+    JSON: folder, page, ledger, declaration, seed, world, prior, translation (per_entry; the
+    Pufferfish loss: exact, curve, group; leak, a lower bound at the last), budget, releases (query,
+    rows, error, cost, …), right (how many of the named places are right, by place), again_free,
+    refused (message, alone, most), spent, head, sound, seconds.
     """
     if not FEWEST <= rows <= MOST:
         raise Malformed("--rows", given=f"is {rows}", needed=f"be from {FEWEST} to {MOST}")
     if not 0 <= seed < 2**64:
         raise Malformed("--seed", given=f"is {seed}", needed=f"be from 0 to {2**64 - 1}")
     from takifugu.cli.demo import demo_steps
-    from takifugu.cli.demo.demo_record import DemoRecord
+    from takifugu.cli.demo.demo_steps import DemoRecord
     from takifugu.project.project import open_project
     from takifugu.project.project_report import project_report
     from takifugu.reports.html_page import write_page

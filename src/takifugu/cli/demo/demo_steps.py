@@ -1,16 +1,19 @@
 """The steps of the demonstration: what a user does with a project, one call after the other."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
+from textwrap import fill
+from time import monotonic
 from typing import Any
 
 import numpy as np
 
 from takifugu._core.numeric import Floats, Integers
-from takifugu.cli.demo.demo_record import DemoRecord
+from takifugu.cli.shared_options import Spinner, echo
 from takifugu.costs.cost import Cost
 from takifugu.errors import SameRows
 from takifugu.fitting import FitOptions
@@ -18,7 +21,8 @@ from takifugu.priors import MarkovChain
 from takifugu.project import Project, init_project
 from takifugu.project.budgets import budget_standings
 from takifugu.project.project_cache import reach, table_path
-from takifugu.reports.html_page import FactList, PageTable, Paragraphs, Verbatim
+from takifugu.reports.html_page import FactList, PageTable, Paragraphs, Part, Section, Verbatim
+from takifugu.reports.html_page import shown as cell_text
 from takifugu.session import OverBudget, Plan, Result
 from takifugu.session.session import Session
 from takifugu.synthetic import write_check_ins
@@ -28,14 +32,86 @@ from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation
 from takifugu.visible import four_digits
 
+WIDTH, INDENT = 92, "   "
+ROWS_PRINTED = 10
+
+
+@dataclass
+class DemoRecord:
+    """The steps so far.
+
+    Attributes:
+        silent: Whether to print nothing.
+        sections: What is shown of each step.
+        facts: What ``--json`` prints.
+        seconds: How long each piece of work took.
+    """
+
+    silent: bool
+    sections: list[Section] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the third query was refused, the repeated one free and the ledger sound."""
+        facts = self.facts
+        return facts["refused"] is not None and facts["again_free"] and facts["sound"]
+
+    @contextmanager
+    def working(self, doing: str) -> Iterator[Spinner]:
+        """A spinner on stderr, and how long the work took."""
+        begun = monotonic()
+        with Spinner(doing) as spinner:
+            yield spinner
+        self.seconds[doing] = round(monotonic() - begun, 3)
+
+    def show(self, title: str, *parts: Part) -> None:
+        """Print a step, and keep it."""
+        self.sections.append(Section(title, parts))
+        self.line(f"\n{len(self.sections)}  {title}")
+        for part in parts:
+            for line in _lines(part):
+                self.line(f"{INDENT}{line}".rstrip())
+
+    def line(self, text: str) -> None:
+        """Print text, unless silent."""
+        if not self.silent:
+            echo(text)
+
+
+def _lines(part: Part) -> Iterator[str]:
+    """A part of a step as lines of text."""
+    match part:
+        case Paragraphs(text):
+            yield from fill(
+                text, WIDTH - len(INDENT), break_long_words=False, break_on_hyphens=False
+            ).splitlines()
+        case Verbatim(text):
+            yield from text.strip().splitlines()
+        case FactList(pairs):
+            yield from _aligned([[name, cell_text(value)] for name, value in pairs.items()])
+        case PageTable(columns, rows):
+            cells = [list(map(cell_text, row)) for row in rows[:ROWS_PRINTED]]
+            yield from _aligned([list(columns), *cells])
+            if len(rows) > ROWS_PRINTED:
+                yield f"… and {len(rows) - ROWS_PRINTED} more"
+
+
+def _aligned(rows: list[list[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+
+
 DATASET = "check-ins"
 BUDGET = 1
 FITTED_SHARE = Fraction(1, 5)  # of the users, whose rows are given up to the prior
-LARGEST = "TR"  # the country with most users
+LARGEST_COUNTRY = "TR"  # the country with most users
 FIRST, SECOND, THIRD = "0.5", "0.25", "0.5"  # the Pufferfish ε that each query asks for
 POINTS = 4  # per-entry losses whose translation is shown
 PROBE = 0.02  # a smaller one, from which their distance is computed
-MOST_LABELS = 20  # in the table of the shares
+MAX_SHARE_LABELS = 20  # in the table of the shares
 
 
 def run_steps(folder: Path, *, rows: int, seed: int, record: DemoRecord) -> None:
@@ -58,7 +134,7 @@ def run_steps(folder: Path, *, rows: int, seed: int, record: DemoRecord) -> None
         )
         exact = engine.histogram(["country", "place"]).counts
         first = _ask_ranking(session, engine, exact, record)
-        _ask_shares(session, exact[engine.keys("country").index(LARGEST)], record)
+        _ask_shares(session, exact[engine.keys("country").index(LARGEST_COUNTRY)], record)
         _ask_too_much(session, first, record)
     _verify(project, view, record)
     record.show(
@@ -248,14 +324,14 @@ def places_right(exact: Integers, engine: Engine, top: Result) -> list[int]:
 
 def _ask_shares(session: Session, counts: Integers, record: DemoRecord) -> None:
     with record.working("asking the second query"):
-        plan = session.plan.proportions(where={"country": [LARGEST]}, epsilon=SECOND)
+        plan = session.plan.proportions(where={"country": [LARGEST_COUNTRY]}, epsilon=SECOND)
         shares = session.release(plan, accept_noise=True)
     record.facts["releases"].append(json.loads(shares.to_json()))
     exact = (counts / max(int(counts.sum()), 1)).tolist()
     rows = [[*row, true] for row, true in zip(shares.rows, exact, strict=True)]
-    best = sorted(rows, key=lambda row: -row[1])[:MOST_LABELS]
+    best = sorted(rows, key=lambda row: -row[1])[:MAX_SHARE_LABELS]
     record.show(
-        f"Second query: where people of {LARGEST} go",
+        f"Second query: where people of {LARGEST_COUNTRY} go",
         _price(shares),
         Paragraphs(f"How: {plan.reason}"),
         PageTable(

@@ -38,7 +38,7 @@ MAY = {
 LIFE = timedelta(days=1)
 BUDGET = 3  # for serving; the demonstration has 1, and spends most of it
 ABOVE = "0.5"  # releases that cost more wait for the owner
-PARTS = 4  # points of the table for each one of the demonstration
+POINTS_FOR_EACH = 4  # points of the table for each one of the demonstration
 STEPS = 9  # of the demonstration, nearly as far as the budget goes
 
 
@@ -137,8 +137,8 @@ def _finer_table(project: "Project") -> None:
     most = reach([Fraction(BUDGET)])
     if most is None or not isinstance(translation, Translation):
         raise TypeError("the demonstration has a chain, and a budget that a table can reach")
-    step = table_step(translation) / PARTS
-    grid = [min(PROBE, step) / 2, *(np.arange(1, STEPS * PARTS + 1) * step).tolist()]
+    step = table_step(translation) / POINTS_FOR_EACH
+    grid = [min(PROBE, step) / 2, *(np.arange(1, STEPS * POINTS_FOR_EACH + 1) * step).tolist()]
     table = tabulate_at(translation, grid)
     path = table_path(project.folder, DATASET, translation, most)
     with project.ledger() as ledger:

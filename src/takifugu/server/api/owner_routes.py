@@ -1,11 +1,13 @@
 """What owners change: budgets, datasets and their policies, fits of priors."""
 
 import asyncio
+from dataclasses import Field as DataclassField
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
+from takifugu.fitting.fit_options import FIT_OPTIONS
 from takifugu.server.access_rules import API
 from takifugu.server.api.description_routes import DatasetName, find_dataset
 from takifugu.server.api.job_routes import LATER, new_task, run_as_job
@@ -20,7 +22,6 @@ Value = str | int | bool
 Side = Value | list[Value]
 Pair = Annotated[list[Side], Field(min_length=2, max_length=2)]
 Whole = Annotated[int, Field(ge=1, le=10**9)]
-KINDS = "markov, interval, higher-order, household, network or gaussian"
 
 
 class NewBudget(RequestBody):
@@ -189,94 +190,47 @@ async def accept_policy_change(
     return await run_as_job(request, new_task(request, "accept-change", dataset, **options))
 
 
-class NewFit(RequestBody):
-    """A prior to fit. Exactly one of first_days, first_steps, share and all_rows names the rows."""
+FIT_TYPES: dict[str, Any] = {
+    "text": Text | None,
+    "label": str | int | None,
+    "whole": Whole | None,
+    "number": float | None,
+    "flag": bool,
+    "names": Annotated[list[Text], Field(max_length=1000)] | None,
+    "share": Text | None,
+    "cuts": Annotated[
+        list[Annotated[str, Field(max_length=100)] | int | float], Field(max_length=10_000)
+    ]
+    | None,
+    "parents": dict[str, list[Text]] | None,
+}
 
-    kind: Text | None = Field(
-        default=None, description=f"What to fit: {KINDS}; by default a Markov chain."
+
+def _fit_field(declared: "DataclassField[Any]") -> tuple[Any, Any]:
+    """The type and the description of an option of a fit."""
+    form, example = declared.metadata["form"], declared.metadata["example"]
+    return FIT_TYPES[form], Field(
+        default=declared.default if form == "flag" else None,
+        description=declared.metadata["help"],
+        examples=None if example is None else [example],
     )
-    first_days: Whole | None = Field(
-        default=None, description="Fit on the first days; release from later ones only."
-    )
-    first_steps: Whole | None = Field(
-        default=None, description="The same where the order is a number."
-    )
-    share: Text | None = Field(
-        default=None,
-        description="Fit on a share of the entities; release from the others only.",
-        examples=["1/5"],
-    )
-    all_rows: bool = Field(
-        default=False, description="Fit on all rows, including those to be protected."
-    )
-    replace: bool = Field(default=False, description="Replace the priors that the dataset has.")
-    add: bool = Field(default=False, description="Add to the priors that the dataset has.")
-    publish_rows: Text | None = Field(
-        default=None,
-        description="Where releases were made from the rows that are fitted on: their name, which"
-        " confirms that these are given up.",
-        examples=["before 30"],
-    )
-    columns: list[Text] | None = Field(
-        default=None, max_length=1000, description="The columns that the prior is about."
-    )
-    at_least: Whole | None = Field(
-        default=None, description="How many entities a label needs that is found on fitted rows."
-    )
-    other: str | int | None = Field(
-        default=None, description="markov: the state for values that do not occur."
-    )
-    tau: float | None = Field(default=None, description="Chains: smooth zeros to this probability.")
-    length: Whole | None = Field(default=None, description="The number of entries.")
-    confidence: float | None = Field(
-        default=None, description="interval: all chains within the intervals at this confidence."
-    )
-    order: Whole | None = Field(
-        default=None, description="higher-order: how many entries before it an entry depends on."
-    )
-    cuts: list[Annotated[str, Field(max_length=100)] | int | float] | None = Field(
-        default=None,
-        max_length=10_000,
-        description="Chains over ranges of a number: where they begin, and the upper bound.",
-        examples=[["0", "0.5", "1", "2"]],
-    )
-    by_hour: bool = Field(default=False, description="markov: a matrix for each hour of the day.")
-    structure: dict[str, list[Text]] | None = Field(
-        default=None, description="network: the parents of each column; by default a tree."
-    )
-    smoothing: float | None = Field(
-        default=None, description="network: what is added to every count."
-    )
-    kernel: Text | None = Field(default=None, description="gaussian: the family of its kernel.")
-    lags: Whole | None = Field(default=None, description="gaussian: how many lags it is fitted to.")
-    margin: float | None = Field(
-        default=None, description="gaussian: raise the correlation by so many standard errors."
-    )
-    profile: Text | None = Field(
-        default=None, description="gaussian: a public column, each of whose keys has a mean."
-    )
-    own_levels: bool = Field(
-        default=False, description="gaussian: each entity has a mean of its own."
-    )
-    household: Text | None = Field(
-        default=None, description="household: the public column that groups entities."
-    )
-    member: Text | None = Field(
-        default=None, description="household: the public column that says who is which member."
-    )
-    goodness: bool = Field(
-        default=True, description="Test whether a prior of this kind describes the fitted rows."
-    )
-    advice: bool = Field(
-        default=True, description="Compute what the budget allows under it, and what would more."
-    )
+
+
+_fit_fields: dict[str, Any] = {name: _fit_field(each) for name, each in FIT_OPTIONS.items()}
+NewFit: Any = create_model(
+    "NewFit",
+    __base__=RequestBody,
+    __doc__="A prior to fit. Exactly one of first_days, first_steps, share and all_rows names the"
+    " rows.",
+    **_fit_fields,
+)
 
 
 @router.post(
     f"{API}/datasets/{{dataset}}/prior-fits", response_model=dict[str, Any], responses=LATER
 )
 async def fit_prior(
-    request: Request, dataset: DatasetName, body: Annotated[NewFit, body_of(NewFit)]
+    request: Request, dataset: DatasetName, body: Annotated[RequestBody, body_of(NewFit)]
 ) -> Response:
     """Fit a prior to a dataset, in its database, and enter it into the policy.
 

@@ -5,18 +5,16 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from takifugu._core.atomic import write_whole
 from takifugu._core.keys import state_folder
 from takifugu.errors import InvalidFile, Malformed, TakifuguError
-from takifugu.fitting import FitOptions
+from takifugu.fitting.fit_options import FitRequest, refuse_other_unit
 from takifugu.ledger.event_documents import verification_document
-from takifugu.priors.ranges import exact_cuts
 from takifugu.project import Project
-from takifugu.project.policy import InvalidProject, share_of
+from takifugu.project.policy import InvalidProject
 from takifugu.project.policy_facts import fit_facts
 from takifugu.reports.html_page import Page
 from takifugu.reports.report_signature import SUFFIX
@@ -27,70 +25,12 @@ from takifugu.server.work.tasks import Task, task
 from takifugu.server.work.worker_host import WorkerHost
 from takifugu.session.plan_documents import plan_to_document
 
-SPLITS = ("first_days", "first_steps", "share", "all_rows")
-HOW = (
-    "replace",
-    "add",
-    "goodness",
-    "advice",
-    "publish_rows",
-)  # what becomes of the fit, not what is fitted
 Progress = Callable[[str], None]
 KINDS = {"report.html": "text/html; charset=utf-8", "report.pdf": "application/pdf"}
 SIGNATURE = "text/plain; charset=utf-8"
 MAX_KEPT_PDFS = 32
 _STYLE = re.compile(r"<style[^>]*>(.*?)</style>", re.DOTALL)
 TAKEN = ("taken", "exists", "same-rows", "changed-meanwhile")  # reasons: true at another time
-
-
-def fit_options(document: Mapping[str, Any]) -> FitOptions:
-    """The options of a fit; exactly one of them says which rows it is made on."""
-    known = {option.name for option in fields(FitOptions)} | {*SPLITS, *HOW}
-    for name in document:
-        if name not in known:
-            raise InvalidProject(
-                name, given="is unknown", needed="be an option of a fit", reason="unknown"
-            )
-    given = [name for name in SPLITS if document.get(name) not in (None, False)]
-    if len(given) != 1:
-        raise InvalidProject(
-            "first_days",
-            given=f"comes with {', '.join(given[1:])}" if given else "is missing, with the others",
-            needed=f"name the rows to fit on; give one of {', '.join(SPLITS)}",
-            reason="split",
-        )
-    options = {
-        name: value
-        for name, value in document.items()
-        if value is not None and name not in (*SPLITS, *HOW)
-    }
-    if given[0] in ("first_days", "first_steps"):
-        options["first_days"] = document[given[0]]
-    elif given[0] == "share":
-        options["share"] = share_of(str(document["share"]), "share")
-    if "columns" in options:
-        options["columns"] = tuple(options["columns"])
-    if "cuts" in options:
-        options["cuts"] = exact_cuts([str(cut) for cut in options["cuts"]])
-    return FitOptions(**options)
-
-
-def refuse_other_order(project: Project, name: str, document: Mapping[str, Any]) -> None:
-    """Raise if days are counted where the order is a number, or steps where it is a time."""
-    order = project.load(name).declaration.order
-    if order.absent:
-        return  # refused by the fit, which says that there is no order
-    numbers = order.kind == "number"
-    wrong = "first_days" if numbers else "first_steps"
-    if document.get(wrong) is not None:
-        right = "first_steps" if numbers else "first_days"
-        raise InvalidProject(
-            wrong,
-            given=f"is given, and the order, `{order.column}`, is a"
-            f" {'number' if numbers else 'time'}",
-            needed=f"be {right} instead",
-            reason=f"order-is-a-{'number' if numbers else 'time'}",
-        )
 
 
 def fit_prior_of(
@@ -102,19 +42,21 @@ def fit_prior_of(
     ``advice_failed`` says why.
     """
     say = progress or (lambda _: None)
-    options = fit_options(document)
-    refuse_other_order(project, name, document)
+    asked = FitRequest.from_document(document, error=InvalidProject)
+    order = project.load(name).declaration.order
+    if not order.absent:
+        refuse_other_unit(document, (order.column, order.kind), error=InvalidProject)
     say(f"counting the rows of {name}")
     changed, file, prior, fit = project.fit(
         name,
-        options,
-        replace=bool(document.get("replace")),
-        keep=bool(document.get("add")),
-        tested=document.get("goodness") is not False,
-        publish_rows=document.get("publish_rows"),
+        asked.fit,
+        replace=asked.replace,
+        keep=asked.add,
+        tested=asked.goodness,
+        publish_rows=asked.publish_rows,
     )
     advice, failed = None, None
-    if document.get("advice") is not False:
+    if asked.advice:
         say("what the prior allows")
         try:
             advice = changed.advice(name, fit, progress=progress).document()

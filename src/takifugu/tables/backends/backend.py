@@ -42,29 +42,6 @@ class DataFingerprint:
     rows: int | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True)
-class HashSQL:
-    """How a dialect makes one number of a row; the same number in every dialect.
-
-    Attributes:
-        text: The type of text, for CAST.
-        number: A whole number from its hexadecimal digits.
-        microseconds: A time as microseconds since 1970, which ``CAST … AS timestamp`` makes of it.
-        total: The exact sum of whole numbers of 60 bits.
-        quote: The mark around names.
-    """
-
-    text: str
-    number: str
-    microseconds: str
-    total: str = "sum(CAST({} AS decimal(30, 0)))"
-    quote: str = '"'
-
-    def name(self, column: str) -> str:
-        """A column as SQL takes it, whatever it holds."""
-        return self.quote + column.replace(self.quote, 2 * self.quote) + self.quote
-
-
 class Backend(Protocol):
     """A database with one relation, `DATA`, of exactly the declared columns.
 
@@ -75,7 +52,6 @@ class Backend(Protocol):
 
     Attributes:
         dialect: The name of its SQL in `DIALECTS` (sql_writer.py).
-        hashing: How its SQL makes a number of a row.
         kinds: The kind of every declared column. `NO_ORDER` is one of `DATA` that is 0 in each row.
         files: The files that the rows are in; none for a table of a server.
         finds_in_lists: Whether its SQL finds the place of a value in a list; if not, labels are
@@ -86,7 +62,6 @@ class Backend(Protocol):
     """
 
     dialect: str
-    hashing: HashSQL
     kinds: Mapping[str, Kind]
     files: tuple[Path, ...] = ()
     finds_in_lists: bool = True

@@ -19,7 +19,7 @@ from takifugu._core.atomic import write_whole
 from takifugu._core.keys import DIGITS, Key, key_at
 from takifugu.errors import InvalidFile
 
-LARGE = 2**24  # bytes: smaller files are read faster than it is worth to remember
+MIN_CACHED_SIZE = 2**24  # bytes: smaller files are read faster than it is worth to remember
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class CachedFact:
 
     def read_hash(self) -> str | None:
         """The hash that was written; None if there is none, or something else."""
-        known = self.read()
-        if known is None or self.key is None or len(known) != 64 or not set(known) <= DIGITS:
+        sealed = self.read()
+        if sealed is None or self.key is None or len(sealed) != 64 or not set(sealed) <= DIGITS:
             return None
-        return self.key.sealed(str(self._name), known)
+        return self.key.sealed(str(self._name), sealed)
 
     def write_hash(self, digits: str) -> None:
         """Keep a hash of protected bytes, hidden."""

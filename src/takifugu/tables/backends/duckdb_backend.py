@@ -19,7 +19,6 @@ from takifugu.tables.backends.backend import (
     DATA,
     Backend,
     DataFingerprint,
-    HashSQL,
     Kind,
     declared_kinds,
     quoted,
@@ -37,10 +36,10 @@ from takifugu.tables.backends.opened_files import (
 from takifugu.tables.backends.spill_folder import Spill
 from takifugu.visible import visible
 
-WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
-WIDE = ("UBIGINT", "HUGEINT", "UHUGEINT")
+WHOLE_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+WIDE_TYPES = ("UBIGINT", "HUGEINT", "UHUGEINT")
 BOOLEAN = "BOOLEAN"  # read as the texts true and false
-SHUT = {
+CLOSED_SETTINGS = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
@@ -60,7 +59,6 @@ class DuckDBBackend(Backend):
     dialect = "duckdb"
     finds_for_each_row = True  # of a column with a dictionary, DuckDB looks up its words only
     _unparsed: str | None = None  # SQL that counts the rows whose time is not in the format
-    hashing = HashSQL("varchar", "CAST('0x' || {} AS bigint)", "epoch_us(CAST({} AS timestamp))")
 
     def __init__(
         self, declaration: Declaration, *, threads: int | None = None, memory: str | None = None
@@ -72,7 +70,7 @@ class DuckDBBackend(Backend):
         spill = Spill()
         self._forget = weakref.finalize(self, spill.remove)
         own = {"secret_directory", "extension_directory", "home_directory"}  # not the user's
-        config: dict[str, Any] = {"temp_directory": spill.path, **SHUT}
+        config: dict[str, Any] = {"temp_directory": spill.path, **CLOSED_SETTINGS}
         config |= {name: f"{spill.path}/{name}" for name in own}
         config |= {} if threads is None else {"threads": threads}
         config |= {} if memory is None else {"memory_limit": memory}
@@ -155,11 +153,11 @@ class FileBackend(DuckDBBackend):
             self._run(f"ATTACH {_text(str(path))} AS source (TYPE duckdb, READ_ONLY)")
         self._shut([*names, *map(str, self._files.paths)] if names else [])
         source = self._source(declaration, names)
-        found = found_kinds(self._run(f"DESCRIBE FROM {source}"), declaration.order)
+        columns_of_source = found_kinds(self._run(f"DESCRIBE FROM {source}"), declaration.order)
         self.kinds = declared_kinds(
-            declaration, {name: column.kind for name, column in found.items()}
+            declaration, {name: column.kind for name, column in columns_of_source.items()}
         )
-        columns = selected(found, self.kinds)
+        columns = selected(columns_of_source, self.kinds)
         self._run(f"CREATE VIEW {DATA} AS SELECT {columns} FROM {source}")  # noqa: S608 - quoted
         self._unparsed = unparsed_sql(declaration.order, source)
 
@@ -168,8 +166,8 @@ class FileBackend(DuckDBBackend):
         names = [duckdb_name(path) for path in self._files.paths]
         for name, path in zip(names, self._files.paths, strict=True):
             if any(mark in name for mark in PATTERN):
-                found = [file for (file,) in self._run(f"SELECT file FROM glob({_text(name)})")]  # noqa: S608
-                if not same_file(found, path):
+                matched = [file for (file,) in self._run(f"SELECT file FROM glob({_text(name)})")]  # noqa: S608
+                if not same_file(matched, path):
                     raise misread(path)
         return names
 
@@ -193,15 +191,15 @@ class FileBackend(DuckDBBackend):
         tables = f"SELECT schema_name, table_name, sql FROM duckdb_tables() WHERE {at}"  # noqa: S608
         if self._run(f"{views} = lower({_text(name)})"):
             raise _unfit(given, "is a view, which may read other files", "be a table", "view")
-        found = self._run(f"{tables} AND lower(table_name) = lower({_text(name)})")
-        if len(found) != 1:
+        spellings = self._run(f"{tables} AND lower(table_name) = lower({_text(name)})")
+        if len(spellings) != 1:
             raise _unfit(
                 given,
                 "is not a table of that file",
                 "be one, as 'stays' or 'schema.stays'",
                 "missing",
             )
-        ((schema, name, made),) = found
+        ((schema, name, made),) = spellings
         if "GENERATED ALWAYS AS" in str(made):
             raise _unfit(
                 given,
@@ -274,7 +272,7 @@ def selected(found: Mapping[str, FoundColumn], names: Iterable[str]) -> str:
 
 def kind_of(kind: str) -> Kind:
     """What a type of DuckDB is read as."""
-    if kind in WHOLE or kind in WIDE:
+    if kind in WHOLE_TYPES or kind in WIDE_TYPES:
         return "whole"
     if kind in ("DOUBLE", "FLOAT") or kind.startswith("DECIMAL"):
         return "real"
@@ -298,7 +296,7 @@ def _column(name: str, column: FoundColumn | None) -> str:
     found, kind = column.found, column.kind
     if column.format is not None:  # raises at a row that is not so
         return f"strptime({quoted(name)}, {_text(column.format)}) AS {quoted(name)}"
-    as_is = kind in ("unknown", "zoned") or found in (*WHOLE, CASTS[kind])
+    as_is = kind in ("unknown", "zoned") or found in (*WHOLE_TYPES, CASTS[kind])
     value = quoted(name) if as_is else f"CAST({quoted(name)} AS {CASTS[kind]})"
     binary = f" COLLATE {quoted('binary')}" if kind == "text" else ""
     return f"{value}{binary} AS {quoted(name)}"

@@ -85,13 +85,13 @@ class FrameBackend(DuckDBBackend):
     def _load(self, declaration: Declaration) -> None:
         frame, self._frame = self._frame, None  # the caller's frame is not kept alive
         self._connection.register(COPIED, _arrow(frame, declaration))
-        found = found_kinds(
+        columns_of_frame = found_kinds(
             self._connection.execute(f"DESCRIBE FROM {COPIED}").fetchall(), declaration.order
         )
         self.kinds = declared_kinds(
-            declaration, {name: column.kind for name, column in found.items()}
+            declaration, {name: column.kind for name, column in columns_of_frame.items()}
         )
-        columns = selected(found, self.kinds)
+        columns = selected(columns_of_frame, self.kinds)
         unparsed = unparsed_sql(declaration.order, COPIED)
         if unparsed is not None and self._connection.execute(unparsed).fetchall() != [(0,)]:
             raise InvalidDeclaration(

@@ -21,11 +21,11 @@ from takifugu._core.fingerprint import fingerprint
 from takifugu.declarations.declaration import Declaration
 from takifugu.declarations.table_errors import DatabaseFailed, InvalidDeclaration
 from takifugu.tables.backends.backend import DataFingerprint
-from takifugu.tables.backends.cached_facts import LARGE, CachedFact
+from takifugu.tables.backends.cached_facts import MIN_CACHED_SIZE, CachedFact
 from takifugu.visible import visible
 
 PATTERN = "*?["  # what Python and DuckDB expand; braces are letters to both
-SHOWN = 120  # letters of a path in a message
+MAX_PATH_LENGTH = 120  # letters of a path in a message
 
 
 def source_files(declaration: Declaration) -> tuple[Path, ...]:
@@ -88,8 +88,8 @@ def _matched(folder: Path, pattern: Path, *, sure: bool) -> list[Path]:
     rooted = pattern.is_absolute()
     start = Path(pattern.anchor) if rooted else folder
     try:
-        found = start.glob(str(pattern.relative_to(pattern.anchor) if rooted else pattern))
-        return sorted(path for path in found if path.is_file())
+        paths = start.glob(str(pattern.relative_to(pattern.anchor) if rooted else pattern))
+        return sorted(path for path in paths if path.is_file())
     except ValueError:
         if sure:
             raise
@@ -141,31 +141,31 @@ def misread(path: Path) -> InvalidDeclaration:
 
 
 def _refused(path: str, given: str, needed: str, reason: str) -> InvalidDeclaration:
-    shown = path if len(path) <= SHOWN else f"{path[:40]}…{path[-60:]}"
+    shown = path if len(path) <= MAX_PATH_LENGTH else f"{path[:40]}…{path[-60:]}"
     return InvalidDeclaration(
         "source, path", given=f"{visible(shown)} {given}", needed=needed, reason=reason
     )
 
 
 PIECE, CHUNK = 2**26, 2**20  # bytes that one thread hashes, and that it reads at a time
-SETTLED = 2 * 10**9  # nanoseconds: the clock may not show a change of a file written just now
-MOST_THREADS = 8
+SETTLING_TIME = 2 * 10**9  # nanoseconds: the clock may not show a change of a file written just now
+MAX_HASHING_THREADS = 8
 
 
 def file_hash(path: Path) -> str:
     """SHA-256 of a file; of one larger than 64 MiB, that of the hashes of every 64 MiB of it."""
     facts = os.stat(path)
-    if facts.st_size < LARGE:
+    if facts.st_size < MIN_CACHED_SIZE:
         return _computed(path, facts.st_size)
     note = CachedFact.about("hash", *_identity(facts))
-    known = note.read_hash()
-    if known is not None:
-        return known
-    found = _computed(path, facts.st_size)
-    settled = time_ns() - max(facts.st_mtime_ns, facts.st_ctime_ns) > SETTLED
+    cached = note.read_hash()
+    if cached is not None:
+        return cached
+    digest = _computed(path, facts.st_size)
+    settled = time_ns() - max(facts.st_mtime_ns, facts.st_ctime_ns) > SETTLING_TIME
     if settled and _identity(os.stat(path)) == _identity(facts):
-        note.write_hash(found)
-    return found
+        note.write_hash(digest)
+    return digest
 
 
 def _identity(facts: os.stat_result) -> tuple[int, ...]:
@@ -178,7 +178,7 @@ def _computed(path: Path, size: int) -> str:
         return _piece(path, 0).hex()
     from concurrent.futures import ThreadPoolExecutor
 
-    threads = min(MOST_THREADS, len(starts), os.cpu_count() or 1)
+    threads = min(MAX_HASHING_THREADS, len(starts), os.cpu_count() or 1)
     with ThreadPoolExecutor(threads) as pool:
         pieces = list(pool.map(partial(_piece, path), starts))
     return hashlib.sha256(b"".join(pieces)).hexdigest()
@@ -192,9 +192,6 @@ def _piece(path: Path, start: int) -> bytes:
             digest.update(chunk)
             left -= len(chunk)
     return digest.digest()
-
-
-CHUNK = 2**20
 
 
 @dataclass(frozen=True)
@@ -243,7 +240,7 @@ class OpenedFiles:
 
     def note(self, *what: str | None) -> CachedFact | None:
         """Where a public fact about exactly these bytes is kept; None if they are few."""
-        if sum(size for size, _ in self.stats) < LARGE:
+        if sum(size for size, _ in self.stats) < MIN_CACHED_SIZE:
             return None
         return CachedFact.about("data", self.fingerprint().fingerprint, *what)
 

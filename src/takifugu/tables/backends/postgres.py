@@ -19,7 +19,6 @@ from takifugu.tables.backends.backend import (
     DATA,
     Backend,
     DataFingerprint,
-    HashSQL,
     Kind,
     declared_kinds,
     quoted,
@@ -51,11 +50,6 @@ class PostgresBackend(Backend):
     """
 
     dialect = "postgres"
-    hashing = HashSQL(
-        "text",
-        "CAST(CAST('x0' || {} AS bit(64)) AS bigint)",
-        "CAST(extract(epoch FROM CAST({} AS timestamp)) * 1000000 AS bigint)",
-    )
     may_change = True
 
     def __init__(self, declaration: Declaration) -> None:

@@ -16,13 +16,13 @@ from takifugu.tables.backends.backend import (
     DATA,
     Backend,
     DataFingerprint,
-    HashSQL,
     Kind,
     declared_kinds,
     table_fingerprint,
 )
 from takifugu.tables.backends.cached_facts import CachedFact
 from takifugu.tables.backends.opened_files import OpenedFiles, misread, source_files
+from takifugu.tables.sql_writer import DIALECTS
 
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "whole"),
@@ -47,12 +47,6 @@ class SparkBackend(Backend):
     """A session of its own beside the caller's, in UTC; it shares their catalogue and cluster."""
 
     dialect = "spark"
-    hashing = HashSQL(
-        "string",
-        "CAST(conv({}, 16, 10) AS bigint)",
-        "unix_micros(CAST({} AS timestamp))",
-        quote="`",
-    )
 
     def __init__(self, declaration: Declaration, *, session: Any = None) -> None:
         if declaration.source.kind not in ("spark", "parquet"):
@@ -91,12 +85,13 @@ class SparkBackend(Backend):
         )
         kinds = {field.name: _kind(field.dataType.simpleString()) for field in frame.schema}
         self.kinds = declared_kinds(declaration, kinds)
+        quoted = DIALECTS[self.dialect].name
         chosen = [
             functions.lit(0).cast("bigint").alias(name)
             if name == NO_ORDER
-            else frame[_quoted(name)].cast(CASTS[kind]).alias(name)
+            else frame[quoted(name)].cast(CASTS[kind]).alias(name)
             if kind in CASTS
-            else frame[_quoted(name)]
+            else frame[quoted(name)]
             for name, kind in self.kinds.items()
         ]
         frame.select(*chosen).createOrReplaceTempView(DATA)
@@ -105,8 +100,8 @@ class SparkBackend(Backend):
         """Exactly these files. Spark would take names for patterns, and leaves out ``_hidden``."""
         reader = self._session.read.option("__globPaths__", "false")
         frame = reader.parquet(*(f"file://{path}" for path in paths))
-        found = [unquote(urlsplit(file).path) for file in frame.inputFiles()]
-        if sorted(found) != sorted(map(str, paths)):
+        files = [unquote(urlsplit(file).path) for file in frame.inputFiles()]
+        if sorted(files) != sorted(map(str, paths)):
             raise misread(paths[0])
         return frame
 
@@ -175,7 +170,3 @@ def _nothing(_: logging.LogRecord) -> bool:
 
 def _kind(kind: str) -> Kind:
     return "real" if kind.startswith("decimal") else KINDS.get(kind, "unknown")
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

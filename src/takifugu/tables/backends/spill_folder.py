@@ -20,7 +20,7 @@ except ImportError:  # not a Unix: folders are removed at the end, and not looke
     fcntl = None  # type: ignore[assignment]
 
 PREFIX = "takifugu-spill-"
-TRIES = 10
+MAX_TRIES = 10
 
 
 class Spill:
@@ -28,7 +28,7 @@ class Spill:
 
     def __init__(self) -> None:
         remove_stale()
-        for _ in range(TRIES):
+        for _ in range(MAX_TRIES):
             try:
                 path = tempfile.mkdtemp(prefix=PREFIX)
                 held = os.open(path, os.O_RDONLY)
