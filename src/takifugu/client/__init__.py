@@ -10,20 +10,20 @@ from takifugu._core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from takifugu.client.connection import Connection, connect
-    from takifugu.client.remote_dataset import RemoteDataset
-    from takifugu.client.remote_errors import (
+    from takifugu.client.problem_errors import (
         ApprovalDeclined,
         ApprovalPending,
         ServerRefused,
         ServerUnreachable,
     )
+    from takifugu.client.remote_dataset import RemoteDataset
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "connection": ("Connection", "connect"),
             "remote_dataset": ("RemoteDataset",),
-            "remote_errors": (
+            "problem_errors": (
                 "ApprovalDeclined",
                 "ApprovalPending",
                 "ServerRefused",

@@ -45,18 +45,13 @@ import numpy as np
 from takifugu._core.numeric import Booleans, Floats, Integers
 from takifugu._core.parallel import share_range
 from takifugu._core.rounding import UNIT, up
-from takifugu.translation.chain.stars import Star
+from takifugu.translation.certify.stars import Star
 
-FAINTEST = 1e-150  # a smaller positive probability is left to other bounds
-DEAREST = 100.0  # and so is a longer ray
-TALLEST = 300.0  # and a loss that would be greater than this
-LONGEST = 2_000  # steps of an unbounded side
-MARGIN = 1e-7  # share of a long side's loss that is first put on top of it
-GLANCED = 5  # steps by which pairs are ranked
-REACH = 128  # steps of a product
-PRODUCTS = 4  # of which the best is taken
+LEAST_PROBABILITY = 1e-150  # a smaller positive probability is left to other bounds
+LARGEST_RAY = 100.0  # and so is a longer ray
+LARGEST_LOSS = 300.0  # and a loss that would be greater than this
+MAX_STEPS = 2_000  # of an unbounded side
 MIN_SHARED_WORK = 3_000_000  # of pairs × states², that is worth a thread
-BATCH = 64  # pairs that are solved before the target is raised
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +101,13 @@ class StarSide:
         matrices = np.ascontiguousarray(np.stack(list(kinds.values())), dtype=np.float64)
         positive = matrices[matrices > 0]
         tallest = max(float(np.abs([s.up, s.down]).max()) for s in levels.values())
-        if positive.min() < FAINTEST or not tallest <= DEAREST:
+        if positive.min() < LEAST_PROBABILITY or not tallest <= LARGEST_RAY:
             return None
         row_number = {key: place for place, key in enumerate(kinds)}
         star_number = {key: place for place, key in enumerate(levels)}
         row_at = np.array([row_number[id(matrix)] for matrix in rows], dtype=np.int64)
         cost_at = np.array([star_number[id(star)] for star in stars], dtype=np.int64)
-        classes = np.array([_split(star) for star in levels.values()])
+        classes = np.array([split_classes(star) for star in levels.values()])
         order = np.argsort(classes, axis=1, kind="stable")
         sorted_classes = np.take_along_axis(classes, order, axis=1)
         last = np.ones(classes.shape, dtype=np.bool_)
@@ -155,184 +150,69 @@ class StarSide:
     @property
     def most(self) -> int:
         """How many steps are walked at most."""
-        return LONGEST if self.unbounded else len(self.row_at)
+        return MAX_STEPS if self.unbounded else len(self.row_at)
 
-    def _walk(self) -> list[Any]:
+    @property
+    def steps(self) -> list[Any]:
+        """The steps as the compiled loops take them."""
         walk = [self.rows, self.row_at, self.high, self.low, self.order, self.last]
         return [*walk, self.cost_at]
 
-    def _proof(self) -> list[Any]:
-        return [*self._walk(), self.unbounded, self.most, self.held, self.error, self.floor]
+    def upper(self, pairs: Integers, losses: Floats) -> Floats:
+        """``[pair]``: at least the loss of each: the given one if it is proven, else infinite.
 
-    def solve(
-        self, pairs: Integers, guess: Floats, *, margin: float = MARGIN
-    ) -> tuple[Floats, Floats]:
-        """``[pair]``: the loss from below, not rounded, and a proven upper bound on it.
-
-        The second is within about ``margin`` of the first, as a share, and infinite where nothing
-        was proven. ``guess`` is where the search starts.
+        Never more than the sum of all dearest changes: every factor is at most that far apart.
         """
-        from takifugu.translation.chain import coalescing_loops as kernel
-
-        below, above = np.zeros(len(pairs)), np.zeros(len(pairs))
-        start = np.minimum(guess, TALLEST)
-
-        def work(begin: int, end: int) -> None:
-            part = [margin, pairs, begin, end, start, below, above]
-            kernel.solve(*[*self._proof(), *part])
-
-        share_range(work, len(pairs), worthwhile=len(pairs) * self.states**2 >= MIN_SHARED_WORK)
-        # every factor is at most the dearest change apart: so is the product of all
+        limits = np.asarray(losses, dtype=np.float64)
         most = np.inf if self.unbounded else float(up(fsum(self.dearest[self.cost_at])))
-        return below, np.minimum(np.where(above < TALLEST, above, np.inf), most)
+        return np.minimum(np.where(self.proves(pairs, limits), limits, np.inf), most)
 
-    def table(self, *, margin: float = MARGIN) -> Floats:
-        """``[x, y]``: a proven upper bound on the loss of every pair; infinite where there is none.
-
-        One solution for each pair: for more than a few dozen states that takes long.
-        """
-        pairs = np.argwhere(~np.eye(self.states, dtype=np.bool_))
-        found = np.zeros((self.states, self.states))
-        found[tuple(pairs.T)] = self.solve(pairs, self.glance(pairs), margin=margin)[1]
-        return found
-
-    def prove(self, pairs: Integers, limits: Floats) -> Booleans:
+    def proves(self, pairs: Integers, limits: Floats) -> Booleans:
         """``[pair]``: whether the loss is proven to be at most its limit."""
-        from takifugu.translation.chain import coalescing_loops as kernel
+        from takifugu.translation.certify.star_loops import test
 
         proven = np.zeros(len(pairs), dtype=np.bool_)
-        capped = np.minimum(limits, TALLEST)
+        capped = np.minimum(limits, LARGEST_LOSS)
 
         def work(begin: int, end: int) -> None:
-            part = [pairs, begin, end, capped, proven]
-            kernel.test(*[*self._proof(), *part])
+            part = [self.unbounded, self.most, self.held, self.error, self.floor]
+            test(*[*self.steps, *part, pairs, begin, end, capped, proven])
 
         share_range(work, len(pairs), worthwhile=len(pairs) * self.states**2 >= MIN_SHARED_WORK)
         return proven
 
-    def glance(self, pairs: Integers) -> Floats:
-        """``[pair]``: about the loss of a few entries, to rank pairs by."""
-        return self._glanced(pairs, np.zeros(len(pairs)), GLANCED, whole=False)
 
-    def product(self, pairs: Integers, guess: Floats) -> Floats:
-        """``[pair]``: about what a good product of factors attains, not rounded.
-
-        Where classes have several values it may be less than the loss.
-        """
-        best, found = np.zeros(len(pairs)), guess
-        for _ in range(PRODUCTS):
-            found = self._glanced(pairs, found, REACH, whole=True)
-            best = np.maximum(best, found)
-        return best
-
-    def _glanced(self, pairs: Integers, guess: Floats, steps: int, *, whole: bool) -> Floats:
-        from takifugu.translation.chain import coalescing_loops as kernel
-
-        found = np.minimum(guess, TALLEST)
-        taken = steps if self.unbounded else min(steps, len(self.row_at))
-
-        def work(begin: int, end: int) -> None:
-            part = [pairs, begin, end, taken, whole, found]
-            kernel.glance(*[*self._walk(), *part])
-
-        share_range(work, len(pairs), worthwhile=len(pairs) * self.states**2 >= MIN_SHARED_WORK)
-        return found
+def added(own: Floats, *sides: Floats) -> Floats:
+    """The cost of the entry itself and what its sides reveal, rounded up; broadcasts."""
+    total = own
+    for side in sides:
+        total = total + side
+    return up(total)
 
 
-@dataclass(frozen=True, eq=False)
-class WorstPair:
-    """The pair with the largest loss.
-
-    Attributes:
-        loss: At least the loss of every pair that was examined; infinite if none was proven.
-        pair: The number of the worst in the list of pairs; −1 if there is none.
-        sides: What each side adds to its loss, proven: ahead, behind.
-        rivals: The numbers of the pairs that may lose more than ``others``.
-        others: At least the loss of every pair that is no rival.
-    """
-
-    loss: float
-    pair: int
-    sides: tuple[float, float]
-    rivals: Integers
-    others: float
-
-
-def worst_pair(
-    ahead: StarSide | None,
-    behind: StarSide | None,
-    own: Floats,
-    pairs: Integers,
-    *,
-    margin: float = MARGIN,
-    leeway: float = 1.0,
-    guesses: tuple[Floats, Floats] | None = None,
-) -> WorstPair:
-    """The largest of own + ahead + behind over ``pairs`` [pair, 2], whose own loss is ``own``.
-
-    Few pairs are solved. The others are shown to lose no more than those, which takes but a few
-    steps where they lose much less. With a ``leeway`` below 1 most are shown to lose no more than
-    that share of the first one solved; those that cannot be are the rivals. ``guesses`` of what
-    each side of each pair loses save a first look at them. A side that is None has no entries.
-    """
-    if not len(pairs):
-        return WorstPair(0.0, -1, (0.0, 0.0), np.zeros(0, dtype=np.int64), 0.0)
-    sides = [ahead, behind]
-    glances = guesses or tuple(
-        np.zeros(len(own)) if side is None else side.glance(pairs) for side in sides
-    )
-    score = own + glances[0] + glances[1]
-    left = np.argsort(-score, kind="stable")
-    loss, pair, each = -1.0, -1, (0.0, 0.0)
-    rivals, others = left, 0.0
-    while len(left):
-        taken, left = (left[:1], left[1:]) if pair < 0 else (left[:BATCH], left[BATCH:])
-        found = [
-            np.zeros(len(taken))
-            if side is None
-            else side.solve(pairs[taken], glance[taken], margin=margin)[1]
-            for side, glance in zip(sides, glances, strict=True)
-        ]
-        upper = up(own[taken] + found[0] + found[1])
-        place = int(np.argmax(upper))
-        first = pair < 0
-        if upper[place] > loss:
-            loss, pair = float(upper[place]), int(taken[place])
-            each = float(found[0][place]), float(found[1][place])
-        if not loss < np.inf:
-            break
-        if first and leeway < 1:
-            others = leeway * loss
-            proven = _bounded(sides, pairs[left], own[left], [g[left] for g in glances], others)
-            left = left[~proven]
-            rivals = np.append(taken, left)
-        if first or len(left) > BATCH:
-            proven = _bounded(sides, pairs[left], own[left], [g[left] for g in glances], loss)
-            left = left[~proven]
-    return WorstPair(loss, pair, each, np.sort(rivals), others)
-
-
-def _bounded(
+def within(
     sides: Sequence[StarSide | None],
-    pairs: Integers,
     own: Floats,
-    glances: list[Floats],
+    pairs: Integers,
+    shares: Sequence[Floats],
     limit: float,
 ) -> Booleans:
-    """Which pairs are proven to lose no more than ``limit``; the room is split by the glances."""
-    total = glances[0] + glances[1]
-    room = limit * (1 - 16 * UNIT) - 16 * UNIT - own - total
-    proven: Booleans = room >= 0
-    for side, glance in zip(sides, glances, strict=True):
+    """``[pair]``: whether it is proven to lose at most ``limit``.
+
+    ``shares`` are what each side is claimed to reveal of each pair: any numbers. A side that is
+    None has no entries.
+    """
+    proven: Booleans = added(own, *shares) <= limit
+    for side, share in zip(sides, shares, strict=True):
+        left = np.flatnonzero(proven)
         if side is None:
-            continue
-        share = np.where(total > 0, glance / np.where(total > 0, total, 1.0), 0.5)
-        kept = np.flatnonzero(proven)
-        proven[kept] = side.prove(pairs[kept], (glance + share * room)[kept])
+            proven[left] = share[left] >= 0
+        else:
+            proven[left] = side.proves(pairs[left], share[left])
     return proven
 
 
-def _split(star: Star) -> Integers:
+def split_classes(star: Star) -> Integers:
     """The classes of a star; values whose factor has but one level need none."""
     free = star.up + star.down <= 0
     return np.where(free, len(free) + np.arange(len(free)), star.classes)

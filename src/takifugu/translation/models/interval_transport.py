@@ -1,43 +1,74 @@
 """The transport bound of chains whose rows are known within intervals."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from takifugu._core.numeric import LEAST, Floats
-from takifugu._core.rounding import up
 from takifugu.costs.cost import largest_matrix
-from takifugu.errors import InvalidPrior
+from takifugu.errors import InvalidPrior, Malformed
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
-from takifugu.translation.certify.boxes import BoxSide
-from takifugu.translation.certify.flow import LARGE, bound, closed, off_diagonal
-from takifugu.translation.certify.laws import row_slack
-from takifugu.translation.chain.interval_steps import (
+from takifugu.translation.certify.boxes import (
+    BoxSide,
     backward_boxes,
     box_rows,
     group_boxes,
-    interval_losses,
     law_bounds,
     robust_rows,
 )
-from takifugu.translation.chain.stars import star_of
+from takifugu.translation.certify.flow import (
+    LARGE,
+    bound,
+    closed,
+    entry_cost,
+    off_diagonal,
+    pair_losses,
+)
+from takifugu.translation.certify.laws import row_slack
+from takifugu.translation.certify.stars import even_star, star_of
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.models.chain_transport import ChainTransport, joined
 from takifugu.translation.models.two_state_transport import BinaryTransport
 from takifugu.translation.search.couplings import improve
 from takifugu.translation.search.fixed_point import fixed_point
 from takifugu.translation.search.groups import pair_mask
+from takifugu.translation.search.unbounded_losses import UnboundedLosses
 
 STAGES = 24  # entries near a free start whose laws are bounded one by one
 FEW_STATES = 12  # beyond which only 8 of them are walked
 MAX_MOVES = 24  # of rows to corners of their boxes, for a witness
 MANY_STATES = 40  # beyond which a walk for each pair takes too long
+
+
+def interval_losses(
+    lower: ArrayLike, upper: ArrayLike, cost: float | Floats, *, tolerance: float = 1e-3
+) -> UnboundedLosses:
+    """Bound the loss in an unbounded chain whose rows may change within boxes at every entry.
+
+    ``cost`` [u, v] is what a change of each entry costs, or an ε for any change. Only an upper
+    bound: ``lower`` of the result is the cost alone.
+    """
+    low, high = box_rows(lower, upper)
+    charged = entry_cost(cost, len(low))
+    if not ((charged >= 0) & (charged < np.inf)).all():
+        raise Malformed(
+            "epsilon", given=f"is {charged.max():g}", needed="be a finite loss, 0 or more"
+        )
+    sides = [
+        fixed_point(
+            *(robust_rows(*boxes), charged),
+            slack=2 * row_slack(len(low)),
+            tolerance=tolerance,
+        )
+        for boxes in ((low, high), backward_boxes(low, high, *law_bounds(low, high)))
+    ]
+    return UnboundedLosses(charged, *sides)
 
 
 class IntervalTransport(TransportBound):
@@ -80,8 +111,7 @@ class IntervalTransport(TransportBound):
             )
         if chain.length == 1:
             sides = np.zeros_like(cost), np.zeros_like(cost)
-        upper = np.asarray(up(cost + up(sides[0] + sides[1])))
-        np.fill_diagonal(upper, 0.0)
+        upper = pair_losses(cost, *sides)
         losses = np.array([upper[np.ix_(a, b)].max() for a, b in self._sides])
         if chain.start == "stationary":
             losses = np.minimum(losses, self._group_steps(upper))
@@ -91,10 +121,8 @@ class IntervalTransport(TransportBound):
 
     def _walks(self, cost: Floats) -> tuple[BoxSide, BoxSide]:
         """The sides ahead and behind, for a star that is at least the cost."""
-        star, others = star_of(cost), None if self._chain.length is None else self._chain.length - 1
-        if len(cost) == 2:  # the rays of two values may be split at will: evenly is best here
-            half = np.asarray(up(0.5 * np.array([cost[0, 1], cost[1, 0]])))
-            star = replace(star, up=half, down=half[::-1].copy())
+        star = even_star(cost) if len(cost) == 2 else star_of(cost)
+        others = None if self._chain.length is None else self._chain.length - 1
         low, high = box_rows(self._chain.lower, self._chain.upper)
         begins = self._chain.start == "any"
         return (
@@ -158,7 +186,6 @@ class IntervalTransport(TransportBound):
             *(robust_rows(low, high), charged),
             slack=slack,
             tolerance=self._tolerance,
-            with_lower=False,
         ).upper
         value = off_diagonal(size, float(charged.max()))
         behind = value
@@ -183,7 +210,6 @@ class IntervalTransport(TransportBound):
                 slack=slack,
                 tolerance=self._tolerance,
                 above=value,
-                with_lower=False,
             ).upper
             behind = np.maximum(behind, later)
         return ahead, behind

@@ -1,9 +1,9 @@
 r"""The transport bound against adversaries who know more than the chain.
 
 * ``start="unknown"``: the guarantee holds for every law of the first entry
-  (`takifugu.translation.chain.unknown_start`).
+  (`takifugu.translation.certify.hulls`).
 * ``known="any"``: it holds against somebody who knows any other entries exactly
-  (`takifugu.translation.chain.known_entries`).
+  (`takifugu.translation.certify.known`).
 
 Given X_i, what lies before and what lies after are independent, whatever is known of either, so the
 pair (x, y) loses at most :math:`c_i + F_i + B_i` with the largest F and B that the adversary may
@@ -27,28 +27,38 @@ from functools import cached_property
 import numpy as np
 
 from takifugu._core.numeric import Booleans, Floats, Integers, frozen
-from takifugu._core.rounding import up
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
 from takifugu.translation.certify.cost_levels import CostLevels
-from takifugu.translation.certify.flow import off_diagonal
+from takifugu.translation.certify.flow import (
+    Couplings,
+    RepeatedStep,
+    closed,
+    off_diagonal,
+    pair_losses,
+)
+from takifugu.translation.certify.hulls import HullStep, StartHull
+from takifugu.translation.certify.known import KnownSide
 from takifugu.translation.certify.laws import law_slack, recurrent_law, row_slack, transition_rows
+from takifugu.translation.certify.stars import star_of
 from takifugu.translation.certify.terminals import TerminalSide
-from takifugu.translation.chain.adversary_witness import strongest_witness
-from takifugu.translation.chain.known_entries import KnownSide
-from takifugu.translation.chain.stars import star_of
-from takifugu.translation.chain.start_hull import StartHull, hull_step
-from takifugu.translation.chain.unknown_start import unbounded_start, unknown_start
 from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.models.adversary_witness import strongest_witness
+from takifugu.translation.models.chain_entries import (
+    refuse_other_length,
+    refuse_unbounded,
+    secret_entries,
+)
 from takifugu.translation.models.chain_transport import ChainTransport, joined
-from takifugu.translation.models.secret_entries import secret_entries
 from takifugu.translation.search.adversary_walks import SettledSides, pair_table
+from takifugu.translation.search.couplings import solve_step
 from takifugu.translation.search.fixed_point import fixed_point, fixed_rows
 from takifugu.translation.search.groups import SecretSides
-from takifugu.translation.search.recursion import chain_losses
+from takifugu.translation.search.hull_steps import solve_hull
+from takifugu.translation.search.recursion import chain_losses, unbounded_start
 from takifugu.translation.search.unbounded_losses import unbounded_losses
 
 WALKED = 2_000  # entries up to which a constant cost is translated entry by entry
@@ -90,11 +100,7 @@ class AdversaryTransport(TransportBound):
         if chain.stationary_start:
             recurrent_law(self._kernels[0])
         elif not chain.unknown_start and chain.length is None:
-            raise UnsoundRequest(
-                "an unbounded chain that begins somewhere is not stationary; give `length`,"
-                " or start = 'unknown'",
-                field="length",
-            )
+            refuse_unbounded(", or start = 'unknown'")
 
     @cached_property
     def _kernels(self) -> tuple[Floats, ...]:
@@ -190,7 +196,7 @@ class AdversaryTransport(TransportBound):
         table = None if self._enough(sides, cost) else self._recursion_at_any_entry(cost)
         if sides is not None:
             earlier = None if table is None else table[None]
-            table = np.asarray(up(up(pair_table(sides, None, None, earlier)[0])))
+            table = pair_table(sides, None, None, earlier)[0]
             if earlier is not None:
                 table = np.minimum(table, earlier[0])
             elif not np.isfinite(table[self._secret.mask]).all():
@@ -207,32 +213,33 @@ class AdversaryTransport(TransportBound):
                 *(fixed_rows(kernel), cost),
                 slack=row_slack(self._size),
                 tolerance=self._tolerance,
-                with_lower=False,
             ).upper
             behind = unbounded_start(kernel, cost, tolerance=self._tolerance)
         else:
-            both = unbounded_losses(kernel, cost, tolerance=self._tolerance, with_lower=False)
+            both = unbounded_losses(kernel, cost, tolerance=self._tolerance)
             ahead, behind = both.forward.upper, both.backward.upper
         if self._chain.known == "any":
             turned = np.ascontiguousarray(kernel.T)
-            after = KnownSide((kernel,), (cost,), ahead=True)
-            before = KnownSide((turned,), (cost,), ahead=False)
-            ahead = np.maximum(ahead, after.unbounded(tolerance=self._tolerance))
-            behind = np.maximum(behind, before.unbounded(tolerance=self._tolerance))
-        table = np.asarray(up(cost + up(ahead + behind)))
-        np.fill_diagonal(table, 0.0)
-        return table
+            after = KnownSide((kernel,), (cost,), True, solve_step)
+            before = KnownSide((turned,), (cost,), False, solve_step)
+            ahead = np.maximum(ahead, after.unbounded(self._settle))
+            behind = np.maximum(behind, before.unbounded(self._settle))
+        return pair_losses(cost, ahead, behind)
+
+    def _settle(self, step: RepeatedStep, least: Floats) -> tuple[Floats, Couplings | None]:
+        """A table above ``least`` that no further step raises, and its flows."""
+        settled = fixed_point(
+            *(step.rows, step.charged),
+            slack=step.slack,
+            tolerance=self._tolerance,
+            above=least,
+        )
+        return settled.upper, settled.couplings
 
     def _one_by_one(self, charged: CostLevels) -> Bound:
         """The loss if every entry has a cost of its own; later ones of an unbounded chain none."""
         chain, beyond = self._chain, 0
-        if chain.length is not None and len(charged) != chain.length:
-            raise UnsoundRequest(
-                f"the profile has {len(charged)} numbers; the chain has {chain.length} entries",
-                field="profile",
-                given=len(charged),
-                needed=chain.length,
-            )
+        refuse_other_length(len(charged), chain.length)
         if chain.length is None:
             beyond = TAIL
             charged = charged.then_nothing(TAIL)
@@ -261,28 +268,22 @@ class AdversaryTransport(TransportBound):
         chain, length = self._chain, len(charged)
         kernels = self._kernels * (length - 1) if chain.homogeneous else self._kernels
         costs = [charged.matrices[level] for level in charged.at.tolist()]
-        anywhere = np.full(self._size, 1 / self._size)
-        start = None if chain.stationary_start else anywhere
-        if not isinstance(chain.start, str):
-            start = chain.start
+        start = None if chain.stationary_start else chain.start
         plain = chain_losses(chain.transition, charged, start=start)
         ahead = [plain.forward[k] for k in plain.forward_at.tolist()]
         behind = [plain.backward[k] for k in plain.backward_at.tolist()]
         possible = [plain.possible[k] for k in plain.possible_at.tolist()]
         hulls: list[StartHull | None] = [None] * length
-        if chain.unknown_start:
-            free = unknown_start(kernels, costs)
-            behind = [free.before.table(i) for i in range(length)]
-            hulls = [free.hulls[k] for k in free.hull_at.tolist()]
-            possible = [free.possible(i) for i in range(length)]
+        if plain.hulls:
+            hulls = [plain.hulls[k] for k in plain.law_at.tolist()]
         keys: dict[tuple[object, ...], int] = {}
         tables: list[Floats] = []
         kept: list[StartHull | None] = []
         at = []
         after = before = None
         if chain.known == "any" and length > 1:
-            after = KnownSide.after(kernels, costs).tables()
-            before = KnownSide.before(kernels, costs).tables()
+            after = KnownSide.after(kernels, costs, solve_step).tables()
+            before = KnownSide.before(kernels, costs, solve_step).tables()
         for i in range(length):
             hull = hulls[i] if self._by_hull else None
             key: tuple[object, ...] = (
@@ -296,7 +297,7 @@ class AdversaryTransport(TransportBound):
                     one = np.maximum(one, after.table(i))
                     other = np.maximum(other, before.table(i))
                 keys[key] = len(tables)
-                tables.append(_combined(up(costs[i] + one + other), possible[i]))
+                tables.append(frozen(pair_losses(costs[i], one, other, possible[i])))
                 kept.append(hull)
             at.append(keys[key])
         last = behind[-1] if before is None else np.maximum(behind[-1], before.table(length - 1))
@@ -355,14 +356,14 @@ class AdversaryTransport(TransportBound):
             return self._entry_losses(charged)
         entries = np.arange(length).tolist()
         if self._enough(sides, charged.matrices[0]):
-            table = np.asarray(up(up(pair_table(sides, length, secret))))
+            table = pair_table(sides, length, secret)
             if np.isfinite(table[:, self._secret.mask]).all():
                 able = self._possible_values(length)
                 tables = [_combined(part, can) for part, can in zip(table, able, strict=True)]
                 return EntryLosses(tuple(tables), (None,) * length, entries, tables[-1])
         losses = self._entry_losses(charged)
         earlier = np.stack([losses.tables[k] for k in losses.at])
-        table = np.minimum(up(up(pair_table(sides, length, secret, earlier))), earlier)
+        table = np.minimum(pair_table(sides, length, secret, earlier), earlier)
         hulls = tuple(losses.hulls[k] for k in losses.at)
         return EntryLosses(tuple(table), hulls, entries, losses.behind)
 
@@ -394,7 +395,9 @@ class AdversaryTransport(TransportBound):
                 number = {side: k for k, side in enumerate(sides)}
                 members = np.array([np.isin(np.arange(self._size), side) for side in sides])
                 inside = np.where(np.isfinite(table), table, self._filled(table))
-                proven = hull_step(hull, members.astype(np.float64), inside)
+                step = HullStep(hull, members.astype(np.float64), closed(inside))
+                guess = off_diagonal(len(sides), step.dearest / 2)
+                proven = step.upper(solve_hull(step, guess=guess))
                 for k, (a, b) in enumerate(self._sides):
                     if a in number and b in number:
                         largest[k] = min(largest[k], proven[number[a], number[b]])

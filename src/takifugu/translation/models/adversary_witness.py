@@ -19,13 +19,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from takifugu._core.numeric import Booleans, Floats
-from takifugu._core.rounding import UNIT
 from takifugu.costs.cost import NOTHING
 from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.stationary import stationary_law
 from takifugu.translation.bounds import Bound, TransportBound, Witness
+from takifugu.translation.certify.laws import conditioned_slack
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.models.chain_transport import ChainTransport
 from takifugu.translation.models.two_state_transport import BinaryTransport
@@ -104,7 +104,7 @@ def _witness(
             found = transport.witness(spent, near)
     except (InvalidPrior, TooLarge, UnsoundRequest):
         return None
-    rounding = 16 * (length + 2) ** 2 * (len(part.states) + 4) * UNIT
+    rounding = conditioned_slack(len(part.states), length)
     moved = None if found.binding is None else replace(found.binding, entry=centre + first)
     return replace(
         found,

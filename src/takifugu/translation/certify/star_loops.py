@@ -1,8 +1,11 @@
-"""The compiled loop of `takifugu.translation.certify.terminals`: a walk for a grid of ratios.
+"""The compiled loops of `takifugu.translation.certify.stars`: walks for one ratio, or for a grid.
 
-Directions (a, b) stand for the measure a·K(x,·) − b·K(y,·) at the first step: (1, 0), then (1, τ)
-for every τ of the grid, then (0, 1). Each measure is an upper bound, every operation rounded up,
-and is scaled by a power of 2 of its own, which does not change its direction.
+A step is the same in both: `advance`. States with the same factor are one class: ``order`` lists
+the states class by class, and ``last`` says where a class ends.
+
+Directions (a, b) of a grid stand for the measure a·K(x,·) − b·K(y,·) at the first step: (1, 0),
+then (1, τ) for every τ of the grid, then (0, 1). Each measure is an upper bound, every operation
+rounded up, and is scaled by a power of 2 of its own, which does not change its direction.
 
 This module is imported by need only: it loads numba.
 """
@@ -20,17 +23,228 @@ TINY = 1e-300  # what a positive number is raised to where a product may underfl
 MAX_CUTS = 40  # of the search for the multiplier of a cell
 
 
-def _raised(value: float, exponent: int) -> float:
+@compiled
+def advance(
+    matrix: Floats,
+    high: Floats,
+    low: Floats,
+    order: Integers,
+    last: Booleans,
+    e: Floats,
+    j: int,
+    error: float,
+    floor: float,
+    after: Floats,
+    plus: Floats,
+    minus: Floats,
+) -> None:
+    """One step of direction j, rounded up: ``after`` becomes the next measure.
+
+    ``error`` is at least the relative error of a row, of a factor and of a sum of so many products.
+    ``floor`` keeps products of positive numbers from underflow: a positive weight is raised to it.
+    """
+    k = e.shape[1]
+    for v in range(k):
+        plus[v] = minus[v] = 0.0
+    begin = 0
+    for place in range(k):
+        if not last[place]:
+            continue
+        if begin == place:
+            u = order[begin]
+            if e[j, u] > 0:
+                weight = max(e[j, u] * high[u], floor)
+                for v in range(k):
+                    plus[v] += weight * matrix[u, v]
+            elif e[j, u] < 0:
+                weight = -e[j, u] * low[u]
+                for v in range(k):
+                    minus[v] += weight * matrix[u, v]
+        begin = place + 1
+    for v in range(k):
+        after[j, v] = plus[v] * (1 + error) - minus[v] * (1 - error)
+    begin = 0
+    for place in range(k):
+        if not last[place]:
+            continue
+        if begin < place:
+            rise, fall = high[order[begin]], low[order[begin]]
+            for v in range(k):
+                plus[v] = minus[v] = 0.0
+            for index in range(begin, place + 1):
+                u = order[index]
+                if e[j, u] > 0:
+                    weight = max(e[j, u], floor)
+                    for v in range(k):
+                        plus[v] += weight * matrix[u, v]
+                elif e[j, u] < 0:
+                    weight = -e[j, u]
+                    for v in range(k):
+                        minus[v] += weight * matrix[u, v]
+            for v in range(k):
+                value = plus[v] * (1 + error) - minus[v] * (1 - error)
+                gained = value * (rise * (1 + error) if value > 0 else fall * (1 - error))
+                total = after[j, v] + gained
+                after[j, v] = total + (abs(after[j, v]) + abs(gained)) * 4 * UNIT
+        begin = place + 1
+
+
+@compiled
+def remaining(
+    high: Floats,
+    low: Floats,
+    order: Integers,
+    last: Booleans,
+    e: Floats,
+    j: int,
+    law: Floats,
+    error: float,
+) -> float:
+    """The sum with the weights ``law`` that is left if nothing comes after this entry."""
+    positive = negative = 0.0
+    begin = 0
+    for place in range(e.shape[1]):
+        if not last[place]:
+            continue
+        u = order[begin]
+        rise = fall = 0.0
+        for index in range(begin, place + 1):
+            value = e[j, order[index]]
+            share = law[order[index]]
+            if value > 0 and share > 0:
+                rise += max(value * share, TINY)
+            else:
+                fall -= value * share
+        excess = rise * (1 + error) - fall * (1 - error)
+        if excess > 0:
+            positive += high[u] * excess
+        else:
+            negative -= low[u] * excess
+        begin = place + 1
+    return positive * (1 + error) - negative * (1 - error)
+
+
+@compiled
+def certified(
+    rows: Floats,
+    row_at: Integers,
+    high: Floats,
+    low: Floats,
+    order: Integers,
+    last: Booleans,
+    cost_at: Integers,
+    x: int,
+    y: int,
+    t: float,
+    steps: int,
+    unbounded: bool,
+    held: Booleans,
+    error: float,
+    floor: float,
+    ones: Floats,
+    work: Floats,
+) -> bool:
+    """Whether log t is proven to bound the side of the pair; ``steps`` is the most that is walked.
+
+    Step n leads by ``rows[row_at[n]]`` to an entry with the factors of ``cost_at[n]``; after its
+    last step an unbounded side repeats it. ``held[n]`` is whether all is the same from n on.
+    """
+    k = rows.shape[1]
+    e, after, before, plus, minus = work[0], work[1], work[2], work[3], work[4]
+    current, next_one = work[0:1], work[1:2]  # e and after, as a grid of one direction
+    listed = row_at.shape[0]
+    first = rows[row_at[0]]
+    for v in range(k):
+        e[v] = first[x, v] * (1 + error) - t * first[y, v] * (1 - error)
+    known = False  # whether `before` is the measure of the last step, up to a common factor
+    for n in range(1, steps + 1):
+        level = cost_at[min(n, listed) - 1]
+        none = True
+        for v in range(k):
+            if not e[v] <= 0:
+                none = False
+                break
+        if none:
+            return True  # and it stays so
+        left = remaining(
+            high[level], low[level], order[level], last[level], current, 0, ones, error
+        )
+        if not left <= 0:
+            return False  # entries that are left out reveal no less than t
+        if n == steps and not unbounded:
+            return True
+        if known and held[min(n, listed) - 1]:
+            # e ≤ r·before, r > 0: then every later measure is at most r times the one before it
+            least, most = np.inf, 0.0
+            for v in range(k):
+                if before[v] > 0:
+                    most = max(most, e[v] / before[v])
+                elif before[v] < 0:
+                    least = min(least, e[v] / before[v])
+                elif e[v] > 0:
+                    most = np.inf
+            if most * (1 + error) < least * (1 - error):
+                return True
+        if n == steps:
+            return False
+        matrix = rows[row_at[min(n, listed - 1)]]
+        advance(
+            matrix, high[level], low[level], order[level], last[level], current, 0, error, floor,
+            next_one, plus, minus,
+        )  # fmt: skip
+        most = 0.0
+        for v in range(k):
+            most = max(most, abs(after[v]))
+        if not most < np.inf:
+            return False
+        scale = math.ldexp(1.0, -math.frexp(most)[1])
+        for v in range(k):
+            before[v] = e[v]
+            e[v] = after[v] * scale
+        known = True
+    return False
+
+
+@compiled
+def test(
+    rows: Floats,
+    row_at: Integers,
+    high: Floats,
+    low: Floats,
+    order: Integers,
+    last: Booleans,
+    cost_at: Integers,
+    unbounded: bool,
+    most: int,
+    held: Booleans,
+    error: float,
+    floor: float,
+    pairs: Integers,
+    begin: int,
+    end: int,
+    limits: Floats,
+    proven: Booleans,
+) -> None:
+    """Whether each pair's loss on this side is proven to be at most its limit."""
+    work, ones = np.empty((5, rows.shape[1])), np.ones(rows.shape[1])
+    for pair in range(begin, end):
+        limit = limits[pair] * (1 - 8 * UNIT) - 8 * UNIT
+        proven[pair] = limit >= 0 and certified(
+            rows, row_at, high, low, order, last, cost_at, pairs[pair, 0], pairs[pair, 1],
+            math.exp(limit), most, unbounded, held, error, floor, ones, work,
+        )  # fmt: skip
+
+
+@compiled
+def raised(value: float, exponent: int) -> float:
     """Value · 2^exponent for an exponent of at most 0, rounded up where it underflows."""
     if value > 0:
         return max(math.ldexp(value, max(exponent, -1100)), TINY)
     return math.ldexp(value, max(exponent, -1100))
 
 
-raised = compiled(_raised)
-
-
-def _crossing(
+@compiled
+def crossing(
     value: float, exponent: int, a: float, b: float,
     next_value: float, next_exponent: int, next_a: float, next_b: float,
 ) -> float:  # fmt: skip
@@ -47,10 +261,8 @@ def _crossing(
     return (first * b + second * next_b) / below * (1 + 16 * UNIT)
 
 
-crossing = compiled(_crossing)
-
-
-def _multiplier(
+@compiled
+def multiplier(
     first: int,
     end: int,
     gains: Floats,
@@ -134,10 +346,8 @@ def _multiplier(
     return best * (1 + 16 * UNIT), best_beta
 
 
-multiplier = compiled(_multiplier)
-
-
-def _middle(
+@compiled
+def middle(
     j: int,
     gains: Floats,
     exponents: Integers,
@@ -171,10 +381,8 @@ def _middle(
     return worst * (1 + 16 * UNIT)
 
 
-middle = compiled(_middle)
-
-
-def _bounds(
+@compiled
+def bounds(
     kernel: Floats,
     high: Floats,
     low: Floats,
@@ -281,27 +489,7 @@ def _bounds(
         if not unknown and not impossible:
             before = 0.0
             for j in range(begin_j, end_j):
-                positive = negative = 0.0
-                begin = 0
-                for place in range(k):
-                    if not last[place]:
-                        continue
-                    u = order[begin]
-                    rise = fall = 0.0
-                    for index in range(begin, place + 1):
-                        value = e[j, order[index]]
-                        share = law[order[index]]
-                        if value > 0 and share > 0:
-                            rise += max(value * share, TINY)
-                        else:
-                            fall -= value * share
-                    excess = rise * (1 + error) - fall * (1 - error)
-                    if excess > 0:
-                        positive += high[u] * excess
-                    else:
-                        negative -= low[u] * excess
-                    begin = place + 1
-                value = positive * (1 + error) - negative * (1 - error)
+                value = remaining(high, low, order, last, e, j, law, error)
                 if value <= 0:
                     if j > begin_j:
                         value = shift + math.log(
@@ -367,50 +555,7 @@ def _bounds(
             return n
         # one step further
         for j in range(begin_j, end_j):
-            for v in range(k):
-                after[j, v] = plus[v] = minus[v] = 0.0
-            begin = 0
-            for place in range(k):
-                if not last[place]:
-                    continue
-                if begin == place:
-                    u = order[begin]
-                    if e[j, u] > 0:
-                        weight = max(e[j, u] * high[u], floor)
-                        for v in range(k):
-                            plus[v] += weight * kernel[u, v]
-                    elif e[j, u] < 0:
-                        weight = -e[j, u] * low[u]
-                        for v in range(k):
-                            minus[v] += weight * kernel[u, v]
-                begin = place + 1
-            for v in range(k):
-                after[j, v] = plus[v] * (1 + error) - minus[v] * (1 - error)
-            begin = 0
-            for place in range(k):
-                if not last[place]:
-                    continue
-                if begin < place:
-                    u = order[begin]
-                    rise, fall = high[u], low[u]
-                    for v in range(k):
-                        plus[v] = minus[v] = 0.0
-                    for index in range(begin, place + 1):
-                        u = order[index]
-                        if e[j, u] > 0:
-                            weight = max(e[j, u], floor)
-                            for v in range(k):
-                                plus[v] += weight * kernel[u, v]
-                        elif e[j, u] < 0:
-                            weight = -e[j, u]
-                            for v in range(k):
-                                minus[v] += weight * kernel[u, v]
-                    for v in range(k):
-                        value = plus[v] * (1 + error) - minus[v] * (1 - error)
-                        gained = value * (rise * (1 + error) if value > 0 else fall * (1 - error))
-                        total = after[j, v] + gained
-                        after[j, v] = total + (abs(after[j, v]) + abs(gained)) * 4 * UNIT
-                begin = place + 1
+            advance(kernel, high, low, order, last, e, j, error, floor, after, plus, minus)
             most = 0.0
             for v in range(k):
                 most = max(most, abs(after[j, v]))
@@ -447,10 +592,8 @@ def _bounds(
     return steps
 
 
-bounds = compiled(_bounds)
-
-
-def _all_bounds(
+@compiled
+def all_bounds(
     kernel: Floats,
     high: Floats,
     low: Floats,
@@ -486,6 +629,3 @@ def _all_bounds(
             steps, whole, law, known, unknown, stochastic, steady, slack, enough[pair], close,
             error, floor, upper[pair], cells[pair],
         )  # fmt: skip
-
-
-all_bounds = compiled(_all_bounds)

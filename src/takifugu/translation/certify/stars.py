@@ -10,10 +10,11 @@ g(u) ≤ e^{c(u,v)} g(v) is the same on all of them. The count of a set of value
 classes; those of several disjoint sets are one on as many.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from takifugu._core import rounding
 from takifugu._core.numeric import Floats, Integers
 from takifugu._core.rounding import UNIT
 
@@ -84,6 +85,12 @@ def star_of(cost: Floats) -> Star:
     up, down = up + rounding * aside, down + rounding * aside
     up = np.maximum(up, -down)
     return Star(up[classes], down[classes], classes, tight)
+
+
+def even_star(cost: Floats) -> Star:
+    """The star of two values with rays of equal length: what boxes of rows bound best."""
+    half = rounding.up(0.5 * np.array([cost[0, 1], cost[1, 0]]))
+    return replace(star_of(cost), up=half, down=half[::-1].copy())
 
 
 def classes_of(cost: Floats) -> Integers:

@@ -14,14 +14,11 @@ from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 from math import inf, isinf, isnan
+from numbers import Integral, Real
 from typing import Any, TypeVar
-
-import numpy as np
 
 from takifugu._core.exact import exactly
 from takifugu.errors import Malformed, TakifuguError, UnsoundRequest
-from takifugu.ledger.canonical_text import check_name
-from takifugu.priors import Name
 
 T = TypeVar("T")
 LONGEST = 4_000  # digits of a number that is written as text
@@ -158,12 +155,6 @@ def text(value: Any, path: str) -> str:
     return value
 
 
-def title(value: Any, path: str) -> str:
-    """A name that a ledger could have: some letters, and not too many."""
-    check_name(value, path)
-    return text(value, path)
-
-
 def truth(value: Any, path: str) -> bool:
     """True or false."""
     if not isinstance(value, bool):
@@ -218,7 +209,7 @@ def moment(value: Any, path: str) -> datetime:
     return found
 
 
-def name(value: Any, path: str) -> Name:
+def name(value: Any, path: str) -> str | int:
     """A label or a key: a text or a whole number."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise _refused(value, path, "be a text or a whole number")
@@ -302,12 +293,12 @@ def as_json(value: Any) -> Any:
     match value:
         case None | str() | bool() | int():
             return value
-        case float() | np.floating():
-            return _float(float(value))
-        case np.integer():
-            return int(value)
         case Fraction() | Decimal():
             return str(value)
+        case Integral():
+            return int(value)
+        case Real():
+            return _float(float(value))
         case datetime():
             return value.isoformat()
         case Mapping():

@@ -6,7 +6,7 @@ then allows less noise, and the error that was asked for costs less.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol
@@ -22,20 +22,27 @@ from takifugu.costs.losses import Concentrated, Metric, Pure
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Cells, Charge, Ledger, Quote, Terms
 from takifugu.mechanisms import Mechanism
-from takifugu.session.answer_scales import AnswerScales, answer_scales
 from takifugu.session.guarantee import unprotected_gaps
 from takifugu.session.held_out import ReleasableRows
 from takifugu.session.query.linear import WeightedSum
 from takifugu.session.query.query import Aim, ChosenMechanism, NumberQuery, Query
-from takifugu.session.query_options import QueryOptions, checked
+from takifugu.session.query_options import QueryOptions
 from takifugu.session.query_planner import query_of, refuse_unserved
-from takifugu.session.release_cost import Charged, Prices, ReleaseCost, checked_delta
-from takifugu.session.release_errors import MostlyNoise, SessionClosed, StalePlan
+from takifugu.session.release_cost import (
+    Charged,
+    ConfirmedPrices,
+    Prices,
+    ReleaseCost,
+    checked_delta,
+)
+from takifugu.session.release_errors import MostlyNoise, StalePlan
 from takifugu.session.release_plan import Plan, UnpricedPlan, notes_before_paying
 from takifugu.session.rows_read import RowsRead, rows_read
 from takifugu.session.usefulness import (
+    AnswerScales,
     Remedy,
     Usefulness,
+    answer_scales,
     candidates_above,
     judged,
     least_useful,
@@ -62,46 +69,75 @@ class PlannedBefore(Protocol):
         """The parts in which it is not the plan that was made from its options now."""
 
 
-class QueryPlanning:
-    """The half of a `Session` that makes plans."""
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """What a session has open, and what was checked when it was opened.
 
-    _engine: Engine
-    _ledger: Ledger
-    _prior: PriorTranslation
-    _translation: LossTranslation
-    _mark: str
-    _dataset: str
-    _analyst: str | None
-    _columns: tuple[str, ...]
-    _entries: Mapping[str, Entries]
-    _values: Values
-    _linear: Mapping[str, WeightedSum]
-    _releasable: ReleasableRows
-    _rules: Mapping[str, Any] | None
-    _terms: Terms
-    _prices: Prices
-    _cells: Cells
-    _read_as: str
-    _sources: dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
-    _closed: bool
+    Attributes:
+        engine: The table, without the rows of entities that are held out.
+        ledger: The ledger that pays.
+        prior: Priors and secrets.
+        translation: The same, or the table that was made of it.
+        mark: The identity of that in the ledger.
+        dataset: The name of the budget.
+        analyst: Who asks; None for nobody by name.
+        columns: The protected columns that queries may be about.
+        entries: What the entries of each prior are.
+        values: What the priors know of the values of each column.
+        linear: The linear queries that are declared.
+        releasable: The rows that may be released from.
+        rules: The rules of a policy.
+        terms: What the owner accepted.
+        prices: What losses cost.
+        cells: What names the rows and the values.
+        read_as: How the declaration reads protected values.
+        statement: How the prior came about.
+        confirmed: Checks the prices of a table that was not made here; None if none is needed.
+        sources: Marks of the data that was read last: see `Plans.charge`.
+    """
 
-    def _refuse_closed(self) -> None:
-        if self._closed:
-            raise SessionClosed()
+    engine: Engine
+    ledger: Ledger
+    prior: PriorTranslation
+    translation: LossTranslation
+    mark: str
+    dataset: str
+    analyst: str | None
+    columns: tuple[str, ...]
+    entries: Mapping[str, Entries]
+    values: Values
+    linear: Mapping[str, WeightedSum]
+    releasable: ReleasableRows
+    rules: Mapping[str, Any] | None
+    terms: Terms
+    prices: Prices
+    cells: Cells
+    read_as: str
+    statement: str
+    confirmed: ConfirmedPrices | None = None
+    sources: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
 
-    def _plan(self, options: QueryOptions) -> Plan:
-        with self._ledger.one_moment():
-            return self._planned(options)
 
-    def _planned(self, options: QueryOptions) -> Plan:
-        made = self._unpriced(options)
-        quote = self._quote(made, made.charge)
+class Plans:
+    """Makes the plans of a session."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._open = opened
+
+    def plan(self, options: QueryOptions) -> Plan:
+        """The plan for a query. Nothing is spent, and nothing protected is read."""
+        with self._open.ledger.one_moment():
+            made = self.unpriced(options)
+            quote = self.quote(made, made.charge)
+            return self._priced(made, quote)
+
+    def _priced(self, made: UnpricedPlan, quote: Quote) -> Plan:
         stored, reuse = quote.stored, quote.reuse
-        cost = self._cost(made, quote)
+        cost = self.cost(made, quote)
         instead = None
-        if options.epsilon is None and not cost.fits and not reuse and cost.most > 0:
+        if made.options.epsilon is None and not cost.fits and not reuse and cost.most > 0:
             best = made.query.choose(
-                self._engine, self._aim(options, epsilon=cost.most, unit=made.unit)
+                self._open.engine, self._aim(made.options, epsilon=cost.most, unit=made.unit)
             )
             instead = {"epsilon": str(cost.most), "error": dict(best.error)}
         return Plan(
@@ -117,41 +153,41 @@ class QueryPlanning:
 
     def _gap_notes(self) -> tuple[str, ...]:
         """That it is not protected which cells are left out, where a prior has no state for it."""
-        openly = unprotected_gaps(self._engine.declaration, self._prior, self._columns)
+        openly = unprotected_gaps(
+            self._open.engine.declaration, self._open.prior, self._open.columns
+        )
         return tuple(
             f"which cells of `{visible(column)}` are left out is not protected: the prior has no"
             " state for them"
             for column in openly
         )
 
-    def replan(self, plan: PlannedBefore) -> Plan:
-        """A plan as it is made now from its options; `StalePlan` if it is not the same."""
-        made = self._plan(plan.options)
-        refuse_stale(plan, made)
-        return made
-
-    def _unpriced(self, options: QueryOptions) -> UnpricedPlan:
+    def unpriced(self, options: QueryOptions) -> UnpricedPlan:
         """All of a plan but its price: the one place where plans are made."""
-        self._refuse_closed()
         if not isinstance(options, QueryOptions):
             raise UnsoundRequest(
                 f"a {type(options).__name__} says nothing of a query; give `QueryOptions`",
                 field="options",
             )
-        options = checked(options)
-        window = self._releasable.opened(options.window)
+        window = self._open.releasable.opened(options.window)
         query = query_of(
-            replace(options, window=window), self._engine.declaration, self._columns, self._linear
+            options,
+            self._open.engine.declaration,
+            self._open.columns,
+            self._open.linear,
+            window=window,
         )
         refuse_unserved(
-            query, self._prior.priors, {name: e.over for name, e in self._entries.items()}
+            query, self._open.prior.priors, {name: e.over for name, e in self._open.entries.items()}
         )
-        self._refuse_rows(query)
+        self.refuse_rows(query)
         delta = None if options.delta is None else checked_delta(options.delta)
-        reads = rows_read(query, options, self._engine, self._releasable)  # public; refuses none
-        query.check_order(self._engine)  # public too, and better refused before it is paid for
-        everything = WHOLLY if delta is not None else query.whole_cost(self._values)
-        unit = WHOLLY if delta is not None else query.unit_cost(self._values)
+        reads = rows_read(
+            query, options, self._open.engine, self._open.releasable
+        )  # public; refuses none
+        query.check_order(self._open.engine)  # public too, and better refused before it is paid for
+        everything = WHOLLY if delta is not None else query.whole_cost(self._open.values)
+        unit = WHOLLY if delta is not None else query.unit_cost(self._open.values)
         try:
             whole = self._made(options, query, delta, everything, reads)
         except UnsoundRequest:
@@ -175,7 +211,7 @@ class QueryPlanning:
         if unit == made.unit:
             return None
         charge = replace(made.charge, loss=_loss(made.mechanism, unit))
-        if self._ledger.lookup(charge) is None:
+        if self._open.ledger.lookup(charge) is None:
             return None
         return replace(made, unit=unit, charge=charge)
 
@@ -185,21 +221,21 @@ class QueryPlanning:
         Its answer is stored and free. Bounds have become less since, so that the same ε may have
         allowed a little less then, up to `LESS_THEN` times, or the same up to `MORE_THEN`.
         """
-        quote = self._quote(whole, whole.charge)
+        quote = self.quote(whole, whole.charge)
         if quote.stored or quote.reuse:
             return whole
         if whole.options.epsilon is None or not isinstance(whole.query, NumberQuery):
             return None
-        for mechanism, loss in reversed(self._ledger.released(whole.charge)):
+        for mechanism, loss in reversed(self._open.ledger.released(whole.charge)):
             if not isinstance(loss, Pure) or mechanism.get("scale") is None:
                 continue
             if not loss.epsilon / MORE_THEN <= _epsilon(whole) <= loss.epsilon * LESS_THEN:
                 continue
-            chosen = whole.query.chosen_before(float(mechanism["scale"]), self._engine)
+            chosen = whole.query.chosen_before(float(mechanism["scale"]), self._open.engine)
             if chosen.mechanism.loss != loss:
                 continue
-            found = self._engine.fingerprint()
-            charge = self._charge(whole.query, chosen.mechanism, loss, found)
+            found = self._open.engine.fingerprint()
+            charge = self.charge(whole.query, chosen.mechanism, loss, found)
             then = replace(
                 whole,
                 mechanism=chosen.mechanism,
@@ -207,7 +243,7 @@ class QueryPlanning:
                 reason=chosen.reason,
                 charge=charge,
             )
-            quote = self._quote(then, charge)
+            quote = self.quote(then, charge)
             if quote.stored or quote.reuse:
                 return then
         return None
@@ -215,10 +251,10 @@ class QueryPlanning:
     def _answered_earlier(self, whole: UnpricedPlan) -> UnpricedPlan | None:
         """The plan of the same query by a mechanism of an earlier version, if it is answered."""
         aim = self._aim(whole.options, epsilon=whole.options.epsilon, unit=whole.unit)
-        for chosen in whole.query.chosen_earlier(self._engine, aim):
-            loss, found = _loss(chosen.mechanism, whole.unit), self._engine.fingerprint()
-            charge = self._charge(whole.query, chosen.mechanism, loss, found)
-            quote = self._quote(whole, charge)
+        for chosen in whole.query.chosen_earlier(self._open.engine, aim):
+            loss, found = _loss(chosen.mechanism, whole.unit), self._open.engine.fingerprint()
+            charge = self.charge(whole.query, chosen.mechanism, loss, found)
+            quote = self.quote(whole, charge)
             if quote.stored or quote.reuse:
                 return replace(
                     whole,
@@ -238,11 +274,13 @@ class QueryPlanning:
         reads: RowsRead,
     ) -> UnpricedPlan:
         """How a query would be answered if it is charged as telling ``unit`` of an entry."""
-        chosen = query.choose(self._engine, self._aim(options, epsilon=options.epsilon, unit=unit))
+        chosen = query.choose(
+            self._open.engine, self._aim(options, epsilon=options.epsilon, unit=unit)
+        )
         loss = _loss(chosen.mechanism, unit)
         if options.epsilon is not None:
-            self._prices.certify(loss, options.epsilon, delta or Fraction(0))
-        found = self._engine.fingerprint()
+            self._open.prices.certify(loss, options.epsilon, delta or Fraction(0))
+        found = self._open.engine.fingerprint()
         return UnpricedPlan(
             options=options,
             query=query,
@@ -252,18 +290,18 @@ class QueryPlanning:
             delta=delta or Fraction(0),
             unit=unit,
             otherwise=None,
-            charge=self._charge(query, chosen.mechanism, loss, found),
+            charge=self.charge(query, chosen.mechanism, loss, found),
             reads=reads.of_table(found.rows),
         )
 
-    def _quote(self, made: UnpricedPlan, charge: Charge) -> Quote:
+    def quote(self, made: UnpricedPlan, charge: Charge) -> Quote:
         """What a charge would meet now: one read of the ledger, which refuses as the charge does.
 
         Raises for another analyst, other terms, rules or cells than the owner accepted, and for
         a δ above that of a budget that pays.
         """
-        quote = self._ledger.quote(charge, self._translation)
-        self._prices.refuse_delta(made.delta, quote.snapshot.payers)
+        quote = self._open.ledger.quote(charge, self._open.translation)
+        self._open.prices.refuse_delta(made.delta, quote.snapshot.payers)
         return quote
 
     def _aim(self, options: QueryOptions, *, epsilon: Any, unit: Cost) -> Aim:
@@ -278,12 +316,12 @@ class QueryPlanning:
                 reference=options.reference,
                 gap=options.gap,
             )
-        allowed = self._prices.allowed(epsilon, delta, unit)
+        allowed = self._open.prices.allowed(epsilon, delta, unit)
         return Aim(allowed, near, reference=options.reference, gap=options.gap)
 
-    def _cost(self, made: UnpricedPlan, quote: Quote) -> ReleaseCost:
-        """What a plan costs now."""
-        return self._prices.of(
+    def cost(self, made: UnpricedPlan, quote: Quote) -> ReleaseCost:
+        """What a plan costs now; not less than the translation itself finds."""
+        cost = self._open.prices.of(
             _loss(made.mechanism, made.unit),
             made.delta,
             quote.standings,
@@ -291,15 +329,16 @@ class QueryPlanning:
             stored=quote.stored,
             asked=made.options.epsilon,
         )
+        return cost if self._open.confirmed is None else self._open.confirmed.confirm(cost)
 
-    def _paid_cost(self, made: UnpricedPlan, quote: Quote) -> ReleaseCost:
+    def paid_cost(self, made: UnpricedPlan, quote: Quote) -> ReleaseCost:
         """What a plan has cost that is paid already: it adds nothing to what is spent now."""
         free = replace(quote, shared=True, snapshot=replace(quote.snapshot, own=None))
-        return self._cost(made, free)
+        return self.cost(made, free)
 
     def _usefulness(self, made: UnpricedPlan, quote: Quote) -> Usefulness:
         """Whether the answer will be worth having; if not, and it costs, what would make it so."""
-        scales = answer_scales(made.query, self._engine)
+        scales = answer_scales(made.query, self._open.engine)
         found = judged(scales, made.error)
         if found.verdict == "useful" or quote.stored:
             return found
@@ -317,7 +356,7 @@ class QueryPlanning:
         def within(amount: Fraction) -> ChosenMechanism | None:
             """A mechanism within a per-entry loss, if it is useful."""
             loss = Pure(amount) if near is None else Concentrated(amount)
-            found = made.query.choose(self._engine, Aim(loss, near))
+            found = made.query.choose(self._open.engine, Aim(loss, near))
             return found if float(found.error[scales.error]) < limit else None
 
         loss = made.mechanism.loss
@@ -325,12 +364,12 @@ class QueryPlanning:
         best = least_useful(now, within)
         if best is None:
             return None, False
-        prices = self._prices.apart()
+        prices = self._open.prices.apart()
         price = prices.alone(_loss(best.mechanism, made.unit), made.delta)
         for epsilon in candidates_above(price):
             try:
                 allowed = prices.allowed(epsilon, made.delta if near else None, made.unit)
-                found = made.query.choose(self._engine, Aim(allowed, near))
+                found = made.query.choose(self._open.engine, Aim(allowed, near))
             except UnsoundRequest:  # below what a table translates, for one
                 continue
             if float(found.error[scales.error]) < limit:
@@ -339,9 +378,9 @@ class QueryPlanning:
                 return epsilon, all(one.admits(charged) for one in payers)
         return None, False
 
-    def _refuse_noise(self, made: UnpricedPlan, quote: Quote) -> None:
+    def refuse_noise(self, made: UnpricedPlan, quote: Quote) -> None:
         """Raise if an answer is mostly noise."""
-        if not judged(answer_scales(made.query, self._engine), made.error).needs_confirmation:
+        if not judged(answer_scales(made.query, self._open.engine), made.error).needs_confirmation:
             return
         found = self._usefulness(made, quote)
         remedy, accuracy = found.remedy, found.accuracy
@@ -354,39 +393,40 @@ class QueryPlanning:
             rows_factor=None if remedy is None else remedy.rows,
         )
 
-    def _refuse_rows(self, query: Query) -> None:
+    def refuse_rows(self, query: Query) -> None:
         """Raise if the rows of a query were fitted on, or are not what the priors are about.
 
         The lengths of sequences are checked again only in a table that others may write to: files
         that change while they are open are refused by the engine.
         """
-        self._releasable.refuse_fitted(query.rows.scope.start, self._engine.declaration)
-        named = any(entries.over in NAMED for entries in self._entries.values())
-        if named or self._engine.may_change:
-            refuse_unmatched(self._prior.priors, self._entries, self._engine)
+        self._open.releasable.refuse_fitted(query.rows.scope.start, self._open.engine.declaration)
+        named = any(entries.over in NAMED for entries in self._open.entries.values())
+        if named or self._open.engine.may_change:
+            refuse_unmatched(self._open.prior.priors, self._open.entries, self._open.engine)
 
-    def _charge(
+    def charge(
         self, query: Query, mechanism: Mechanism, loss: Charged, found: DataFingerprint
     ) -> Charge:
-        mark = self._ledger.mark("data", found.fingerprint)
-        data = self._ledger.data_state(self._dataset, mark)
+        """What a release of a query by a mechanism will write in the ledger first."""
+        mark = self._open.ledger.mark("data", found.fingerprint)
+        data = self._open.ledger.data_state(self._open.dataset, mark)
         return Charge(
-            dataset=self._dataset,
+            dataset=self._open.dataset,
             query=query.body(),
             mechanism=mechanism.describe(),
             loss=loss,
             data=data,
-            prior=self._terms.prior,
-            secrets=self._terms.secrets,
-            translation=self._mark,
-            cells=self._cells,
-            declared=self._read_as,
-            rules=self._rules,
+            prior=self._open.terms.prior,
+            secrets=self._open.terms.secrets,
+            translation=self._open.mark,
+            cells=self._open.cells,
+            declared=self._open.read_as,
+            rules=self._open.rules,
             sources=self._marks(data)[0],
             elsewhere=self._marks(data)[1],
             window=query.rows.window,
             groups=query.rows.groups,
-            analyst=self._analyst,
+            analyst=self._open.analyst,
         )
 
     def _marks(self, data: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -394,14 +434,17 @@ class QueryPlanning:
 
         The first are for datasets of this ledger, the others for the other ledgers of this user.
         """
-        if data not in self._sources:
+        if data not in self._open.sources:
             found: tuple[tuple[str, Any], ...] = ()
-            if not self._ledger.knows_data(self._dataset, data):
-                found = tuple(identities(self._engine, self._columns))
-            marks = tuple(f"{kind} {self._ledger.mark(kind, what)}" for kind, what in found)
-            self._sources.clear()
-            self._sources[data] = marks, self._ledger.marks_elsewhere(found) if found else ()
-        return self._sources[data]
+            if not self._open.ledger.knows_data(self._open.dataset, data):
+                found = tuple(identities(self._open.engine, self._open.columns))
+            marks = tuple(f"{kind} {self._open.ledger.mark(kind, what)}" for kind, what in found)
+            self._open.sources.clear()
+            self._open.sources[data] = (
+                marks,
+                self._open.ledger.marks_elsewhere(found) if found else (),
+            )
+        return self._open.sources[data]
 
 
 def refuse_stale(plan: PlannedBefore, made: UnpricedPlan) -> None:
