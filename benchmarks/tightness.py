@@ -81,7 +81,7 @@ def _ratios(case: Case) -> tuple[float, float]:
         return np.nan, np.nan
     pairwise = np.inf
     if isinstance(case.chain.start, str) and len(cost) <= MOST_STATES:
-        pairwise = unbounded_losses(case.chain.transition, cost, with_lower=False).loss
+        pairwise = unbounded_losses(case.chain.transition, cost).loss
     return found.pufferfish / found.lower, pairwise / found.lower
 
 

@@ -24,8 +24,7 @@ from takifugu.papers.composition.experiments.metrics import LESS_IS_BETTER, K, s
 from takifugu.priors.fitting import TAU, Transitions
 from takifugu.priors.labels import foursquare_labels
 from takifugu.priors.markov import MarkovChain
-from takifugu.translation import TranslationTable
-from takifugu.translation.search.unbounded_losses import unbounded_allowance
+from takifugu.translation import Translation, TranslationTable
 
 OTHER = "other"  # what the paper calls a place that is none of its common ones
 EPSILONS = (0.5, 1.0, 2.0, 5.0)
@@ -63,10 +62,11 @@ def run() -> None:
 
 def _noise(chain: MarkovChain, epsilon: float) -> tuple[Ranking, Any]:
     begin = perf_counter()
-    allowed, proof = unbounded_allowance(chain.kernel(), epsilon)
+    translation = Translation(MarkovChain(chain.kernel()))
+    allowed = translation.to_dp(epsilon)
+    losses = frozen([translation.to_pufferfish(allowed)])
     seconds = perf_counter() - begin
-    assert proof is not None
-    exact = TranslationTable("exact", frozen([allowed]), frozen([proof.loss]))
+    exact = TranslationTable("exact", frozen([allowed]), losses)
     plan = plan_top_k(chain.states, K, translation=exact, epsilon=epsilon)
     ours = noise_of(plan.mechanism)[2]
     print(f"\nε = {epsilon:g}: exact translation ε_DP = {allowed:.5f} ({seconds:.1f} s)")

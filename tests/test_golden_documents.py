@@ -28,7 +28,7 @@ from takifugu.priors import (
 from takifugu.priors.documents import KINDS
 from takifugu.session.plan_documents import plan_from_document, plan_to_document
 from takifugu.session.query_options import QueryOptions
-from takifugu.session.result_documents import result_from_document
+from takifugu.session.release_result import result_from_document
 from takifugu.translation import RowTranslation, Translation, TranslationTable, tabulate
 from takifugu.translation.rows.columns_of_row import ColumnsOfRow, JointColumns
 from takifugu.translation.rows.household import Household

@@ -28,8 +28,8 @@
     x ApprovalRefused       the approval that a charge names does not allow it
     x CellsChanged          the declaration differs from the one that earlier charges used
     x SameRows              another dataset of the ledger has the same rows and its own budget
-  x MostlyNoise, StalePlan, ReleaseFailed, BudgetConflict, SessionClosed (session)
-  x BatchRefused, ScheduleLocked, ApprovalNeeded (project), StateConflict (server)
+  x MostlyNoise, ApprovalNeeded, StalePlan, ReleaseFailed, BudgetConflict, SessionClosed (session)
+  x BatchRefused, ScheduleLocked (project), StateConflict (server)
   x ServerUnreachable, ServerRefused, ApprovalPending, ApprovalDeclined (client)
   x WorkFailed, WorkerLost, WorkTimedOut, WorkCancelled (server)
   x DatabaseFailed, DriverMissing (engines), Undelivered (cli)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.auditing import Claim, epsilon_below, largest_finding, power
-from takifugu.auditing.epsilon_bounds import probability_above, probability_below
+from takifugu.auditing.loss_bounds import probability_above, probability_below
 from takifugu.errors import UnsoundRequest
 from tests.raising import raises
 

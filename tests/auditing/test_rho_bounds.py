@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.auditing.epsilon_bounds import epsilon_below, probability_above, probability_below
-from takifugu.auditing.rho_bounds import ORDERS, renyi, rho_below
+from takifugu.auditing.loss_bounds import (
+    ORDERS,
+    epsilon_below,
+    probability_above,
+    probability_below,
+    renyi,
+    rho_below,
+)
 from takifugu.errors import UnsoundRequest
 from tests.raising import raises
 

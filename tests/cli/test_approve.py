@@ -7,8 +7,7 @@ import pytest
 from takifugu.cli.shared_options import InvalidOption
 from takifugu.errors import ApprovalRefused, InvalidFile
 from takifugu.ledger import lifecycle, open_ledger
-from takifugu.project.approval_rule import ApprovalNeeded
-from takifugu.session.release_errors import StalePlan
+from takifugu.session.release_errors import ApprovalNeeded, StalePlan
 from tests.cli.running import Call, call
 from tests.session.study import write_data
 

@@ -12,8 +12,9 @@ import takifugu.project.policy
 from takifugu.cli import exit_status
 from takifugu.cli import output_files as outputs
 from takifugu.cli.command_reference import commands, rewritten, section
-from takifugu.project import approval_rule, batches, schedules
+from takifugu.project import batches, schedules
 from takifugu.reports import pdf_file, report_signature
+from takifugu.session import release_errors
 from tests.cli.running import call, run
 from tests.session.study import write_data
 
@@ -65,10 +66,10 @@ def test_the_page_and_the_help_have_the_same_statuses(
 def test_statuses_are_those_of_real_errors() -> None:
     engines, policy = takifugu.declarations.table_errors, takifugu.project.policy
     files = (outputs, pdf_file, report_signature)
-    modules = (takifugu.errors, engines, policy, *files, batches, schedules, approval_rule)
+    modules = (takifugu.errors, engines, policy, *files, batches, schedules, release_errors)
     for name in exit_status.BY_NAME:
-        kinds = [getattr(module, name) for module in modules if hasattr(module, name)]
-        assert len(kinds) == 1 and issubclass(kinds[0], takifugu.errors.TakifuguError)
+        kinds = {getattr(module, name) for module in modules if hasattr(module, name)}
+        assert len(kinds) == 1 and issubclass(kinds.pop(), takifugu.errors.TakifuguError)
     error = takifugu.errors.NoBudget("x")
     assert exit_status.status_of(error) == exit_status.REFUSED
     assert exit_status.status_of(takifugu.errors.LedgerConflict("x")) == exit_status.MISTAKE

@@ -11,7 +11,7 @@ from takifugu.errors import InvalidFile, InvalidPrior, InvalidWorld, LedgerError
 from takifugu.priors import write_prior
 from takifugu.project.policy import InvalidProject
 from takifugu.server.state.state_store import StateConflict
-from takifugu.session.releasing import CHARGED
+from takifugu.session.releases import CHARGED
 from tests.cli.running import Ran, call
 from tests.priors.families import PRIORS
 from tests.session.study import write_data

@@ -16,9 +16,9 @@ import pytest
 
 import takifugu as tf
 from takifugu.client import ApprovalDeclined, ServerRefused, ServerUnreachable
-from takifugu.client.exchange import Exchange
+from takifugu.client.exchange import Exchange, read_address
 from takifugu.client.problem_errors import ERRORS, error_of
-from takifugu.client.server_address import read_address
+from takifugu.documents.reading import InvalidDocument
 from takifugu.errors import (
     InvalidFile,
     LedgerUnavailable,
@@ -28,7 +28,6 @@ from takifugu.errors import (
 )
 from takifugu.server.api import problems
 from takifugu.session import OverBudget
-from takifugu.session.document_reading import InvalidDocument
 from tests.client.listening import Listening
 from tests.raising import raises
 

@@ -11,7 +11,7 @@ import pytest
 
 import takifugu as tf
 from takifugu.client import ServerRefused, ServerUnreachable
-from takifugu.client.following import answered
+from takifugu.client.remote_dataset import answered
 from takifugu.session import StalePlan
 from takifugu.session.activity import Activity
 from tests.client.listening import Listening, listening

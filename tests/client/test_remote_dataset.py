@@ -14,19 +14,19 @@ import takifugu as tf
 from takifugu.client import Connection, RemoteDataset
 from takifugu.declarations import InvalidQuery
 from takifugu.errors import TakifuguError, UnsoundRequest
-from takifugu.project.policy_session import PolicySession
 from takifugu.project.project import open_project
 from takifugu.session import OverBudget, Plan, QueryOptions, Result, SessionClosed, StalePlan
 from takifugu.session.asking import Asking
 from takifugu.session.plan_documents import public_form
 from takifugu.session.release_errors import MostlyNoise
+from takifugu.session.session import Session
 from tests.client.listening import Listening, listening
 from tests.raising import raises
 from tests.server.projects import small_project, stays, write_rows
 
 
 @contextmanager
-def local(server: Listening, analyst: str = "ana") -> Iterator[PolicySession]:
+def local(server: Listening, analyst: str = "ana") -> Iterator[Session]:
     with open_project(server.project).session("stays", analyst) as session:
         yield session
 

@@ -57,7 +57,7 @@ FOREVER = 1e9  # seconds: nothing ends by the clock
 DIGITS = {"lower": 11, "allowed": 12}  # significant ones that are kept; 15 of an upper bound
 READINGS = {  # what a row is, by `over`
     "row": ("columns_of_row", "ColumnsOfRow"),
-    "sequence": ("joint_columns", "JointColumns"),
+    "sequence": ("columns_of_row", "JointColumns"),
     "household": ("household", "Household"),
 }
 Ask = list[Any]

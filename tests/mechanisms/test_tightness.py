@@ -32,11 +32,10 @@ from takifugu.priors.explicit import Explicit
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import entry_pairs
 from takifugu.priors.universe import Tables
-from takifugu.translation import chain_losses
+from takifugu.translation import Translation, chain_losses
 from takifugu.translation.accounting.tables import TranslationTable
 from takifugu.translation.curve_translation import CurveTranslation
 from takifugu.translation.protocol import LossTranslation
-from takifugu.translation.search.unbounded_losses import unbounded_allowance
 from tests.oracles import noise as oracle
 
 Matrix = tuple[tuple[float, ...], ...]
@@ -169,9 +168,10 @@ def test_more_than_half_of_the_budget_is_used_elsewhere(transition: Matrix) -> N
 
 
 def test_noise_for_an_unbounded_chain_keeps_the_guarantee_on_a_short_one() -> None:
-    allowed, proof = unbounded_allowance(STICKY, 1.0)
-    assert proof is not None
-    unbounded = TranslationTable("unbounded", frozen([allowed]), frozen([proof.loss]))
+    chain = Translation(MarkovChain(frozen(STICKY)))
+    allowed = chain.to_dp(1.0)
+    losses = frozen([chain.to_pufferfish(allowed)])
+    unbounded = TranslationTable("unbounded", frozen([allowed]), losses)
     for mechanism in released(STICKY, 1.0, unbounded).values():
         assert leaked(STICKY, mechanism) <= 1
     sequence = released(STICKY, 1.0, unbounded)["sequence"]

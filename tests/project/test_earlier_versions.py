@@ -6,7 +6,7 @@ from pathlib import Path
 
 from takifugu.binding.prior_checks import terms_of
 from takifugu.priors import Secrets
-from takifugu.project.policy_session import read_plan
+from takifugu.project.plan_files import read_plan
 from takifugu.session.cells import cells_of, declared
 from takifugu.session.release_errors import StalePlan
 from takifugu.translation.translation import Translation

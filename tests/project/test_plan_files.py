@@ -11,7 +11,7 @@ from takifugu.errors import (
     InvalidFile,
     Malformed,
 )
-from takifugu.project.policy_session import plan_document, read_plan
+from takifugu.project.plan_files import plan_document, read_plan
 from takifugu.session import StalePlan
 from takifugu.session.query_options import QueryOptions
 from tests.project.studies import with_prior

@@ -11,7 +11,6 @@ import pytest
 
 from takifugu.errors import ApprovalRefused, LedgerUnavailable
 from takifugu.ledger import Anchor, Event, Ledger
-from takifugu.project.policy_session import PolicySession
 from takifugu.project.project import Project, open_project
 from takifugu.server import approvals
 from takifugu.server.api.problems import Problem
@@ -22,6 +21,7 @@ from takifugu.server.state.state_store import StateConflict
 from takifugu.session.plan_documents import plan_to_document
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_errors import MostlyNoise
+from takifugu.session.session import Session
 from tests.raising import raises
 from tests.server.projects import small_project
 
@@ -53,7 +53,7 @@ class Study:
     state: ServerState
 
     @contextmanager
-    def session(self, analyst: str = "ana") -> Iterator[PolicySession]:
+    def session(self, analyst: str = "ana") -> Iterator[Session]:
         """The session of an analyst."""
         with open_project(self.project.file).acting(analyst).session("stays", analyst) as session:
             yield session
@@ -66,7 +66,7 @@ class Study:
         dataset: str = "stays",
         *,
         accept_noise: bool = False,
-        wrap: Callable[[PolicySession], Any] = lambda session: session,
+        wrap: Callable[[Session], Any] = lambda session: session,
     ) -> Any:
         """What a worker does for POST releases."""
         options = {"query": query, "key": key, "accept_noise": accept_noise}
@@ -247,7 +247,7 @@ class Killed(BaseException):
 class Ends:
     """A session whose release ends before, or after, it was made."""
 
-    session: PolicySession
+    session: Session
     after: bool
     error: BaseException
 

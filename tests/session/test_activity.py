@@ -122,8 +122,10 @@ def test_a_bar_is_displayed_once_then_replaced_and_left_empty(
 def test_progress_is_true_or_false(tmp_path: Path) -> None:
     with opened(tmp_path) as (session, ledger, engine):
         with raises(UnsoundRequest, field="progress"):
-            Session(engine, session._prior, ledger=ledger, dataset="visits", progress="no")  # type: ignore[arg-type]
-        quiet = Session(engine, session._prior, ledger=ledger, dataset="visits", progress=False)
+            Session(engine, session._open.prior, ledger=ledger, dataset="visits", progress="no")  # type: ignore[arg-type]
+        quiet = Session(
+            engine, session._open.prior, ledger=ledger, dataset="visits", progress=False
+        )
         assert quiet.plan.histogram(epsilon=1).cost.alone <= 1
 
 

@@ -101,7 +101,7 @@ def test_a_charge_that_fails_is_no_release(
 
         def release() -> None:
             with open_ledger(path, wait=0.1) as broken:
-                Session(engine, session._prior, ledger=broken, dataset="visits").release(
+                Session(engine, session._open.prior, ledger=broken, dataset="visits").release(
                     plan, accept_noise=True
                 )
 

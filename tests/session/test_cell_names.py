@@ -214,7 +214,7 @@ def test_no_row_loses_more_than_the_ledger_counts_under_edits(
             key = None if place < 0 else public.keys[place % len(public.keys)]
             with session_on(made, folder / "a.ledger") as (session, ledger):
                 if what != "release":
-                    ledger.accept_cells("visits", session._cells)
+                    ledger.accept_cells("visits", session.cells)
                 where = None if key is None else {"zone": [key]}
                 try:
                     plan = session.plan.count(["ward"], window=window, where=where, epsilon="0.5")

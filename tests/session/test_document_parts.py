@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from takifugu.costs.cost import Cost, Membership
-from takifugu.errors import UnsoundRequest
-from takifugu.session.document_reading import (
+from takifugu.documents.declared import codec_of, from_document
+from takifugu.documents.reading import (
     LONGEST,
     DocumentPart,
     InvalidDocument,
@@ -32,23 +32,20 @@ from takifugu.session.document_reading import (
     refuse_unshown,
     scalar,
     text,
-    title,
     truth,
     whole,
 )
-from takifugu.session.plan_documents import FIELDS
-from takifugu.session.price_documents import (
-    cost_from_document,
-    reads_from_document,
-    saving_from_document,
-    usefulness_from_document,
-    value_cost,
-)
-from takifugu.session.release_cost import AnalystCost
-from takifugu.session.saving import Saving
+from takifugu.errors import UnsoundRequest
+from takifugu.session.plan_documents import title
+from takifugu.session.query.linear import Weights
+from takifugu.session.release_cost import AnalystCost, ReleaseCost, value_cost
+from takifugu.session.release_plan import Saving
+from takifugu.session.rows_read import RowsRead
 from takifugu.session.usefulness import GroupAccuracy, Remedy, Usefulness
 from tests.raising import raises
 from tests.session.test_prices import cost
+
+weights = codec_of(Weights).read
 
 pytestmark = pytest.mark.nightly
 
@@ -88,7 +85,7 @@ def through(document: Any) -> Any:
         (by_name(whole), {"a": 1}, {"a": 1}),
         (json_value, {"a": [1, None, {"b": "x"}]}, {"a": [1, None, {"b": "x"}]}),
         (json_object, {"a": (1, 2)}, {"a": [1, 2]}),
-        (FIELDS["weights"], [["a", "1/2"], [3, "2"]], (("a", Fraction(1, 2)), (3, Fraction(2)))),
+        (weights, [["a", "1/2"], [3, "2"]], (("a", Fraction(1, 2)), (3, Fraction(2)))),
     ],
 )
 def test_a_value_is_read_with_its_type(read: Any, value: Any, found: Any) -> None:
@@ -130,11 +127,11 @@ def test_a_value_is_read_with_its_type(read: Any, value: Any, found: Any) -> Non
         (json_value, {"a": [{"b": math.nan}]}, "here, a, b"),
         (json_value, {1: 2}, "here"),
         (json_object, [1], "here"),
-        (FIELDS["weights"], [["a", "1"], ["b"]], "here"),
-        (FIELDS["weights"], [["a", "1", "2"]], "here"),
-        (FIELDS["weights"], [[1.5, "1"]], "here"),
-        (FIELDS["weights"], [["a", 1]], "here"),
-        (FIELDS["weights"], ["ab"], "here, 0"),
+        (weights, [["a", "1"], ["b"]], "here, 1"),
+        (weights, [["a", "1", "2"]], "here, 0"),
+        (weights, [[1.5, "1"]], "here, 0, 0"),
+        (weights, [["a", 1]], "here, 0, 1"),
+        (weights, ["ab"], "here, 0"),
     ],
 )
 def test_another_type_is_refused_by_its_path(read: Any, value: Any, field: str) -> None:
@@ -283,7 +280,7 @@ HOME = Cost.of({Membership(["home"]): 1})
 )
 def test_a_price_comes_back_as_it_was(changes: dict[str, Any]) -> None:
     made = cost(**changes)
-    assert cost_from_document(through(made.describe())) == made
+    assert ReleaseCost.from_document(through(made.describe())) == made
 
 
 def test_a_cost_that_is_written_in_another_way_is_refused() -> None:
@@ -297,13 +294,13 @@ def test_a_cost_that_is_written_in_another_way_is_refused() -> None:
 
 def test_a_saving_comes_back_as_it_was() -> None:
     made = Saving("labels are told apart", 1.5, 2.5, 0.25, 0.75)
-    assert saving_from_document(through(made.describe())) == made
+    assert from_document(Saving, through(made.describe())) == made
     document = through(made.describe())
     endless = replace(made, alone_without_values=math.inf).describe()
     assert endless == {**made.describe(), "alone_without_values": None}
     for part in fields(Saving):
         with raises(InvalidDocument, field=f"saving, {part.name}"):
-            saving_from_document({**document, part.name: []})
+            from_document(Saving, {**document, part.name: []}, "saving")
 
 
 SMALL = GroupAccuracy("mostly noise", 9.0, 0.0, 7.0, 3.0, 7, {"zone": "b", "hour": 3})
@@ -320,7 +317,7 @@ LARGE = GroupAccuracy("rough", 9.0, 1.0, 70.0, 8.0, 60, {"zone": "a", "hour": 2}
 )
 def test_usefulness_comes_back_as_it_was(made: Usefulness) -> None:
     document = through(made.describe())
-    assert usefulness_from_document(document) == made
+    assert Usefulness.from_document(document) == made
     for key, wrong, field in (
         ("verdict", "fine", "verdict"),
         ("range", [1.0], "range"),
@@ -333,19 +330,19 @@ def test_usefulness_comes_back_as_it_was(made: Usefulness) -> None:
         ("worst", 3, "worst"),
     ):
         with raises(InvalidDocument, field=f"usefulness, {field}"):
-            usefulness_from_document({**document, key: wrong})
+            Usefulness.from_document({**document, key: wrong})
 
 
 def test_rows_read_come_back_by_their_names() -> None:
     details = {"others": ["x", "y"], "entity": "person", "longest": 4, "entities": None}
     document = {"rows_read": 5, "rows_there": 9, "reads": details}
-    found = reads_from_document(DocumentPart.of(document))
+    found = RowsRead.from_document(DocumentPart.of(document))
     assert found is not None
     assert [getattr(found, part.name) for part in fields(found)] == [
         5, 9, ("x", "y"), "person", 4, None
     ]  # fmt: skip
-    assert reads_from_document(DocumentPart.of({})) is None
+    assert RowsRead.from_document(DocumentPart.of({})) is None
     for key in ("others", "entity"):
         short = {**document, "reads": {k: v for k, v in details.items() if k != key}}
         with raises(InvalidDocument, field=f"reads, {key}"):
-            reads_from_document(DocumentPart.of(short))
+            RowsRead.from_document(DocumentPart.of(short))

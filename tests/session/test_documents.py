@@ -9,30 +9,31 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from takifugu.declarations import Order
+from takifugu.documents.reading import InvalidDocument, as_json
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger.charge_values import Charge
 from takifugu.mechanisms import IntegerLaplace
 from takifugu.session import Plan, Result, Session, StalePlan, WeightedSum
-from takifugu.session.described_mechanism import DescribedMechanism
-from takifugu.session.document_reading import InvalidDocument, as_json
 from takifugu.session.plan_documents import (
     ON_THE_SERVER,
+    DescribedMechanism,
     digest,
     on_a_server,
     plan_from_document,
     plan_to_document,
     public_form,
 )
-from takifugu.session.query_options import Kind, QueryOptions
+from takifugu.session.query_kinds import KINDS
+from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_plan import UnpricedPlan
-from takifugu.session.result_documents import result_from_document
+from takifugu.session.release_result import result_from_document
 from tests.ledger.folders import forget_rows
 from tests.raising import raises
 from tests.session.tables import NETWORK, opened_table
@@ -185,7 +186,7 @@ def test_a_result_comes_back_as_it_was(
 
 
 def test_every_kind_is_asked_for() -> None:
-    assert {*OF_LABELS, *OF_NUMBERS, *OF_SEVERAL} == set(get_args(Kind))
+    assert {*OF_LABELS, *OF_NUMBERS, *OF_SEVERAL} == set(KINDS)
 
 
 def test_plans_that_are_over_budget_come_back_with_what_would_fit(

@@ -206,7 +206,7 @@ def test_a_network_over_entities_keeps_to_a_share_of_them(tmp_path: Path) -> Non
     translation = Translation(replace(tie, states=(STATES,) * len(PEOPLE)))
     with opened(tmp_path, translation=translation, how=how, rows=rows) as (session, _, engine):
         others = _names(HeldOutEngine(engine, Share("takifugu", share, Fraction(1))))
-        assert _names(session._engine) == others and 0 < len(others) < len(PEOPLE)
+        assert _names(session._open.engine) == others and 0 < len(others) < len(PEOPLE)
 
 
 # --- where it cannot be told which rows those are ---

@@ -35,11 +35,11 @@ SECRET = 314159  # a value that no message may hold
 def paid(plan: Plan, session: Session, **parts: Any) -> Plan:
     """A plan with other parts, and a charge that agrees with them as far as it can."""
     forged = replace(plan, **parts)
-    charge = session._charge(
+    charge = session._plans.charge(
         forged.query,
         forged.mechanism,
         forged.mechanism.loss,  # type: ignore[arg-type]
-        session._engine.fingerprint(),
+        session._open.engine.fingerprint(),
     )
     return replace(forged, charge=charge)
 
@@ -277,7 +277,7 @@ def test_nothing_protected_is_read_before_the_charge_is_written(
             return rows(sql)
 
         monkeypatch.setattr(engine._backend, "rows", watched)
-        Session(engine, session._prior, ledger=ledger, dataset="visits").guarantee()
+        Session(engine, session._open.prior, ledger=ledger, dataset="visits").guarantee()
         made = plan(session)
         assert made.query.kind == kind and not spent_when_read
         session.release(made, accept_noise=True)

@@ -16,9 +16,12 @@ from takifugu.binding.name_lists import (
     typed,
     types_alone,
 )
-from takifugu.session.answer_scales import SCALES, AnswerScales
-from takifugu.session.key_order import LONGEST, counting_order
+from takifugu.session.cells import Rows
+from takifugu.session.possible_answers import LONGEST, counting_order
+from takifugu.session.query_kinds import query_class
 from takifugu.session.time_steps import until_step
+from takifugu.session.usefulness import AnswerScales
+from takifugu.tables import Scope
 
 pytestmark = pytest.mark.nightly
 
@@ -94,8 +97,8 @@ def test_what_is_written_as_a_whole_number_is_one(name: Any, number: Any) -> Non
 def scales(kind: str, rows: list[float], *, keys: int = 4, **query: Any) -> dict[str, Any]:
     """The scales of a query about columns that have so many labels."""
     engine: Any = SimpleNamespace(keys=lambda _: range(keys), declaration=None)
-    asked = SimpleNamespace(kind=kind, columns=("place",), **query)
-    return SCALES[kind](asked, engine, np.array(rows), np.arange(len(rows)))
+    asked = query_class(kind)("place", (), Rows(Scope(), None, None), **query)
+    return asked.scales(engine, np.array(rows), np.arange(len(rows)))
 
 
 def test_counts_and_shares_are_as_large_as_if_labels_were_equally_common() -> None:

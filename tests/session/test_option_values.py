@@ -11,6 +11,7 @@ import pytest
 
 from takifugu.declarations import InvalidQuery
 from takifugu.errors import UnsoundRequest
+from takifugu.session.query_kinds import KINDS
 from takifugu.session.query_options import KIND_OPTIONS, QueryOptions, checked
 from tests.raising import raises
 
@@ -190,12 +191,12 @@ def test_a_kind_takes_its_own_options_and_no_others(kind: Any) -> None:
             QueryOptions(kind, epsilon=1, **{k: v for k, v in needed.items() if k != name})
     for name, value in VALUES.items():
         options: dict[str, Any] = {"epsilon": 1, **needed, name: value}
-        if name in (*mine.required, *mine.optional) and name not in mine.without:
+        if name in (*mine.required, *mine.optional) and name not in KINDS[kind].without:
             assert getattr(QueryOptions(kind, **options), name) == value
         else:
             with raises(InvalidQuery, field=name):
                 QueryOptions(kind, **options)
-    for name in mine.without:
+    for name in KINDS[kind].without:
         value = VALUES.get(name, {"within": 3, "by": ("zone",), "delta": "1e-6"}.get(name, 1))
         with pytest.raises(InvalidQuery):
             QueryOptions(kind, **{"epsilon": 1, **needed, name: value})

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.binding.people_over_time import people_and_positions
+from takifugu.binding.matched_rows import people_and_positions
 from takifugu.declarations import Category
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Ledger

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from takifugu.project.policy_session import PolicySession
 from takifugu.project.project import open_project
-from takifugu.session.plan_words import plan_words
+from takifugu.session.release_plan import plan_words
+from takifugu.session.session import Session
 from takifugu.visible import four_digits
 from tests.server.projects import small_project
 from tests.session.world import opened
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PolicySession]:
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     folder: Path = tmp_path_factory.mktemp("words")
     with open_project(small_project(folder, budget="2")).session("stays") as asking:
         yield asking
@@ -22,7 +22,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PolicySession]
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("epsilon", ["0.001", "0.2", "1", "5"])
-def test_words_are_those_that_the_plan_prints(session: PolicySession, epsilon: str) -> None:
+def test_words_are_those_that_the_plan_prints(session: Session, epsilon: str) -> None:
     plan = session.plan.histogram(by="zone", epsilon=epsilon)
     words, text = plan_words(plan), str(plan)
     for name in ("error", "odds", "useful", "verdict"):
@@ -37,7 +37,7 @@ def test_words_are_those_that_the_plan_prints(session: PolicySession, epsilon: s
 
 
 @pytest.mark.nightly
-def test_what_is_offered_instead_is_accepted(session: PolicySession) -> None:
+def test_what_is_offered_instead_is_accepted(session: Session) -> None:
     over = plan_words(session.plan.histogram(epsilon="5"))
     assert session.plan.histogram(epsilon=over["most"]).cost.fits
     noise = plan_words(session.plan.histogram(by="zone", epsilon="0.001"))
@@ -46,7 +46,7 @@ def test_what_is_offered_instead_is_accepted(session: PolicySession) -> None:
     assert plan_words(better)["needed"] is None and plan_words(better)["most"] is None
 
 
-def test_a_stored_answer_costs_nothing_and_says_so(session: PolicySession) -> None:
+def test_a_stored_answer_costs_nothing_and_says_so(session: Session) -> None:
     plan = session.plan.histogram(by="zone", epsilon="0.3")
     session.release(plan)
     words = plan_words(session.plan.histogram(by="zone", epsilon="0.3"))

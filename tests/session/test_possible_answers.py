@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 
 from takifugu.mechanisms import IntegerLaplace
 from takifugu.mechanisms.post import nearest_with_total, whole_with_total
-from takifugu.session.key_order import counting_order, in_counting_order
-from takifugu.session.possible_answers import AnswerTable, Units, adding_up, possible
+from takifugu.session.possible_answers import (
+    AnswerTable,
+    Units,
+    adding_up,
+    counting_order,
+    in_counting_order,
+    possible,
+)
 
 COUNTS = st.lists(st.integers(-30, 60), min_size=1, max_size=12)
 

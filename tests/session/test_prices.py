@@ -112,7 +112,7 @@ def test_a_budget_of_an_analyst_pays_beside_that_of_the_whole() -> None:
     short = priced(DOUBLING, Pure("0.25"), whole, small)
     assert not short.fits and short.own == AnalystCost("Ann", Fraction(3, 4), 0.5, None)
     assert short.after is None
-    assert short.own.describe() == {
+    assert short.describe()["own"] == {
         "analyst": "Ann",
         "budget": "3/4",
         "before": 0.5,

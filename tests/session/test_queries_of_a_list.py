@@ -12,12 +12,10 @@ from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.mechanisms import Bounds, IntegerGaussian, IntegerLaplace
 from takifugu.session.possible_answers import CUT, SUM_TO_ONE
 from takifugu.session.query import query as queries
-from takifugu.session.query.count import CountQuery
-from takifugu.session.query.counts import CountsQuery
-from takifugu.session.query.histogram import HistogramQuery
+from takifugu.session.query.count import CountQuery, CountsQuery
+from takifugu.session.query.histogram import HistogramQuery, ProportionsQuery
 from takifugu.session.query.linear import WeightedSum, WeightedSumQuery
 from takifugu.session.query.marginals import MarginalsQuery
-from takifugu.session.query.proportions import ProportionsQuery
 from takifugu.session.query.quantiles import QuantileQuery
 from takifugu.session.query.query import (
     Aim,

@@ -2,12 +2,12 @@
 
 import inspect
 import json
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 
 from takifugu.declarations import InvalidQuery
 from takifugu.errors import UnsoundRequest
-from takifugu.session.query_options import KIND_OPTIONS, Kind, QueryOptions
-from takifugu.session.query_planner import KINDS, Planner
+from takifugu.session.planner import Planner
+from takifugu.session.planner_stub import FILE, stub
+from takifugu.session.query_kinds import KINDS, query_class
+from takifugu.session.query_options import KIND_OPTIONS, OPTIONS, QueryOptions
 from tests.raising import raises
 from tests.session.world import opened
 
@@ -30,33 +32,34 @@ OWN["quantile"] = {"level": "0.5"}
 OWN["linear"] = {"query": "evening"}
 
 
-def test_every_registry_has_every_kind() -> None:
-    kinds = get_args(Kind)
-    assert tuple(KIND_OPTIONS) == tuple(KINDS) == kinds
-    assert all(query.kind == kind for kind, query in KINDS.items())
-    planned = {name for name in vars(Planner) if not name.startswith("_")}
-    assert planned == set(kinds)
+def test_every_kind_has_a_class_and_a_method() -> None:
+    assert all(query_class(kind).kind == kind for kind in KINDS)
+    assert {name for name in vars(Planner) if not name.startswith("_")} == set(KINDS)
+    assert all(name in KINDS for option in OPTIONS.values() for name in option.kinds)
 
 
-@pytest.mark.parametrize("kind", get_args(Kind))
-def test_a_planner_has_the_options_of_each_kind_and_no_others(kind: Kind) -> None:
-    options = {part.name for part in fields(QueryOptions)} - {"kind"}
+def test_type_checkers_read_the_methods_that_there_are() -> None:
+    assert FILE.read_text(encoding="utf-8") == stub(), "python -m takifugu.session.planner_stub"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_planner_has_the_options_of_each_kind_and_no_others(kind: str) -> None:
     mine = KIND_OPTIONS[kind]
-    others = {name for one in KIND_OPTIONS.values() for name in (*one.required, *one.optional)} - {
-        *mine.required,
-        *mine.optional,
-    }
     signature = inspect.signature(getattr(Planner, kind))
-    assert set(signature.parameters) - {"self"} == options - others - set(mine.without)
+    options = {*mine.required, *mine.optional, *mine.shared}
+    assert set(signature.parameters) - {"self"} == options
+    assert not options & set(KINDS[kind].without)
     required = {
         name
         for name, one in signature.parameters.items()
         if name != "self" and one.default is inspect.Parameter.empty
     }
     assert required == set(mine.required)
-    made = Planner(lambda given: given)  # type: ignore[arg-type, return-value]
+    made: Any = Planner(lambda given: given)  # type: ignore[arg-type, return-value]
     asked = getattr(made, kind)(**OWN.get(kind, {}), epsilon=1)
     assert asked == QueryOptions(kind, **OWN.get(kind, {}), epsilon=1)
+    with pytest.raises(TypeError):
+        getattr(made, kind)(**OWN.get(kind, {}), epsilon=1, sql="x")
 
 
 numbers = st.one_of(
@@ -66,15 +69,15 @@ bounds = st.one_of(st.none(), st.integers(-9, 9), st.just("2012-04-03"))
 
 
 @given(
-    kind=st.sampled_from(get_args(Kind)),
+    kind=st.sampled_from(list(KINDS)),
     by=st.one_of(st.just("zone"), st.lists(st.sampled_from(["zone", "floor"]))),
     window=st.one_of(st.none(), st.tuples(bounds, bounds)),
     where=st.dictionaries(st.text(), st.lists(st.one_of(st.text(), st.integers()), min_size=1)),
     epsilon=numbers,
     delta=st.one_of(st.none(), numbers),
 )
-def test_json_gives_the_same_options_back(kind: Kind, **given: Any) -> None:
-    for name in KIND_OPTIONS[kind].without:
+def test_json_gives_the_same_options_back(kind: str, **given: Any) -> None:
+    for name in KINDS[kind].without:
         given.pop(name, None)
     options = QueryOptions(kind, **OWN.get(kind, {}), **given)
     text = json.dumps(options.document(), allow_nan=False)
@@ -223,7 +226,7 @@ def test_options_that_are_no_object_and_columns_that_are_no_text_are_named() -> 
         with raises(InvalidQuery, field="query"):
             QueryOptions.from_document(wrong)  # type: ignore[arg-type]
     with raises(InvalidQuery, field="where"):
-        QueryOptions("histogram", epsilon=1, where={5: ["a"], "zone": ["a"]})  # type: ignore[dict-item]
+        QueryOptions("histogram", epsilon=1, where={5: ["a"], "zone": ["a"]})
 
 
 def test_a_decimal_is_kept_by_its_digits() -> None:
@@ -236,7 +239,7 @@ def test_a_misspelt_name_is_told_the_nearest_one(tmp_path: Path) -> None:
             (lambda: s.plan.histogram("stat", epsilon=1), "state"),
             (lambda: s.plan.histogram(by="zon", epsilon=1), "zone"),
             (lambda: s.plan.count(["hom"], epsilon=1), "home"),
-            (lambda: QueryOptions("histogramm"), "histogram"),  # type: ignore[arg-type]
+            (lambda: QueryOptions("histogramm"), "histogram"),
         ):
             with pytest.raises(InvalidQuery) as told:
                 ask()

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.binding.entity_names import as_keys, matched_entities
 from takifugu.binding.entries import stated_entries
-from takifugu.binding.matched_rows import refuse_unmatched
+from takifugu.binding.matched_rows import as_keys, matched_entities, refuse_unmatched
 from takifugu.binding.prior_reading import row_translation, translates_rows
 from takifugu.declarations import Category, Declaration, InvalidDeclaration, Order, Source
 from takifugu.errors import UnsoundRequest

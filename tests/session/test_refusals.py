@@ -7,9 +7,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from takifugu.binding.columns_read import refuse_missing_states, refuse_other_columns, refuse_values
 from takifugu.binding.number_states import refuse_other_numbers
-from takifugu.binding.prior_reading import protected_column, refuse_about
+from takifugu.binding.prior_reading import (
+    protected_column,
+    refuse_about,
+    refuse_missing_states,
+    refuse_other_columns,
+    refuse_values,
+)
 from takifugu.declarations import Category
 from takifugu.errors import TakifuguError
 from takifugu.priors import (

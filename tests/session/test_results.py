@@ -16,7 +16,7 @@ from takifugu.errors import InvalidFile
 from takifugu.reports.result_figure import MAX_BARS, MAX_PANELS, result_figure
 from takifugu.session import ReleaseCost, Result
 from takifugu.session.query.query import own_columns
-from takifugu.session.result_html import INTERVAL
+from takifugu.session.result_files import INTERVAL
 from tests.raising import raises
 from tests.session.world import PLAIN, WEIGHT, opened
 

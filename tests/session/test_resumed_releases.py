@@ -15,7 +15,7 @@ from takifugu.declarations import DatabaseFailed
 from takifugu.errors import ApprovalRefused, InvalidCharge, LedgerConflict, LedgerUnavailable
 from takifugu.ledger import Ledger
 from takifugu.session import Session, time_steps
-from takifugu.session import releasing as steps
+from takifugu.session import releases as steps
 from takifugu.session.release_errors import OverBudget, ReleaseFailed
 from tests.raising import raises
 from tests.session.world import TRANSLATION, opened
@@ -25,7 +25,7 @@ ROOT = Path(takifugu.__file__).parents[2]
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from takifugu.session import releasing as steps
+from takifugu.session import releases as steps
 from tests.session.world import opened
 
 def killed(*arguments):
@@ -80,7 +80,7 @@ def test_nothing_is_recorded_before_the_step_of_time_is_over(
     clock = iter((1000.0, 1012.0))
     monkeypatch.setattr(time_steps, "monotonic", lambda: next(clock))
     monkeypatch.setattr(time_steps, "sleep", lambda left: held.append((left, kinds(ledger))))
-    monkeypatch.setattr(session, "_time_step", 5.0)
+    session.release_in_steps(5.0)
     if fails:
         monkeypatch.setattr(steps, "draw", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):

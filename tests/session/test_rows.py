@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from takifugu.declarations import Category, Declaration, InvalidQuery, Order, Source
 from takifugu.errors import TooLarge
-from takifugu.session.cells import Bound, rows_of
+from takifugu.session.cells import rows_of
+from takifugu.session.query_options import Bound
 from takifugu.tables.scope import place_in_order
 from tests.raising import raises
 

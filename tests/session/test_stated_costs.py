@@ -26,10 +26,8 @@ from takifugu.mechanisms import IntegerLaplace, RandomisedResponse, channel_cost
 from takifugu.priors import MarkovChain
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.session.cells import rows_of
-from takifugu.session.query.count import CountQuery
-from takifugu.session.query.counts import CountsQuery
-from takifugu.session.query.histogram import HistogramQuery
-from takifugu.session.query.proportions import ProportionsQuery
+from takifugu.session.query.count import CountQuery, CountsQuery
+from takifugu.session.query.histogram import HistogramQuery, ProportionsQuery
 from takifugu.session.query.quantiles import QuantileQuery
 from takifugu.session.query.query import Aim, Query
 from takifugu.session.query.sum_and_mean import MeanQuery, SumQuery

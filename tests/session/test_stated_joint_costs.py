@@ -24,12 +24,10 @@ from takifugu.declarations import Amount, Category, Declaration, Order, Source
 from takifugu.declarations.columns import Outside
 from takifugu.mechanisms import IntegerLaplace
 from takifugu.session.cells import rows_of
-from takifugu.session.query.count import CountQuery
-from takifugu.session.query.counts import CountsQuery
-from takifugu.session.query.histogram import HistogramQuery
+from takifugu.session.query.count import CountQuery, CountsQuery
+from takifugu.session.query.histogram import HistogramQuery, ProportionsQuery
 from takifugu.session.query.linear import WeightedSumQuery
 from takifugu.session.query.marginals import MarginalsQuery
-from takifugu.session.query.proportions import ProportionsQuery
 from takifugu.session.query.query import Aim, Query
 from takifugu.session.query.sum_and_mean import MeanQuery, SumQuery
 from takifugu.session.query.top_k import TopKQuery

@@ -18,10 +18,17 @@ from takifugu.errors import UnsoundRequest
 from takifugu.mechanisms import BoundedMean, BoundedSum
 from takifugu.mechanisms.prediction import staircase
 from takifugu.session import Plan, Session
-from takifugu.session.answer_scales import ASIDE, AnswerScales, answer_scales
 from takifugu.session.query.linear import WeightedSum
 from takifugu.session.release_errors import MostlyNoise, OverBudget
-from takifugu.session.usefulness import candidates_above, judged, least_useful, rows_factor
+from takifugu.session.usefulness import (
+    ASIDE,
+    AnswerScales,
+    answer_scales,
+    candidates_above,
+    judged,
+    least_useful,
+    rows_factor,
+)
 from tests.oracles import usefulness as oracle
 from tests.raising import raises
 from tests.session.world import PLAIN, ROWS, WEIGHT, opened
@@ -177,7 +184,7 @@ def test_ranges_and_sizes_come_from_what_is_public(tmp_path: Path, kind: str) ->
     """The same for other protected values: six rows, three of each zone."""
     with asked(tmp_path / "one", kind) as (ask, session, _):
         plan = ask(epsilon=1)
-        scales = answer_scales(plan.query, session._engine)
+        scales = answer_scales(plan.query, session._open.engine)
     expected = {
         "histogram": (0, 6, 3),
         "histogram by zone": (0, 3, 1.5),
@@ -238,7 +245,7 @@ def test_errors_are_within_the_predicted_half_width(
     """Drawn by OpenDP on the exact answer of the table, many times in one call."""
     with asked(tmp_path, kind) as (ask, session, _):
         plan = ask(epsilon=2, delta=delta)
-        engine, mechanism = session._engine, plan.mechanism
+        engine, mechanism = session._open.engine, plan.mechanism
         query: Any = plan.query
         exact = np.atleast_1d(query.exact(engine))
         unit = float(query.unit(engine)) if hasattr(query, "unit") else 1.0

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.session.answer_scales import AnswerScales
 from takifugu.session.usefulness import (
     FARTHEST,
+    AnswerScales,
     GroupAccuracy,
     Remedy,
     Usefulness,

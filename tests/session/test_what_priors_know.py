@@ -10,9 +10,9 @@ from takifugu.binding.prior_checks import _refuse_values, terms_of
 from takifugu.binding.protected_values import WHOLLY, ProtectedValues, are_labels
 from takifugu.costs.cost import Cost, Membership, Steps
 from takifugu.declarations import Amount, Category, Declaration, Order, Source
+from takifugu.documents.reading import InvalidDocument, converted
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import AR1, Gaussian, MarkovChain, Secrets, TruncatedGaussian
-from takifugu.session.document_reading import InvalidDocument, converted
 from takifugu.translation.translation import Translation
 from tests.raising import raises
 from tests.session.test_guarantee_words import ONE

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
+from takifugu.documents.reading import InvalidDocument
 from takifugu.errors import InvalidFile
 from takifugu.session import result_files
-from takifugu.session.document_reading import InvalidDocument
-from takifugu.session.release_result import MOST_LINES
-from takifugu.session.result_documents import result_from_document
+from takifugu.session.release_result import MOST_LINES, result_from_document
 from takifugu.session.result_files import (
     LONGEST_CELL,
     MOST_SHEET_ROWS,

@@ -13,8 +13,7 @@ from takifugu.influence import chain_curve
 from takifugu.priors import Transitions
 from takifugu.priors.labels import foursquare_labels
 from takifugu.synthetic import Habits, check_ins, draw_habits, write_check_ins
-from takifugu.synthetic.habits import HabitParameters
-from takifugu.synthetic.places import AFFINITY, COUNTRIES, KINDS
+from takifugu.synthetic.habits import AFFINITY, COUNTRIES, KINDS, HabitParameters
 from takifugu.tables import check, open_engine
 from tests.raising import raises
 from tests.synthetic.transition_counts import Floats, Integers, codes, columns, farthest, prefers

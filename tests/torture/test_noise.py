@@ -17,7 +17,7 @@ from takifugu.costs.losses import Concentrated
 from takifugu.ledger import Charge
 from takifugu.ledger.charge_values import loss_body
 from takifugu.session import Session
-from takifugu.session.query_planner import KINDS
+from takifugu.session.query_kinds import KINDS
 from tests.torture.planted import part_report
 from torture.noise import ALL_CASES, MOST_RUNS, audits, run
 from torture.noise.audits import ENOUGH, FALSE_ALARM, MOST_ALONE, NEEDED, Audited, error_of

@@ -157,7 +157,7 @@ def check_chain(rng: np.random.Generator, *, long: bool = True) -> str:
     if given.start is None and len(set(given.epsilon.tolist())) == 1:
         if rng.random() < 0.2:
             _check_unbounded_witness(given)
-        whole = unbounded_losses(transition, float(given.epsilon[0]), with_lower=False)
+        whole = unbounded_losses(transition, float(given.epsilon[0]))
         for entry in entries:
             _above(whole.upper, truth[entry], f"unbounded, entry {entry}", given)
     witness = transport.witness(given.epsilon, bound)

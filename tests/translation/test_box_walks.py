@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from takifugu._core.numeric import Floats
 from takifugu.priors import IntervalMarkovChain, Secrets
 from takifugu.translation.certify.boxes import BoxSide
-from takifugu.translation.chain.interval_transport import IntervalTransport
-from takifugu.translation.chain.stars import star_of
+from takifugu.translation.certify.stars import star_of
+from takifugu.translation.models.interval_transport import IntervalTransport
 from tests.oracles.cost_programs import chain_table, pair_loss
 
 LENGTH = 3

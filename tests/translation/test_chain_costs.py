@@ -211,7 +211,7 @@ def test_a_bound_for_every_length_covers_every_length(seed: int) -> None:
     kernel = rng.dirichlet(np.ones(states), states)
     cost = random_cost(rng, states)
     unbounded = Translation(MarkovChain(kernel)).cost_bound(cost)
-    limit = unbounded_losses(kernel, cost.matrix(range(states)), with_lower=False).upper
+    limit = unbounded_losses(kernel, cost.matrix(range(states))).upper
     for length in (1, 2, 7, 40):
         assert (
             chain_losses(kernel, levels(cost, states, length)).at(length // 2) <= limit + 1e-9
@@ -271,7 +271,7 @@ def test_extreme_costs_stay_finite_and_above_the_own_cost(scale: str) -> None:
 def test_pairs_of_single_values_need_no_group_step() -> None:
     sides = Secrets(pairs=(((0,), (1,)), ((0, 2), (1,)))).sides(range(3))
     secret = SecretSides(sides, 3)
-    assert secret.grouped and not secret.all_values
+    assert secret.grouped
     losses = chain_losses(A, levels(ZERO, 3, 3))
     found = secret.losses(losses.at(1), losses.laws[0])
     assert found.by_values[0, 1] == losses.at(1)[0, 1]  # the pair itself, which is larger

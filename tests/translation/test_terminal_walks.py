@@ -12,8 +12,8 @@ from takifugu._core.numeric import Floats
 from takifugu.priors import MarkovChain
 from takifugu.translation import Translation
 from takifugu.translation.certify.laws import transition_rows
+from takifugu.translation.certify.stars import star_of
 from takifugu.translation.certify.terminals import StarWalk, TerminalSide
-from takifugu.translation.chain.stars import star_of
 from takifugu.translation.search.adversary_walks import SettledSides
 from tests.oracles.cost_programs import chain_table, known_losses, pair_loss, two_point_starts
 

@@ -19,7 +19,7 @@ from takifugu._core import atomic as _atomic
 from takifugu.cli import main
 from takifugu.cli.exit_status import DONE, FAILED
 from takifugu.errors import TakifuguError
-from takifugu.session.releasing import CHARGED
+from takifugu.session.releases import CHARGED
 from torture.inputs.case import Case, Outcome, is_hang
 from torture.inputs.effects import Done, Effect, effect_of
 from torture.inputs.judging import (

@@ -70,14 +70,14 @@ def _place(point: Point) -> tuple[Any, str, bool]:
     from takifugu.ledger import Ledger
     from takifugu.ledger.events import event_chain
     from takifugu.ledger.witnesses.head_witness import Guard
-    from takifugu.session import releasing
+    from takifugu.session import releases
 
     places: dict[str, tuple[Any, str, bool]] = {
         "begun": (event_chain, "append", False),
         "written": (event_chain, "append", True),
         "committed": (Guard, "advance", False),
         "witnessed": (Guard, "advance", True),
-        "drawn": (releasing, "draw", True),
+        "drawn": (releases, "draw", True),
         "stored": (Ledger, "record_answer", False),
         "recorded": (Ledger, "record_answer", True),
     }

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from takifugu.session import Plan
-from takifugu.session.query_options import Kind
 from takifugu.visible import four_digits
 from torture.noise.half_noise import half_noise
 from torture.noise.leakage import Charged, Leakage, leakage
@@ -38,7 +37,7 @@ class TrialCase(Protocol):
     @property
     def name(self) -> str: ...  # noqa: D102
     @property
-    def kind(self) -> Kind: ...  # noqa: D102
+    def kind(self) -> str: ...  # noqa: D102
     @property
     def mechanism(self) -> str: ...  # noqa: D102
     @property

@@ -12,7 +12,6 @@ import numpy as np
 
 from takifugu.costs.cost import Value
 from takifugu.session import Plan
-from takifugu.session.query_options import Kind
 from torture.noise.leakage import Charged, entry_charge
 from torture.noise.trial_tables import COLUMNS, FINE, LABELS, NUMBERS, Rows, Setting, rows_of
 
@@ -36,7 +35,7 @@ class Case:
     """
 
     name: str
-    kind: Kind
+    kind: str
     mechanism: str
     setting: Setting
     first: Rows

@@ -14,7 +14,6 @@ import numpy as np
 from takifugu.auditing import paths_given
 from takifugu.priors import BayesianNetwork, MarkovChain
 from takifugu.session import Plan
-from takifugu.session.query_options import Kind
 from torture.noise.leakage import Charged
 from torture.noise.trial_tables import MOODS, STATES, Rows, Setting, rows_of
 
@@ -83,7 +82,7 @@ class PriorCase:
     """
 
     name: str
-    kind: Kind
+    kind: str
     mechanism: str
     setting: Setting
     draw: Draw

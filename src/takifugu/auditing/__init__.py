@@ -11,9 +11,8 @@ from takifugu.auditing.draws import (
     simulated,
     world_comparisons,
 )
-from takifugu.auditing.epsilon_bounds import Claim, epsilon_below, largest_finding, power
 from takifugu.auditing.events import OutputEvent
-from takifugu.auditing.rho_bounds import rho_below
+from takifugu.auditing.loss_bounds import Claim, epsilon_below, largest_finding, power, rho_below
 
 __all__ = [
     "Audit",

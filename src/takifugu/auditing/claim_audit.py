@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from takifugu.auditing.epsilon_bounds import Claim, checked_confidence, epsilon_below
 from takifugu.auditing.events import ChosenEvent, OutputEvent, choose
+from takifugu.auditing.loss_bounds import Claim, checked_confidence, epsilon_below
 from takifugu.auditing.output_rows import of_size
 from takifugu.errors import UnsoundRequest
 from takifugu.visible import four_digits

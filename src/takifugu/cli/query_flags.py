@@ -1,7 +1,8 @@
-"""The options of a query, declared once for ``plan`` and ``release`` and read once."""
+"""The options of a query as flags of ``plan`` and ``release``."""
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,84 +11,88 @@ import typer
 from takifugu._core.toml import parse_json
 from takifugu.cli.shared_options import InvalidOption, listed
 from takifugu.errors import InvalidFile
+from takifugu.session.query_kinds import KINDS
+from takifugu.session.query_options import OPTIONS, Option, OptionType, QueryOptions
 
 if TYPE_CHECKING:
-    from takifugu.project.policy_session import PlanFile
+    from takifugu.project.plan_files import PlanFile
 
-KIND_HELP = (
-    "The kind of query: histogram, count, counts, top_k, sum, mean, quantile, proportions,"
-    " transitions, marginals or linear."
+KIND_HELP = f"The kind of query: {', '.join([*KINDS][:-1])} or {[*KINDS][-1]}."
+
+
+@dataclass(frozen=True)
+class Flag:
+    """How an option of some type is given on the command line.
+
+    Attributes:
+        annotation: What typer reads it as.
+        read: What the option is, given what typer has read.
+        hint: How it is written, in the help.
+        metavar: What stands for its value in the help; by default its type.
+    """
+
+    annotation: Any
+    read: Callable[[Any], Any] = lambda value: value
+    hint: str = ""
+    metavar: str | None = None
+
+    def of(self, option: Option) -> Any:
+        """The flag of an option, for typer."""
+        name = f"--{option.name.replace('_', '-')}"
+        shown = typer.Option(name, help=option.help + self.hint, metavar=self.metavar)
+        return Annotated[self.annotation | None, shown]
+
+
+def _names(texts: list[str]) -> list[str]:
+    return [name for text in texts for name in listed(text)]
+
+
+def _window(text: str) -> list[str | None]:
+    start, dots, end = text.partition("..")
+    if not dots or not (start.strip() or end.strip()) or ".." in end:
+        raise InvalidOption(
+            "--window", given=f"is {text!r:.80}", needed="be A..B, or A.. or ..B for an open side"
+        )
+    return [start.strip() or None, end.strip() or None]
+
+
+def _keys(texts: list[str]) -> dict[str, list[str]]:
+    chosen: dict[str, list[str]] = {}
+    for text in texts:
+        column, equals, keys = (part.strip() for part in text.partition("="))
+        if not equals or not column or not keys:
+            raise InvalidOption(
+                "--where", given=f"is {text!r:.80}", needed="be COLUMN=KEY, or COLUMN=KEY,KEY"
+            )
+        if column in chosen:
+            raise InvalidOption(
+                "--where",
+                given=f"names {column!r:.80} twice",
+                needed="name each column once, as COLUMN=KEY,KEY",
+            )
+        chosen[column] = listed(keys)
+    return chosen
+
+
+NAMES = Flag(list[str], _names, " As 'a,b', or repeated.")
+LABELS = Flag(
+    list[str], _names, """ As 'a,b', or repeated; one with a comma in quotes: 'a,"b, c"'."""
 )
+BY_TYPE: Mapping[OptionType, Flag] = {
+    "column": NAMES,
+    "columns": NAMES,
+    "window": Flag(str, _window, " As 2012-04-03..2012-05-01; A.. and ..B too.", "A..B"),
+    "keys": Flag(list[str], _keys, " Repeatable.", "COL=KEY,…"),
+    "amount": Flag(str),
+    "real": Flag(float),
+    "whole": Flag(int),
+    "labels": LABELS,
+    "text": Flag(str),
+    "flag": Flag(bool),
+}  # an option of another type is given by --option
+BY_NAME = {name: BY_TYPE[o.type] for name, o in OPTIONS.items() if o.type in BY_TYPE}
 FLAGS: dict[str, Any] = {
-    "column": Annotated[
-        list[str] | None,
-        typer.Option(
-            help="The protected column; by default that of the prior. Of several, as 'a,b' or by"
-            " repeating it, labels are counted together."
-        ),
-    ],
-    "by": Annotated[
-        list[str] | None,
-        typer.Option(help="Public columns, as 'country,sex', repeatable; one charge pays for all."),
-    ],
-    "window": Annotated[
-        str | None,
-        typer.Option(
-            metavar="A..B",
-            help="Rows from A to before B, as 2012-04-03..2012-05-01; A.. and ..B too.",
-        ),
-    ],
-    "where": Annotated[
-        list[str] | None,
-        typer.Option(metavar="COL=KEY,…", help="Keep these keys of a public column; repeatable."),
-    ],
-    "epsilon": Annotated[
-        str | None, typer.Option(help="The Pufferfish ε that the release may cost alone.")
-    ],
-    "delta": Annotated[
-        str | None,
-        typer.Option(help="The Pufferfish δ beside ε, at most the budget's; for Gaussian noise."),
-    ],
-    "within": Annotated[
-        str | None,
-        typer.Option(help="Instead of ε: the least ε that keeps every number this near is used."),
-    ],
-    "confidence": Annotated[
-        float | None,
-        typer.Option(
-            help="The probability of being within it, 0.95 by default; for a ranking, that its"
-            " places are right."
-        ),
-    ],
-    "values": Annotated[
-        str | None,
-        typer.Option(
-            help="The labels of a count or of counts, as 'a,b'; one that holds a comma in quotes:"
-            """ 'a,"b, c"'."""
-        ),
-    ],
-    "k": Annotated[int | None, typer.Option("--k", help="The number of labels of a top_k.")],
-    "level": Annotated[str | None, typer.Option(help="Which quantile: 0.5 for the median.")],
-    "grid": Annotated[
-        str | None, typer.Option(help="The distance of the numbers a quantile is chosen from.")
-    ],
-    "gap": Annotated[
-        float | None, typer.Option(help="For a ranking: the lead of each place over the next.")
-    ],
-    "leave_out": Annotated[
-        list[str] | None,
-        typer.Option(help="Labels that a ranking leaves out, as 'other' or 'a,b'; repeatable."),
-    ],
-    "sum_to_one": Annotated[
-        bool | None,
-        typer.Option(
-            "--sum-to-one",
-            help="Show shares that sum to 1, or counts that add up to the rows; free.",
-        ),
-    ],
-    "query": Annotated[
-        str | None, typer.Option(help="The linear query, by the name that the policy gives it.")
-    ],
+    **{name: flag.of(OPTIONS[name]) for name, flag in BY_NAME.items()},
     "option": Annotated[
         list[str] | None,
         typer.Option("--option", metavar="NAME=VALUE", help="Any other option, its value as JSON."),
@@ -126,23 +131,13 @@ def with_query_flags(command: Callable[..., None]) -> Callable[..., None]:
 
 def requested(name: str, kind: str, flags: Mapping[str, Any]) -> "PlanFile":
     """The query that the options describe."""
-    from takifugu.project.policy_session import PlanFile
-    from takifugu.session.query_options import QueryOptions
+    from takifugu.project.plan_files import PlanFile
 
     options = {"kind": kind} | dict(flags)
     analyst, others = options.pop("analyst", None), options.pop("option", ())
-    if "column" in options:
-        options["column"] = [name for text in options["column"] for name in listed(text)]
-    if "leave_out" in options:
-        options["leave_out"] = [label for text in options["leave_out"] for label in listed(text)]
-    if "by" in options:
-        options["by"] = [column for text in options["by"] for column in listed(text)]
-    if "values" in options:
-        options["values"] = listed(options["values"])
-    if "window" in options:
-        options["window"] = _window(options["window"])
-    if "where" in options:
-        options["where"] = _where(options["where"])
+    for option, flag in BY_NAME.items():
+        if option in options:
+            options[option] = flag.read(options[option])
     for text in others:
         key, equals, value = text.partition("=")
         if not equals or not key or key in options:
@@ -151,33 +146,6 @@ def requested(name: str, kind: str, flags: Mapping[str, Any]) -> "PlanFile":
             )
         options[key] = _json(value)
     return PlanFile(name, QueryOptions.from_document(options), analyst)
-
-
-def _window(text: str) -> list[str | None]:
-    start, dots, end = text.partition("..")
-    if not dots or not (start.strip() or end.strip()) or ".." in end:
-        raise InvalidOption(
-            "--window", given=f"is {text!r:.80}", needed="be A..B, or A.. or ..B for an open side"
-        )
-    return [start.strip() or None, end.strip() or None]
-
-
-def _where(texts: list[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for text in texts:
-        column, equals, keys = (part.strip() for part in text.partition("="))
-        if not equals or not column or not keys:
-            raise InvalidOption(
-                "--where", given=f"is {text!r:.80}", needed="be COLUMN=KEY, or COLUMN=KEY,KEY"
-            )
-        if column in found:
-            raise InvalidOption(
-                "--where",
-                given=f"names {column!r:.80} twice",
-                needed="name each column once, as COLUMN=KEY,KEY",
-            )
-        found[column] = listed(keys)
-    return found
 
 
 def _json(text: str) -> Any:

@@ -43,11 +43,9 @@ def complete_dataset(incomplete: str) -> list[str]:
 
 def complete_kind(incomplete: str) -> list[str]:
     """The kinds of query."""
-    from typing import get_args
+    from takifugu.session.query_kinds import KINDS
 
-    from takifugu.session.query_options import Kind
-
-    return [kind for kind in get_args(Kind) if kind.startswith(incomplete)]
+    return [kind for kind in KINDS if kind.startswith(incomplete)]
 
 
 def show(ctx: typer.Context, param: typer.CallbackParam, shell: str | None) -> str | None:

@@ -11,10 +11,10 @@ from takifugu._core.lazy import lazy_names
 if TYPE_CHECKING:
     from takifugu.client.connection import Connection as Connection
     from takifugu.client.connection import connect as connect
+    from takifugu.client.problem_errors import ApprovalDeclined as ApprovalDeclined
+    from takifugu.client.problem_errors import ApprovalPending as ApprovalPending
+    from takifugu.client.problem_errors import ServerRefused as ServerRefused
+    from takifugu.client.problem_errors import ServerUnreachable as ServerUnreachable
     from takifugu.client.remote_dataset import RemoteDataset as RemoteDataset
-    from takifugu.client.remote_errors import ApprovalDeclined as ApprovalDeclined
-    from takifugu.client.remote_errors import ApprovalPending as ApprovalPending
-    from takifugu.client.remote_errors import ServerRefused as ServerRefused
-    from takifugu.client.remote_errors import ServerUnreachable as ServerUnreachable
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -6,13 +6,11 @@ from urllib.parse import quote
 
 from takifugu._core.closing import Closing
 from takifugu._core.exact import is_finite
-from takifugu.client.exchange import Exchange
-from takifugu.client.following import API
+from takifugu.client.exchange import Exchange, read_address, trust_of
 from takifugu.client.remote_budget import next_cursor
-from takifugu.client.remote_dataset import RemoteDataset
-from takifugu.client.server_address import read_address, trust_of
+from takifugu.client.remote_dataset import API, RemoteDataset
+from takifugu.documents.reading import DocumentPart, listed
 from takifugu.errors import UnsoundRequest
-from takifugu.session.document_reading import DocumentPart, listed
 from takifugu.session.release_errors import SessionClosed
 
 TOKEN = "TAKIFUGU_TOKEN"  # noqa: S105 - the name of a variable

@@ -5,18 +5,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
-from takifugu.session.document_reading import (
+from takifugu.documents.declared import Codec, from_document
+from takifugu.documents.reading import (
     DocumentPart,
     InvalidDocument,
     by_name,
     decimal,
     fraction,
-    json_object,
     listed,
     number,
     text,
+    truth,
 )
 
 
@@ -65,7 +66,7 @@ class PastRelease:
     asked: str
     query: Mapping[str, Any]
     loss: Mapping[str, Any]
-    kept: bool
+    kept: Annotated[bool, Codec(truth, key="result")]
 
 
 def budget_of(document: Any, analyst: str) -> RemoteBudget:
@@ -96,15 +97,7 @@ def _budget(found: DocumentPart, own: RemoteBudget | None) -> RemoteBudget:
 
 def past_release(document: Any, path: str) -> PastRelease:
     """A release in a list."""
-    found = DocumentPart.of(document, path)
-    return PastRelease(
-        charge=found.whole("charge"),
-        at=found.moment("at"),
-        asked=found.text("asked"),
-        query=found.read("query", json_object),
-        loss=found.read("loss", json_object),
-        kept=found.truth("result"),
-    )
+    return from_document(PastRelease, document, path)
 
 
 def next_cursor(found: DocumentPart) -> str | None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from takifugu._core.exact import exactly
 from takifugu._core.toml import TomlSection
-from takifugu.errors import TakifuguError, UnsoundRequest
+from takifugu.errors import UnsoundRequest
 from takifugu.visible import four_digits
 
 
@@ -58,28 +58,6 @@ class ApprovalRule:
         """Ready to be written as JSON."""
         above = None if self.above is None else str(self.above)
         return {"above": above, "first": self.first, "words": self.words}
-
-
-class ApprovalNeeded(TakifuguError):
-    """A release that waits for an owner's approval; nothing was charged and nothing was read.
-
-    Attributes:
-        dataset: The dataset.
-        why: Why it needs one, in words.
-        name: Which release of a batch it is; empty for a single one.
-    """
-
-    def __init__(self, dataset: str, reason: str, why: str, *, name: str = "") -> None:
-        self.dataset, self.why, self.name = dataset, why, name
-        which = f"{name!r}: the" if name else "the"
-        super().__init__(
-            f"{which} release from dataset {dataset!r} needs the approval of a second person:"
-            f" {why}; nothing was charged. Ask for it on the project's server; or write the plan to"
-            " a file (`takifugu plan … --out FILE`) and have an owner who is another user run"
-            " `takifugu approve FILE`, then name the approval",
-            field="approval",
-            reason=reason,
-        )
 
 
 def read_rule(given: TomlSection) -> ApprovalRule | None:

@@ -17,7 +17,6 @@ from takifugu._core.closing import Closing
 from takifugu._core.toml import TomlSection, parse_toml
 from takifugu.errors import InvalidFile, Malformed, TakifuguError
 from takifugu.ledger.events.replay import Rehearsed
-from takifugu.project.policy_session import PolicySession
 from takifugu.project.project import Project
 from takifugu.project.schedules import query_from
 from takifugu.session.query_options import QueryOptions
@@ -25,6 +24,7 @@ from takifugu.session.release_errors import MostlyNoise
 from takifugu.session.release_plan import Plan
 from takifugu.session.release_result import Result
 from takifugu.session.result_files import ResultFile, files_of
+from takifugu.session.session import Session
 from takifugu.tables.opening import BackendName
 
 OWN_KEYS = ("name", "dataset", "analyst", "accept_noise", "out", "approval")
@@ -185,7 +185,7 @@ class Batch(Closing):
         progress: Callable[[str], None] | None = None,
     ) -> None:
         self.items = tuple(items)
-        self._sessions: dict[tuple[str, str | None], PolicySession] = {}
+        self._sessions: dict[tuple[str, str | None], Session] = {}
         self._opened = ExitStack()
         self._plans: tuple[BatchPlan, ...] | None = None
         try:
@@ -203,7 +203,7 @@ class Batch(Closing):
         """End every session."""
         self._opened.close()
 
-    def session(self, item: BatchItem) -> PolicySession:
+    def session(self, item: BatchItem) -> Session:
         """The session that a release is made in."""
         return self._sessions[item.dataset, item.analyst]
 

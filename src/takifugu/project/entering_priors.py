@@ -16,8 +16,7 @@ from takifugu.priors import Prior, write_prior
 from takifugu.project import policy_writing as write
 from takifugu.project.policy import DatasetPolicy, InvalidProject, Policy, read_policy
 from takifugu.project.policy_writing import policy_of
-from takifugu.session.held_out import fitted_rows_of
-from takifugu.session.published_rows import PUBLISHED, refuse_publishing
+from takifugu.session.held_out import PUBLISHED, fitted_rows_of, refuse_publishing
 from takifugu.tables import open_engine
 from takifugu.tables.opening import BackendName
 
@@ -52,7 +51,7 @@ def fit(
     the ones before it, and so counts as fitted on their rows too.
 
     A fit on rows that earlier releases protected is refused, unless the owner confirms them by
-    name with ``publish_rows``; see `takifugu.session.published_rows`.
+    name with ``publish_rows``; see `takifugu.session.held_out`.
     """
     policy = _replaceable(project, name, replace=replace, keep=keep)
     loaded = project.load(name)

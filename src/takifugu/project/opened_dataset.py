@@ -41,8 +41,8 @@ from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation
 
 if TYPE_CHECKING:
-    from takifugu.project.policy_session import PolicySession
     from takifugu.project.project import Project
+    from takifugu.session.session import Session
 
 Identity = tuple[int, ...] | None
 
@@ -97,7 +97,7 @@ class OpenedDataset(Closing):
     loaded: LoadedDataset
     engine: Engine
     ledger: Ledger
-    _shared: "PolicySession"
+    _shared: "Session"
     _table: TranslationTable | None
     _noted: _Noted
     _opened: ExitStack = field(repr=False)
@@ -116,11 +116,11 @@ class OpenedDataset(Closing):
         return TabledTranslation(translation, self._table, least=0)
 
     @property
-    def shared(self) -> "PolicySession":
+    def shared(self) -> "Session":
         """The session that all others are copies of: for what does not depend on who asks."""
         return self._shared
 
-    def session(self, analyst: str | None = None, *, actor: str | None = None) -> "PolicySession":
+    def session(self, analyst: str | None = None, *, actor: str | None = None) -> "Session":
         """The queries of one analyst, paid from the ledger of the project: takes one read of it.
 
         Args:
@@ -173,7 +173,7 @@ def open_dataset(
         table: Whether to use the cached translation table, which is made if there is none.
         progress: Called with what is being done.
     """
-    from takifugu.project.policy_session import PolicySession
+    from takifugu.session.session import Session
 
     files = {path: identity(path) for path in _policy_files(project, name)}
     loaded = project.load(name)
@@ -184,7 +184,7 @@ def open_dataset(
         ledger = opened.enter_context(project.ledger())
         inode = _inode(_ledger_file(ledger))
         # it compares terms, rules, priors and rows, once and before a table is made
-        session = PolicySession(
+        session = Session(
             engine,
             translation,
             ledger=ledger,

@@ -62,7 +62,7 @@ from takifugu.translation.accounting.tables import TranslationTable
 from takifugu.translation.rows.row_translation import RowTranslation
 
 if TYPE_CHECKING:
-    from takifugu.project.policy_session import PolicySession
+    from takifugu.session.session import Session
 
 LEDGER = "takifugu.ledger"
 
@@ -314,7 +314,7 @@ class Project:
         backend: BackendName | None = None,
         table: bool = True,
         progress: Progress | None = None,
-    ) -> Iterator["PolicySession"]:
+    ) -> Iterator["Session"]:
         """Queries about a dataset, paid from the ledger of the project.
 
         Args:

@@ -8,7 +8,7 @@ ledger is; whoever has it can write a ledger that shows nothing spent, and needs
 
 A table without a mark that fits (from an earlier version, copied from another project, edited) is
 not trusted: the translation itself confirms every allowance that a budget rests on, and the price
-of each release (`PolicySession`). One that it does not confirm is computed anew. That takes about
+of each release (`Session`). One that it does not confirm is computed anew. That takes about
 a second longer, most of it to load what was compiled.
 
 The ledger holds the fingerprints of the accepted terms (`ledger.events.decisions`). To compute

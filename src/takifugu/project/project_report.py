@@ -53,8 +53,8 @@ from takifugu.reports.report_values import (
 )
 from takifugu.reports.spending_figure import BudgetEvent
 from takifugu.session.guarantee import guarantee
+from takifugu.session.held_out import published_statement, published_windows
 from takifugu.session.odds import odds_words
-from takifugu.session.published_rows import published_statement, published_windows
 from takifugu.session.release_plan import error_words
 from takifugu.translation.accounting.tables import TabledTranslation
 from takifugu.translation.protocol import LossTranslation

@@ -7,9 +7,11 @@ read.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from math import prod
 from typing import Any, Literal
@@ -17,6 +19,8 @@ from typing import Any, Literal
 from takifugu.declarations import Category, Declaration, InvalidQuery
 from takifugu.ledger.event_documents import asked_words, few, window_words
 from takifugu.session.cells import declared
+from takifugu.session.query.query import Query
+from takifugu.session.query_kinds import KINDS, query_class
 from takifugu.visible import four_digits
 
 KEYS_IN_WORDS = frozenset(
@@ -39,8 +43,6 @@ METHODS = {
     "laplace-top-k": f"{ORDER_SENTENCE} (integer Laplace noise).",
     "gaussian-top-k": f"{ORDER_SENTENCE} (integer Gaussian noise).",
 }
-
-
 AS_DRAWN = (
     "The ledger has this answer as it was drawn: numbers may lie outside what is possible, below 0"
     " for instance."
@@ -53,63 +55,18 @@ FOREIGN_ANSWER = (
     "It was charged by another program, an external release: the ledger has its answer, in a form"
     " that only that program reads."
 )
-COUNTS = frozenset({"histogram", "count", "counts", "transitions", "marginals", "proportions"})
-
-
-# A kind of query: in a few words, and as a question.
-KIND_WORDS = {
-    "top_k": (
-        "the {k} most frequent values of {column}{by}",
-        "Which are the {k} most frequent values of {column}{each}?",
-    ),
-    "proportions": (
-        "the shares of the values of {column}{by}",
-        "What share of the rows has each value of {column}{each}?",
-    ),
-    "histogram": (
-        "the counts of the values of {column}{by}",
-        "How many rows have each value of {column}{each}?",
-    ),
-    "counts": (
-        "the counts of some values of {column}{by}",
-        "How many rows have each of {values} in {column}{each}?",
-    ),
-    "count": (
-        "the count of {values} in {column}{by}",
-        "How many rows have one of {values} in {column}{each}?",
-    ),
-    "transitions": (
-        "the counts of how values of {column} follow one another{by}",
-        "How often was each value of {column} followed by each value, in the rows of one"
-        " entity{each}?",
-    ),
-    "marginals": (
-        "the counts of the values of each of {column}{by}",
-        "How many rows have each value of each of {column}{each}?",
-    ),
-    "sum": ("the sum of {column}{by}", "What do the numbers of {column} add up to{each}?"),
-    "mean": ("the mean of {column}{by}", "What is the mean of {column}{each}?"),
-    "quantile": (
-        "the {quantile} of {column}{by}",
-        "Below which number lies the share {level} of {column}{each}?",
-    ),
-    "linear": (
-        "the weighted sum {query} of {column}{by}",
-        "What is the sum of {column}, weighted by {weighted_by} ({query}){each}?",
-    ),
-}
 
 
 def title_of(body: Mapping[str, Any]) -> str:
     """The query of a charge in a few words, with the groups that it is about."""
     only = _only(body["groups"])
-    title = _in_words(body, 0) or asked_words(body)
+    title = _in_words(body, "summary") or asked_words(body)
     return f"{title}, {only}" if only else title
 
 
 def question_of(body: Mapping[str, Any]) -> str:
     """The query of a charge in a sentence."""
-    question = _in_words(body, 1)
+    question = _in_words(body, "question")
     if question is None:
         return f"{asked_words(body)}."
     rest = {
@@ -121,24 +78,31 @@ def question_of(body: Mapping[str, Any]) -> str:
     return f"{question} ({'; '.join(more)})" if more else question
 
 
-def _in_words(body: Mapping[str, Any], form: Literal[0, 1]) -> str | None:
+def _in_words(body: Mapping[str, Any], form: Literal["summary", "question"]) -> str | None:
     """A query by the words of its kind; None if that has none."""
-    query, words = body["query"], KIND_WORDS.get(str(body["query"].get("name")))
-    if words is None:
+    query, kind = body["query"], _kind(body)
+    if kind is None or not kind.summary:
         return None
-    level = _level(query) if query["name"] == "quantile" else ""
-    by = _and(query.get("by") or ())
-    return words[form].format(
-        column=_columns(query),
-        by=f" by {by}" if by else "",
-        each=f", for each {by}" if by else "",
-        k=query.get("k", 1),
-        values=few(query.get("values", [])),
-        level=level,
-        quantile="median" if level == "0.5" else f"quantile of level {level}",
-        query=query.get("query"),
-        weighted_by=query.get("weighted_by"),
-    )
+    level = four_digits(Fraction(str(query.get("level", "1/2")))) if "level" in query else "0.5"
+    by, about = " and ".join(map(str, query.get("by") or ())), query.get("column") or ""
+    parts = {
+        **query,
+        "column": kind.between.join(map(str, about)) if isinstance(about, list) else about,
+        "by": f" by {by}" if by else "",
+        "each": f", for each {by}" if by else "",
+        "k": query.get("k", 1),
+        "values": few(query.get("values", [])),
+        "level": level,
+        "quantile": "median" if level == "0.5" else f"quantile of level {level}",
+    }
+    words: str = getattr(kind, form)
+    return words.format_map(defaultdict(str, parts))
+
+
+def _kind(body: Mapping[str, Any]) -> type[Query] | None:
+    """The class of the query of a charge; None of another program's."""
+    name = body["query"].get("name")
+    return query_class(name) if isinstance(name, str) and name in KINDS else None
 
 
 def rows_of_charge(body: Mapping[str, Any], shown: Mapping[str, Any]) -> str:
@@ -175,22 +139,6 @@ def method_of(mechanism: Mapping[str, Any], *, ranked: Sequence[str] = ()) -> st
         return words
     counts = any(str(name).removesuffix(" (answer)") == "estimate" for name in ranked)
     return f"{words} {WITH_COUNTS if counts else ORDER_ONLY}"
-
-
-def _columns(query: Mapping[str, Any]) -> str:
-    about = query.get("column") or ""
-    if not isinstance(about, list):
-        return str(about)
-    between = ", " if query.get("name") == "marginals" else " × "
-    return between.join(map(str, about))
-
-
-def _and(names: Sequence[Any]) -> str:
-    return " and ".join(map(str, names))
-
-
-def _level(query: Mapping[str, Any]) -> str:
-    return four_digits(Fraction(str(query.get("level", "1/2"))))
 
 
 @dataclass(frozen=True)
@@ -235,22 +183,21 @@ def _table(
         rows = tuple(map(tuple, shown["rows"]))
         return StoredTable(tuple(shown["columns"]), rows, " ".join(notes))
     drawn = _flat(answer.get("drawn", ()))
-    axes = None
-    if body.get("declared") == declared(declaration) and "leave_out" not in body["query"]:
-        axes = _axes(body, declaration)
-    if axes is not None and body["query"]["name"] == "top_k" and drawn == answer["drawn"]:
-        return _ranking(body["query"], axes, drawn)
-    if body["query"]["name"] == "top_k":
+    kind, axes = _kind(body), None
+    if kind is not None and body.get("declared") == declared(declaration):
+        axes = None if "leave_out" in body["query"] else _axes(kind, body, declaration)
+    if kind is not None and kind.ranks:
+        if axes is not None and drawn == answer["drawn"]:
+            return _ranking(body["query"], axes, drawn)
         axes = None
-    if axes is None or prod(len(keys) for _, keys in axes) != len(drawn):
+    if kind is None or axes is None or prod(len(keys) for _, keys in axes) != len(drawn):
         return StoredTable(("number",), tuple((value,) for value in drawn), NO_NAMES)
     names = tuple(name for name, _ in axes)
     keys = product(*(keys for _, keys in axes))
     half = _half(body)
-    counts = "count as drawn" if body["query"]["name"] == "proportions" else "estimate"
-    if half is None or counts != "estimate":
+    if half is None or kind.stored_as != "estimate":
         rows = tuple((*key, value) for key, value in zip(keys, drawn, strict=True))
-        return StoredTable((*names, counts), rows, AS_DRAWN)
+        return StoredTable((*names, kind.stored_as), rows, AS_DRAWN)
     rows = tuple(
         (*key, None, None, None) if value is None else (*key, value, value - half, value + half)
         for key, value in zip(keys, drawn, strict=True)
@@ -273,36 +220,15 @@ def _flat(drawn: Sequence[Any]) -> list[Any]:
 Axes = list[tuple[str, Sequence[Any]]]
 
 
-def _axes(body: Mapping[str, Any], declaration: Declaration) -> Axes | None:
+def _axes(kind: type[Query], body: Mapping[str, Any], declaration: Declaration) -> Axes | None:
     """The names and keys of an answer; None if the declaration does not list them."""
     query = body["query"]
-    columns = query["column"] if isinstance(query["column"], list) else [query["column"]]
-    axes: Axes = []
-    for name in query.get("by", ()):
-        keys = _keys(declaration, name)
-        if keys is None:
-            return None
-        axes.append((name, _chosen(name, keys, body["groups"])))
-    match query["name"]:
-        case "histogram" | "proportions":
-            own = [(name, _keys(declaration, name)) for name in columns]
-        case "top_k":
-            out = frozenset(query.get("leave_out", ()))
-            own = [(name, _ranked(_keys(declaration, name), out)) for name in columns]
-        case "counts":
-            listed = frozenset(query["values"])
-            keys = _keys(declaration, columns[0]) or ()
-            own = [(columns[0], tuple(key for key in keys if key in listed))]
-        case "transitions":
-            keys = _keys(declaration, columns[0])
-            own = [(f"{columns[0]} before", keys), (columns[0], keys)]
-        case "count" | "sum" | "mean":
-            own = []
-        case _:
-            return None
-    if any(keys is None for _, keys in own):
+    own = kind.stored_axes(query, partial(_keys, declaration))
+    groups = [(name, _keys(declaration, name)) for name in query.get("by", ())]
+    if own is None or any(keys is None for _, keys in (*groups, *own)):
         return None
-    return [*axes, *((name, keys) for name, keys in own if keys is not None)]
+    chosen = [(name, _chosen(name, keys or (), body["groups"])) for name, keys in groups]
+    return [*chosen, *((name, keys or ()) for name, keys in own)]
 
 
 def _keys(declaration: Declaration, name: str) -> tuple[Any, ...] | None:
@@ -311,10 +237,6 @@ def _keys(declaration: Declaration, name: str) -> tuple[Any, ...] | None:
     except InvalidQuery:
         return None
     return None if column.values is None else column.keys
-
-
-def _ranked(keys: tuple[Any, ...] | None, out: frozenset[Any]) -> tuple[Any, ...] | None:
-    return None if keys is None else tuple(key for key in keys if key not in out)
 
 
 def _chosen(name: str, keys: Sequence[Any], groups: Mapping[str, Any] | None) -> tuple[Any, ...]:
@@ -351,7 +273,7 @@ def _largest(noisy: Sequence[int]) -> list[int]:
 def _half(body: Mapping[str, Any]) -> float | None:
     """Half of a 95 % interval, of counts with integer noise."""
     mechanism = body["mechanism"]
-    if body["query"]["name"] not in COUNTS or not str(mechanism.get("kind")).startswith("integer"):
+    if not str(mechanism.get("kind")).startswith("integer"):
         return None
     error = mechanism.get("error")
     return float(error["interval"]) if isinstance(error, Mapping) and "interval" in error else None

@@ -27,17 +27,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from takifugu.errors import ApprovalRefused, TakifuguError, UnsoundRequest
-from takifugu.project.approval_rule import ApprovalNeeded
 from takifugu.server.access_rules import API
 from takifugu.server.api.problems import Problem, problem_of
 from takifugu.server.state.approval_requests import Approval, ApprovalRequest, Decision
 from takifugu.server.state.server_state import ServerState, charge_of
 from takifugu.server.state.state_store import StateConflict
+from takifugu.session.release_errors import ApprovalNeeded
 
 if TYPE_CHECKING:
     from takifugu.ledger import Event, Ledger
-    from takifugu.project.policy_session import PolicySession
     from takifugu.session.release_plan import Plan
+    from takifugu.session.session import Session
 
 TRY_AGAIN = 503  # the status of what may pass: a ledger that is locked, a database that is down
 
@@ -67,7 +67,7 @@ class AskedRelease:
 
 def release_or_ask(
     state: ServerState,
-    session: "PolicySession",
+    session: "Session",
     asked: AskedRelease,
     plan: Callable[[], "Plan"],
     shown: Callable[["Plan"], Mapping[str, Any]],
@@ -171,7 +171,7 @@ def _request(
 
 
 def _released(
-    session: "PolicySession", asked: AskedRelease, planned: "Plan", approved: Approval | None
+    session: "Session", asked: AskedRelease, planned: "Plan", approved: Approval | None
 ) -> dict[str, Any]:
     result = session.release(
         planned,
@@ -186,7 +186,7 @@ def _released(
 
 def _finished(
     state: ServerState,
-    session: "PolicySession",
+    session: "Session",
     asked: AskedRelease,
     plan: Callable[[], "Plan"],
     known: Approval,
@@ -207,7 +207,7 @@ def _finished(
     return released
 
 
-def _refuse_lost(session: "PolicySession", known: Approval) -> None:
+def _refuse_lost(session: "Session", known: Approval) -> None:
     """Raise if the ledger has another event under the number of the approval, or none.
 
     Its history was lost then, and what is there now was not decided about this request.

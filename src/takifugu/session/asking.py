@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from takifugu.session.query_planner import Planner
+from takifugu.session.planner import Planner
 from takifugu.session.release_plan import Plan
 from takifugu.session.release_result import Result
 

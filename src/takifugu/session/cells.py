@@ -36,6 +36,7 @@ from takifugu.declarations.label_lists import FROM_THE_FITTED_ROWS, FittedLabels
 from takifugu.errors import TooLarge, one_of
 from takifugu.ledger import Cells, Groups, Window
 from takifugu.priors import Name
+from takifugu.session.query_options import Bound
 from takifugu.tables import Engine, Scope
 
 
@@ -157,7 +158,6 @@ def _numbers(column: Amount) -> Mapping[str, Any]:
     return {"missing": str(missing) if isinstance(missing, Fraction) else missing}
 
 
-Bound = datetime | date | str | int | None
 MOST_GROUPS = 10_000  # of one charge
 
 

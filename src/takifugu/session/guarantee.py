@@ -6,8 +6,7 @@ from textwrap import fill
 from typing import Any
 
 from takifugu.binding.entries import Entries
-from takifugu.binding.number_states import stand_for_ranges
-from takifugu.binding.prior_numbers import main_numbers
+from takifugu.binding.number_states import main_numbers, stand_for_ranges
 from takifugu.binding.prior_reading import PriorTranslation
 from takifugu.binding.protected_values import values_by_column
 from takifugu.declarations import Amount, Category, Declaration

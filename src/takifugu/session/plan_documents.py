@@ -4,40 +4,34 @@
 words that print, and what is needed to make the plan again. The owner's marks stay behind: that of
 the data, the fingerprint of the declaration and what names its cells, the rules of the policy.
 `plan_from_document` gives a `Plan` that equals, prints and describes as the first one, with
-`ON_THE_SERVER` in place of those marks and a `DescribedMechanism` in place of the mechanism; it
-cannot be released here, because a session refuses a plan whose charge is not the one it would make.
+`ON_THE_SERVER` in place of those marks and a `DescribedMechanism` in place of the mechanism: noise
+is drawn where the rows are, after they were paid for. It cannot be released here, because a session
+refuses a plan whose charge is not the one it would make.
 `public_form` is the same plan without the detour. In place of the mark of the data stands the
 `digest` of all that would be released: whoever releases the plan where it was made can tell by it
 whether that has changed since. The mark of the data is a keyed hash, and so is the digest.
 
-Numbers are exact: `takifugu.session.document_reading` says how they are written.
+Numbers are exact: `takifugu.documents.reading` says how they are written.
 """
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from takifugu._core.keys import DIGITS
 from takifugu.costs.losses import Concentrated, Loss, Metric, Pure
-from takifugu.errors import UnsoundRequest
-from takifugu.ledger import Cells, Charge, Groups, Window
-from takifugu.ledger.canonical_text import sha256
-from takifugu.ledger.charge_values import loss_body, loss_of
-from takifugu.priors import Name
-from takifugu.session.cells import MOST_GROUPS, Rows
-from takifugu.session.described_mechanism import DescribedMechanism
-from takifugu.session.document_reading import (
+from takifugu.documents.declared import parts_from
+from takifugu.documents.reading import (
     DocumentPart,
     InvalidDocument,
     as_json,
     by_name,
     converted,
-    fraction,
     json_object,
     listed,
     moment,
@@ -45,26 +39,100 @@ from takifugu.session.document_reading import (
     predicted,
     refuse_unshown,
     text,
-    title,
-    truth,
     whole,
 )
-from takifugu.session.price_documents import (
-    cost_from_document,
-    reads_from_document,
-    usefulness_from_document,
-    value_cost,
-)
+from takifugu.errors import UnsoundRequest
+from takifugu.ledger import Cells, Charge, Groups, Window
+from takifugu.ledger.canonical_text import check_name, sha256
+from takifugu.ledger.charge_values import loss_body, loss_of
+from takifugu.mechanisms import Error
+from takifugu.session.cells import MOST_GROUPS, Rows
 from takifugu.session.query.query import Query
+from takifugu.session.query_kinds import KINDS, query_class
 from takifugu.session.query_options import QueryOptions
-from takifugu.session.query_planner import KINDS
+from takifugu.session.release_cost import ReleaseCost, value_cost
 from takifugu.session.release_plan import Plan, UnpricedPlan
+from takifugu.session.rows_read import RowsRead
+from takifugu.session.usefulness import Usefulness
 from takifugu.tables import Scope
+
+if TYPE_CHECKING:
+    import numpy as np
 
 ON_THE_SERVER = "on the server: "  # begins what stands for a mark that is the owner's
 LATER = ("key", "approval", "request", "resumable")  # of a charge: decided when it is released
 FORM = "takifugu-plan-2"  # of what is sent; a plan file has another
 DERIVED = ("cells",)  # of a description: made from what is the owner's
+
+
+@dataclass(frozen=True, eq=False)
+class DescribedMechanism:
+    """What a mechanism says of itself; equal to every mechanism that says the same.
+
+    Attributes:
+        document: What `Mechanism.describe` gave, as JSON.
+    """
+
+    document: Mapping[str, Any]
+
+    def __eq__(self, other: object) -> bool:
+        described = None if isinstance(other, type) else getattr(other, "describe", None)
+        return callable(described) and _json_text(described()) == self._text
+
+    __hash__ = None  # type: ignore[assignment]  # it equals values that are hashed in other ways
+
+    @cached_property
+    def _text(self) -> str:
+        return _json_text(self.document)
+
+    @property
+    def kind(self) -> str:
+        """What kind of mechanism it is."""
+        return str(self.document["kind"])
+
+    @cached_property
+    def loss(self) -> Loss:
+        """What one release costs every entry that it touches."""
+        return loss_of(self.document["loss"])
+
+    def describe(self) -> dict[str, Any]:
+        """Kind, parameters and loss, as JSON."""
+        return dict(self.document)
+
+    def error(self) -> Error:
+        """What to expect of its noise; a selection has none that is known without counts."""
+        found = self.document.get("error")
+        if not isinstance(found, Mapping):
+            raise UnsoundRequest(
+                f"the error of {self.kind} depends on what it selects from", field="mechanism"
+            )
+        return Error(float(found["deviation"]), float(found["interval"]))
+
+    def release(self, values: Any) -> NoReturn:  # noqa: ARG002
+        """Refused: it is where the rows are."""
+        raise self._elsewhere()
+
+    def simulate(
+        self,
+        values: Any,  # noqa: ARG002
+        repetitions: int,  # noqa: ARG002
+        *,
+        rng: "np.random.Generator",  # noqa: ARG002
+    ) -> NoReturn:
+        """Refused: it is where the rows are."""
+        raise self._elsewhere()
+
+    def _elsewhere(self) -> UnsoundRequest:
+        return UnsoundRequest(
+            f"this {self.kind} is a description of one on a server; release the plan there, with"
+            " the dataset that made it",
+            field="mechanism",
+            reason="on-a-server",
+        )
+
+
+def _json_text(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, sort_keys=True)
 
 
 def digest(plan: UnpricedPlan) -> str:
@@ -177,7 +245,7 @@ def _plan(found: DocumentPart, options: QueryOptions | None) -> Plan:
         groups=query.rows.groups,
         analyst=found.maybe("analyst", title),
     )
-    reads = reads_from_document(found)
+    reads = RowsRead.from_document(found)
     if reads is None:
         raise InvalidDocument("rows_read", given="is missing", needed="be given")
     return Plan(
@@ -191,8 +259,8 @@ def _plan(found: DocumentPart, options: QueryOptions | None) -> Plan:
         otherwise=made.maybe("otherwise", predicted),
         charge=charge,
         reads=reads,
-        cost=found.read("cost", cost_from_document),
-        usefulness=found.read("usefulness", usefulness_from_document),
+        cost=found.read("cost", ReleaseCost.from_document),
+        usefulness=found.read("usefulness", Usefulness.from_document),
         stored=found.truth("stored"),
         instead=found.maybe("instead", _instead),
         notes=found.texts("notes"),
@@ -222,6 +290,12 @@ def _as_text(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _as_text(part) for key, part in value.items()}
     return [_as_text(part) for part in value] if isinstance(value, list) else str(value)
+
+
+def title(value: Any, path: str) -> str:
+    """A name that a ledger could have: some letters, and not too many."""
+    check_name(value, path)
+    return text(value, path)
 
 
 def _digest(value: Any, path: str) -> str:
@@ -260,31 +334,6 @@ def _loss(document: Any, path: str) -> Loss:
 
 # --- queries ---
 
-Reader = Callable[[Any, str], Any]
-
-
-def _weights(value: Any, path: str) -> tuple[tuple[Name, Fraction], ...]:
-    pairs = listed(listed(lambda part, _: part))(value, path)
-    if not all(len(pair) == 2 for pair in pairs):
-        raise InvalidDocument(path, given="has no pairs", needed="list keys and weights")
-    return tuple((name(key, path), fraction(weight, path)) for key, weight in pairs)
-
-
-FIELDS: Mapping[str, Reader] = {
-    "column": text,
-    "by": listed(text),
-    "beside": listed(text),
-    "sum_to_one": truth,
-    "k": whole,
-    "leave_out": listed(name),
-    "values": listed(name),
-    "level": fraction,
-    "every": whole,
-    "name": text,
-    "weighted_by": text,
-    "weights": _weights,
-}  # registry: one line for each field of a kind of query
-
 
 def _query_document(query: Query) -> dict[str, Any]:
     scope = query.rows.scope
@@ -311,13 +360,8 @@ def _query(document: Any, path: str) -> Query:
         raise InvalidDocument(
             found.named("kind"), given="is unknown", needed=f"be one of {', '.join(KINDS)}"
         )
-    cls = KINDS[kind]
-    own = {
-        part.name: found.read(part.name, FIELDS[part.name])
-        for part in fields(cls)
-        if part.name != "rows"
-    }
-    return cls(rows=found.read("rows", _rows), **own)
+    cls = query_class(kind)
+    return cls(rows=found.read("rows", _rows), **parts_from(cls, found, without=("rows",)))
 
 
 def _rows(document: Any, path: str) -> Rows:

@@ -9,10 +9,12 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from takifugu._core.fingerprint import fingerprint
 from takifugu.binding.prior_reading import PriorTranslation
+from takifugu.documents.declared import Codec, to_document
+from takifugu.documents.reading import DocumentPart
 from takifugu.ledger import Anchor
 from takifugu.session.guarantee import described
 from takifugu.tables import Engine
@@ -37,14 +39,15 @@ class PriorUsed:
     fingerprint: str
     fitted_on: tuple[str, ...] = ()
 
-    def describe(self) -> dict[str, Any]:
-        """Ready to be written as JSON."""
-        return {
-            "name": self.name,
-            "words": self.words,
-            "fingerprint": self.fingerprint,
-            "fitted_on": list(self.fitted_on),
-        }
+
+def _anchor(document: Any, path: str) -> Anchor:
+    found = DocumentPart.of(document, path)
+    return Anchor(found.whole("event"), found.text("hash"))
+
+
+LedgerEvent = Annotated[
+    Anchor, Codec(_anchor, lambda anchor: {"event": anchor.seq, "hash": anchor.hash})
+]
 
 
 @dataclass(frozen=True)
@@ -68,24 +71,15 @@ class Provenance:
     asked: str
     priors: tuple[PriorUsed, ...]
     translation: str
-    charge: Anchor
-    answer: Anchor
+    charge: LedgerEvent
+    answer: LedgerEvent
     released: datetime
     software: Mapping[str, str]
 
     def describe(self) -> dict[str, Any]:
         """Ready to be written as JSON."""
-        return {
-            "dataset": self.dataset,
-            "analyst": self.analyst,
-            "asked": self.asked,
-            "priors": [prior.describe() for prior in self.priors],
-            "translation": self.translation,
-            "charge": {"event": self.charge.seq, "hash": self.charge.hash},
-            "answer": {"event": self.answer.seq, "hash": self.answer.hash},
-            "released": self.released.isoformat(),
-            "software": dict(self.software),
-        }
+        document: dict[str, Any] = to_document(self)
+        return document
 
     @property
     def line(self) -> str:

@@ -1,218 +1,296 @@
-"""Everything that a query may be asked with, in one value.
+"""The options of a query, each declared once: a line of `QueryOptions`.
 
 A session, a project, a plan file and the command line all describe a query by its `QueryOptions`.
-The form of each option is checked here, once; what an option means for a given table is decided
-where the query is made (`takifugu.session.query`).
+From the lines of that class follow the methods of ``session.plan``, the flags of the command line,
+the model of the REST API, the form of a server's page and the keys of files. The form of each
+option is checked here, once; what an option means for a given table is decided where the query is
+made (`takifugu.session.query`).
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal, get_args
-
-import numpy as np
+from numbers import Integral, Real
+from typing import Annotated, Any, Literal, get_type_hints
 
 from takifugu._core.exact import Number, exactly, shown
-from takifugu.declarations import InvalidQuery
+from takifugu.declarations.table_errors import InvalidQuery
 from takifugu.errors import one_of
-from takifugu.priors import Name
-from takifugu.session.cells import Bound
+from takifugu.session.query_kinds import KINDS
 
-Kind = Literal[
-    "histogram",
-    "count",
-    "counts",
-    "top_k",
-    "sum",
-    "mean",
-    "quantile",
-    "proportions",
-    "transitions",
-    "marginals",
-    "linear",
-]
+Name = str | int  # a label or a key
+Bound = datetime | date | str | int | None
 Counts = tuple[float, ...] | tuple[tuple[float, ...], ...]
-ReferenceCounts = Sequence[float] | Sequence[Sequence[float]] | np.ndarray[Any, Any]
-AMOUNTS = ("epsilon", "delta", "within", "level", "grid")  # exact numbers, whatever they come as
 LEAST_EPSILON, LARGEST_EPSILON = Fraction(1, 2**50), 2**64
 EARLIER_NAMES = {"chance": "confidence"}  # in plan files of earlier versions
+OptionType = Literal[
+    "column",
+    "columns",
+    "window",
+    "keys",
+    "amount",
+    "real",
+    "whole",
+    "labels",
+    "counts",
+    "text",
+    "flag",
+]
 
 
 @dataclass(frozen=True)
-class KindOptions:
-    """The options of one kind of query, beside those that every kind has.
+class Option:
+    """One option of a query, for whoever reads, shows or asks for it.
 
     Attributes:
-        required: Options of its own that must be given.
-        optional: Options of its own that may be given.
-        without: Options that other kinds share and this one lacks, each with the reason.
+        type: How its values are read: a key of `READERS`.
+        help: What it does, in a sentence.
+        required: The kinds of query that need it.
+        optional: The kinds that may have it. An option that neither lists belongs to all kinds.
+        label: What a form calls it, where only some kinds have it.
+        hint: What a form says beside it.
+        example: A value for the description of the API.
+        name: Its name, filled in from the line that declares it.
     """
 
+    type: OptionType
+    help: str
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
-    without: Mapping[str, str] = field(default_factory=dict)
+    label: str = ""
+    hint: str = ""
+    example: Any = None
+    name: str = ""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of query that have it as an option of their own, in the order of `KINDS`."""
+        return tuple(kind for kind in KINDS if kind in (*self.required, *self.optional))
 
 
-KIND_OPTIONS: Mapping[Kind, KindOptions] = {
-    "histogram": KindOptions(optional=("sum_to_one",)),
-    "count": KindOptions(required=("values",)),
-    "counts": KindOptions(required=("values",)),
-    "top_k": KindOptions(
-        required=("k",),
-        optional=("reference", "gap", "leave_out"),
-        without={
-            "within": "a ranking has no distance to be within; give `confidence` with a `gap` or a"
-            " `reference`"
-        },
-    ),
-    "sum": KindOptions(),
-    "mean": KindOptions(),
-    "quantile": KindOptions(required=("level",), optional=("grid",)),
-    "proportions": KindOptions(optional=("sum_to_one",)),
-    "transitions": KindOptions(),
-    "marginals": KindOptions(),
-    "linear": KindOptions(
-        required=("query",),
-        without={"column": "the policy declares which column the query adds up"},
-    ),
-}  # registry: one line for each kind of query
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class QueryOptions:
     """What is asked, of which rows, and what it may cost or how good the answer must be.
 
     Either ``epsilon`` is given, or the error: ``within``, or ``confidence`` for a ranking.
-
-    Attributes:
-        kind: The kind of query.
-        column: The protected column; by default the one that the prior is about. Some kinds count
-            the labels of several columns: a list of them.
-        by: Public columns whose groups are answered one by one, for one charge.
-        window: Rows from the first bound to before the second; None leaves a side open. Without a
-            start it begins with the first row that no prior was fitted on.
-        where: For public columns, the keys to keep.
-        epsilon: The Pufferfish ε that the release may cost alone.
-        delta: The Pufferfish δ beside it, at most that of the budget: the noise is then of a kind
-            whose losses add up as ρ, which is less for many releases on the same rows.
-        within: Instead of ε: find the least ε that keeps every number within this distance of the
-            exact one (for a quantile, in ranks) …
-        confidence: … with this probability, 0.95 by default. For a ranking, the probability that
-            its places are right.
-        values: The labels that a count counts together, and counts count one by one.
-        k: How many labels a ranking names.
-        level: Which quantile, 0.5 for the median.
-        grid: The distance between the numbers that a quantile is chosen from; by default a step.
-        reference: Public or synthetic counts to plan a ranking for.
-        gap: Instead of a reference, the lead of each place over the next.
-        query: The name under which the policy declares a linear query.
-        leave_out: Labels that a ranking leaves out, such as ``other``.
-        sum_to_one: Whether shares are shown so that those of a group sum to 1, and counts so that
-            they add up to its rows. It costs nothing and changes nothing that is stored.
     """
 
-    kind: Kind
-    column: str | tuple[str, ...] | None
-    by: tuple[str, ...]
-    window: tuple[Bound, Bound] | None
-    where: Mapping[str, tuple[Name, ...]]
-    epsilon: Number | None
-    delta: Number | None
-    within: Number | None
-    confidence: float | None
-    values: tuple[Name, ...]
-    k: int | None
-    level: Number | None
-    grid: Number | None
-    reference: Counts | None
-    gap: float | None
-    query: str | None
-    leave_out: tuple[Name, ...]
-    sum_to_one: bool
+    kind: str
+    column: Annotated[
+        str | tuple[str, ...] | None,
+        Option(
+            "column",
+            "The protected column; by default the one that the prior is about. Some kinds count the"
+            " labels of several columns together: a list.",
+            example="state",
+        ),
+    ]
+    by: Annotated[
+        tuple[str, ...],
+        Option(
+            "columns",
+            "Public columns whose groups are answered one by one, for one charge.",
+            example=["zone"],
+        ),
+    ]
+    window: Annotated[
+        tuple[Bound, Bound] | None,
+        Option(
+            "window",
+            "Rows from the first bound to before the second: days, times or whole numbers, either"
+            " side open. Without a start it begins with the first row that no prior was fitted on.",
+            example=["2026-01-01", "2026-02-01"],
+        ),
+    ]
+    where: Annotated[
+        Mapping[str, tuple[Name, ...]],
+        Option(
+            "keys",
+            "For public columns, the keys to keep.",
+            example={"zone": ["north"]},
+        ),
+    ]
+    epsilon: Annotated[
+        Number | None,
+        Option(
+            "amount",
+            "The Pufferfish ε that the release may cost alone.",
+            example="0.5",
+        ),
+    ]
+    delta: Annotated[
+        Number | None,
+        Option(
+            "amount",
+            "The Pufferfish δ beside ε, at most the budget's; for Gaussian noise, whose losses add"
+            " up to less over many releases.",
+            example="0",
+        ),
+    ]
+    within: Annotated[
+        Number | None,
+        Option(
+            "amount",
+            "Instead of ε: the least ε that keeps every number within this distance of the exact"
+            " one is used; for a quantile, in ranks.",
+            example=100,
+        ),
+    ]
+    confidence: Annotated[
+        float | None,
+        Option(
+            "real",
+            "The probability of being within it, 0.95 by default; for a ranking, that its places"
+            " are right.",
+            example=0.95,
+        ),
+    ]
+    values: Annotated[
+        tuple[Name, ...],
+        Option(
+            "labels",
+            "The labels that a count counts together, and counts one by one.",
+            required=("count", "counts"),
+            label="Labels to count",
+            hint="At least one.",
+            example=["ward"],
+        ),
+    ]
+    k: Annotated[
+        int | None,
+        Option(
+            "whole",
+            "How many labels a ranking names.",
+            required=("top_k",),
+            label="Places",
+            hint="How many labels are named.",
+            example=3,
+        ),
+    ]
+    level: Annotated[
+        Number | None,
+        Option(
+            "amount",
+            "Which quantile: 0.5 for the median.",
+            required=("quantile",),
+            label="Level",
+            hint="Between 0 and 1: 0.5 for the median.",
+            example=0.5,
+        ),
+    ]
+    grid: Annotated[
+        Number | None,
+        Option(
+            "amount",
+            "The distance between the numbers that a quantile is chosen from; by default a step.",
+            optional=("quantile",),
+            label="Grid",
+            hint="The distance between the numbers that it is chosen from; by default a step.",
+            example=1,
+        ),
+    ]
+    reference: Annotated[
+        Counts | None,
+        Option(
+            "counts",
+            "Public or synthetic counts to plan a ranking for, of one group or of each.",
+            optional=("top_k",),
+            label="Reference counts",
+            hint="Public or synthetic counts to plan the ranking for, one for each label, separated"
+            " by blanks; a line for each group.",
+            example=[[40, 20, 10]],
+        ),
+    ]
+    gap: Annotated[
+        float | None,
+        Option(
+            "real",
+            "Instead of a reference, the lead of each place of a ranking over the next.",
+            optional=("top_k",),
+            label="Lead",
+            hint="Instead of a reference: by how many each place leads the next.",
+            example=10,
+        ),
+    ]
+    query: Annotated[
+        str | None,
+        Option(
+            "text",
+            "The linear query, by the name that the policy gives it.",
+            required=("linear",),
+            label="Declared query",
+            hint="Weights and column are those of the policy.",
+            example="cost",
+        ),
+    ]
+    leave_out: Annotated[
+        tuple[Name, ...],
+        Option(
+            "labels",
+            "Labels that a ranking leaves out, such as other.",
+            optional=("top_k",),
+            label="Labels to leave out",
+            hint="Such as “other”.",
+            example=["other"],
+        ),
+    ]
+    sum_to_one: Annotated[
+        bool,
+        Option(
+            "flag",
+            "Show shares that sum to 1, or counts that add up to the rows. It costs nothing and"
+            " changes nothing that is stored.",
+            optional=("histogram", "proportions"),
+            label="Numbers add up",
+            hint="Show them so that those of a group add up to its rows. It costs nothing.",
+        ),
+    ]
 
-    def __init__(
-        self,
-        kind: Kind,
-        column: str | Sequence[str] | None = None,
-        *,
-        by: str | Sequence[str] = (),
-        window: tuple[Bound, Bound] | None = None,
-        where: Mapping[str, Sequence[Name]] | None = None,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        within: Number | None = None,
-        confidence: float | None = None,
-        values: Name | Sequence[Name] = (),
-        k: int | None = None,
-        level: Number | None = None,
-        grid: Number | None = None,
-        reference: ReferenceCounts | None = None,
-        gap: float | None = None,
-        query: str | None = None,
-        leave_out: Name | Sequence[Name] = (),
-        sum_to_one: bool = False,
-    ) -> None:
-        if kind not in get_args(Kind):
-            raise InvalidQuery(
-                "kind",
-                given=f"is {kind!r:.80}",
-                needed=one_of(get_args(Kind), kind),
-            )
-        if not isinstance(query, str | None):
-            raise InvalidQuery("query", given="is not text", needed="name a declared linear query")
-        if not isinstance(sum_to_one, bool):
-            raise InvalidQuery("sum_to_one", given="is something else", needed="be true or false")
-        checked: dict[str, Any] = {
-            "kind": kind,
-            "column": _protected(column),
-            "by": _columns(by),
-            "window": _window(window),
-            "where": _where(where),
-            "epsilon": _epsilon(epsilon),
-            "delta": _number(delta, "delta"),
-            "within": _number(within, "within"),
-            "confidence": _real(confidence, "confidence"),
-            "values": _labels(values, "values"),
-            "k": _whole(k, "k"),
-            "level": _number(level, "level"),
-            "grid": _number(grid, "grid"),
-            "reference": _counts(reference),
-            "gap": _real(gap, "gap"),
-            "query": query,
-            "leave_out": _labels(leave_out, "leave_out"),
-            "sum_to_one": sum_to_one,
-        }
-        for name, value in checked.items():
+    def __init__(self, kind: str, column: str | Sequence[str] | None = None, **given: Any) -> None:
+        if not isinstance(kind, str) or kind not in KINDS:
+            raise InvalidQuery("kind", given=f"is {kind!r:.80}", needed=one_of(KINDS, kind))
+        given["column"] = column
+        if unknown := [name for name in given if name not in OPTIONS]:
+            raise TypeError(f"{unknown[0]!r:.80} is not an option of a query")
+        object.__setattr__(self, "kind", kind)
+        for name, declared in OPTIONS.items():
+            read, default = READERS[declared.type]
+            value = read(given.get(name, default), name)
             object.__setattr__(self, name, value)  # the one write: lists in, tuples kept
         self._refuse_options_of_other_kinds()
         self._refuse_two_aims()
 
     def _refuse_options_of_other_kinds(self) -> None:
-        given, mine = self.given(), KIND_OPTIONS[self.kind]
-        for name, reason in mine.without.items():
+        given = self.given()
+        for name, reason in KINDS[self.kind].without.items():
             if name in given:
                 raise InvalidQuery(
                     name, given="is given", needed=f"be left out for {self.kind}: {reason}"
                 )
-        for options in KIND_OPTIONS.values():
-            for name in (*options.required, *options.optional):
-                if name in given and name not in (*mine.required, *mine.optional):
-                    kinds = [
-                        k for k, o in KIND_OPTIONS.items() if name in (*o.required, *o.optional)
-                    ]
-                    raise InvalidQuery(
-                        name,
-                        given="is given",
-                        needed=f"be left out: it is an option of {' and '.join(kinds)}",
-                    )
-        for name in mine.required:
+        for name in given:
+            kinds = OPTIONS[name].kinds
+            if kinds and self.kind not in kinds:
+                raise InvalidQuery(
+                    name,
+                    given="is given",
+                    needed=f"be left out: it is an option of {' and '.join(kinds)}",
+                )
+        for name in KIND_OPTIONS[self.kind].required:
             if name not in given:
                 raise InvalidQuery(name, given="is missing", needed=f"be given for {self.kind}")
 
     def _refuse_two_aims(self) -> None:
-        ranking = "within" in KIND_OPTIONS[self.kind].without
+        epsilon = None if self.epsilon is None else exactly(self.epsilon, "epsilon")
+        if epsilon is not None and (0 < epsilon < LEAST_EPSILON or epsilon > LARGEST_EPSILON):
+            raise InvalidQuery(
+                "epsilon",
+                given=f"is {shown(epsilon)}",
+                needed="be from 2^-50, below which noise does not fit int64, to 2^64, the most of a"
+                " ledger",
+            )
+        ranking = "within" in KINDS[self.kind].without
         if (self.epsilon is None) == (self.within is None and self.confidence is None):
             raise InvalidQuery(
                 "epsilon",
@@ -232,11 +310,10 @@ class QueryOptions:
 
     def given(self) -> dict[str, Any]:
         """The options that were given, beside the kind, by name."""
-        found = {part.name: getattr(self, part.name) for part in fields(self)}
-        del found["kind"]
+        values = {name: getattr(self, name) for name in OPTIONS}
         return {
             name: value
-            for name, value in found.items()
+            for name, value in values.items()
             if value is not False and value not in (None, (), {})
         }
 
@@ -259,8 +336,8 @@ class QueryOptions:
         """The options that a JSON object holds; those of an earlier version have earlier names."""
         if not isinstance(document, Mapping):
             raise InvalidQuery("query", given="is no object", needed="map options to values")
-        names = [part.name for part in fields(cls)]
-        found: dict[str, Any] = {}
+        names = ["kind", *OPTIONS]
+        read: dict[str, Any] = {}
         for key, value in document.items():
             name = EARLIER_NAMES.get(key, key)
             if name not in names:
@@ -269,20 +346,48 @@ class QueryOptions:
                     given="is not an option of a query",
                     needed=one_of(names, key),
                 )
-            if name in found:
+            if name in read:
                 raise InvalidQuery(name, given="is given twice", needed="be given once")
-            found[name] = value
-        if "kind" not in found:
+            read[name] = value
+        if "kind" not in read:
             raise InvalidQuery("kind", given="is missing", needed="be given")
-        return cls(**found)
+        return cls(**read)
+
+
+OPTIONS: Mapping[str, Option] = {
+    name: replace(hint.__metadata__[0], name=name)
+    for name, hint in get_type_hints(QueryOptions, include_extras=True).items()
+    if hasattr(hint, "__metadata__")
+}
+AMOUNTS = tuple(name for name, declared in OPTIONS.items() if declared.type == "amount")
+SHARED_OPTIONS = tuple(name for name, declared in OPTIONS.items() if not declared.kinds)
+
+
+@dataclass(frozen=True)
+class KindOptions:
+    """The options of one kind of query: its own, and those that it shares with all kinds."""
+
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
+    shared: tuple[str, ...]
+
+
+KIND_OPTIONS: Mapping[str, KindOptions] = {
+    kind: KindOptions(
+        tuple(name for name, declared in OPTIONS.items() if kind in declared.required),
+        tuple(name for name, declared in OPTIONS.items() if kind in declared.optional),
+        tuple(name for name in SHARED_OPTIONS if name not in declared_kind.without),
+    )
+    for kind, declared_kind in KINDS.items()
+}
 
 
 def checked(options: QueryOptions) -> QueryOptions:
     """The same options, checked again: nothing that was changed behind their back is kept."""
-    return QueryOptions(**{part.name: getattr(options, part.name) for part in fields(QueryOptions)})
+    return QueryOptions(options.kind, **{name: getattr(options, name) for name in OPTIONS})
 
 
-def _protected(column: Any) -> str | tuple[str, ...] | None:
+def _column(column: Any, _: str) -> str | tuple[str, ...] | None:
     """One column by its name, and several as a tuple; a list of one is that column."""
     if column is None or isinstance(column, str):
         return column
@@ -299,14 +404,14 @@ def _protected(column: Any) -> str | tuple[str, ...] | None:
     return column[0] if len(column) == 1 else tuple(column)
 
 
-def _columns(by: Any) -> tuple[str, ...]:
-    names = (by,) if isinstance(by, str) else by
-    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        raise InvalidQuery("by", given="is something else", needed="list columns")
-    return tuple(names)
+def _columns(by: Any, name: str) -> tuple[str, ...]:
+    columns = (by,) if isinstance(by, str) else by
+    if not isinstance(columns, Sequence) or not all(isinstance(part, str) for part in columns):
+        raise InvalidQuery(name, given="is something else", needed="list columns")
+    return tuple(columns)
 
 
-def _window(window: Any) -> tuple[Bound, Bound] | None:
+def _window(window: Any, _: str) -> tuple[Bound, Bound] | None:
     if window is None:
         return None
     if not isinstance(window, tuple | list) or len(window) != 2:
@@ -323,7 +428,7 @@ def _window(window: Any) -> tuple[Bound, Bound] | None:
     return window[0], window[1]
 
 
-def _where(where: Any) -> dict[str, tuple[Name, ...]]:
+def _keys(where: Any, _: str) -> dict[str, tuple[Name, ...]]:
     """The keys as they are now, and nothing that equals one: True and 1.0 equal 1.
 
     The engine would read the rows of 1 for either, and the ledger would charge another cell.
@@ -332,7 +437,7 @@ def _where(where: Any) -> dict[str, tuple[Name, ...]]:
         raise InvalidQuery(
             "where", given="is something else", needed="map columns to lists of keys"
         )
-    found = {}
+    kept = {}
     for column, keys in (where or {}).items():
         if not isinstance(column, str):
             raise InvalidQuery("where", given="is something else", needed="map columns to keys")
@@ -346,8 +451,8 @@ def _where(where: Any) -> dict[str, tuple[Name, ...]]:
                 given="has a key that is neither text nor a whole number",
                 needed="hold declared keys only",
             )
-        found[column] = tuple(keys)
-    return found
+        kept[column] = tuple(keys)
+    return kept
 
 
 def _labels(values: Any, name: str) -> tuple[Name, ...]:
@@ -359,7 +464,7 @@ def _labels(values: Any, name: str) -> tuple[Name, ...]:
     return tuple(labels)
 
 
-def _number(value: Any, name: str) -> Number | None:
+def _amount(value: Any, name: str) -> Number | None:
     """A number that is exact as it is given: a text by its digits, a float bit by bit."""
     if value is None:
         return None
@@ -371,23 +476,10 @@ def _number(value: Any, name: str) -> Number | None:
     return value if isinstance(value, int | Fraction | str) else float(value)
 
 
-def _epsilon(value: Any) -> Number | None:
-    """An ε that a mechanism can keep to and a ledger can hold."""
-    number = _number(value, "epsilon")
-    if number is not None:
-        epsilon = exactly(number, "epsilon")
-        if 0 < epsilon < LEAST_EPSILON or epsilon > LARGEST_EPSILON:
-            needed = (
-                "be from 2^-50, below which noise does not fit int64, to 2^64, the most of a ledger"
-            )
-            raise InvalidQuery("epsilon", given=f"is {shown(epsilon)}", needed=needed)
-    return number
-
-
 def _real(value: Any, name: str) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+    if isinstance(value, bool) or not isinstance(value, Real) or isinstance(value, Fraction):
         raise InvalidQuery(name, given="is something else", needed="be a number, as 0.9")
     return float(value)
 
@@ -395,14 +487,16 @@ def _real(value: Any, name: str) -> float | None:
 def _whole(value: Any, name: str) -> int | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+    if isinstance(value, bool) or not isinstance(value, Integral):
         raise InvalidQuery(name, given="is something else", needed="be a whole number")
     return int(value)
 
 
-def _counts(reference: Any) -> Counts | None:
+def _counts(reference: Any, _: str) -> Counts | None:
     if reference is None:
         return None
+    import numpy as np
+
     try:
         table = np.asarray(reference, dtype=np.float64)
     except (OverflowError, TypeError, ValueError):
@@ -424,3 +518,30 @@ def _json(value: Any) -> Any:
     if isinstance(value, datetime | date):
         return value.isoformat()
     return str(value) if isinstance(value, Fraction) else value
+
+
+def _text(value: Any, name: str) -> str | None:
+    if not isinstance(value, str | None):
+        raise InvalidQuery(name, given="is not text", needed="name a declared linear query")
+    return value
+
+
+def _flag(value: Any, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidQuery(name, given="is something else", needed="be true or false")
+    return value
+
+
+READERS: Mapping[OptionType, tuple[Callable[[Any, str], Any], Any]] = {
+    "column": (_column, None),
+    "columns": (_columns, ()),
+    "window": (_window, None),
+    "keys": (_keys, None),
+    "amount": (_amount, None),
+    "real": (_real, None),
+    "whole": (_whole, None),
+    "labels": (_labels, ()),
+    "counts": (_counts, None),
+    "text": (_text, None),
+    "flag": (_flag, False),
+}  # how values of each type are read, and what stands for an option that is not given

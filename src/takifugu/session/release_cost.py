@@ -2,20 +2,23 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
-from typing import Any, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
 from takifugu._core.exact import Number, exactly, shown
 from takifugu._core.rounding import float_down, float_up
+from takifugu.binding.prior_reading import PriorTranslation
 from takifugu.binding.protected_values import WHOLLY
 from takifugu.costs.cost import Cost
 from takifugu.costs.losses import Concentrated, Metric, Pure, Total
+from takifugu.documents.declared import Codec, NullFloat, parts_from, to_document
+from takifugu.documents.reading import DocumentPart, InvalidDocument
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Position, Standing
 from takifugu.mechanisms.calibration import allowance, certify, no_allowance, target_of
-from takifugu.session.odds import odds, or_null
+from takifugu.session.odds import odds
 from takifugu.translation.accounting.totals import rho_within, total_to_pufferfish
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.rows.row_translation import RowTranslation
@@ -28,7 +31,21 @@ K = TypeVar("K")
 V = TypeVar("V")
 Charged = Pure | Metric | Concentrated  # what a session charges; ρ where a δ is given
 NEARLY = 1 - Fraction(1, 2**20)  # a loss this close below another one is priced as that
+PRICE_TOLERANCE = 1 + 1e-6  # a price by value is that of a cost which is as close as this
 APART = Fraction(998, 1000)  # of a price: an ε below it asks for less, however bounds are rounded
+
+
+def value_cost(document: Any, path: str) -> Cost:
+    """What `Cost.document` wrote; refused if it is written in another way."""
+    if not isinstance(document, list):
+        raise InvalidDocument(path, given="is no list", needed="list coefficients and shapes")
+    cost = Cost.of_document(document)
+    if cost.document() != document:
+        raise InvalidDocument(path, given="is in another order", needed="be as it was written")
+    return cost
+
+
+ValueCost = Annotated[Cost, Codec(value_cost, Cost.document)]
 
 
 @dataclass(frozen=True)
@@ -44,22 +61,13 @@ class AnalystCost:
 
     analyst: str
     budget: Fraction
-    before: float
-    after: float | None
+    before: NullFloat
+    after: NullFloat | None
 
     @property
     def spent_words(self) -> str:
         """How much of their budget would be spent."""
         return _spent_words(self.before if self.after is None else self.after, self.budget)
-
-    def describe(self) -> dict[str, Any]:
-        """Ready to be written as JSON."""
-        return {
-            "analyst": self.analyst,
-            "budget": str(self.budget),
-            "before": or_null(self.before),
-            "after": or_null(self.after),
-        }
 
 
 @dataclass(frozen=True)
@@ -90,18 +98,18 @@ class ReleaseCost:
     currency: str
     per_entry: Fraction
     delta: Fraction
-    alone: float
-    before: float
-    after: float | None
+    alone: NullFloat
+    before: NullFloat
+    after: NullFloat | None
     budget: Fraction
     budget_delta: Fraction
     fits: bool
     most: Decimal
     own: AnalystCost | None = None
     reuse: bool = False
-    by_value: Cost | None = None
-    without_values: float | None = None
-    by_column: Mapping[str, float] | None = None
+    by_value: ValueCost | None = None
+    without_values: NullFloat | None = None
+    by_column: Mapping[str, NullFloat] | None = None
 
     @property
     def marginal(self) -> float | None:
@@ -176,28 +184,31 @@ class ReleaseCost:
 
     def describe(self) -> dict[str, Any]:
         """Ready to be written as JSON; exact numbers as text, and null for what is infinite."""
-        return {
-            "currency": self.currency,
-            "per_entry": str(self.per_entry),
-            "delta": str(self.delta),
-            "alone": or_null(self.alone),
-            "before": or_null(self.before),
-            "after": or_null(self.after),
-            "marginal": self.marginal,
-            "budget": str(self.budget),
-            "budget_delta": str(self.budget_delta),
-            "fits": self.fits,
-            "most": str(self.most),
-            "own": None if self.own is None else self.own.describe(),
-            "reuse": self.reuse,
-            "by_value": None if self.by_value is None else self.by_value.document(),
-            "without_values": or_null(self.without_values),
-            "by_column": self.by_column and {n: or_null(v) for n, v in self.by_column.items()},
+        document: dict[str, Any] = to_document(self, after={"after": {"marginal": self.marginal}})
+        return document | {
             "odds": {
                 "alone": odds(self.alone, self.delta).describe(),
                 "budget": odds(self.budget, self.budget_delta).describe(),
-            },
+            }
         }
+
+    @classmethod
+    def from_document(cls, document: Any, path: str = "cost") -> "ReleaseCost":
+        """What `describe` wrote. Null is nothing where it does not fit, and infinite elsewhere."""
+        parts = parts_from(cls, DocumentPart.of(document, path))
+        parts["after"] = _after(parts["after"], fits=parts["fits"])
+        if parts["own"] is not None:
+            after = _after(parts["own"].after, fits=parts["fits"])
+            parts["own"] = replace(parts["own"], after=after)
+        if parts["by_value"] is not None and parts["without_values"] is None:
+            parts["without_values"] = math.inf
+        elif parts["by_value"] is None:
+            parts["without_values"] = None
+        return cls(**parts)
+
+
+def _after(spent: float | None, *, fits: bool) -> float | None:
+    return (math.inf if spent is None else spent) if fits else None
 
 
 def checked_delta(delta: Number) -> Fraction:
@@ -488,6 +499,39 @@ class Prices:
             price = float(self._translation.cost_to_pufferfish(loss.cost))
             _remember(self._priced, unit, (loss.epsilon, price))
         return price
+
+
+class ConfirmedPrices:
+    """Prices that are not below what the translation itself finds, whatever a table says."""
+
+    def __init__(self, translation: PriorTranslation) -> None:
+        self._translation = translation
+        self._alone: dict[tuple[Total, Fraction], float] = {}
+
+    def confirm(self, cost: ReleaseCost) -> ReleaseCost:
+        """The same cost, or a higher one."""
+        if cost.by_value is not None:
+            return self._by_value(cost, cost.by_value)
+        lost = Total(cost.per_entry) if cost.currency == "epsilon" else Total(rho=cost.per_entry)
+        if (lost, cost.delta) not in self._alone:
+            self._alone[lost, cost.delta] = (
+                float(self._translation.to_pufferfish(float_up(lost.epsilon)))
+                if cost.currency == "epsilon"
+                else self._translation.total_to_pufferfish(lost, cost.delta)
+            )
+        return replace(cost, alone=max(cost.alone, self._alone[lost, cost.delta]))
+
+    def _by_value(self, cost: ReleaseCost, by_value: Cost) -> ReleaseCost:
+        """A price by value, which a table may have lowered by what it says without values."""
+        found = self._translation.cost_to_pufferfish(by_value)
+        if found <= cost.alone * PRICE_TOLERANCE:
+            return cost
+        plain = float(self._translation.to_pufferfish(float_up(by_value.scalar)))
+        return replace(
+            cost,
+            alone=max(cost.alone, min(found, plain)),
+            without_values=max(cost.without_values or 0.0, plain),
+        )
 
 
 def _remember(prices: dict[K, V], key: K, value: V) -> None:

@@ -4,6 +4,7 @@
   x OverBudget       refused; says the largest Pufferfish ε that would still be accepted
 * TakifuguError
   x MostlyNoise      little but noise would be released, and nobody confirmed it
+  x ApprovalNeeded   a second person has to approve of it first
   x StalePlan        the plan is not what would be released now
   x ReleaseFailed    it was paid for and then something broke; nothing of it is shown
   x BudgetConflict   a session was given another budget than the dataset has
@@ -165,3 +166,25 @@ class BudgetConflict(TakifuguError):
 def _budget(epsilon: Fraction, delta: Fraction) -> str:
     at = f" at delta = {four_digits(delta)}" if delta else ""
     return f"epsilon = {four_digits(epsilon)}{at}"
+
+
+class ApprovalNeeded(TakifuguError):
+    """A release that waits for an owner's approval; nothing was charged and nothing was read.
+
+    Attributes:
+        dataset: The dataset.
+        why: Why it needs one, in words.
+        name: Which release of a batch it is; empty for a single one.
+    """
+
+    def __init__(self, dataset: str, reason: str, why: str, *, name: str = "") -> None:
+        self.dataset, self.why, self.name = dataset, why, name
+        which = f"{name!r}: the" if name else "the"
+        super().__init__(
+            f"{which} release from dataset {dataset!r} needs the approval of a second person:"
+            f" {why}; nothing was charged. Ask for it on the project's server; or write the plan to"
+            " a file (`takifugu plan … --out FILE`) and have an owner who is another user run"
+            " `takifugu approve FILE`, then name the approval",
+            field="approval",
+            reason=reason,
+        )

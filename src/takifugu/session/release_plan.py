@@ -1,4 +1,12 @@
-"""Plans: priced queries, as frozen values that print and turn into JSON."""
+"""Plans: priced queries, as frozen values that print and turn into JSON.
+
+What a release by value saves against one that is charged as telling everything of an entry.
+
+A plan in words and rounded numbers, each by itself: for a page that shows them apart.
+
+`Plan.__str__` says the same in lines. Losses are rounded up and allowances down, so that nobody
+who shows them has to know how.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -10,6 +18,7 @@ from takifugu._core.keys import same_key
 from takifugu._core.rounding import float_down
 from takifugu.binding.protected_values import telling
 from takifugu.costs.cost import Cost
+from takifugu.documents.declared import NullFloat, to_document
 from takifugu.ledger import Charge, Event
 from takifugu.ledger.charge_values import groups_body, window_body
 from takifugu.mechanisms import Mechanism
@@ -17,9 +26,51 @@ from takifugu.session.query.query import CONFIDENCE, Query
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_cost import ReleaseCost, beside_what_is_left
 from takifugu.session.rows_read import RowsRead
-from takifugu.session.saving import Saving
 from takifugu.session.usefulness import Usefulness
 from takifugu.visible import four_digits, visible
+
+
+@dataclass(frozen=True)
+class Saving:
+    """Less noise for the ε that was asked for, or a lower price for the error that was.
+
+    Attributes:
+        because: Why, in words.
+        deviation: The standard deviation of its noise, in the unit of the answer.
+        deviation_without_values: That at the same price, if it were charged without values.
+        alone: Its Pufferfish ε, if nothing else were ever released.
+        alone_without_values: That of the same noise, if it were charged without values.
+    """
+
+    because: str
+    deviation: float
+    deviation_without_values: float
+    alone: float
+    alone_without_values: NullFloat
+
+    @property
+    def noise_ratio(self) -> float:
+        """How many times more noise there would be."""
+        return self.deviation_without_values / self.deviation
+
+    def describe(self) -> dict[str, Any]:
+        """Ready to be written as JSON; null for what is infinite."""
+        ratio = {"noise_ratio": self.noise_ratio}
+        document: dict[str, Any] = to_document(self, after={"deviation_without_values": ratio})
+        return document
+
+    def __str__(self) -> str:
+        """As one line."""
+        other = self.alone_without_values
+        price = four_digits(other, "up") if other < float("inf") else "infinity"
+        here, there = four_digits(self.deviation), four_digits(self.deviation_without_values)
+        if self.noise_ratio > 1 and here != there:
+            gain = f"noise with standard deviation {here} instead of {there}"
+            cost = f"; without values this noise would cost epsilon = {price}"
+        else:
+            gain, cost = f"epsilon = {four_digits(self.alone, 'up')} instead of {price}", ""
+        return f"{gain}, because {self.because}{cost}"
+
 
 CHANGED = (
     "the data changed since the last release ({at}). What was released then stays spent, and a"
@@ -255,3 +306,81 @@ def notes_before_paying(charge: Charge, last: Event | None) -> tuple[str, ...]:
     if not same_key(before, charge.data):
         return (OTHER_KEY.format(at=at),)
     return (CHANGED.format(at=at),) if before != charge.data else ()
+
+
+TONES = {"useful": "good", "rough": "warn", "mostly noise": "bad"}
+
+
+def plan_words(plan: Plan) -> dict[str, Any]:
+    """What to show of a plan.
+
+    Keys: ``title``; ``cost``, ``adds`` and ``spent``, amounts in a few letters;
+    ``takes``, what a release takes from the budget, for the button that makes it; ``verdict``, its
+    ``tone`` and the sentence ``useful``; the sentences ``error`` and ``odds``; ``notes``; ``over``,
+    why it is too much, or nothing; ``most``, an ε that would be accepted in its place, and
+    ``needed``, one that would make it useful and is accepted, as digits to type, or null;
+    ``confirm``, whether it is mostly noise and wants a yes.
+    """
+    cost, useful = plan.cost, plan.usefulness
+    saved = None if plan.stored else plan.saving(cost)
+    remedy = useful.remedy
+    needed = remedy is not None and remedy.epsilon is not None and remedy.admitted
+    over = not cost.fits and not plan.stored
+    return {
+        "title": f"{plan.query.kind.replace('_', ' ')} of {visible(plan.query.title)}",
+        "cost": "nothing"
+        if plan.stored
+        else cost.words.replace("epsilon", "ε").replace("delta", "δ"),
+        "adds": _adds(plan),
+        "takes": _takes(plan),
+        "spent": cost.spent_words.partition(" is spent")[0],
+        "verdict": useful.verdict,
+        "tone": TONES[useful.verdict],
+        "useful": _after_colon(useful.words),
+        "error": error_words(plan.error),
+        "odds": cost.odds_words.removeprefix("for one entry: "),
+        "notes": [
+            *([plan.price] if plan.stored else []),
+            *plan.reads.lines,
+            *plan.all_rows,
+            plan.reason,
+            *([] if saved is None else [f"saved: {visible(str(saved))}"]),
+            *plan.notes,
+        ],
+        "over": plan.price if over else "",
+        "most": four_digits(cost.most, "down") if over and cost.most > 0 else None,
+        "needed": str(remedy.epsilon) if needed and remedy is not None else None,
+        "confirm": plan.needs_confirmation,
+    } | _own(plan)
+
+
+def _adds(plan: Plan) -> str:
+    cost = plan.cost
+    if plan.stored or cost.reuse:
+        return "0"
+    return "–" if cost.marginal is None else four_digits(cost.marginal, "up")
+
+
+def _takes(plan: Plan) -> str:
+    """What is taken from the budget: prices do not simply add up, so both are named."""
+    cost = plan.cost
+    if plan.stored:
+        return "free"
+    alone = cost.words.replace("epsilon", "ε").replace("delta", "δ")
+    if cost.reuse:
+        return f"adds nothing ({alone} alone)"
+    if cost.marginal is None:
+        return f"{alone} alone"
+    return f"adds ε = {four_digits(cost.marginal, 'up')} ({alone.removeprefix('ε = ')} alone)"
+
+
+def _own(plan: Plan) -> dict[str, Any]:
+    own = plan.cost.own
+    if own is None:
+        return {"own": ""}
+    return {"own": own.spent_words}
+
+
+def _after_colon(words: str) -> str:
+    """The words of a verdict without the verdict, which stands beside them."""
+    return words.partition(": ")[2] or words

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from takifugu.declarations import InvalidQuery
+from takifugu.documents.declared import parts_from, to_document
+from takifugu.documents.reading import DocumentPart
 from takifugu.session.held_out import ReleasableRows
 from takifugu.session.query.query import Query
 from takifugu.session.query_options import QueryOptions
 from takifugu.tables import Engine
 from takifugu.visible import visible
-
-COUNTING = frozenset({"count", "counts", "histogram", "proportions"})  # kinds that count rows
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,16 @@ class RowsRead:
 
     def details(self) -> dict[str, Any]:
         """All but the numbers of rows as JSON: what the words about them are made of."""
-        return {
-            "others": list(self.others),
-            "entity": self.entity,
-            "longest": self.longest,
-            "entities": self.entities,
-        }
+        document: dict[str, Any] = to_document(self)
+        return {key: document[key] for key in ("others", "entity", "longest", "entities")}
+
+    @classmethod
+    def from_document(cls, found: DocumentPart) -> "RowsRead | None":
+        """The rows that the query of a plan or a result reads; None if it does not say."""
+        if not found.has("rows_read"):
+            return None
+        details = parts_from(cls, found.part("reads"), without=("read", "there"))
+        return cls(found.whole("rows_read"), found.whole("rows_there"), **details)
 
     def record(self) -> dict[str, Any]:
         """The same with what else a reader of the ledger has to know, who has no table."""
@@ -91,7 +95,7 @@ def rows_read(
     others = tuple(_others(query, options, engine, releasable))
     if read == 0:
         raise _none(query.rows.scope.where, options, others)
-    counts = query.kind in COUNTING
+    counts = query.counts_rows
     size = engine.whole.known_size() if others or counts else None
     there = read if size is None or not others else max(read, size[0])
     longest = None if size is None or not counts else size[1]

@@ -8,11 +8,12 @@ stored beside its charge, and the same query then costs nothing.
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from takifugu._core.closing import Closing
 from takifugu._core.exact import Number, exactly
@@ -35,30 +36,30 @@ from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Anchor, Cells, Charge, Ledger, Snapshot, open_ledger
 from takifugu.ledger.charge_values import groups_body, window_body
 from takifugu.ledger.events.replay import Rehearsed
-from takifugu.priors import Secrets
+from takifugu.priors import Name, Secrets
 from takifugu.priors.prior import Prior
+from takifugu.session.activity import Activity, screen
 from takifugu.session.cells import cells_of, declared
 from takifugu.session.held_out import (
     HeldOutEngine,
     ReleasableRows,
     against_earlier_rows,
     fitted_rows_of,
-    releasable_rows,
-)
-from takifugu.session.published_rows import (
     published_statement,
     published_windows,
     refuse_publishing,
+    releasable_rows,
 )
+from takifugu.session.planner import Planner
+from takifugu.session.plans import Opened, PlannedBefore, Plans, refuse_stale
 from takifugu.session.query.linear import WeightedSum, declared_sums
-from takifugu.session.query_options import QueryOptions, checked
-from takifugu.session.query_planner import Planner, query_of
-from takifugu.session.release_cost import Prices
-from takifugu.session.release_errors import (
-    BudgetConflict,
-)
+from takifugu.session.query_options import OPTIONS, Bound, QueryOptions, checked
+from takifugu.session.query_planner import query_of
+from takifugu.session.release_cost import Allowances, ConfirmedPrices, Prices
+from takifugu.session.release_errors import ApprovalNeeded, BudgetConflict, SessionClosed
 from takifugu.session.release_plan import Plan
-from takifugu.session.releasing import Releasing
+from takifugu.session.release_result import Result
+from takifugu.session.releases import ApprovalRule, Releases
 from takifugu.tables import Engine
 from takifugu.translation.accounting.tables import TabledTranslation, TranslationTable
 from takifugu.translation.protocol import LossTranslation
@@ -66,7 +67,7 @@ from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
 
 
-class Session(Releasing, Closing):
+class Session(Closing):
     """Queries about the protected columns of a declared table, paid from one ledger.
 
     For example::
@@ -165,98 +166,271 @@ class Session(Releasing, Closing):
             translation = _against_earlier_rows(
                 translation, over, declaration, about, release=release_fitted_rows
             )
-            self._releasable = releasable_rows(
+            if translation_table is not None:
+                _tabled(translation, translation_table)  # refused before the ledger is read
+            releasable = releasable_rows(
                 fitted_rows_of(translation.priors.values()),
                 declaration,
                 dataset=dataset,
                 release=release_fitted_rows,
             )
-            if rules is None and self._releasable.warning is not None:
+            if rules is None and releasable.warning is not None:
                 rules = {"release_fitted_rows": True}  # there is no policy that says so
-            self._rules = rules
-            self._engine = HeldOutEngine.of(engine, self._releasable.entities)
-            self._ledger, self._prior = ledger, translation
-            self._dataset, self._analyst = dataset, analyst
-            self._columns = columns_of(translation, declaration, about)
-            self._translation: LossTranslation = translation
-            self._mark = translation.fingerprint
-            if translation_table is not None:
-                if (
-                    not isinstance(translation, Translation)
-                    or translation_table.about != translation.fingerprint
-                ):
-                    raise UnsoundRequest(
-                        "the table was made for another translation; tabulate this one",
-                        field="translation_table",
-                    )
-                self._translation = TabledTranslation(translation, translation_table)
-                self._mark = translation_table.fingerprint
-            self._entries = refuse_misfit(translation, self._engine, self._columns, over)
-            self._values = values_of(translation, declaration, self._columns)
-            self._linear = declared_sums(linear or {}, declaration, self._columns)
-            known = self._releasable.statement
-            self._statement = known if statement in known else f"{known} {statement}".strip()
-            snapshot = ledger.snapshot(dataset, analyst=analyst)
-            self._terms = terms_of(translation)
+            held_out = HeldOutEngine.of(engine, releasable.entities)
+            columns = columns_of(translation, declaration, about)
+            entries = refuse_misfit(translation, held_out, columns, over)
+            values = values_of(translation, declaration, columns)
+            known = releasable.statement
+            statement = known if statement in known else f"{known} {statement}".strip()
+            snapshot, terms = ledger.snapshot(dataset, analyst=analyst), terms_of(translation)
             refuse_publishing(
                 ledger,
                 dataset,
                 fitted_rows_of(translation.priors.values()),
                 declaration,
-                prior=self._terms.prior,
+                prior=terms.prior,
                 how='ledger.accept(…, published=["{}"])',
             )
             given_up = published_statement(published_windows(ledger, dataset))
-            self._statement = f"{self._statement} {given_up}".strip()
-            snapshot.refuse(self._terms, rules)
-            self._prices = Prices(dataset, self._translation)
+            snapshot.refuse(terms, rules)
             home = ledger.folder if home is None else home
-            self._cells = cells_of(engine, self._columns, home, self._values)
-            self._read_as = declared(declaration)
-            self._sources = {}  # of the last data, its marks
+            made = Opened(
+                engine=held_out,
+                ledger=ledger,
+                prior=translation,
+                translation=translation,
+                mark=translation.fingerprint,
+                dataset=dataset,
+                analyst=analyst,
+                columns=columns,
+                entries=entries,
+                values=values,
+                linear=declared_sums(linear or {}, declaration, columns),
+                releasable=releasable,
+                rules=rules,
+                terms=terms,
+                prices=Prices(dataset, translation),
+                cells=cells_of(engine, columns, home, values),
+                read_as=declared(declaration),
+                statement=f"{statement} {given_up}".strip(),
+            )
+            self._approval: ApprovalRule | None = None
+            self._time_step = 0.0
+            self._use(made)
+            if translation_table is not None:
+                self.use_table(translation_table, trusted=True)
             if budget is not None:
                 self._agree_on(budget, budget_delta, snapshot)
-            self._opened = opened.pop_all()
+            self._owned = opened.pop_all()
+
+    def _use(self, opened: Opened) -> None:
+        """Plan and release with what is open now."""
+        self._open, self._plans = opened, Plans(opened)
+        self._releases = Releases(
+            opened, self._plans, approval=self._approval, time_step=self._time_step
+        )
+
+    def _doing(self, what: str) -> Activity:
+        """What is being done, shown where the session shows such things."""
+        return Activity(what, screen(self._progress))
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise SessionClosed()
 
     def __repr__(self) -> str:
         state = ", closed" if self._closed else ""
-        columns = ", ".join(map(repr, self._columns))
-        return f"<Session on {columns} of dataset {self._dataset!r}{state}>"
+        columns = ", ".join(map(repr, self._open.columns))
+        return f"<Session on {columns} of dataset {self._open.dataset!r}{state}>"
 
     def close(self) -> None:
         """Close what the session opened itself; what the caller opened can still be used."""
         self._closed = self._closed or self._owns
-        self._opened.close()
+        self._owned.close()
 
     @property
     def plan(self) -> Planner:
         """Plans queries, as ``session.plan.histogram(by="country", epsilon=0.5)``."""
 
         def shown(options: QueryOptions) -> Plan:
+            self._refuse_closed()
             with self._doing("planning"):
-                return self._plan(options)
+                return self._plans.plan(options)
 
         return Planner(shown)
+
+    def replan(self, plan: PlannedBefore) -> Plan:
+        """A plan as it is made now from its options; `StalePlan` if it is not the same."""
+        self._refuse_closed()
+        made = self._plans.plan(plan.options)
+        refuse_stale(plan, made)
+        return made
+
+    def release(
+        self,
+        plan: Plan,
+        *,
+        accept_noise: bool = False,
+        key: str | None = None,
+        approval: int | None = None,
+        request: str | None = None,
+    ) -> Result:
+        """Pay for a plan, then answer it; for free if the same was answered before.
+
+        An answer that is mostly noise (`takifugu.session.usefulness`) is charged only with
+        ``accept_noise=True``: `MostlyNoise` otherwise.
+
+        A plan is a value, and a value can be put together from parts of others. So it is made anew
+        from its options by the code that makes plans, refused if it is not the same, and only what
+        was made here is charged, read and drawn. What was released to another analyst costs this
+        one's own budget, if they have one.
+
+        Args:
+            plan: What to release.
+            accept_noise: Whether an answer of mostly noise is wanted all the same.
+            key: Identifies this release of this analyst. The same release again under the same key
+                is the same charge and has the same answer, also after a crash and from another
+                process; another release under it is a `LedgerConflict`. A stored answer is free
+                and uses up no key.
+            approval: The number of the event that allows it, where a second person has to.
+            request: What identifies the request that the approval was given for, if it names one.
+        """
+        if not isinstance(plan, Plan):
+            raise UnsoundRequest(
+                f"a {type(plan).__name__} is not a plan; release what `session.plan` made, such as"
+                " session.plan.histogram(epsilon=0.5)",
+                field="plan",
+            )
+        if not isinstance(accept_noise, bool):
+            raise UnsoundRequest(
+                f"accept_noise is a {type(accept_noise).__name__}; it must be true or false",
+                field="accept_noise",
+            )
+        self._refuse_closed()
+        with self._doing("releasing"):
+            return self._releases.release(plan, accept_noise, key, approval, request)
+
+    def require_approval(self, rule: ApprovalRule | None) -> None:
+        """Let releases wait for a second person, as the rule of a policy says."""
+        self._approval = rule
+        self._use(self._open)
+
+    def approval_needed(self, plan: Plan, *, after: bool = False) -> str | None:
+        """Why a release waits for an owner's approval, in words; None if it does not.
+
+        Answers that are stored, and so free, need none.
+
+        Args:
+            plan: What is to be released.
+            after: Whether others are to be released from the dataset before it, as in a batch.
+        """
+        self._refuse_closed()
+        if self._approval is None:
+            return None
+        needed = self._waits(plan, after=after)
+        return None if needed is None else needed.why
+
+    def refuse_unapproved(self, plan: Plan, *, after: bool = False, name: str = "") -> None:
+        """Raise `ApprovalNeeded` if a release waits for an owner; ``name``: in its batch."""
+        needed = self._waits(plan, after=after)
+        if needed is not None:
+            raise ApprovalNeeded(needed.dataset, str(needed.reason), needed.why, name=name)
+
+    def _waits(self, plan: Plan, *, after: bool) -> ApprovalNeeded | None:
+        quote = self._plans.quote(plan, plan.charge)
+        return self._releases.waits(plan, quote, self._plans.cost(plan, quote), after=after)
+
+    def release_in_steps(self, seconds: float) -> None:
+        """Record answers, and fail, a whole number of steps of so many seconds after the charge.
+
+        See `takifugu.session.releases`. Sessions of other analysts are not changed.
+        """
+        self._time_step = seconds
+        self._use(self._open)
+
+    def use_table(self, table: TranslationTable, *, trusted: bool) -> None:
+        """Read losses from a table of the translation; prices too if it was computed here."""
+        tabled = _tabled(self._open.prior, table)
+        self._use(
+            replace(
+                self._open,
+                translation=tabled,
+                mark=table.fingerprint,
+                prices=Prices(self._open.dataset, tabled),
+                confirmed=None if trusted else ConfirmedPrices(self._open.prior),
+            )
+        )
+
+    def keep_allowances(self, kept: Allowances) -> None:
+        """Look allowances by value up in ``kept`` first, and keep those that are searched for."""
+        prices = Prices(self._open.dataset, self._open.translation, kept)
+        self._use(replace(self._open, prices=prices))
+
+    def for_analyst(self, analyst: str | None, ledger: Ledger | None = None) -> Self:
+        """The same session for another analyst, if the ledger admits them: takes one read of it.
+
+        Table, translation and prices are shared, and the one who opened them closes them. Nothing
+        of what was checked when the session was opened depends on who asks, but for what the ledger
+        says of them, which is compared here.
+
+        Args:
+            analyst: Who asks; None for nobody by name.
+            ledger: The same ledger with another actor; by default with that of this session.
+        """
+        self._refuse_closed()
+        opened = replace(self._open, analyst=analyst, ledger=ledger or self._open.ledger)
+        if opened.ledger.origin != self._open.ledger.origin:
+            raise UnsoundRequest(
+                f"{opened.ledger.name!r} is not the ledger of this session; open one on it",
+                field="ledger",
+            )
+        opened.ledger.snapshot(opened.dataset, analyst=analyst).refuse(opened.terms, opened.rules)
+        made = copy(self)
+        made._owned, made._owns = ExitStack(), False
+        made._use(opened)
+        return made
+
+    def resolved(self, options: QueryOptions) -> QueryOptions:
+        """Options whose keys and bounds may be given as text, as the columns have them."""
+        column = options.column if isinstance(options.column, str) else self.about
+        changed: dict[str, Any] = {}
+        if options.window is not None:
+            number = self._open.engine.declaration.order.kind == "number"
+            changed["window"] = tuple(_bound(end, number) for end in options.window)
+        if options.where:
+            changed["where"] = {
+                name: self._keys(name, keys) for name, keys in options.where.items()
+            }
+        for name, declared_option in OPTIONS.items():
+            labels = getattr(options, name)
+            if declared_option.type == "labels" and labels and column:
+                changed[name] = self._keys(column, labels)
+        return replace(options, **changed) if changed else options
+
+    def _keys(self, column: str, texts: Sequence[Name]) -> tuple[Name, ...]:
+        """The keys of a column that the texts name; a text that names none is passed on."""
+        keys = {str(key): key for key in self._open.engine.keys(column)}
+        return tuple(keys.get(str(text), text) for text in texts)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The protected columns that queries may be about, in the order of the declaration."""
-        return self._columns
+        return self._open.columns
 
     @property
     def about(self) -> str | None:
         """The column that queries are about; None if there are several."""
-        return self._columns[0] if len(self._columns) == 1 else None
+        return self._open.columns[0] if len(self._open.columns) == 1 else None
 
     @property
     def releasable(self) -> ReleasableRows:
         """The rows that may be released from: none that a prior was fitted on."""
-        return self._releasable
+        return self._open.releasable
 
     @property
     def cells(self) -> Cells:
         """What names the rows and the values of the table: what `Ledger.accept_cells` accepts."""
-        return self._cells
+        return self._open.cells
 
     def spent(self) -> float:
         """The Pufferfish ε of all that was released, rounded up.
@@ -265,22 +439,24 @@ class Session(Releasing, Closing):
         once the owner has accepted that.
         """
         self._refuse_closed()
-        return self._ledger.spent(self._dataset, self._translation, cells=self._cells)
+        return self._open.ledger.spent(
+            self._open.dataset, self._open.translation, cells=self._open.cells
+        )
 
     def guarantee(self) -> str:
         """What is protected and what is not, in plain words."""
         self._refuse_closed()
-        whole = self._ledger.snapshot(self._dataset).whole
+        whole = self._open.ledger.snapshot(self._open.dataset).whole
         if whole is None:
-            return self._guarantee(None, Fraction(0))
-        return self._guarantee(whole.epsilon, whole.delta)
+            return self._releases.guarantee(None, Fraction(0))
+        return self._releases.guarantee(whole.epsilon, whole.delta)
 
     def _agree_on(self, budget: Number, budget_delta: Number, snapshot: Snapshot) -> None:
         """Set the budget of the dataset if it has none; refuse another one than it has."""
         given = exactly(budget, "budget"), exactly(budget_delta, "budget_delta")
         whole = snapshot.whole
         if whole is None:
-            current = self._ledger.begin_budget(self._dataset, given[0], delta=given[1])
+            current = self._open.ledger.begin_budget(self._open.dataset, given[0], delta=given[1])
         else:
             current = whole.epsilon or Fraction(0), whole.delta
         same = (
@@ -288,27 +464,29 @@ class Session(Releasing, Closing):
             for number, exact, known in zip((budget, budget_delta), given, current, strict=True)
         )
         if not all(same):
-            raise BudgetConflict(self._dataset, given, current)
+            raise BudgetConflict(self._open.dataset, given, current)
 
     def chargeable(self, plan: Plan) -> tuple[Charge, LossTranslation]:
         """What a plan would charge, and by which translation: for `rehearse`."""
         self._refuse_closed()
-        return plan.charge, self._translation
+        return plan.charge, self._open.translation
 
     def rehearse(self, charges: Sequence[tuple[Charge, LossTranslation]]) -> tuple[Rehearsed, ...]:
         """What charges of this dataset would meet, one after another. Nothing is spent."""
         self._refuse_closed()
-        return self._ledger.rehearse(charges)
+        return self._open.ledger.rehearse(charges)
 
     def refuse_noise(self, plan: Plan) -> None:
         """Raise `MostlyNoise` if the answer of a plan is mostly noise."""
         if plan.needs_confirmation and not plan.stored:
-            self._refuse_noise(plan, self._quote(plan, plan.charge))
+            self._plans.refuse_noise(plan, self._plans.quote(plan, plan.charge))
 
     def identity(self, options: QueryOptions) -> dict[str, Any]:
         """What tells a query from others, whatever it costs: its body, window and groups."""
         self._refuse_closed()
-        query = query_of(checked(options), self._engine.declaration, self._columns, self._linear)
+        query = query_of(
+            checked(options), self._open.engine.declaration, self._open.columns, self._open.linear
+        )
         rows = query.rows
         body = {"window": window_body(rows.window), "groups": groups_body(rows.groups)}
         return {"query": json.loads(json.dumps(query.body())), **body}
@@ -316,19 +494,38 @@ class Session(Releasing, Closing):
     @property
     def declaration(self) -> Declaration:
         """What the table was declared to be."""
-        return self._engine.declaration
+        return self._open.engine.declaration
 
     def event(self, number: int) -> Anchor | None:
         """An event of the ledger by its number, with its hash; None if there is none."""
         self._refuse_closed()
-        found = self._ledger.event(number)
+        found = self._open.ledger.event(number)
         return None if found is None else Anchor(found.seq, found.hash)
 
     def latest(self) -> datetime | int:
         """The last place in the order that a row has: public, by declaration."""
         self._refuse_closed()
-        _, last = self._engine.span()
+        _, last = self._open.engine.span()
         return last if isinstance(last, datetime) else int(last)
+
+
+def _tabled(translation: PriorTranslation, table: TranslationTable) -> TabledTranslation:
+    """The translation as its table; refused if the table is of another one."""
+    if not isinstance(translation, Translation) or table.about != translation.fingerprint:
+        raise UnsoundRequest(
+            "the table was made for another translation; tabulate this one",
+            field="translation_table",
+        )
+    return TabledTranslation(translation, table)
+
+
+def _bound(text: Any, number: bool) -> Bound:
+    """A bound of a window that may be given as text."""
+    if text is None or isinstance(text, int):
+        return text
+    if number and str(text).strip().removeprefix("-").isdecimal():
+        return int(text)
+    return str(text)
 
 
 def _refuse_types(

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     )
     from takifugu.translation.bounds import LooserTranslation
     from takifugu.translation.certify.linear import LinearQuery
-    from takifugu.translation.chain.interval_steps import interval_losses
     from takifugu.translation.curve_translation import CurveTranslation
     from takifugu.translation.models.gaussian import (
         GaussianNoiseLoss,
         LinearLoss,
         LinearReleases,
     )
+    from takifugu.translation.models.interval_transport import interval_losses
     from takifugu.translation.models.networks import network_losses
     from takifugu.translation.protocol import LossTranslation
     from takifugu.translation.rows.row_translation import RowTranslation
@@ -53,7 +53,7 @@ else:
             ),
             "accounting.tables": ("TabledTranslation", "TranslationTable", "tabulate"),
             "bounds": ("LooserTranslation",),
-            "chain.interval_steps": ("interval_losses",),
+            "models.interval_transport": ("interval_losses",),
             "search.recursion": ("chain_losses",),
             "search.unbounded_losses": ("unbounded_losses",),
             "curve_translation": ("CurveTranslation",),

@@ -69,15 +69,15 @@ def _solver(prior: Prior, tolerance: float) -> tuple[str, str, dict[str, float]]
     refining = {"tolerance": tolerance}
     match prior:
         case MarkovChain() if not prior.one_law:
-            return "chain.adversary_transport", "AdversaryTransport", refining
+            return "models.adversary_transport", "AdversaryTransport", refining
         case MarkovChain() if len(prior.states) == 2:
             return "models.two_state_transport", "BinaryTransport", {}
         case MarkovChain():
             return "models.chain_transport", "ChainTransport", refining
         case IntervalMarkovChain():
-            return "chain.interval_transport", "IntervalTransport", refining
+            return "models.interval_transport", "IntervalTransport", refining
         case HigherOrderChain() if prior.start == "unknown":
-            return "chain.unknown_window", "UnknownWindowTransport", refining
+            return "models.higher_order_transport", "UnknownWindowTransport", refining
         case HigherOrderChain():
             return "models.higher_order_transport", "HigherOrderTransport", refining
         case TimeOfDayChain() if prior.unknown_start:
@@ -121,8 +121,8 @@ def _from_any_hour(prior: TimeOfDayChain, secrets: Secrets, *, tolerance: float)
     The largest of the chains that begin at each hour; where these take long, the bound of all
     chains whose steps lie between the least and the largest probabilities of any hour.
     """
-    from takifugu.translation.chain.adversary_transport import AdversaryTransport
-    from takifugu.translation.chain.interval_transport import IntervalTransport
+    from takifugu.translation.models.adversary_transport import AdversaryTransport
+    from takifugu.translation.models.interval_transport import IntervalTransport
 
     if prior.hours * prior.entries * len(prior.states) ** 2 <= MAX_HOURS_WORK:
         hours = {f"from hour {hour}": prior.beginning(hour) for hour in range(prior.hours)}

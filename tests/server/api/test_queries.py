@@ -8,8 +8,8 @@ import pytest
 from takifugu.project.project import open_project
 from takifugu.server.api import query_routes
 from takifugu.session.plan_documents import plan_to_document, public_form
-from takifugu.session.query_options import AMOUNTS, QueryOptions
-from takifugu.session.result_documents import result_from_document
+from takifugu.session.query_options import QueryOptions
+from takifugu.session.release_result import result_from_document
 from tests.server.api.serving import HISTOGRAM, Served
 from tests.server.api.test_app import problem
 
@@ -75,7 +75,6 @@ def test_equal_amounts_are_one_query(server: Served, spelt: Any) -> None:
 
 
 def test_other_numbers_are_left_alone() -> None:
-    assert query_routes.AMOUNTS == AMOUNTS
     query = {"kind": "top_k", "confidence": 0.9, "gap": 0.1, "reference": [0.1], "epsilon": 2}
     assert query_routes.decimal_amounts(query) == query
 

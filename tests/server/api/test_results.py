@@ -10,8 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from takifugu.server.api.release_routes import accepted, disposition, entity_tag
-from takifugu.session.release_result import Result
-from takifugu.session.result_documents import result_from_document
+from takifugu.session.release_result import Result, result_from_document
 from takifugu.session.result_files import ResultFile
 from tests.server.api.serving import HISTOGRAM, Served, served
 from tests.server.api.test_app import problem

@@ -124,9 +124,8 @@ def run_run(
     """
     from takifugu.declarations import InvalidQuery
     from takifugu.errors import BudgetExceeded
-    from takifugu.project.approval_rule import ApprovalNeeded
     from takifugu.project.schedules import only_run, session_options, states
-    from takifugu.session.release_errors import MostlyNoise
+    from takifugu.session.release_errors import ApprovalNeeded, MostlyNoise
 
     project = the_project(folder)
     released, left_out = list[dict[str, Any]](), list[dict[str, Any]]()

@@ -20,11 +20,11 @@ from takifugu.fitting import FitOptions
 from takifugu.priors import MarkovChain
 from takifugu.project import Project, init_project
 from takifugu.project.budgets import budget_standings
-from takifugu.project.policy_session import PolicySession
 from takifugu.project.project_cache import reach, table_path
 from takifugu.reports.html_page import FactList, PageTable, Paragraphs, Part, Section, Verbatim
 from takifugu.reports.html_page import shown as cell_text
 from takifugu.session import OverBudget, Plan, Result
+from takifugu.session.session import Session
 from takifugu.synthetic import write_check_ins
 from takifugu.tables import Engine, check, open_engine
 from takifugu.translation.accounting.tables import TabledTranslation, tabulate_at
@@ -226,7 +226,7 @@ def _cache_table(project: Project, translation: Translation) -> None:
         tabulate_at(translation, grid).save(path)
 
 
-def _count_separately(project: Project, session: PolicySession) -> None:
+def _count_separately(project: Project, session: Session) -> None:
     """Give this demonstration a budget beside those of earlier ones: nobody is behind its rows."""
     while True:
         try:
@@ -286,9 +286,7 @@ def _translate(project: Project, record: DemoRecord) -> LossTranslation:
     return view
 
 
-def _ask_ranking(
-    session: PolicySession, engine: Engine, exact: Integers, record: DemoRecord
-) -> Plan:
+def _ask_ranking(session: Session, engine: Engine, exact: Integers, record: DemoRecord) -> Plan:
     with record.working("asking the first query"):
         plan = session.plan.top_k(3, by="country", epsilon=FIRST)
         top = session.release(plan, accept_noise=True)  # of small countries it is mostly noise
@@ -324,7 +322,7 @@ def places_right(exact: Integers, engine: Engine, top: Result) -> list[int]:
     return [right[place] for place in sorted(right)]
 
 
-def _ask_shares(session: PolicySession, counts: Integers, record: DemoRecord) -> None:
+def _ask_shares(session: Session, counts: Integers, record: DemoRecord) -> None:
     with record.working("asking the second query"):
         plan = session.plan.proportions(where={"country": [LARGEST_COUNTRY]}, epsilon=SECOND)
         shares = session.release(plan, accept_noise=True)
@@ -344,7 +342,7 @@ def _ask_shares(session: PolicySession, counts: Integers, record: DemoRecord) ->
     )
 
 
-def _ask_too_much(session: PolicySession, first: Plan, record: DemoRecord) -> None:
+def _ask_too_much(session: Session, first: Plan, record: DemoRecord) -> None:
     with record.working("asking the third query"):
         again = session.release(first, accept_noise=True).free
         refused: OverBudget | None = None

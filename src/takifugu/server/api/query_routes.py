@@ -4,10 +4,11 @@ The options of a query are checked by `QueryOptions.from_document`, as those of 
 and refused with the same errors; `QueryDocument` describes them.
 """
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request, Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
 from takifugu.server.access_rules import API
 from takifugu.server.api.approval_routes import WaitingRelease
@@ -34,112 +35,66 @@ from takifugu.server.api.requests import (
 )
 from takifugu.server.api.responses import json_response
 from takifugu.server.services import actor_of, services_of
+from takifugu.session.query_kinds import KINDS
+from takifugu.session.query_options import (
+    AMOUNTS,
+    OPTIONS,
+    READERS,
+    Option,
+    OptionType,
+    QueryOptions,
+)
 
-if TYPE_CHECKING:
-    from takifugu.session.query_options import QueryOptions
-
-Kind = Literal[
-    "histogram",
-    "count",
-    "counts",
-    "top_k",
-    "sum",
-    "mean",
-    "quantile",
-    "proportions",
-    "transitions",
-    "marginals",
-    "linear",
-]
-Number = float | str
-Bound = int | str | None
 EXAMPLE = {"kind": "histogram", "by": ["zone"], "epsilon": "0.5"}
 
 
-def _number(description: str, example: str | float) -> Any:
-    text = f"{description} A number, read as the decimal that is written, or text: `0.1`, `1/3`."
-    return Field(default=None, description=text, examples=[example])
+Number = float | str
+Bound = int | str | None
+ANNOTATIONS: Mapping[OptionType, Any] = {
+    "column": str | list[str] | None,
+    "columns": str | list[str],
+    "window": Annotated[list[Bound], Field(min_length=2, max_length=2)] | None,
+    "keys": dict[str, Annotated[list[str | int], Field(min_length=1)]] | None,
+    "amount": Number | None,
+    "real": float | None,
+    "whole": int | None,
+    "labels": str | int | list[str | int],
+    "counts": list[float] | list[list[float]] | None,
+    "text": str | None,
+    "flag": bool,
+}
+HINTS: Mapping[OptionType, str] = {
+    "window": " Null leaves a side open.",
+    "amount": " A number, read as the decimal that is written, or text: `0.1`, `1/3`.",
+}
 
 
-class QueryDocument(BaseModel):
-    """A query: its kind, its rows, and either what it may cost or how good it must be.
-
-    Each kind has options of its own: `GET /datasets/{dataset}` lists them. Either `epsilon` is
-    given, or the error to keep to: `within`, or `confidence` for a ranking.
-    """
-
-    model_config = ConfigDict(extra="forbid")
-
-    kind: Kind = Field(description="The kind of query.", examples=["histogram"])
-    column: str | list[str] | None = Field(
-        default=None,
-        description="The protected column; by default the one that the prior is about. Some kinds"
-        " count the labels of several together: a list.",
-        examples=["state"],
+def _field(option: Option) -> Any:
+    """An option as a field of `QueryDocument`."""
+    default = READERS[option.type][1]
+    description = Field(
+        default=list(default) if isinstance(default, tuple) else default,
+        description=option.help + HINTS.get(option.type, ""),
+        examples=None if option.example is None else [option.example],
     )
-    by: str | list[str] = Field(
-        default=[],
-        description="Public columns whose groups are answered one by one, for one charge.",
-        examples=[["zone"]],
-    )
-    window: Annotated[list[Bound], Field(min_length=2, max_length=2)] | None = Field(
-        default=None,
-        description="Rows from the first bound to before the second, days, times or whole numbers;"
-        " null leaves a side open.",
-        examples=[["2026-01-01", "2026-02-01"]],
-    )
-    where: dict[str, Annotated[list[str | int], Field(min_length=1)]] | None = Field(
-        default=None,
-        description="For public columns, the keys to keep.",
-        examples=[{"zone": ["north"]}],
-    )
-    epsilon: Number | None = _number("The Pufferfish ε that the release may cost alone.", "0.5")
-    delta: Number | None = _number("The Pufferfish δ beside it, at most that of the budget.", "0")
-    within: Number | None = _number(
-        "Instead of ε: the distance to keep every number within; for a quantile, in ranks.", 100
-    )
-    confidence: float | None = Field(
-        default=None,
-        description="With which probability, 0.95 by default; for a ranking, that its places are"
-        " right.",
-        examples=[0.95],
-    )
-    values: str | int | list[str | int] = Field(
-        default=[], description="The labels that a count counts.", examples=[["ward"]]
-    )
-    k: int | None = Field(
-        default=None, description="How many labels a ranking names.", examples=[3]
-    )
-    level: Number | None = _number("Which quantile, 0.5 for the median.", 0.5)
-    grid: Number | None = _number("The distance between the numbers that a quantile may be.", 1)
-    reference: list[float] | list[list[float]] | None = Field(
-        default=None,
-        description="Public or synthetic counts to plan a ranking for, of one group or of each.",
-        examples=[[40, 20, 10]],
-    )
-    gap: float | None = Field(
-        default=None,
-        description="Instead of a reference, the lead of each place over the next.",
-        examples=[10],
-    )
-    query: str | None = Field(
-        default=None,
-        description="The name under which the policy declares a linear query.",
-        examples=["cost"],
-    )
-    leave_out: str | int | list[str | int] = Field(
-        default=[],
-        description="Labels that a ranking leaves out, such as `other`.",
-        examples=[["other"]],
-    )
-    sum_to_one: bool = Field(
-        default=False,
-        description="Whether shares are shown so that those of a group sum to 1. Costs nothing.",
-    )
+    return ANNOTATIONS[option.type], description
 
 
-AMOUNTS = tuple(
-    name for name, field in QueryDocument.model_fields.items() if field.annotation == Number | None
+FIELDS: dict[str, Any] = {
+    "kind": (
+        Literal[tuple(KINDS)],
+        Field(description="The kind of query.", examples=["histogram"]),
+    ),
+    **{name: _field(option) for name, option in OPTIONS.items()},
+}
+QueryDocument = create_model(
+    "QueryDocument",
+    __config__=ConfigDict(extra="forbid"),
+    __doc__="""A query: its kind, its rows, and either what it may cost or how good it must be.
+
+Each kind has options of its own: `GET /datasets/{dataset}` lists them. Either `epsilon` is
+given, or the error to keep to: `within`, or `confidence` for a ranking.""",
+    **FIELDS,
 )
 
 
@@ -271,13 +226,6 @@ class ReleaseResponse(BaseModel):
 router = APIRouter()
 
 
-def query_options(document: dict[str, Any]) -> "QueryOptions":
-    """The options of a query, checked as those of a local session are."""
-    from takifugu.session.query_options import QueryOptions
-
-    return QueryOptions.from_document(document)
-
-
 @router.post(
     f"{API}/datasets/{{dataset}}/plans",
     name="plan_query",
@@ -344,7 +292,7 @@ async def release_query(
     services, actor = services_of(request), actor_of(request)
     find_dataset(request, dataset)
     key = checked_key(idempotency_key)
-    options = query_options(body.query)
+    options = QueryOptions.from_document(body.query)
     job = begin_release(
         *(services, actor, dataset, options.document()),
         key=key,

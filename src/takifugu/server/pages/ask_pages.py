@@ -31,60 +31,23 @@ from takifugu.server.pages.page_rendering import (
     trouble_of,
 )
 from takifugu.server.services import actor_of
+from takifugu.session.query_kinds import KINDS
+from takifugu.session.query_options import OPTIONS, OptionType
 
 As = Literal["text", "real", "whole", "list", "lines", "flag", "counts"]
-READ_AS: Mapping[str, As] = {
+READ_AS: Mapping[OptionType, As] = {
     "column": "text",
     "columns": "list",
-    "by": "list",
-    "epsilon": "text",
-    "delta": "text",
-    "within": "text",
-    "confidence": "real",
-    "values": "list",
-    "k": "whole",
-    "level": "text",
-    "grid": "text",
-    "reference": "counts",
-    "gap": "real",
-    "query": "text",
-    "leave_out": "list",
-    "sum_to_one": "flag",
-}
-KINDS: Mapping[str, tuple[str, str]] = {
-    "histogram": ("Histogram", "how many rows have each label"),
-    "proportions": ("Proportions", "the share of the rows that have each label"),
-    "top_k": ("Ranking", "the most frequent labels, best first"),
-    "count": ("Count", "how many rows have one of some labels, together"),
-    "counts": ("Counts", "how many rows have each of some labels"),
-    "sum": ("Sum", "the sum of a column of bounded numbers"),
-    "mean": ("Mean", "the mean of a column of bounded numbers"),
-    "quantile": ("Quantile", "the number below which a share of the values lies"),
-    "transitions": ("Transitions", "how often each label followed each other one"),
-    "marginals": ("Marginals", "a histogram of each of some columns"),
-    "linear": ("Weighted sum", "a weighted sum that the policy declares"),
-}
-LABELS: Mapping[str, tuple[str, str]] = {
-    "values": ("Labels to count", "At least one."),
-    "k": ("Places", "How many labels are named."),
-    "level": ("Level", "Between 0 and 1: 0.5 for the median."),
-    "grid": ("Grid", "The distance between the numbers that it is chosen from; by default a step."),
-    "reference": (
-        "Reference counts",
-        "Public or synthetic counts to plan the ranking for, one for each label, separated by"
-        " blanks; a line for each group.",
-    ),
-    "gap": ("Lead", "Instead of a reference: by how many each place leads the next."),
-    "query": ("Declared query", "Weights and column are those of the policy."),
-    "leave_out": ("Labels to leave out", "Such as “other”."),
-    "sum_to_one": (
-        "Numbers add up",
-        "Show them so that those of a group add up to its rows. It costs nothing.",
-    ),
-}
+    "amount": "text",
+    "real": "real",
+    "whole": "whole",
+    "labels": "list",
+    "counts": "counts",
+    "text": "text",
+    "flag": "flag",
+}  # the types of options that have a field of the form
 WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
 REAL = re.compile(r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
-OF_NUMBERS = ("sum", "mean", "quantile", "linear")
 MAX_CHECKBOXES = 60  # labels that are boxes to check; more are written, one on a line
 router = APIRouter(include_in_schema=False)
 NOTHING: Mapping[str, Any] = defaultdict(str)  # the words of no plan
@@ -146,15 +109,14 @@ def kinds_of(description: Mapping[str, Any]) -> tuple[KindChoice, ...]:
     choices = []
     for kind in description["queries"]:
         name = kind["kind"]
-        needed = numbers if name in OF_NUMBERS else labels
+        needed = numbers if KINDS[name].of_numbers else labels
         if not needed or (name == "linear" and not description["linear"]):
             continue
         if name == "marginals" and labels < 2:
             continue
-        title, words = KINDS.get(name, (name, ""))
-        choices.append(
-            KindChoice(name, title, words, bool(kind["several"]), "within" in kind["without"])
-        )
+        title, answers = KINDS[name].title, KINDS[name].answers
+        ranking = "within" in kind["without"]
+        choices.append(KindChoice(name, title, answers, bool(kind["several"]), ranking))
     return tuple(choices)
 
 
@@ -163,15 +125,18 @@ def fields_of(description: Mapping[str, Any]) -> tuple[FormField, ...]:
     shown = {kind.name for kind in kinds_of(description)}
     kinds = [kind for kind in description["queries"] if kind["kind"] in shown]
     names = dict.fromkeys(
-        name for kind in kinds for name in (*kind["required"], *kind["optional"]) if name in LABELS
+        name
+        for kind in kinds
+        for name in (*kind["required"], *kind["optional"])
+        if OPTIONS[name].label
     )
     return tuple(_field(name, kinds, description) for name in names)
 
 
 def _field(name: str, kinds: Iterable[Any], description: Mapping[str, Any]) -> FormField:
-    label, hint = LABELS.get(name, (name.replace("_", " "), ""))
-    read_as, choices = READ_AS.get(name, "text"), tuple[str, ...]()
-    if name in ("values", "leave_out"):
+    option = OPTIONS[name]
+    hint, read_as, choices = option.hint, READ_AS[option.type], tuple[str, ...]()
+    if option.type == "labels":
         labels = _labels(description)
         choices = labels if len(labels) <= MAX_CHECKBOXES else ()
         if not choices:
@@ -180,7 +145,7 @@ def _field(name: str, kinds: Iterable[Any], description: Mapping[str, Any]) -> F
         choices = tuple(map(str, description["linear"]))
     return FormField(
         name,
-        label,
+        option.label,
         hint,
         read_as,
         choices,
@@ -205,7 +170,9 @@ def filled_in(form: Sequence[tuple[str, str]], fields: Sequence[FormField]) -> d
     A field that is empty is not given. What is no number is passed on as it is: whoever reads the
     options refuses it by name.
     """
-    read_as = {**READ_AS, **{field.option: field.read_as for field in fields}}
+    read_as: dict[str, As] = {"columns": "list"}  # boxes to check, where there are several
+    read_as |= {n: READ_AS[option.type] for n, option in OPTIONS.items() if option.type in READ_AS}
+    read_as |= {field.option: field.read_as for field in fields}
     answers: dict[str, list[str]] = {}
     for name, value in form:
         if value.strip():

@@ -23,7 +23,6 @@ from takifugu.declarations.columns import NO_ORDER
 from takifugu.errors import InvalidMechanism, NoBudget, UnsoundRequest
 from takifugu.project.budgets import BudgetStanding, at_tick, standing_of
 from takifugu.project.opened_dataset import OpenedDataset
-from takifugu.project.policy_session import PolicySession
 from takifugu.reports.html_figures import standalone_svg
 from takifugu.reports.plot_files import as_written
 from takifugu.reports.spending_figure import BudgetEvent, spending_figure
@@ -32,12 +31,12 @@ from takifugu.server.approvals import AskedRelease, release_or_ask
 from takifugu.server.work.tasks import Task, task
 from takifugu.server.work.worker_host import WorkerHost
 from takifugu.session.plan_documents import plan_to_document
-from takifugu.session.plan_words import plan_words
+from takifugu.session.query_kinds import KINDS, query_class
 from takifugu.session.query_options import KIND_OPTIONS, QueryOptions
-from takifugu.session.query_planner import KINDS
-from takifugu.session.release_plan import Plan
-from takifugu.session.result_documents import result_from_document
+from takifugu.session.release_plan import Plan, plan_words
+from takifugu.session.release_result import result_from_document
 from takifugu.session.result_files import WRITERS, arrow_stream, csv_metadata
+from takifugu.session.session import Session
 from takifugu.tables import Engine
 from takifugu.visible import four_digits
 
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from takifugu.session.release_result import Result
 
 MAX_BUDGET_HISTORY = 100  # charges in the history of a budget
-SHARED_OPTIONS = (*("column", "by", "window", "where", "epsilon", "delta", "within", "confidence"),)
 
 
 def dataset_of(host: WorkerHost, asked: Task) -> OpenedDataset:
@@ -115,13 +113,10 @@ def _kind(name: Any) -> dict[str, Any]:
     options = KIND_OPTIONS[name]
     return {
         "kind": name,
-        "several": KINDS[name].several,
+        "several": query_class(name).several,
         "required": list(options.required),
-        "optional": [
-            *options.optional,
-            *(shared for shared in SHARED_OPTIONS if shared not in options.without),
-        ],
-        "without": dict(options.without),
+        "optional": [*options.optional, *options.shared],
+        "without": dict(KINDS[name].without),
     }
 
 
@@ -195,7 +190,7 @@ def _moment(tick: int | None, instants: bool) -> str | int | None:
     return moment.isoformat() if isinstance(moment, datetime) else moment
 
 
-def session_of(host: WorkerHost, asked: Task) -> PolicySession:
+def session_of(host: WorkerHost, asked: Task) -> Session:
     """The session of the one who asks.
 
     An owner plans as nobody by name, or as the analyst that ``options`` names: whose budget counts
@@ -206,7 +201,7 @@ def session_of(host: WorkerHost, asked: Task) -> PolicySession:
     return dataset_of(host, asked).session(analyst, actor=actor.name)
 
 
-def planned_query(host: WorkerHost, session: PolicySession, asked: Task) -> Plan:
+def planned_query(host: WorkerHost, session: Session, asked: Task) -> Plan:
     """The plan of a query. Nothing protected is read, so that what is refused is the query's."""
     options = QueryOptions.from_document(asked.options["query"])
     try:

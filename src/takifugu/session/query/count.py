@@ -1,18 +1,23 @@
-"""``count``: how many rows have one of some labels."""
+"""``count`` and ``counts``: how many rows have one of some labels, and how many have each."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-from takifugu._core.numeric import Integers
+from takifugu._core.numeric import Floats, Integers
 from takifugu.binding.protected_values import Values
 from takifugu.costs.cost import Cost
 from takifugu.declarations import Declaration, InvalidQuery
 from takifugu.errors import nearest
-from takifugu.mechanisms import COUNT, Sensitivity
+from takifugu.mechanisms import COUNT, HISTOGRAM, Sensitivity
 from takifugu.priors import Name
-from takifugu.session.cells import Rows
-from takifugu.session.query.query import NumberQuery, labels_of
-from takifugu.session.query_options import QueryOptions
+from takifugu.session.query.query import (
+    Axes,
+    DeclaredKeys,
+    NumberQuery,
+    count_scales,
+    labels_of,
+)
 from takifugu.tables import Engine
 
 MOST_LISTED = 12  # labels in a message
@@ -28,19 +33,12 @@ class CountQuery(NumberQuery):
     """
 
     kind: ClassVar[str] = "count"
+    together: ClassVar[bool] = True  # whether one number counts all labels
+    counts_rows: ClassVar[bool] = True
+    summary: ClassVar[str] = "the count of {values} in {column}{by}"
+    question: ClassVar[str] = "How many rows have one of {values} in {column}{each}?"
 
     values: tuple[Name, ...] = ()
-
-    @classmethod
-    def of(
-        cls,
-        options: QueryOptions,
-        declaration: Declaration,  # noqa: ARG003
-        columns: tuple[str, ...],
-        rows: Rows,
-    ) -> Self:
-        """With the labels."""
-        return cls(columns[0], options.by, rows, options.values)
 
     @property
     def title(self) -> str:
@@ -82,6 +80,20 @@ class CountQuery(NumberQuery):
         """Whether a value is one of the labels: a change within them, or outside, moves nothing."""
         return values[self.column].count(self.values)
 
+    def scales(self, engine: Engine, rows: Floats, filled: Integers) -> dict[str, Any]:  # noqa: ARG002
+        """Counts of so many of the labels: of all that are listed, or of each by itself."""
+        share = (len(self.values) if self.together else 1) / len(engine.keys(self.column))
+        return count_scales(rows, share, guessed=share < 1)
+
+    @classmethod
+    def stored_axes(
+        cls,
+        query: Mapping[str, Any],  # noqa: ARG003
+        keys: DeclaredKeys,  # noqa: ARG003
+    ) -> list[tuple[str, Sequence[Name] | None]]:
+        """One number for each group."""
+        return []
+
     def cells_of_a_group(self, engine: Engine) -> int:
         """All labels are counted, and those that are listed taken out."""
         return len(engine.keys(self.column))
@@ -92,3 +104,48 @@ class CountQuery(NumberQuery):
         labels = frozenset(self.values)
         chosen = [value in labels for value in engine.keys(self.column)]
         return self._in_scope(engine, counted.counts[..., chosen].sum(axis=-1))
+
+
+@dataclass(frozen=True)
+class CountsQuery(CountQuery):
+    """How many rows have each of some labels: one number for each, with noise of its own.
+
+    The numbers are those of a histogram, with the same noise, of which the others are never drawn.
+    So it costs no more than the histogram, and less between labels that are not listed: the plan
+    is made both ways, and the less noise (or the lower price) is used.
+    """
+
+    kind: ClassVar[str] = "counts"
+    together: ClassVar[bool] = False
+    summary: ClassVar[str] = "the counts of some values of {column}{by}"
+    question: ClassVar[str] = "How many rows have each of {values} in {column}{each}?"
+
+    def axes(self, engine: Engine) -> Axes:
+        """The groups and the listed labels, in the order of the declaration."""
+        listed = frozenset(self.values)
+        kept = tuple(key for key in engine.keys(self.column) if key in listed)
+        return (*self.groups(engine), (self.column, kept))
+
+    @classmethod
+    def stored_axes(
+        cls, query: Mapping[str, Any], keys: DeclaredKeys
+    ) -> list[tuple[str, Sequence[Name] | None]]:
+        """The listed labels, in the order of the declaration."""
+        listed = frozenset(query["values"])
+        chosen = tuple(key for key in keys(query["column"]) or () if key in listed)
+        return [(query["column"], chosen)]
+
+    def sensitivity(self, declaration: Declaration) -> Sensitivity:  # noqa: ARG002
+        """One count down, another up; with one label, one row more or less."""
+        return HISTOGRAM if len(self.values) > 1 else COUNT
+
+    def unit_cost(self, values: Values) -> Cost:
+        """Whether a value is listed, and which it is."""
+        return values[self.column].counts(self.values)
+
+    def exact(self, engine: Engine) -> Integers:
+        """``[by, label]``."""
+        counted = engine.histogram((*self.by, self.column), self.rows.scope)
+        listed = frozenset(self.values)
+        chosen = [value in listed for value in engine.keys(self.column)]
+        return self._in_scope(engine, counted.counts[..., chosen])

@@ -38,7 +38,14 @@ from takifugu.mechanisms import Mechanism, Sensitivity
 from takifugu.mechanisms.checks import MAX_COUNT
 from takifugu.priors import Name
 from takifugu.session.possible_answers import Units
-from takifugu.session.query.query import Aim, ChosenMechanism, Noise, Ranges, numbers_of
+from takifugu.session.query.query import (
+    Aim,
+    ChosenMechanism,
+    DeclaredKeys,
+    Noise,
+    Ranges,
+    numbers_of,
+)
 from takifugu.session.query.sum_and_mean import SumQuery
 from takifugu.tables import Engine
 
@@ -168,6 +175,11 @@ class WeightedSumQuery(SumQuery):
     """
 
     kind: ClassVar[str] = "linear"
+    answer: ClassVar[str] = "a weighted sum"
+    summary: ClassVar[str] = "the weighted sum {query} of {column}{by}"
+    question: ClassVar[str] = (
+        "What is the sum of {column}, weighted by {weighted_by} ({query}){each}?"
+    )
 
     name: str = ""
     weighted_by: str = ""
@@ -177,6 +189,15 @@ class WeightedSumQuery(SumQuery):
         """The same with the weights that a policy declares."""
         weights = declared.by_key(declaration)
         return replace(self, name=name, weighted_by=declared.by, weights=weights)
+
+    @classmethod
+    def stored_axes(
+        cls,
+        query: Mapping[str, Any],  # noqa: ARG003
+        keys: DeclaredKeys,  # noqa: ARG003
+    ) -> None:
+        """Stored numbers are in common units of the weights, which the declaration lacks."""
+        return
 
     @property
     def title(self) -> str:

@@ -19,14 +19,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from takifugu._core.numeric import Integers
+from takifugu._core.numeric import Floats, Integers
 from takifugu.binding.protected_values import Values
 from takifugu.costs.cost import NOTHING, Cost
 from takifugu.declarations import Declaration
 from takifugu.mechanisms import HISTOGRAM, Mechanism, Sensitivity
 from takifugu.priors import Name
 from takifugu.session.possible_answers import AnswerTable, Rows
-from takifugu.session.query.query import Axes, NumberQuery, labels_of, own_columns
+from takifugu.session.query.query import Axes, NumberQuery, count_scales, labels_of, own_columns
 from takifugu.tables import Engine
 
 
@@ -36,11 +36,10 @@ class MarginalsQuery(NumberQuery):
 
     kind: ClassVar[str] = "marginals"
     several: ClassVar[bool] = True
-
-    @property
-    def title(self) -> str:
-        """What it is about, for people."""
-        return ", ".join(self.columns)
+    all_labels: ClassVar[bool] = True
+    between: ClassVar[str] = ", "
+    summary: ClassVar[str] = "the counts of the values of each of {column}{by}"
+    question: ClassVar[str] = "How many rows have each value of each of {column}{each}?"
 
     def check(self, declaration: Declaration) -> None:
         """The columns must hold labels."""
@@ -64,6 +63,10 @@ class MarginalsQuery(NumberQuery):
             l2_squared=many * HISTOGRAM.l2_squared,
             linf=HISTOGRAM.linf,
         )
+
+    def scales(self, engine: Engine, rows: Floats, filled: Integers) -> dict[str, Any]:  # noqa: ARG002
+        """Counts, of one column after the other."""
+        return count_scales(rows, 1 / max(len(engine.keys(column)) for column in self.columns))
 
     def whole_cost(self, values: Values) -> Cost:
         """A change of each column costs its share; a change of all of them, everything."""

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from takifugu._core.exact import Number, exactly, shown
-from takifugu._core.numeric import Integers
+from takifugu._core.numeric import Floats, Integers
 from takifugu._core.rounding import float_down, float_up
 from takifugu.costs.losses import Concentrated, Loss
 from takifugu.declarations import Declaration, InvalidQuery
@@ -60,6 +60,8 @@ class QuantileQuery(Query):
     """
 
     kind: ClassVar[str] = "quantile"
+    summary: ClassVar[str] = "the {quantile} of {column}{by}"
+    question: ClassVar[str] = "Below which number lies the share {level} of {column}{each}?"
 
     level: Fraction = Fraction(1, 2)
     every: int = 1
@@ -115,6 +117,17 @@ class QuantileQuery(Query):
     def candidates(self, declaration: Declaration) -> list[float]:
         """The lower end of each cell."""
         return [float(edge) for edge in declaration.amount(self.column).grid(self.every)]
+
+    def scales(self, engine: Engine, rows: Floats, filled: Integers) -> dict[str, Any]:  # noqa: ARG002
+        """How far the rank of an answer may be from the requested one, at most."""
+        level = float(self.level)
+        return {
+            "one": "a rank",
+            "low": np.zeros(len(rows)),
+            "high": rows * max(level, 1 - level),
+            "size": rows * min(level, 1 - level) / 2,
+            "error": "ranks",
+        }
 
     def sensitivity(self, declaration: Declaration) -> Sensitivity:
         """Every score moves by at most 1 rank, q in its own unit."""

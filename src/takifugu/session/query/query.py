@@ -4,16 +4,14 @@
 `NumberQuery` is what most kinds share: integer noise on each number, and an interval around it.
 
 A new kind of query is one module here, with a class that implements `Query` (most implement
-`NumberQuery`, whose answers are numbers with integer noise), and one entry in each of
-
-* `takifugu.session.query_options.KIND_OPTIONS` and `Kind`: its name and the options it has;
-* `takifugu.session.query_planner.KINDS`: its class;
-* `takifugu.session.query_planner.Planner`: the method ``session.plan.<kind>``, with its signature.
+`NumberQuery`, whose answers are numbers with integer noise), and one line in
+`takifugu.session.query_kinds.KINDS`. A new option is one line in
+`takifugu.session.query_options.QueryOptions`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from fractions import Fraction
 from itertools import product
 from math import floor, prod
@@ -22,7 +20,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from takifugu._core.exact import Number, exactly, shown
-from takifugu._core.numeric import Integers
+from takifugu._core.numeric import Floats, Integers
 from takifugu.binding.protected_values import Values
 from takifugu.costs.cost import Cost, Jointly
 from takifugu.costs.losses import Concentrated, Pure
@@ -42,13 +40,13 @@ from takifugu.mechanisms.mechanism_plan import name as mechanism_name
 from takifugu.mechanisms.mechanism_plan import once, price
 from takifugu.priors import Name
 from takifugu.session.cells import Rows
-from takifugu.session.key_order import in_counting_order
 from takifugu.session.possible_answers import (
     CUT,
     SUM_TO_ONE,
     AnswerTable,
     Units,
     adding_up,
+    in_counting_order,
     possible,
 )
 from takifugu.session.query_options import Counts, QueryOptions
@@ -57,6 +55,9 @@ from takifugu.tables import Engine
 from takifugu.tables.engine import MOST_CELLS
 
 Axes = tuple[tuple[str, tuple[Name, ...]], ...]  # the name of each axis and the keys along it
+DeclaredKeys = Callable[[str], Sequence[Name] | None]
+RANGE_PARTS = 4  # numbers are to be told to this part of their range
+DROWNED = 5  # times its size: an error of a count or a share that leaves next to nothing of it
 CONFIDENCE = 0.95
 NOTHING_PREDICTED: Mapping[str, Any] = {}
 
@@ -119,8 +120,15 @@ class Query(ABC):
 
     kind: ClassVar[str]
     several: ClassVar[bool] = False  # whether it may read several protected columns
+    all_labels: ClassVar[bool] = False  # whether it is about all columns of labels by default
     needs_order: ClassVar[bool] = False  # whether it is about how rows follow one another
     by_distance: ClassVar[bool] = False  # whether it tells two numbers apart by their distance
+    counts_rows: ClassVar[bool] = False  # whether it counts rows, of which an entity may have many
+    ranks: ClassVar[bool] = False  # whether its answer is a ranking
+    between: ClassVar[str] = " × "  # the names of its columns
+    summary: ClassVar[str] = ""  # the query in a few words, by its keys in the ledger
+    question: ClassVar[str] = ""  # the same as a question; without either the ledger's words stand
+    stored_as: ClassVar[str] = "estimate"  # what its stored numbers are, as they were drawn
 
     column: str
     by: tuple[str, ...]
@@ -135,8 +143,14 @@ class Query(ABC):
         columns: tuple[str, ...],
         rows: Rows,
     ) -> Self:
-        """The query that the options describe, about ``columns``; more than one if `several`."""
-        return cls(columns[0], options.by, rows, beside=columns[1:])
+        """The query that the options describe, about ``columns``; more than one if `several`.
+
+        A field of the class that is called as an option is filled with it.
+        """
+        given = options.given()
+        own = {part.name: given[part.name] for part in fields(cls) if part.name in given}
+        own |= {"column": columns[0], "by": options.by, "beside": columns[1:]}
+        return cls(rows=rows, **own)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -146,7 +160,7 @@ class Query(ABC):
     @property
     def title(self) -> str:
         """What it is about, for people."""
-        return " × ".join(self.columns)
+        return self.between.join(self.columns)
 
     @abstractmethod
     def check(self, declaration: Declaration) -> None:
@@ -172,6 +186,26 @@ class Query(ABC):
         [u≠v], everything, unless a kind proves that some changes of value cost less.
         """
         return self.whole_cost(values)
+
+    @abstractmethod
+    def scales(self, engine: Engine, rows: Floats, filled: Integers) -> dict[str, Any]:
+        """What its answers may be: fields of `takifugu.session.usefulness.AnswerScales`.
+
+        ``rows`` are the sizes of the groups that have any, and ``filled`` the places of these.
+        """
+
+    @classmethod
+    def stored_axes(
+        cls,
+        query: Mapping[str, Any],  # noqa: ARG003
+        keys: DeclaredKeys,  # noqa: ARG003
+    ) -> list[tuple[str, Sequence[Name] | None]] | None:
+        """The axes, after the groups, of an answer that the ledger has as a list of numbers.
+
+        ``query`` is the body in the ledger, and ``keys`` gives the labels of a column if the
+        declaration lists them. None if the declaration alone does not say what each number is.
+        """
+        return None
 
     @abstractmethod
     def exact(self, engine: Engine) -> Integers:
@@ -201,7 +235,7 @@ class Query(ABC):
         """The table of a result, from what was drawn, what is public and what was predicted.
 
         Its numbers are possible ones: see `takifugu.session.possible_answers`. Its groups are in
-        the order in which people count: see `takifugu.session.key_order`.
+        the order in which people count: see `takifugu.session.possible_answers`.
         """
         found = self.tabulated(mechanism, answer, engine, error)
         keys = [keys for _, keys in self.groups(engine)]
@@ -327,6 +361,16 @@ Ranges = tuple[list[int], list[int]]  # the least and the most that each number 
 class NumberQuery(Query):
     """A query that is answered by integer noise on each of its numbers."""
 
+    answer: ClassVar[str] = "an answer"  # one of its numbers
+
+    def scales(self, engine: Engine, rows: Floats, filled: Integers) -> dict[str, Any]:  # noqa: ARG002
+        """Numbers of which only the range is known: of each group, the least and the most."""
+        units, groups = self.units(engine), prod(len(keys) for _, keys in self.groups(engine))
+        ends = [[units.shown(at, end) for at, end in enumerate(s)] for s in self.ranges(engine)]
+        low, high = np.array(ends, dtype=np.float64).reshape(2, groups, -1)[:, filled]
+        low, high = low.min(axis=1), high.max(axis=1)
+        return {"one": self.answer, "low": low, "high": high, "size": (high - low) / RANGE_PARTS}
+
     @property
     def adds_up(self) -> bool:
         """Whether the numbers of each group are shown so that they add up to all of its rows."""
@@ -440,6 +484,20 @@ class NumberQuery(Query):
             tuple((*key, *number.cells) for key, number in zip(keys, raw, strict=True)),
             notes,
         )
+
+
+def count_scales(rows: Floats, share: float, *, guessed: bool = False) -> dict[str, Any]:
+    """The scales of counts that would each have this share of the rows if all had the same."""
+    size = rows * share
+    return {
+        "one": "a count",
+        "many": "counts",
+        "low": np.zeros(len(rows)),
+        "high": rows,
+        "size": size,
+        "noise": np.minimum(DROWNED * size, rows),
+        "guessed": guessed,
+    }
 
 
 def shape(query: Query, engine: Engine) -> tuple[int, int]:

@@ -1,5 +1,6 @@
 """``sum`` and ``mean`` of a column of bounded numbers."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
@@ -7,14 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from takifugu._core.numeric import Integers
+from takifugu._core.numeric import Floats, Integers
 from takifugu.binding.protected_values import Values
 from takifugu.costs.cost import Cost
 from takifugu.declarations import Declaration
 from takifugu.errors import UnsoundRequest
 from takifugu.mechanisms import BoundedMean, BoundedSum, Bounds, Mechanism, Sensitivity
+from takifugu.priors import Name
 from takifugu.session.possible_answers import Units
 from takifugu.session.query.query import (
+    DeclaredKeys,
     Noise,
     NumberQuery,
     Ranges,
@@ -31,6 +34,9 @@ class SumQuery(NumberQuery):
 
     kind: ClassVar[str] = "sum"
     by_distance: ClassVar[bool] = True
+    answer: ClassVar[str] = "a sum"
+    summary: ClassVar[str] = "the sum of {column}{by}"
+    question: ClassVar[str] = "What do the numbers of {column} add up to{each}?"
 
     def check(self, declaration: Declaration) -> None:
         """The column must hold bounded numbers."""
@@ -52,6 +58,15 @@ class SumQuery(NumberQuery):
     def unit_cost(self, values: Values) -> Cost:
         """How far two numbers are apart: a change moves the sum by that many steps, and no more."""
         return values[self.column].sum()
+
+    @classmethod
+    def stored_axes(
+        cls,
+        query: Mapping[str, Any],  # noqa: ARG003
+        keys: DeclaredKeys,  # noqa: ARG003
+    ) -> list[tuple[str, Sequence[Name] | None]] | None:
+        """One number for each group."""
+        return []
 
     def exact(self, engine: Engine) -> Integers:
         """``[by]``, in steps."""
@@ -99,6 +114,13 @@ class MeanQuery(SumQuery):
     """The mean of a column of bounded numbers: a noisy sum over a public number of rows."""
 
     kind: ClassVar[str] = "mean"
+    answer: ClassVar[str] = "a mean"
+    summary: ClassVar[str] = "the mean of {column}{by}"
+    question: ClassVar[str] = "What is the mean of {column}{each}?"
+
+    def scales(self, engine: Engine, rows: Floats, filled: Integers) -> dict[str, Any]:
+        """Of numbers that are less certain in smaller groups."""
+        return {**super().scales(engine, rows, filled), "per_row": True}
 
     def check(self, declaration: Declaration) -> None:
         """How many values there are must be public."""

@@ -15,11 +15,11 @@ up at most, so that the sensitivity is that of a histogram.
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import product
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
-from takifugu._core.numeric import Integers
+from takifugu._core.numeric import Floats, Integers
 from takifugu.declarations import Declaration, InvalidQuery
 from takifugu.mechanisms import (
     Choice,
@@ -31,7 +31,6 @@ from takifugu.mechanisms import (
 from takifugu.mechanisms.mechanism_plan import merit, name, once, price
 from takifugu.mechanisms.placings import right_places
 from takifugu.priors import Name
-from takifugu.session.cells import Rows
 from takifugu.session.possible_answers import CUT, AnswerTable, Shown, Units, possible
 from takifugu.session.query.histogram import HistogramQuery
 from takifugu.session.query.query import (
@@ -44,7 +43,6 @@ from takifugu.session.query.query import (
     own_columns,
     shape,
 )
-from takifugu.session.query_options import QueryOptions
 from takifugu.tables import Engine
 
 # A selection is one call for each group, about 10 µs a label; noise is one call for them all.
@@ -77,21 +75,13 @@ class TopKQuery(HistogramQuery):
     """
 
     kind: ClassVar[str] = "top_k"
+    counts_rows: ClassVar[bool] = False
+    ranks: ClassVar[bool] = True
+    summary: ClassVar[str] = "the {k} most frequent values of {column}{by}"
+    question: ClassVar[str] = "Which are the {k} most frequent values of {column}{each}?"
 
     k: int = 1
     leave_out: tuple[Name, ...] = ()
-
-    @classmethod
-    def of(
-        cls,
-        options: QueryOptions,
-        declaration: Declaration,  # noqa: ARG003
-        columns: tuple[str, ...],
-        rows: Rows,
-    ) -> Self:
-        """With k, and the labels that are left out."""
-        k = 1 if options.k is None else options.k
-        return cls(columns[0], options.by, rows, k, options.leave_out, beside=columns[1:])
 
     def check(self, declaration: Declaration) -> None:
         """The columns must hold labels, among them those that are left out and k others."""
@@ -134,6 +124,11 @@ class TopKQuery(HistogramQuery):
             *found[:-1],
             (self.column, tuple(k for k in engine.keys(self.column) if k not in out)),
         )
+
+    def scales(self, engine: Engine, rows: Floats, filled: Integers) -> dict[str, Any]:
+        """A lead of many times the usual size may well be there: only the range is too much."""
+        counted = super().scales(engine, rows, filled)
+        return {**counted, "one": "a lead", "error": "gap", "noise": rows}
 
     def cells_of_a_group(self, engine: Engine) -> int:
         """All labels are counted, and those that are left out taken out."""

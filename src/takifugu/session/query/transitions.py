@@ -13,15 +13,24 @@ counted once, in the group of the row that it leads to, so that the table of all
 more than the table without them.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from takifugu._core.numeric import Integers
+from takifugu._core.numeric import Floats, Integers
 from takifugu.declarations import Declaration
 from takifugu.mechanisms import Sensitivity
-from takifugu.session.query.query import Axes, NumberQuery, Ranges, labels_of
+from takifugu.priors import Name
+from takifugu.session.query.query import (
+    Axes,
+    DeclaredKeys,
+    NumberQuery,
+    Ranges,
+    count_scales,
+    labels_of,
+)
 from takifugu.tables import Engine
 
 # A replaced cell x between a and b takes (a,x) and (x,b) away and adds (a,x') and (x',b). Only one
@@ -40,6 +49,11 @@ class TransitionsQuery(NumberQuery):
 
     kind: ClassVar[str] = "transitions"
     needs_order: ClassVar[bool] = True
+    summary: ClassVar[str] = "the counts of how values of {column} follow one another{by}"
+    question: ClassVar[str] = (
+        "How often was each value of {column} followed by each value, in the rows of one"
+        " entity{each}?"
+    )
 
     def check(self, declaration: Declaration) -> None:
         """The column must hold labels."""
@@ -67,6 +81,18 @@ class TransitionsQuery(NumberQuery):
             steps = np.array(int((found.entities * (found.lengths - 1)).sum()))
         most = self._of_group(steps, engine)
         return [0] * len(most), most
+
+    def scales(self, engine: Engine, rows: Floats, filled: Integers) -> dict[str, Any]:  # noqa: ARG002
+        """Counts, from each label to each."""
+        return count_scales(rows, 1 / len(engine.keys(self.column)) ** 2)
+
+    @classmethod
+    def stored_axes(
+        cls, query: Mapping[str, Any], keys: DeclaredKeys
+    ) -> list[tuple[str, Sequence[Name] | None]]:
+        """From which label to which."""
+        column = query["column"]
+        return [(f"{column} before", keys(column)), (column, keys(column))]
 
     def sensitivity(self, declaration: Declaration) -> Sensitivity:  # noqa: ARG002
         """Two steps go and two come."""

@@ -15,7 +15,8 @@ MAX_HALVINGS = 40  # of the interval in which the least proven loss lies
 CLOSE = 1e-7  # share of a loss at which that ends
 
 
-def _step(
+@compiled
+def step(
     below: Floats,
     above: Floats,
     high: Floats,
@@ -61,10 +62,8 @@ def _step(
     return rise * (1 + error) - (fall + missing * least) * (1 - error)
 
 
-step = compiled(_step)
-
-
-def _proven(
+@compiled
+def proven(
     below: Floats,
     above: Floats,
     kinds: Integers,
@@ -115,10 +114,8 @@ def _proven(
     return 1
 
 
-proven = compiled(_proven)
-
-
-def _all_proven(
+@compiled
+def all_proven(
     below: Floats,
     above: Floats,
     kinds: Integers,
@@ -156,10 +153,8 @@ def _all_proven(
     return not unbounded
 
 
-all_proven = compiled(_all_proven)
-
-
-def _least_proven(
+@compiled
+def least_proven(
     below: Floats,
     above: Floats,
     kinds: Integers,
@@ -195,6 +190,3 @@ def _least_proven(
                 least = middle
             if largest - least <= CLOSE * largest:
                 break
-
-
-least_proven = compiled(_least_proven)

@@ -8,7 +8,8 @@ X_i, so the pair (x, y) at entry i loses at most
 .. math:: c_i(x,y) + F_i(x,y) + B_i(x,y), \qquad F_i = T(P_i;\ c_{i+1} + F_{i+1}),\quad F_{T}=0,
 
 where T is the transport between rows x and y (`takifugu.translation.certify.flow`), and B runs the
-other way with the rows P(X_{i−1} | X_i). *Proof.* φ(u) = E[h | X_{i+1} = u] obeys
+other way with the rows P(X_{i−1} | X_i), or over a hull of laws where the start is unknown
+(`takifugu.translation.certify.hulls`). *Proof.* φ(u) = E[h | X_{i+1} = u] obeys
 :math:`φ(u) \le e^{c_{i+1}(u,v) + F_{i+1}(u,v)} φ(v)`: change entry i + 1 first, then the law of the
 entries after it. E[h | X_i = x] is the mean of φ over row x. ∎ A scalar loss is the cost
 :math:`c_i = ε_i[u≠v]`. Entries may carry different costs; 0 means that one was not queried.
@@ -18,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,10 +30,12 @@ from takifugu.translation.certify.cost_levels import CostLevels
 from takifugu.translation.certify.flow import (
     Flows,
     Stretch,
+    StretchOfSide,
     off_diagonal,
     pair_losses,
     upper_tables,
 )
+from takifugu.translation.certify.hulls import HullLine, HullStretch, StartHull
 from takifugu.translation.certify.laws import (
     HeldLaw,
     Law,
@@ -58,9 +62,10 @@ class ChainLosses:
         backward_at: ``[i]``: which of them holds at entry i.
         possible: The different sets ``[x]`` of states that can happen.
         possible_at: ``[i]``: which of them holds at entry i.
-        laws: The different laws of an entry, each with its rounding.
-        law_at: ``[i]``: which of them holds at entry i.
+        laws: The different laws of an entry, each with its rounding; none of an unknown start.
+        law_at: ``[i]``: which of them, or of the hulls, holds at entry i.
         by_entry: ``[i]``: the largest loss at entry i, over pairs of possible states.
+        hulls: The different hulls of laws, if the start is unknown.
     """
 
     charged: CostLevels
@@ -73,6 +78,7 @@ class ChainLosses:
     laws: tuple[HeldLaw, ...]
     law_at: Integers
     by_entry: Floats
+    hulls: tuple[StartHull, ...] = ()
 
     def at(self, entry: int) -> Floats:
         """``[x, y]``: the loss of each pair at ``entry``; −∞ for a pair that cannot happen."""
@@ -104,19 +110,20 @@ class Chain:
     Attributes:
         matrices: ``[step]``: the rows of each step; equal ones are the same object.
         charged: What a change of each entry costs.
-        start: The law of the first entry; None if the chain is stationary, with one matrix.
+        start: The law of the first entry; None if the chain is stationary, with one matrix;
+            "unknown" if it may be any law.
     """
 
     matrices: Sequence[Floats]
     charged: CostLevels
-    start: Floats | None = None
+    start: Floats | Literal["unknown"] | None = None
 
     @classmethod
     def from_priors(
         cls,
         transitions: ArrayLike | Sequence[ArrayLike],
         charged: ArrayLike | CostLevels,
-        start: ArrayLike | None = None,
+        start: ArrayLike | Literal["unknown"] | None = None,
     ) -> "Chain":
         """One matrix, or one for each step; an ε or a cost for each entry."""
         entries = len(charged) if isinstance(charged, CostLevels) else np.size(charged)
@@ -136,6 +143,8 @@ class Chain:
                     reason="missing",
                 )
             return cls(matrices, spent)
+        if isinstance(start, str):
+            return cls(matrices, spent, "unknown")
         law = distribution(start, "start", InvalidPrior)
         if law.shape != (size,):
             raise InvalidPrior(
@@ -161,9 +170,28 @@ class Chain:
         ]
 
     @property
-    def behind(self) -> list[Stretch]:
+    def behind(self) -> Sequence[StretchOfSide]:
         """The steps towards the beginning, from the first entry on."""
-        return self._backward[0]
+        return self._behind_hulls if self._line is not None else self._backward[0]
+
+    @cached_property
+    def _line(self) -> HullLine | None:
+        """The hulls of laws, if the start is unknown."""
+        return HullLine(self.matrices) if isinstance(self.start, str) else None
+
+    @cached_property
+    def _behind_hulls(self) -> list[HullStretch]:
+        """The steps over hulls; of one matrix these shrink, so that equal costs are a stretch."""
+        line, spent = self._line, self.charged
+        assert line is not None  # noqa: S101 - the start is unknown
+        turned = {id(m): np.ascontiguousarray(m.T) for m in self.matrices}
+        stretches, entry, alike = [], 0, len(turned) == 1
+        for matrix, level, count in _runs(self.matrices, spent.at[:-1]):
+            for taken in [count] if alike else [1] * count:
+                weights, cost = turned[id(matrix)], spent.matrices[level]
+                stretches.append(HullStretch(line, entry, weights, cost, taken))
+                entry += taken
+        return stretches
 
     @cached_property
     def _backward(
@@ -180,6 +208,7 @@ class Chain:
             ]
             alike = np.zeros(steps + 1, dtype=np.int64)
             return stretches, (possible,), alike, (HeldLaw(Law.from_floats(law), slack),), alike
+        assert not isinstance(self.start, str)  # noqa: S101 - hulls are walked by themselves
         walk = LawWalk(Law.from_floats(self.start), float(spent.dearest.sum()))
         for matrix, level, count in _runs(matrices, spent.at[:-1]):
             walk.along(matrix, spent.matrices[level], count)
@@ -190,7 +219,14 @@ class Chain:
     def losses(self, ahead: Tables, behind: Tables) -> ChainLosses:
         """The losses of all entries, from certified tables of both sides."""
         spent, (forward, from_end), (backward, backward_at) = self.charged, ahead, behind
-        _, sets, set_at, laws, law_at = self._backward
+        hulls: tuple[StartHull, ...] = ()
+        laws: tuple[HeldLaw, ...] = ()
+        if self._line is not None:
+            law_at = set_at = np.array([self._line.known(i) for i in range(len(spent))])
+            hulls = tuple(self._line.hulls)
+            sets = tuple(hull.possible for hull in hulls)
+        else:
+            _, sets, set_at, laws, law_at = self._backward
         forward_at = from_end[::-1].copy()
         shape = (len(forward), len(backward), len(sets), len(spent.matrices))
         codes = np.ravel_multi_index((forward_at, backward_at, set_at, spent.at), shape)
@@ -202,6 +238,7 @@ class Chain:
         return ChainLosses(
             *(spent, forward, forward_at, backward, backward_at, sets, set_at, laws, law_at),
             by_entry=frozen(np.array(worst)[kind_at]),
+            hulls=hulls,
         )
 
 

@@ -23,7 +23,7 @@ prove: **T_x(F) ≤ F is enough**, for any flows (`RepeatedStep.proves`).
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ NEGLIGIBLE = 2.0**-960  # a smaller probability counts as 0: see `takifugu.trans
 LARGE = 300.0  # a greater cost is not exponentiated: the step is then bounded by the cost itself
 
 Rows = Callable[[Floats], tuple[Floats, Floats]]  # cost -> (numerator rows, denominator rows)
+Edge = tuple[int, int]  # between two vertices of a hull of laws
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +80,42 @@ class Couplings:
         parent = np.array(document["parent"], dtype=np.int16)
         leaves = np.array(document["leaves"], dtype=np.bool_)
         return cls(parent, leaves, parent, np.array(document["mass"], dtype=np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class HullProof:
+    """Flows that prove a step over a hull; what is missing proves nothing.
+
+    Attributes:
+        boxes: The flows of the robust step.
+        edges: For edges between two vertices: points (shares of the second), each with flows.
+    """
+
+    boxes: Couplings | None = None
+    edges: Mapping[Edge, Sequence[tuple[float, Couplings]]] | None = None
+
+    def to_document(self) -> dict[str, Any]:
+        """Plain lists, ready to be written as JSON."""
+        edges = [
+            [a, b, [[share, flows.to_document()] for share, flows in points]]
+            for (a, b), points in (self.edges or {}).items()
+        ]
+        boxes = None if self.boxes is None else self.boxes.to_document()
+        return {"boxes": boxes, "edges": None if self.edges is None else edges}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "HullProof":
+        """The proof that `to_document` wrote."""
+        boxes, edges = document["boxes"], document["edges"]
+        return cls(
+            None if boxes is None else Couplings.from_document(boxes),
+            None
+            if edges is None
+            else {
+                (int(a), int(b)): [(float(s), Couplings.from_document(f)) for s, f in points]
+                for a, b, points in edges
+            },
+        )
 
 
 def off_diagonal(size: int, value: float = 1.0) -> Floats:
@@ -171,13 +208,13 @@ class Step:
         """Whether flows can prove more than the dearest move does."""
         return 0 < self.dearest < LARGE
 
-    def upper(self, couplings: Couplings | None) -> Floats:
+    def upper(self, couplings: Couplings | HullProof | None) -> Floats:
         """``[x, y]``: at least the step; with flows, no more than they prove."""
         n = len(self.numerator)
         most = np.full((n, n), self.dearest)
         if not self.crossed:
             most = off_diagonal(n, self.dearest)
-        if couplings is None or not self.needs_flows:
+        if not isinstance(couplings, Couplings) or not self.needs_flows:
             return most
         found = bound(self.numerator, self.denominator, self.cost, couplings, crossed=self.crossed)
         least: Floats = np.minimum(found + self.slack, most)
@@ -200,9 +237,45 @@ class Stretch:
     slack: float
     count: int
 
-    def step(self, after: Floats) -> Step:
+    def step(self, after: Floats, walked: int = 0) -> Step:  # noqa: ARG002 - all are equal
         """One step onto an entry beyond which ``after`` [u, v] bounds the loss."""
         return Step(self.rows, self.rows, closed(self.cost + after), self.slack)
+
+    def same_for(self, walked: int) -> int:
+        """For how many steps the rows have been the same."""
+        return walked
+
+
+class StepOfSide(Protocol):
+    """A step of one side: `Step`, or `takifugu.translation.certify.hulls.HullStep`."""
+
+    @property
+    def dearest(self) -> float:
+        """The dearest move."""
+
+    @property
+    def needs_flows(self) -> bool:
+        """Whether flows can prove more than is known without them."""
+
+    def upper(self, proof: Couplings | HullProof | None, /) -> Floats:
+        """``[x, y]``: at least the step."""
+
+
+class StretchOfSide(Protocol):
+    """Steps of which none gives more than the one before it gives from the same table.
+
+    `Stretch` has equal ones, `takifugu.translation.certify.hulls.HullStretch` ones over hulls.
+    """
+
+    @property
+    def count(self) -> int:
+        """How many steps there are."""
+
+    def step(self, after: Floats, walked: int, /) -> StepOfSide:
+        """The step after so many, from a table."""
+
+    def same_for(self, walked: int, /) -> int:
+        """For how many steps the rows have been the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +314,7 @@ class RepeatedStep:
 class Take:
     """One step, with flows; without them it is bounded by its dearest move."""
 
-    couplings: Couplings | None
+    couplings: Couplings | HullProof | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +330,7 @@ class Settle:
     """The rest of a stretch below a table that no step raises."""
 
     table: Floats
-    couplings: Couplings
+    couplings: Couplings | HullProof | None
 
 
 Move = Take | Hold | Settle
@@ -286,7 +359,8 @@ def _move_document(move: Move) -> dict[str, Any]:
         case Hold(count, pieces):
             return {"hold": count, "pieces": pieces}
         case Settle(table, couplings):
-            return {"settle": table.tolist(), "flows": couplings.to_document()}
+            flows = None if couplings is None else couplings.to_document()
+            return {"settle": table.tolist(), "flows": flows}
 
 
 def _move_from(part: Mapping[str, Any]) -> Move:
@@ -294,8 +368,15 @@ def _move_from(part: Mapping[str, Any]) -> Move:
         return Hold(int(part["hold"]), int(part["pieces"]))
     if "settle" in part:
         table = np.array(part["settle"], dtype=np.float64)
-        return Settle(table, Couplings.from_document(part["flows"]))
-    return Take(None if part["take"] is None else Couplings.from_document(part["take"]))
+        return Settle(table, _flows_from(part["flows"]))
+    return Take(_flows_from(part["take"]))
+
+
+def _flows_from(document: Mapping[str, Any] | None) -> Couplings | HullProof | None:
+    if document is None:
+        return None
+    kind = HullProof if "boxes" in document else Couplings
+    return kind.from_document(document)
 
 
 class FlowWalk:
@@ -308,14 +389,18 @@ class FlowWalk:
         tables: The different tables ``[x, y]``, beginning with 0.
         at: ``[step]``: which of them holds after so many steps; step 0 is the far end.
         moves: What was proposed, if it is recorded.
+        settled: Whether the last move proved that no number of further steps gives more.
     """
 
-    def __init__(self, stretches: Sequence[Stretch], size: int, *, recorded: bool = False) -> None:
+    def __init__(
+        self, stretches: Sequence[StretchOfSide], size: int, *, recorded: bool = False
+    ) -> None:
         self._stretches = stretches
         self._size = size
         self._number, self._walked, self._place = 0, 0, 0
         self._rise = np.inf  # of the last step, if the next one is equal to it
-        self._next: Step | None = None
+        self._next: StepOfSide | None = None
+        self.settled = False
         self.tables: list[Floats] = [frozen(np.zeros((size, size)))]
         self.at: Integers = np.zeros(1 + sum(part.count for part in stretches), dtype=np.int64)
         self.moves: list[Move] | None = [] if recorded else None
@@ -326,7 +411,7 @@ class FlowWalk:
         return self._number >= len(self._stretches)
 
     @property
-    def stretch(self) -> Stretch:
+    def stretch(self) -> StretchOfSide:
         """The stretch of the next step."""
         return self._stretches[self._number]
 
@@ -350,10 +435,10 @@ class FlowWalk:
         """By how much the last step raised some pair: an equal step adds at most as much."""
         return self._rise
 
-    def step(self) -> Step:
+    def step(self) -> StepOfSide:
         """The next step."""
         if self._next is None:
-            self._next = self.stretch.step(self.value)
+            self._next = self.stretch.step(self.value, self._walked)
         return self._next
 
     def move(self, move: Move) -> None:
@@ -368,7 +453,7 @@ class FlowWalk:
             case Settle(table, couplings):
                 self._settle(table, couplings)
 
-    def _take(self, couplings: Couplings | None) -> None:
+    def _take(self, couplings: Couplings | HullProof | None) -> None:
         last = self.value
         value = self.step().upper(couplings)
         with np.errstate(invalid="ignore"):
@@ -387,22 +472,21 @@ class FlowWalk:
         self._advance(tables, count)
         self._rise = np.inf
 
-    def _settle(self, table: Floats, couplings: Couplings) -> None:
-        size, part = self._size, self.stretch
-        step = RepeatedStep(lambda _cost: (part.rows, part.rows), part.cost, part.slack)
-        given = np.asarray(table, dtype=np.float64)
-        proven = given.shape == (size, size) and step.proves(
-            given, step.upper(given, couplings), self.value
-        )
+    def _settle(self, table: Floats, couplings: Couplings | HullProof | None) -> None:
+        size, given = self._size, np.asarray(table, dtype=np.float64)
+        proven = given.shape == (size, size) and bool((given >= self.value).all())
+        if proven:
+            shown = self.stretch.step(given, self._walked).upper(couplings)
+            proven = bool((shown <= given).all())
         self._advance([given if proven else off_diagonal(size, np.inf)], self.left)
-        self._rise = np.inf
+        self._rise, self.settled = np.inf, proven
 
     def _allowed(self, count: int) -> int:
         return min(max(int(count), 1), self.left)
 
     def _advance(self, tables: list[Floats], count: int) -> None:
         """``count`` more steps, below ``tables`` one after the other, in equal parts."""
-        first, self._next = len(self.tables), None
+        first, self._next, self.settled = len(self.tables), None, False
         self.tables.extend(frozen(table) for table in tables)
         parts = first + np.arange(count) * len(tables) // count
         self.at[self._place + 1 : self._place + count + 1] = parts
@@ -413,7 +497,7 @@ class FlowWalk:
 
 
 def upper_tables(
-    stretches: Sequence[Stretch], size: int, proof: Flows
+    stretches: Sequence[StretchOfSide], size: int, proof: Flows
 ) -> tuple[tuple[Floats, ...], Integers]:
     """The tables that a proof certifies, and which of them holds after so many steps.
 

@@ -10,7 +10,8 @@ from takifugu._core.numeric import Booleans, Floats
 from takifugu._core.rounding import UNIT
 
 
-def _evaluate(
+@compiled
+def evaluate(
     numerator: Floats,
     denominator: Floats,
     gain: Floats,
@@ -60,6 +61,3 @@ def _evaluate(
                     room = denominator[y, v]
                     worst = max(worst, remaining / room if room > 0 else np.inf)
             values[x, y] = math.log(worst) * (1 + 8 * UNIT) + 8 * UNIT
-
-
-evaluate = compiled(_evaluate)

@@ -40,7 +40,7 @@ from takifugu._core.numeric import Booleans, Floats
 from takifugu._core.rounding import UNIT, up
 from takifugu.translation.certify.flow import NEGLIGIBLE, Couplings, Step, closed
 from takifugu.translation.certify.laws import HeldLaw, row_slack
-from takifugu.translation.chain.stars import classes_of
+from takifugu.translation.certify.stars import classes_of
 
 SMALLEST_PRODUCT = 2.0**-900  # of probabilities: a smaller one is left to other bounds
 

@@ -74,6 +74,16 @@ def law_slack(states: int) -> float:
     return 16 * (states + 2) ** 3 * UNIT
 
 
+def conditioned_slack(states: int, entries: int) -> float:
+    """What rounding can do to a log-ratio of a chain that some entries are known of.
+
+    The laws of its entries and its rows are products of so many rows, divided by their sums
+    (Doob's transform): each has a relative error of 4(m + 4)(n + 2) units at most, for each entry
+    in turn, of which a ratio sees twice as much from either side.
+    """
+    return 16 * (entries + 2) ** 2 * (states + 4) * UNIT
+
+
 def recurrent_law(rows: Floats) -> Floats:
     """The stationary law of a chain in which every state leads to every other one.
 

@@ -8,7 +8,7 @@ before. For a pair (x, y) and a direction (a, b) carry
           G(e)(u) = e(u)\cdot\big(e^{\mathrm{up}(u)} \text{ if } e(u) > 0
                     \text{ else } e^{-\mathrm{down}(u)}\big).
 
-By the theorem of `takifugu.translation.chain.coalescing`, applied to the law of the side that an
+By the theorem of `takifugu.translation.certify.star_walks`, applied to the law of the side that an
 adversary holds (whose factors cancel in the signs), the loss of the side is at most log t if and
 only if, with τ = b/a,
 
@@ -50,8 +50,8 @@ import numpy as np
 from takifugu._core.numeric import Floats, Integers
 from takifugu._core.parallel import share_range
 from takifugu._core.rounding import UNIT
-from takifugu.translation.chain.coalescing import MIN_SHARED_WORK, _split
-from takifugu.translation.chain.stars import Star
+from takifugu.translation.certify.star_walks import MIN_SHARED_WORK, split_classes
+from takifugu.translation.certify.stars import Star
 
 LARGEST_RAY = 100.0  # a longer ray is left to other bounds
 LEAST_PROBABILITY = 1e-150  # and so is a smaller positive probability
@@ -139,7 +139,7 @@ class TerminalSide:
         there on the bound is that of all further entries. Also ``[pair, n]``: the cell of the grid
         in which the bound is attained, and ``[pair]``: how many entries were walked.
         """
-        from takifugu.translation.certify.terminal_loops import all_bounds
+        from takifugu.translation.certify.star_loops import all_bounds
 
         count, k, steps = len(pairs), len(self.kernel), self.steps
         upper = np.full((count, steps + 1), np.inf)
@@ -147,7 +147,7 @@ class TerminalSide:
         walked = np.zeros(count, dtype=np.int64)
         if not self.usable or not count:
             return upper, cells, walked
-        classes = _split(self.star)
+        classes = split_classes(self.star)
         order = np.argsort(classes, kind="stable")
         last = np.append(np.diff(classes[order]) != 0, [True])
         grid = _checked_grid(np.asarray(walks, dtype=np.float64))

@@ -7,7 +7,6 @@ from typing import Literal
 import numpy as np
 
 from takifugu._core.numeric import Booleans, Floats, frozen
-from takifugu.errors import UnsoundRequest
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import state_text
 from takifugu.priors.secrets import Secrets
@@ -26,11 +25,14 @@ from takifugu.translation.certify.laws import (
     transition_rows,
 )
 from takifugu.translation.certify.product import MAX_RANGE, Neighbourhood
-from takifugu.translation.chain.coalescing import StarSide
-from takifugu.translation.chain.stars import star_of
+from takifugu.translation.certify.star_walks import StarSide
+from takifugu.translation.certify.stars import star_of
 from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.models.secret_entries import secret_entries
-from takifugu.translation.search.blocks import MAX_BLOCK_ENTRIES, block_length, settle, walk_blocks
+from takifugu.translation.models.chain_entries import (
+    refuse_other_length,
+    refuse_unbounded,
+    secret_entries,
+)
 from takifugu.translation.search.groups import (
     GroupWindows,
     PairLosses,
@@ -38,7 +40,13 @@ from takifugu.translation.search.groups import (
     unbounded_groups,
 )
 from takifugu.translation.search.product_search import best_product
-from takifugu.translation.search.recursion import chain_losses
+from takifugu.translation.search.recursion import (
+    MAX_BLOCK_ENTRIES,
+    block_length,
+    chain_losses,
+    settle,
+    walk_blocks,
+)
 from takifugu.translation.search.star_chains import (
     Entry,
     RisingLosses,
@@ -47,7 +55,6 @@ from takifugu.translation.search.star_chains import (
 )
 from takifugu.translation.search.unbounded_losses import (
     UnboundedLosses,
-    unbounded_allowance,
     unbounded_losses,
 )
 
@@ -65,8 +72,8 @@ class ChainTransport(TransportBound):
     """One Markov chain and chosen secrets.
 
     Costs in the shape of a star, among them every scalar ε, are solved for pairs of values: see
-    `takifugu.translation.chain.coalescing`. For others, and for groups of values, the least of the
-    pairwise recursion and of such a star is an upper bound, whose distance from the truth the
+    `takifugu.translation.certify.star_walks`. For others, and for groups of values, the least of
+    the pairwise recursion and of such a star is an upper bound, whose distance from the truth the
     witness shows. Two states have a closed form (`BinaryTransport`).
     """
 
@@ -82,10 +89,7 @@ class ChainTransport(TransportBound):
         if self._stationary:
             _ = self._stationary_rows  # an error now rather than later
         elif chain.length is None:
-            raise UnsoundRequest(
-                "an unbounded chain that begins somewhere is not stationary; give `length`",
-                field="length",
-            )
+            refuse_unbounded()
 
     @property
     def size(self) -> int | None:
@@ -220,13 +224,7 @@ class ChainTransport(TransportBound):
         entries are: those of the largest losses, or all of them, and none if they are too many.
         """
         chain, beyond = self._chain, 0
-        if chain.length is not None and len(charged) != chain.length:
-            raise UnsoundRequest(
-                f"the profile has {len(charged)} numbers; the chain has {chain.length} entries",
-                field="profile",
-                given=len(charged),
-                needed=chain.length,
-            )
+        refuse_other_length(len(charged), chain.length)
         if chain.length is None:
             beyond = TAIL
             charged = charged.then_nothing(TAIL)
@@ -344,7 +342,6 @@ class ChainTransport(TransportBound):
                     epsilon,
                     tolerance=self._tolerance,
                     near=near,
-                    with_lower=False,
                 )
                 yield self._unbounded_bound(near).value, False
 
@@ -366,14 +363,7 @@ class ChainTransport(TransportBound):
             found = largest_within(loss, target, nearby=nearby)
             if found > 0:
                 return found
-        first = None
-        if not (self.walked or self._sides_chosen or self._blocks > 1 or target == 0):
-            # the search starts each ε from the one before; a fresh start must confirm the result
-            found, _ = unbounded_allowance(
-                self._chain.transition, target, tolerance=self._tolerance
-            )
-            first = found or None
-        return largest_within(lambda e: self.uniform(e).value, target, first=first)
+        return largest_within(lambda e: self.uniform(e).value, target)
 
     def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
         """Randomised response around the worst entry, on the pairs with the largest bounds."""
@@ -446,10 +436,6 @@ class ChainTransport(TransportBound):
         later = self._secret_entries[self._secret_entries >= entries]
         return int(later[0]) if len(later) else None
 
-    @property
-    def _sides_chosen(self) -> bool:
-        return not self._secret.all_values
-
     @cached_property
     def _stationary_rows(self) -> tuple[Floats, Floats, Floats]:
         rows = transition_rows(self._chain.transition)
@@ -457,9 +443,7 @@ class ChainTransport(TransportBound):
         return rows, law, backward_rows(rows, law)[0]
 
     def _unbounded(self, cost: Floats) -> UnboundedLosses:
-        return unbounded_losses(
-            self._chain.transition, cost, tolerance=self._tolerance, with_lower=False
-        )
+        return unbounded_losses(self._chain.transition, cost, tolerance=self._tolerance)
 
     def _unbounded_bound(self, losses: UnboundedLosses) -> Bound:
         ahead, behind, table = losses.forward.upper, losses.backward.upper, losses.upper

@@ -16,6 +16,11 @@ costs c: one more step. ∎
 
 The step forgets that one mechanism must be the worst for all windows at once, so this is an upper
 bound, whose distance from the truth the witness shows.
+
+With an unknown start the loss is at most that of the window chain with an unknown start, the costs
+of the last values, and secrets about the last value whatever the others are: that of a chain on
+joint states, of which one column is read and protected. Whoever knows the values before entry 0
+holds some law of the first window.
 """
 
 from functools import cached_property
@@ -23,8 +28,10 @@ from functools import cached_property
 import numpy as np
 
 from takifugu._core.numeric import Booleans, Floats, frozen
-from takifugu.errors import InvalidWorld, UnsoundRequest
+from takifugu.costs.cost import Cost
+from takifugu.errors import InvalidWorld
 from takifugu.priors.higher_order import HigherOrderChain
+from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
@@ -40,13 +47,14 @@ from takifugu.translation.certify.laws import (
 )
 from takifugu.translation.certify.product import Neighbourhood
 from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.models.adversary_transport import AdversaryTransport
+from takifugu.translation.models.chain_entries import refuse_other_length, secret_entries
 from takifugu.translation.models.chain_transport import (
     TAIL,
     WALKED,
     around_entry,
     joined,
 )
-from takifugu.translation.models.secret_entries import secret_entries
 from takifugu.translation.search.couplings import solve_step
 from takifugu.translation.search.groups import pair_mask
 from takifugu.translation.search.product_search import best_product
@@ -55,6 +63,7 @@ from takifugu.translation.search.unbounded_losses import unbounded_losses
 
 REACH = 64  # entries to each side of the secret one that a witness uses
 WITNESSED = 16  # pairs for which a witness is searched
+NOW = "now"  # the column of a window that is its last value
 
 
 class HigherOrderTransport(TransportBound):
@@ -110,22 +119,14 @@ class HigherOrderTransport(TransportBound):
         length = self._prior.length
         if length is not None and length * self._windows**2 <= WALKED:
             return self._one_by_one(CostLevels((cost,), np.zeros(length, dtype=np.int64)).checked())
-        losses = unbounded_losses(
-            self._stationary_rows[0], cost, tolerance=self._tolerance, with_lower=False
-        )
+        losses = unbounded_losses(self._stationary_rows[0], cost, tolerance=self._tolerance)
         value, pair = self._loss(cost, losses.forward.upper, losses.backward.upper)
         return Bound(value, self._binding(pair, None))
 
     def _one_by_one(self, spent: CostLevels) -> Bound:
         """The loss if every entry has a cost of its own; later ones of an unbounded chain none."""
         length = self._prior.length
-        if length is not None and len(spent) != length:
-            raise UnsoundRequest(
-                f"the profile has {len(spent)} numbers; the chain has {length} entries",
-                field="profile",
-                given=len(spent),
-                needed=length,
-            )
+        refuse_other_length(len(spent), length)
         tail = TAIL if length is None else 0
         charged = spent.then_nothing(tail) if tail else spent
         losses = chain_losses(self._stationary_rows[0], charged)
@@ -233,3 +234,66 @@ class HigherOrderTransport(TransportBound):
     def _binding(self, pair: int, entry: int | None) -> Binding:
         a, b = (self._named(int(side)) for side in self._pairs[pair])
         return Binding(a, b, entry=entry)
+
+
+class UnknownWindowTransport(TransportBound):
+    """A chain of higher order with an unknown start, by its windows as joint states."""
+
+    def __init__(
+        self, prior: HigherOrderChain, secrets: Secrets, *, tolerance: float = 1e-3
+    ) -> None:
+        columns = (*(f"{k} before" for k in range(prior.order - 1, 0, -1)), NOW)
+        windows = tuple(tuple(prior.states[v] for v in w) for w in prior.windows.tolist())
+        kept = Secrets.of_column(
+            NOW,
+            columns,
+            windows,
+            pairs=secrets.pairs,  # type: ignore[arg-type]
+            entries=secrets.entries,
+        )
+        chain = MarkovChain(
+            prior.window_chain.transition,
+            windows,
+            columns=columns,
+            start="unknown",
+            length=prior.length,
+        )
+        self._windows = AdversaryTransport(chain, kept, tolerance=tolerance)
+        self._names = {}
+        for side in (side for pair in kept.sides(windows) for side in pair):
+            last = tuple(dict.fromkeys(int(prior.windows[w, -1]) for w in side))
+            self._names[joined(windows, side)] = joined(prior.states, last)
+
+    @property
+    def size(self) -> int | None:
+        """The number of entries; None if it is unbounded."""
+        return self._windows.size
+
+    def uniform(self, epsilon: float) -> Bound:
+        """The loss when every entry is charged ``epsilon``."""
+        return self.valued(EntryCosts((Cost.any(epsilon),)))
+
+    def profile(self, epsilon: Floats) -> Bound:
+        """The loss when entry i is charged ``epsilon[i]``."""
+        return self.valued(EntryCosts(by_entry=tuple(Cost.any(float(e)) for e in epsilon)))
+
+    def valued(self, costs: EntryCosts) -> Bound:
+        """The loss if every entry has lost what ``costs`` says, value by value."""
+        if costs.by_entry is None:
+            charged = EntryCosts(tuple(cost.of_column(NOW) for cost in costs.anywhere))
+        else:
+            charged = EntryCosts(by_entry=tuple(cost.of_column(NOW) for cost in costs.by_entry))
+        found = self._windows.valued(charged)
+        binding = found.binding
+        if binding is not None:
+            sides = self._names[binding.left], self._names[binding.right]
+            binding = Binding(*sides, entry=binding.entry)
+        return Bound(found.value, binding, found.by_entry)
+
+    def largest(self, target: float) -> float:
+        """The largest constant ε whose loss is at most ``target``."""
+        return largest_within(lambda e: self.uniform(e).value, target)
+
+    def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:  # noqa: ARG002
+        """None is searched for: no lower bound is known."""
+        return Witness(0.0, bound.binding)

@@ -24,15 +24,14 @@ import numpy as np
 
 from takifugu._core.numeric import Floats, frozen
 from takifugu.costs.cost import NOTHING, Cost
-from takifugu.errors import UnsoundRequest
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.priors.universe import Name
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
 from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.models.chain_entries import refuse_other_length, secret_entries
 from takifugu.translation.models.chain_transport import ChainTransport
-from takifugu.translation.models.secret_entries import secret_entries
 from takifugu.translation.models.two_state_transport import BinaryTransport
 
 QUICK = 60_000  # hours × entries × states² up to which every hour is translated on its own
@@ -207,13 +206,7 @@ class TimeOfDayTransport(TransportBound):
         return EntryCosts(by_entry=(NOTHING,) * hour + own)
 
     def _refuse_size(self, given: int) -> None:
-        if given != self._length:
-            raise UnsoundRequest(
-                f"the profile has {given} numbers; the chain has {self._length} entries",
-                field="profile",
-                given=given,
-                needed=self._length,
-            )
+        refuse_other_length(given, self._length)
 
 
 def _later(spent: Floats, hour: int) -> Floats:

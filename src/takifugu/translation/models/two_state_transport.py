@@ -13,7 +13,7 @@ import numpy as np
 
 from takifugu._core.numeric import Booleans, Floats, Integers, frozen
 from takifugu.costs.cost import Cost
-from takifugu.errors import InvalidPrior, UnsoundRequest
+from takifugu.errors import InvalidPrior
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import state_text
 from takifugu.priors.secrets import Secrets
@@ -30,7 +30,11 @@ from takifugu.translation.certify.two_states import (
     stationary_losses,
 )
 from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.models.secret_entries import secret_entries
+from takifugu.translation.models.chain_entries import (
+    refuse_other_length,
+    refuse_unbounded,
+    secret_entries,
+)
 from takifugu.translation.search.groups import pair_mask
 
 LISTED = 62_500  # entries up to which a constant ε is translated entry by entry
@@ -58,10 +62,7 @@ class BinaryTransport(TransportBound):
                 reason="recurrence",
             )
         if not self._stationary and chain.length is None:
-            raise UnsoundRequest(
-                "an unbounded chain that begins somewhere is not stationary; give `length`",
-                field="length",
-            )
+            refuse_unbounded()
 
     @property
     def size(self) -> int | None:
@@ -226,13 +227,7 @@ class BinaryTransport(TransportBound):
             if self._secret_entries is not None and len(self._secret_entries):
                 more = max(1, min(int(self._secret_entries[-1]) + 1 - size, LISTED))
             return np.concatenate([spent, np.zeros((2, more))], axis=1)
-        if size != length:
-            raise UnsoundRequest(
-                f"the profile has {size} numbers; the chain has {length} entries",
-                field="profile",
-                given=size,
-                needed=length,
-            )
+        refuse_other_length(size, length)
         return spent
 
     def _losses(self, spent: Floats) -> BinaryLosses:

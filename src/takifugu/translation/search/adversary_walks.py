@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from takifugu._core.numeric import Booleans, Floats, Integers
+from takifugu.translation.certify.star_walks import added
 from takifugu.translation.certify.terminals import LARGEST_POINT, TerminalSide
 
 SPREAD_POINTS = 7  # over the ratios that the far end can have
@@ -169,7 +170,7 @@ class SettledSides:
         secret: Booleans | None = None,
         known: Floats | None = None,
     ) -> Floats:
-        """``[pair, entry]``: at least what each pair loses, not rounded; the worst are settled.
+        """``[pair, entry]``: at least what each pair loses; the worst are settled.
 
         Without a ``length`` there is one column, for every entry of a chain of any length. Only
         ``secret`` entries count for which pair is the worst. ``known`` [entry, x, y] are bounds
@@ -181,7 +182,7 @@ class SettledSides:
         ahead = np.zeros(1) if length is None else length - 1 - np.arange(length)
         counts = [np.asarray(part, dtype=np.int64) for part in (ahead, ahead[::-1])]
 
-        def added(row: int | slice) -> Floats:
+        def total_of(row: int | slice) -> Floats:
             """``[…, entry]``: the cost of the entry itself, and both sides."""
             if length is None:
                 sides = [grid.upper[row].max(axis=-1, keepdims=True) for grid in grids]
@@ -190,9 +191,9 @@ class SettledSides:
                     grid.upper[row][..., np.minimum(count, grid.side.steps)]
                     for grid, count in zip(grids, counts, strict=True)
                 ]
-            return np.asarray(own[row, None] + sides[0] + sides[1])
+            return added(own[row, None], *sides)
 
-        total = np.minimum(added(slice(None)), ceiling)
+        total = np.minimum(total_of(slice(None)), ceiling)
         unsettled = np.ones(total.shape[1], dtype=np.bool_) if secret is None else secret.copy()
         settled = np.zeros(total.shape, dtype=np.bool_)
         most = MAX_SETTLED_WORK
@@ -215,7 +216,7 @@ class SettledSides:
                 else:
                     wanted = [np.unique(count[here]) for count in counts]
                 gain = sum(grid.refine(row, n) for grid, n in zip(grids, wanted, strict=True))
-                total[row] = np.minimum(total[row], added(row))
+                total[row] = np.minimum(total[row], total_of(row))
                 if gain <= SETTLED * total[row, here].max():
                     break
             settled[row, here] = True

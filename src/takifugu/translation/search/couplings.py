@@ -86,14 +86,8 @@ def improve(
     return value, Couplings(parent, leaves, order, mass)
 
 
-def follow(
-    numerator: Floats, denominator: Floats, cost: Floats, couplings: Couplings, *, lower: bool
-) -> Floats:
-    """``[x, y]``: log t under ``cost`` if the trees of the couplings stayed the best ones.
-
-    With ``lower`` the potentials of the trees are first made admissible (``cost`` must be closed);
-    what they show is then a loss that happens, up to rounding.
-    """
+def follow(numerator: Floats, denominator: Floats, cost: Floats, couplings: Couplings) -> Floats:
+    """``[x, y]``: log t under ``cost`` if the trees of the couplings stayed the best ones."""
     from takifugu.translation.search import tree_simplex as kernel
 
     n, m = numerator.shape
@@ -102,7 +96,7 @@ def follow(
 
     def work(begin: int, end: int) -> None:
         kernel.follow(
-            *(above, below, gain, lower, begin, end),
+            *(above, below, gain, begin, end),
             *(couplings.parent, couplings.leaves, couplings.order, value),
         )
 

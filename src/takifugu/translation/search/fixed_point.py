@@ -8,9 +8,6 @@ current F; F is swept with the trees held fixed, m products a pair; and so on un
 nothing. The sweeps settle F for T + σ with a small σ > 0: then T(F) = F − σ, which leaves room for
 rounding. How much a step is rounded up is seen each time the trees are solved, and added to σ, pair
 by pair.
-
-From below, n sweeps from 0 with admissible g show what the recursion gives for a chain of n steps.
-That is the true loss for two states; for more the recursion itself may be above it.
 """
 
 from dataclasses import dataclass
@@ -26,7 +23,6 @@ MAX_REFINEMENT_ROUNDS = 60  # of solving couplings
 DIVERGING = 1 - 1e-7  # at this rate sweeps no longer converge
 MAX_STUCK_ROUNDS = 6  # rounds at that rate before the search for a bound is given up
 NOISY = 1.5  # of the rounding of a step, for that of the next one may be larger
-MAX_SOLVED_AGAIN = 4  # times that trees are solved again for the lower bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,16 +32,12 @@ class FixedPoint:
     Attributes:
         cost: ``[u, v]``: what a change of each entry costs.
         upper: ``[x, y]``: at least the loss of every chain length; infinite if no bound was found.
-        lower: ``[x, y]``: at most what a chain of ``steps`` entries loses; 0 if not computed.
-        steps: How many entries that chain has.
         couplings: The flows that prove ``upper``; None where it is infinite.
         solved: The number of times that the couplings were solved.
     """
 
     cost: Floats
     upper: Floats
-    lower: Floats
-    steps: int
     couplings: Couplings | None
     solved: int
 
@@ -89,7 +81,6 @@ def fixed_point(
     above: Floats | None = None,
     start: FixedPoint | None = None,
     known: Couplings | None = None,
-    with_lower: bool = True,
 ) -> FixedPoint:
     """A super-solution of the step within about ``tolerance`` of the least one, or infinity.
 
@@ -102,7 +93,7 @@ def fixed_point(
     nothing = np.zeros((size, size))
     least = nothing if above is None else above
     if size == 1 or not (charged.any() or least.any()):
-        return FixedPoint(charged, nothing, nothing, 0, None, 0)  # T(0) = 0
+        return FixedPoint(charged, nothing, None, 0)  # T(0) = 0
     step = RepeatedStep(rows, charged, slack)
     value = _guess(step, start) if known is None else least
     value = np.maximum(value, least)
@@ -128,10 +119,7 @@ def fixed_point(
         if stuck == MAX_STUCK_ROUNDS:
             break
         room = 0.1 * tolerance * (1 - rate) * float(value.max()) + 4 * slack + 1e-12
-    lower, steps = nothing, 0
-    if with_lower and couplings is not None:
-        lower, steps = _from_below(step, couplings, float(upper.max()), tolerance)
-    return FixedPoint(charged, upper, lower, steps, proof, solved)
+    return FixedPoint(charged, upper, proof, solved)
 
 
 def _guess(step: RepeatedStep, start: FixedPoint | None) -> Floats:
@@ -167,7 +155,7 @@ def _sweep(
         cost = step.charged + value
         if not cost.max() < LARGE:
             break
-        after = follow(*step.rows(cost), cost, couplings, lower=False) + room * unit + noise
+        after = follow(*step.rows(cost), cost, couplings) + room * unit + noise
         after = np.maximum(after, least)
         gain = after - value
         moved = float(np.abs(gain).max())
@@ -183,31 +171,3 @@ def _sweep(
             value = np.minimum(jump, limit)
             last, steady = np.inf, 0
     return value, rate
-
-
-def _from_below(
-    step: RepeatedStep, couplings: Couplings, above: float, tolerance: float
-) -> tuple[Floats, int]:
-    """What chains of more and more entries lose at least, until more entries add nothing.
-
-    The trees of the upper bound serve as long as they help; then they are solved again.
-    """
-    value = np.zeros_like(step.charged)
-    most = MAX_SWEEPS if len(value) <= 20 else MAX_SWEEPS // 5
-    solved = steps = 0
-    while steps < most:
-        cost = step.cost(value)
-        if not cost.max() < LARGE:
-            break
-        after = np.maximum(follow(*step.rows(cost), cost, couplings, lower=True), value)
-        steps += 1
-        gain = float((after - value).max())
-        value = after
-        if value.max() * (1 + 0.2 * tolerance) >= above:
-            break
-        if gain <= 0.02 * tolerance * float(value.max()):
-            if solved == MAX_SOLVED_AGAIN:
-                break
-            cost, solved = step.cost(value), solved + 1
-            _, couplings = improve(*step.rows(cost), cost, guess=value, known=couplings)
-    return value, steps

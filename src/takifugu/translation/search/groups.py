@@ -2,7 +2,7 @@
 
 `takifugu.translation.certify.groups` has the couplings that bound them. What the entries beyond a
 window reveal is bounded by the pairwise recursion, and by a star that is at least the cost
-(`takifugu.translation.chain.coalescing`), whichever is less.
+(`takifugu.translation.certify.star_walks`), whichever is less.
 
 Of a stationary chain with one cost, entries i to j lose at most what one would with all that is
 after i and all that is before j: fewer entries reveal no more, since a mechanism may ignore some.
@@ -22,9 +22,10 @@ from takifugu.translation.certify.chain import ChainLosses
 from takifugu.translation.certify.flow import Couplings, mixture_step, pair_losses
 from takifugu.translation.certify.groups import ConditionedWalk, Steps, Window
 from takifugu.translation.certify.laws import HeldLaw, row_slack
-from takifugu.translation.chain.coalescing import StarSide
-from takifugu.translation.chain.stars import classes_of, star_of
+from takifugu.translation.certify.star_walks import StarSide
+from takifugu.translation.certify.stars import classes_of, star_of
 from takifugu.translation.search.couplings import MAX_STATES, solve_step
+from takifugu.translation.search.star_chains import solve
 
 MAX_WINDOW_STATES = 256
 MAX_REACH = 16  # entries on each side of a window
@@ -65,11 +66,6 @@ class SecretSides:
     def mask(self) -> Booleans:
         """``[x, y]``: whether some secret pair has x on its left and y on its right."""
         return pair_mask(self.sides, self.states)
-
-    @cached_property
-    def all_values(self) -> bool:
-        """Whether every pair of different values is secret by itself."""
-        return len(self._single) == self.states * (self.states - 1)
 
     @cached_property
     def _single(self) -> dict[tuple[int, int], int]:
@@ -196,7 +192,7 @@ class SideTables:
                 pairs = np.argwhere(~np.eye(size, dtype=np.bool_))
                 at = tuple(pairs.T)
                 value = value.copy()
-                value[at] = np.minimum(value[at], side.solve(pairs, value[at])[1])
+                value[at] = np.minimum(value[at], solve(side, pairs, value[at])[1])
             self.found[number] = value
         return self.found[number]
 

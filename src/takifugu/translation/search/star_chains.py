@@ -2,7 +2,7 @@ r"""Chains under star-shaped costs: the loss of every entry, or of the worst one
 
 Past and future are independent given X_i, and the best products of both sides multiply, so that
 the pair (x, y) at entry i loses exactly c_i(x, y) + F_i(x, y) + B_i(x, y), each side solved by
-`takifugu.translation.chain.coalescing`.
+`takifugu.translation.certify.star_walks`.
 
 A stationary chain with one cost. An entry with more entries after it reveals no less through them,
 since a mechanism may ignore some; so F grows with the number of entries after i, B with that before
@@ -14,17 +14,31 @@ Other chains. A bound of each entry is known already; the entry with the largest
 on until the largest is a solved one, or the work exceeds a limit.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
 import numpy as np
 
-from takifugu._core.numeric import Floats, Integers, frozen
-from takifugu.translation.chain.coalescing import MARGIN, StarSide, WorstPair, worst_pair
-from takifugu.translation.chain.stars import Star, star_of
+from takifugu._core.numeric import Booleans, Floats, Integers, frozen
+from takifugu._core.parallel import share_range
+from takifugu.translation.certify.star_walks import (
+    LARGEST_LOSS,
+    MIN_SHARED_WORK,
+    StarSide,
+    added,
+    within,
+)
+from takifugu.translation.certify.stars import Star, star_of
 
+MARGIN = 1e-7  # share of a long side's loss that is first put on top of it
+MAX_WIDENINGS = 14  # of what is put on top, by factors of 3, until it can be proven
+GLANCED_STEPS = 5  # by which pairs are ranked
+PRODUCT_STEPS = 128
+MAX_PRODUCTS = 4  # of which the best is taken
+ROUNDED = 2.0**-50  # what is left to the rounding of a limit, also as a share of it
+BATCH = 64  # pairs that are solved before the target is raised
 NEAR = 1e-7  # a piece of the chain whose bound is relatively nearer to a solved one is left alone
 AHEAD = ((1.2, 0.8), (1.05, 0.94))  # how far ahead pairs are compared; the share that decides
 AGAIN = 4.0  # times a multiple at which pairs are looked at again
@@ -33,6 +47,167 @@ SOLVED = 256  # entries that are solved, at most
 WORK = 3e9  # products that solving entries one by one may take
 EVERY, EASY = 64, 2e4  # so many entries of so little work in all are solved one by one
 WALK = 16.0  # steps that a pair takes in all, roughly
+
+
+def solve(
+    side: StarSide, pairs: Integers, guess: Floats, *, margin: float = MARGIN
+) -> tuple[Floats, Floats]:
+    """``[pair]``: the loss from below, not rounded, and a proven upper bound on it.
+
+    The second is within about ``margin`` of the first, as a share, and infinite where nothing was
+    proven. ``guess`` is where the search starts. What is put on top of the first is three times as
+    much until it is proven.
+    """
+    from takifugu.translation.search.greedy_loops import raised
+
+    below, whole = np.zeros(len(pairs)), np.zeros(len(pairs), dtype=np.bool_)
+    start = np.minimum(guess, LARGEST_LOSS)
+
+    def work(begin: int, end: int) -> None:
+        part = [side.unbounded, side.most, margin, pairs, begin, end, start, below, whole]
+        raised(*[*side.steps, *part])
+
+    _shared(side, pairs, work)
+    added = np.where(whole, 1e-12, margin) * below + 4 * side.error + 1e-15
+    above = side.upper(pairs, np.full(len(pairs), np.inf))
+    left = np.flatnonzero(below < LARGEST_LOSS)
+    for _ in range(MAX_WIDENINGS):
+        if not len(left):
+            break
+        trial = (below[left] + added[left]) * (1 + ROUNDED) + ROUNDED
+        proven = side.proves(pairs[left], trial)
+        above[left[proven]] = np.minimum(above[left[proven]], trial[proven])
+        left = left[~proven]
+        added[left] *= 3
+    return below, above
+
+
+def glance(side: StarSide, pairs: Integers) -> Floats:
+    """``[pair]``: about the loss of a few entries, to rank pairs by."""
+    return _glanced(side, pairs, np.zeros(len(pairs)), GLANCED_STEPS, whole=False)
+
+
+def product(side: StarSide, pairs: Integers, guess: Floats) -> Floats:
+    """``[pair]``: about what a good product of factors attains, not rounded.
+
+    Where classes have several values it may be less than the loss.
+    """
+    best, ratios = np.zeros(len(pairs)), guess
+    for _ in range(MAX_PRODUCTS):
+        ratios = _glanced(side, pairs, ratios, PRODUCT_STEPS, whole=True)
+        best = np.maximum(best, ratios)
+    return best
+
+
+def _glanced(side: StarSide, pairs: Integers, guess: Floats, steps: int, *, whole: bool) -> Floats:
+    from takifugu.translation.search import greedy_loops as kernel
+
+    ratios = np.minimum(guess, LARGEST_LOSS)
+    taken = steps if side.unbounded else min(steps, len(side.row_at))
+
+    def work(begin: int, end: int) -> None:
+        kernel.glance(*[*side.steps, pairs, begin, end, taken, whole, ratios])
+
+    _shared(side, pairs, work)
+    return ratios
+
+
+def _shared(side: StarSide, pairs: Integers, work: Callable[[int, int], None]) -> None:
+    """Run ``work`` over all pairs, in threads if that is worthwhile."""
+    share_range(work, len(pairs), worthwhile=len(pairs) * side.states**2 >= MIN_SHARED_WORK)
+
+
+@dataclass(frozen=True, eq=False)
+class WorstPair:
+    """The pair with the largest loss.
+
+    Attributes:
+        loss: At least the loss of every pair that was examined; infinite if none was proven.
+        pair: The number of the worst in the list of pairs; −1 if there is none.
+        sides: What each side adds to its loss, proven: ahead, behind.
+        rivals: The numbers of the pairs that may lose more than ``others``.
+        others: At least the loss of every pair that is no rival.
+    """
+
+    loss: float
+    pair: int
+    sides: tuple[float, float]
+    rivals: Integers
+    others: float
+
+
+def worst_pair(
+    ahead: StarSide | None,
+    behind: StarSide | None,
+    own: Floats,
+    pairs: Integers,
+    *,
+    margin: float = MARGIN,
+    leeway: float = 1.0,
+    guesses: tuple[Floats, Floats] | None = None,
+) -> WorstPair:
+    """The largest of own + ahead + behind over ``pairs`` [pair, 2], whose own loss is ``own``.
+
+    Few pairs are solved. The others are shown to lose no more than those, which takes but a few
+    steps where they lose much less. With a ``leeway`` below 1 most are shown to lose no more than
+    that share of the first one solved; those that cannot be are the rivals. ``guesses`` of what
+    each side of each pair loses save a first look at them. A side that is None has no entries.
+    """
+    if not len(pairs):
+        return WorstPair(0.0, -1, (0.0, 0.0), np.zeros(0, dtype=np.int64), 0.0)
+    sides = [ahead, behind]
+    glances = guesses or tuple(
+        np.zeros(len(own)) if side is None else glance(side, pairs) for side in sides
+    )
+    score = own + glances[0] + glances[1]
+    left = np.argsort(-score, kind="stable")
+    loss, pair, each = -1.0, -1, (0.0, 0.0)
+    rivals, others = left, 0.0
+    while len(left):
+        taken, left = (left[:1], left[1:]) if pair < 0 else (left[:BATCH], left[BATCH:])
+        found = [
+            np.zeros(len(taken))
+            if side is None
+            else solve(side, pairs[taken], guess[taken], margin=margin)[1]
+            for side, guess in zip(sides, glances, strict=True)
+        ]
+        upper = added(own[taken], found[0], found[1])
+        place = int(np.argmax(upper))
+        first = pair < 0
+        if upper[place] > loss:
+            loss, pair = float(upper[place]), int(taken[place])
+            each = float(found[0][place]), float(found[1][place])
+        if not loss < np.inf:
+            break
+        if first and leeway < 1:
+            others = leeway * loss
+            proven = _bounded(sides, pairs[left], own[left], [g[left] for g in glances], others)
+            left = left[~proven]
+            rivals = np.append(taken, left)
+        if first or len(left) > BATCH:
+            proven = _bounded(sides, pairs[left], own[left], [g[left] for g in glances], loss)
+            left = left[~proven]
+    return WorstPair(loss, pair, each, np.sort(rivals), others)
+
+
+def _bounded(
+    sides: Sequence[StarSide | None],
+    pairs: Integers,
+    own: Floats,
+    glances: list[Floats],
+    limit: float,
+) -> Booleans:
+    """Which pairs are proven to lose no more than ``limit``; the room is split by the glances."""
+    total = glances[0] + glances[1]
+    room = limit * (1 - 4 * ROUNDED) - 4 * ROUNDED - own - total
+    parts = []
+    for side, about in zip(sides, glances, strict=True):
+        share = np.where(total > 0, about / np.where(total > 0, total, 1.0), 0.5)
+        parts.append(np.zeros(len(own)) if side is None else about + share * room)
+    proven: Booleans = room >= 0
+    left = np.flatnonzero(proven)
+    proven[left] = within(sides, own[left], pairs[left], [part[left] for part in parts], limit)
+    return proven
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +280,7 @@ class StationaryChain:
         if sides is None:
             return 0.0
         chosen = np.array([pair])
-        found = [float(side.product(chosen, side.glance(chosen))[0]) for side in sides]
+        found = [float(product(side, chosen, glance(side, chosen))[0]) for side in sides]
         return float(cost[pair]) + sum(found)
 
     def estimate(
@@ -124,7 +299,7 @@ class StationaryChain:
             near = [sides[0].nearest(steps - entry), sides[1].nearest(entry)]
         chosen = np.array([pair])
         found = [
-            float(side.solve(chosen, side.glance(chosen))[0][0])
+            float(solve(side, chosen, glance(side, chosen))[0][0])
             for side in near
             if side is not None
         ]
@@ -222,7 +397,7 @@ class RisingLosses:
             if sides is None:
                 return None
             pairs = self._chain.pairs
-            self._guesses = sides[0].glance(pairs), sides[1].glance(pairs)
+            self._guesses = glance(sides[0], pairs), glance(sides[1], pairs)
             self._guessed = multiple
         share = multiple / self._guessed
         guesses = share * self._guesses[0][among], share * self._guesses[1][among]

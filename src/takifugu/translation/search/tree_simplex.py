@@ -397,7 +397,6 @@ def follow(
     numerator: Floats,
     denominator: Floats,
     gain: Floats,
-    closing: bool,
     begin: int,
     end: int,
     parents: Places,
@@ -407,9 +406,8 @@ def follow(
 ) -> None:
     """Each pair's log Σ p g / Σ q g, with the g that its old tree has under new gains.
 
-    That is log t if the tree is still the best, and no bound if it is not. ``closing`` first
-    lowers g to min_v W(u, v) g(v), which obeys every constraint: then it is a lower bound.
-    Where g is more than floats can hold nothing is known: infinity, or 0 as a lower bound.
+    That is log t if the tree is still the best, and no bound if it is not. Infinite where g is more
+    than floats can hold.
     """
     n, m = numerator.shape
     g = np.empty(m)
@@ -429,16 +427,10 @@ def follow(
                     g[v] = g[up] / gain[up, v]
                 above += numerator[x, v] * g[v]
                 below += denominator[y, v] * g[v]
-            if closing:
-                above = below = 0.0
-                for u in range(m):
-                    allowed = least(gain[u], g)
-                    above += numerator[x, u] * allowed
-                    below += denominator[y, u] * allowed
             if 0 < above < np.inf and 0 < below < np.inf:
                 values[x, y] = max(math.log(above / below), 0.0)
             else:
-                values[x, y] = 0.0 if closing else np.inf
+                values[x, y] = np.inf
 
 
 @compiled

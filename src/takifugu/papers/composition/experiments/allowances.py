@@ -149,9 +149,7 @@ def exact_allowances(
         nonlocal near
         if transport.walked:
             return transport.uniform(epsilon).value
-        now = unbounded_losses(
-            chain.transition, epsilon, tolerance=0.3 * TOLERANCE, near=near, with_lower=False
-        )
+        now = unbounded_losses(chain.transition, epsilon, tolerance=0.3 * TOLERANCE, near=near)
         near = now if np.isfinite(now.loss) else near
         return now.loss
 

@@ -1,0 +1,92 @@
+"""The kinds of query: one line for each, which names its class and says what it answers.
+
+The line alone is enough to check a query's options, to list the kinds and to draw a form, so this
+module imports nothing. `query_class` imports the class, which knows everything else about its kind:
+see `takifugu.session.query.query`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from takifugu.session.query.query import Query
+
+NOT_WITHIN = (
+    "a ranking has no distance to be within; give `confidence` with a `gap` or a `reference`"
+)
+DECLARED_COLUMN = "the policy declares which column the query adds up"
+
+
+@dataclass(frozen=True)
+class QueryKind:
+    """A kind of query, as far as it can be told without its class.
+
+    Attributes:
+        home: Its module in `takifugu.session.query` and its class, as ``module.Class``.
+        title: What people call it.
+        answers: What it answers, as the end of a sentence.
+        of_numbers: Whether it is about columns of numbers; otherwise about labels.
+        without: Options that other kinds share and this one lacks, each with the reason.
+    """
+
+    home: str
+    title: str
+    answers: str
+    of_numbers: bool = False
+    without: Mapping[str, str] = field(default_factory=dict)
+
+
+KINDS: Mapping[str, QueryKind] = {
+    "histogram": QueryKind(
+        "histogram.HistogramQuery", "Histogram", "how many rows have each label"
+    ),
+    "count": QueryKind(
+        "count.CountQuery", "Count", "how many rows have one of some labels, together"
+    ),
+    "counts": QueryKind("count.CountsQuery", "Counts", "how many rows have each of some labels"),
+    "top_k": QueryKind(
+        "top_k.TopKQuery",
+        "Ranking",
+        "the most frequent labels, best first",
+        without={"within": NOT_WITHIN},
+    ),
+    "sum": QueryKind(
+        "sum_and_mean.SumQuery", "Sum", "the sum of a column of bounded numbers", of_numbers=True
+    ),
+    "mean": QueryKind(
+        "sum_and_mean.MeanQuery", "Mean", "the mean of a column of bounded numbers", of_numbers=True
+    ),
+    "quantile": QueryKind(
+        "quantiles.QuantileQuery",
+        "Quantile",
+        "the number below which a share of the values lies",
+        of_numbers=True,
+    ),
+    "proportions": QueryKind(
+        "histogram.ProportionsQuery", "Proportions", "the share of the rows that have each label"
+    ),
+    "transitions": QueryKind(
+        "transitions.TransitionsQuery",
+        "Transitions",
+        "how often each label followed each other one",
+    ),
+    "marginals": QueryKind(
+        "marginals.MarginalsQuery", "Marginals", "a histogram of each of some columns"
+    ),
+    "linear": QueryKind(
+        "linear.WeightedSumQuery",
+        "Weighted sum",
+        "a weighted sum that the policy declares",
+        of_numbers=True,
+        without={"column": DECLARED_COLUMN},
+    ),
+}  # registry: one line for each kind of query
+
+
+def query_class(kind: str) -> "type[Query]":
+    """The class of a kind of query."""
+    module, _, name = KINDS[kind].home.partition(".")
+    found: type[Query] = getattr(import_module(f"takifugu.session.query.{module}"), name)
+    return found

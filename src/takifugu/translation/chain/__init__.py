@@ -1,1 +1,0 @@
-"""Translations of Markov chains: finite, unbounded, of two states, within intervals."""
