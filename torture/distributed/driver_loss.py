@@ -21,7 +21,7 @@ from takifugu.declarations import Source
 from takifugu.errors import TakifuguError
 from takifugu.ledger import open_ledger
 from takifugu.priors import MarkovChain
-from takifugu.session import Session, releasing
+from takifugu.session import Session, releases
 from takifugu.session.query.query import draw
 from tests.contracts.engines import LABELS, rows
 from tests.tables.spark_sessions import small_spark
@@ -104,7 +104,7 @@ def _release(folder: Path, spark: Any) -> dict[str, Any]:
             with visits_engine(source, spark) as engine:
                 asking = Session(engine, chain, ledger=ledger, dataset="visits", about="label")
                 plan = asking.plan.histogram(epsilon=EPSILON)
-                with mock.patch.object(releasing, "draw", draw if spark is None else dying):
+                with mock.patch.object(releases, "draw", draw if spark is None else dying):
                     told["rows"] = [list(row) for row in asking.release(plan, key=KEY).rows]
         except TakifuguError as error:
             told |= {"error": type(error).__name__, "told": str(error)}
