@@ -197,11 +197,11 @@ class _ShownCell:
         """The best in bold."""
         return (f"**{self.text}**" if self.best else self.text) + self.small + self.below
 
-    def latex(self) -> str:
-        """The best in bold, what is small in tiny letters."""
+    def latex(self, gap: str) -> str:
+        """The best in bold, what is small in tiny letters after ``gap``."""
         text = latex_text(self.text)
         text = rf"\textbf{{{text}}}" if self.best else text
-        text += rf"{{\tiny{latex_text(self.small)}}}" if self.small else ""
+        text += rf"{{\tiny{gap}{latex_text(self.small)}}}" if self.small else ""
         return text + latex_text(self.below)
 
     def html(self) -> str:
@@ -310,7 +310,8 @@ class ResultTable:
             for row in rows:
                 for place, (name, groups) in enumerate(self._lines(row)):
                     first = [row.epsilon if not place else "", *[name] * self.beside_print]
-                    shown = [cell.latex() for cells in groups for cell in cells]
+                    gap = " " * self.beside_print
+                    shown = [cell.latex(gap) for cells in groups for cell in cells]
                     lines.append(" & ".join([*first, *shown]) + r" \\")
         calibrated = any(group.calibrated for group in self.groups) and self.beside_print
         caption = self.caption + f" {DAGGER} calibrated." * calibrated
