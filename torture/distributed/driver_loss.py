@@ -21,7 +21,7 @@ from takifugu.declarations import Source
 from takifugu.errors import TakifuguError
 from takifugu.ledger import open_ledger
 from takifugu.priors import MarkovChain
-from takifugu.session import Session
+from takifugu.session import Session, releases
 from takifugu.session.query.query import draw
 from tests.contracts.engines import LABELS, rows
 from tests.tables.spark_sessions import small_spark
