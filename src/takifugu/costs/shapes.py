@@ -87,7 +87,7 @@ ANY = AnyValue()
 
 @dataclass(frozen=True)
 class Membership(_Written):
-    """|[u∈A] − [v∈A]|: only whether a value is one of ``labels`` matters."""
+    """``|[u∈A] − [v∈A]|``: only whether a value is one of ``labels`` matters."""
 
     word: ClassVar[str] = "member"
 
@@ -113,7 +113,7 @@ class Membership(_Written):
 
 @dataclass(frozen=True)
 class Distance(_Written):
-    """|u − v| / (high − low), both clamped to [low, high].
+    """``|u − v| / (high − low)``, both clamped to [low, high].
 
     Values are numbers, or text that is a decimal number. What is neither may be anywhere within
     the bounds: it costs as much as the whole width.
