@@ -67,8 +67,9 @@ def test_to_import_the_protocol_loads_no_solver() -> None:
 
 
 def test_every_public_name_can_be_imported() -> None:
-    assert package.__all__ == sorted(package.__all__) and dir(package) == package.__all__
-    for name in package.__all__:
+    names = dir(package)
+    assert names == sorted(names) == vars(package)["__all__"]
+    for name in names:
         assert getattr(package, name).__name__ == name
     unknown = "nothing_of_the_kind"
     with pytest.raises(AttributeError):

@@ -14,34 +14,18 @@ that of a module in the package: importing the module would replace it.
 
 import ast
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import Any, overload
+from typing import Any
 
 Find = Callable[[str], Any]
 Listed = Callable[[], list[str]]
 
 
-@overload
-def lazy_names(package: str) -> tuple[Find, Listed, list[str]]: ...
-@overload
-def lazy_names(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Find, Listed]: ...
-def lazy_names(package: str, homes: Mapping[str, Sequence[str]] | None = None) -> Any:
-    """``__getattr__``, ``__dir__`` and ``__all__`` of a package.
-
-    Args:
-        package: Its ``__name__``.
-        homes: Module, relative to the package or in full, to the names that it has; the package
-            then has an ``__all__`` of its own. By default what its source says.
-    """
-    if homes is None:
-        home = dict(_typed_names(package))
-    else:
-        home = {
-            name: module if module.startswith("takifugu.") else f"{package}.{module}"
-            for module, names in homes.items()
-            for name in names
-        }
+def lazy_names(package: str) -> tuple[Find, Listed, list[str]]:
+    """``__getattr__``, ``__dir__`` and ``__all__`` of a package, from its ``__name__``."""
+    home = dict(_typed_names(package))
+    names = sorted(home)
 
     def find(name: str) -> Any:
         if name not in home:
@@ -50,10 +34,7 @@ def lazy_names(package: str, homes: Mapping[str, Sequence[str]] | None = None) -
         setattr(sys.modules[package], name, value)
         return value
 
-    def listed() -> list[str]:
-        return sorted(home)
-
-    return (find, listed, listed()) if homes is None else (find, listed)
+    return find, lambda: list(names), names
 
 
 def _typed_names(package: str) -> Iterator[tuple[str, str]]:

@@ -5,58 +5,25 @@ from typing import TYPE_CHECKING
 from takifugu._core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from takifugu.influence.chain.chain_curves import chain_curve
-    from takifugu.influence.chain.interval_curves import interval_chain_curve
-    from takifugu.influence.curve import InfluenceCurve, Point, Splits
-    from takifugu.influence.explicit_curves import Uncertainty, explicit_curve
-    from takifugu.influence.families import influence_curve
-    from takifugu.influence.gaussian_curves import gaussian_curve
-    from takifugu.influence.network.attractive_curves import attractive_curve
-    from takifugu.influence.network.network_curves import (
-        nearest_curve,
-        network_curve,
-        sampled_curve,
+    from takifugu.influence.chain.chain_curves import chain_curve as chain_curve
+    from takifugu.influence.chain.interval_curves import (
+        interval_chain_curve as interval_chain_curve,
     )
-    from takifugu.influence.presets import (
-        dependent,
-        group,
-        per_entry,
-        uncertain,
-        union,
-    )
+    from takifugu.influence.curve import InfluenceCurve as InfluenceCurve
+    from takifugu.influence.curve import Point as Point
+    from takifugu.influence.curve import Splits as Splits
+    from takifugu.influence.explicit_curves import Uncertainty as Uncertainty
+    from takifugu.influence.explicit_curves import explicit_curve as explicit_curve
+    from takifugu.influence.families import influence_curve as influence_curve
+    from takifugu.influence.gaussian_curves import gaussian_curve as gaussian_curve
+    from takifugu.influence.network.attractive_curves import attractive_curve as attractive_curve
+    from takifugu.influence.network.network_curves import nearest_curve as nearest_curve
+    from takifugu.influence.network.network_curves import network_curve as network_curve
+    from takifugu.influence.network.network_curves import sampled_curve as sampled_curve
+    from takifugu.influence.presets import dependent as dependent
+    from takifugu.influence.presets import group as group
+    from takifugu.influence.presets import per_entry as per_entry
+    from takifugu.influence.presets import uncertain as uncertain
+    from takifugu.influence.presets import union as union
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "chain.chain_curves": ("chain_curve",),
-            "chain.interval_curves": ("interval_chain_curve",),
-            "curve": ("InfluenceCurve", "Point", "Splits"),
-            "explicit_curves": ("Uncertainty", "explicit_curve"),
-            "families": ("influence_curve",),
-            "gaussian_curves": ("gaussian_curve",),
-            "network.attractive_curves": ("attractive_curve",),
-            "network.network_curves": ("nearest_curve", "network_curve", "sampled_curve"),
-            "presets": ("dependent", "group", "per_entry", "uncertain", "union"),
-        },
-    )
-
-__all__ = [
-    "InfluenceCurve",
-    "Point",
-    "Splits",
-    "Uncertainty",
-    "attractive_curve",
-    "chain_curve",
-    "dependent",
-    "explicit_curve",
-    "gaussian_curve",
-    "group",
-    "influence_curve",
-    "interval_chain_curve",
-    "nearest_curve",
-    "network_curve",
-    "per_entry",
-    "sampled_curve",
-    "uncertain",
-    "union",
-]
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -9,91 +9,30 @@ from typing import TYPE_CHECKING
 from takifugu._core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from takifugu.translation.accounting.allocation import Allocation, allocate
-    from takifugu.translation.accounting.composition import (
-        Composed,
-        Release,
-        approximate,
-        compose,
-        concentrated,
-        zcdp_epsilon,
-    )
-    from takifugu.translation.accounting.tables import (
-        TabledTranslation,
-        TranslationTable,
-        tabulate,
-    )
-    from takifugu.translation.bounds import LooserTranslation
-    from takifugu.translation.certify.linear import LinearQuery
-    from takifugu.translation.curve_translation import CurveTranslation
-    from takifugu.translation.models.gaussian import (
-        GaussianNoiseLoss,
-        LinearLoss,
-        LinearReleases,
-    )
-    from takifugu.translation.models.interval_transport import interval_losses
-    from takifugu.translation.models.networks import network_losses
-    from takifugu.translation.protocol import LossTranslation
-    from takifugu.translation.rows.row_translation import RowTranslation
-    from takifugu.translation.search.recursion import chain_losses
-    from takifugu.translation.search.unbounded_losses import unbounded_losses
-    from takifugu.translation.translation import TranslatedLoss, Translation
+    from takifugu.translation.accounting.allocation import Allocation as Allocation
+    from takifugu.translation.accounting.allocation import allocate as allocate
+    from takifugu.translation.accounting.composition import Composed as Composed
+    from takifugu.translation.accounting.composition import Release as Release
+    from takifugu.translation.accounting.composition import approximate as approximate
+    from takifugu.translation.accounting.composition import compose as compose
+    from takifugu.translation.accounting.composition import concentrated as concentrated
+    from takifugu.translation.accounting.composition import zcdp_epsilon as zcdp_epsilon
+    from takifugu.translation.accounting.tables import TabledTranslation as TabledTranslation
+    from takifugu.translation.accounting.tables import TranslationTable as TranslationTable
+    from takifugu.translation.accounting.tables import tabulate as tabulate
+    from takifugu.translation.bounds import LooserTranslation as LooserTranslation
+    from takifugu.translation.certify.linear import LinearQuery as LinearQuery
+    from takifugu.translation.curve_translation import CurveTranslation as CurveTranslation
+    from takifugu.translation.models.gaussian import GaussianNoiseLoss as GaussianNoiseLoss
+    from takifugu.translation.models.gaussian import LinearLoss as LinearLoss
+    from takifugu.translation.models.gaussian import LinearReleases as LinearReleases
+    from takifugu.translation.models.interval_transport import interval_losses as interval_losses
+    from takifugu.translation.models.networks import network_losses as network_losses
+    from takifugu.translation.protocol import LossTranslation as LossTranslation
+    from takifugu.translation.rows.row_translation import RowTranslation as RowTranslation
+    from takifugu.translation.search.recursion import chain_losses as chain_losses
+    from takifugu.translation.search.unbounded_losses import unbounded_losses as unbounded_losses
+    from takifugu.translation.translation import TranslatedLoss as TranslatedLoss
+    from takifugu.translation.translation import Translation as Translation
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "accounting.allocation": ("Allocation", "allocate"),
-            "accounting.composition": (
-                "Composed",
-                "Release",
-                "approximate",
-                "compose",
-                "concentrated",
-                "zcdp_epsilon",
-            ),
-            "accounting.tables": ("TabledTranslation", "TranslationTable", "tabulate"),
-            "bounds": ("LooserTranslation",),
-            "models.interval_transport": ("interval_losses",),
-            "search.recursion": ("chain_losses",),
-            "search.unbounded_losses": ("unbounded_losses",),
-            "curve_translation": ("CurveTranslation",),
-            "certify.linear": ("LinearQuery",),
-            "models.gaussian": (
-                "GaussianNoiseLoss",
-                "LinearLoss",
-                "LinearReleases",
-            ),
-            "models.networks": ("network_losses",),
-            "protocol": ("LossTranslation",),
-            "rows.row_translation": ("RowTranslation",),
-            "translation": ("TranslatedLoss", "Translation"),
-        },
-    )
-
-__all__ = [
-    "Allocation",
-    "Composed",
-    "CurveTranslation",
-    "GaussianNoiseLoss",
-    "LinearLoss",
-    "LinearQuery",
-    "LinearReleases",
-    "LooserTranslation",
-    "LossTranslation",
-    "Release",
-    "RowTranslation",
-    "TabledTranslation",
-    "TranslatedLoss",
-    "Translation",
-    "TranslationTable",
-    "allocate",
-    "approximate",
-    "chain_losses",
-    "compose",
-    "concentrated",
-    "interval_losses",
-    "network_losses",
-    "tabulate",
-    "unbounded_losses",
-    "zcdp_epsilon",
-]
+    __getattr__, __dir__, __all__ = lazy_names(__name__)
