@@ -343,21 +343,20 @@ class HullStep:
         never = ~(weights > 0)[:, self.hull.possible].any(axis=1)
         z = int(np.argmin(never))
         ratio, error = np.where(never, ratio[z], ratio), np.where(never, error[z], error)
-        # a loss moves by no more than the odds and the two ratios that it is computed from
-        shared = 64 * UNIT + 4 * float(_log_error(chances).max())
+        # a loss moves by no more than the odds and the two ratios do, times e^price − 1 if small
+        error = 32 * UNIT + 4 * error + 2 * float(_log_error(chances).max())
         low, high = float(odds.min()), float(odds.max())
         losses = np.zeros((len(weights), len(weights)))
         for x, one in enumerate(ratio):
             for y, other in enumerate(ratio):
                 flip = 1.0 if one > other else -1.0  # state 0 takes the place of 1
                 price = float(cost[1, 0] if one > other else cost[0, 1])
-                losses[x, y] = 4 * error[x] + 4 * error[y] + shared
+                losses[x, y] = (error[x] + error[y]) * min(float(np.expm1(price)), 1.0)
                 if one != other:
                     ends = (low, high) if one > other else (-high, -low)
                     losses[x, y] += _clipped(flip * one, flip * other, price, *ends)
-        losses = np.asarray(up(losses))
         np.fill_diagonal(losses, 0.0)
-        return losses
+        return np.asarray(up(losses)) * (losses > 0)
 
 
 @dataclass(frozen=True, eq=False)
