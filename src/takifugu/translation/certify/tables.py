@@ -234,7 +234,10 @@ def excess(log_factor: Floats, cost: Floats) -> float:
 
 
 def _log_odds(weights: Weights, log_own: Floats, left: Booleans, right: Booleans) -> float:
-    """A lower bound on the log odds of the left side, the entry's own factor included."""
+    """A lower bound on the log odds of the left side, the entry's own factor included.
+
+    The logarithms of that factor are at most `MAX_LOG_FACTOR` in size.
+    """
     totals, tops, error = [], [], gamma(weights.roundings + len(left))
     for side in (left & (weights.table > 0), right & (weights.table > 0)):
         own = log_own[side]
@@ -266,6 +269,8 @@ def product_lower(
     logs = [np.asarray(log, dtype=np.float64) for log in log_factors]
     if any(not (np.isfinite(log).all() and np.ptp(log) <= MAX_LOG_FACTOR) for log in logs):
         return 0.0
+    # a factor may have any level: logarithms far from 0 would lose digits
+    logs = [log if np.abs(log).max() <= MAX_LOG_FACTOR else log - log.max() for log in logs]
     varying = [j for j, log in enumerate(logs) if log.max() > log.min()]
     over = fsum(excess(logs[j], _closed(attainable_cost(costs[j]))) for j in varying)
     own = logs[entry]
@@ -293,23 +298,28 @@ def table_lower(
 
     ``laws`` has the weights of all datasets on either side, ``[value, value, …]``, each the sum of
     up to ``roundings`` numbers. The table is made admissible first: the least over all ways to
-    change each entry.
+    change each entry. What is so far below its largest cell that no admissible table has it, or
+    that a sum of weights could lose it, is raised.
     """
     shape = tuple(map(len, costs))
     table = np.asarray(log_table, dtype=np.float64)
     if table.shape != shape or not (np.abs(table) < MAX_LOG_FACTOR).all():
         return 0.0
+    if not all(law.any() for law in laws):
+        return 0.0  # a side that cannot happen
     closed = [_closed(attainable_cost(cost)) for cost in costs]
+    total = fsum(float(cost.max(initial=0.0)) for cost in closed)
+    table = np.maximum(table - table.max(), -min(total + 1, MAX_LOG_FACTOR))
     for axis, cost in enumerate(closed):
         table = np.moveaxis(table, axis, 0)
         rows = -1, *[1] * (table.ndim - 1)
         ways = [(table + row.reshape(rows)).min(axis=0) for row in cost]
         table = np.moveaxis(np.stack(ways), 0, axis)
     g = np.exp(table - table.max()).ravel()
-    one, other = (law.ravel() for law in laws)
+    # the largest weight between ½ and 1, so that each sum is above e^−601 and no term of it matters
+    one, other = (np.ldexp(law, -int(np.frexp(law.max())[1])).ravel() for law in laws)
     error = gamma(g.size + roundings + 16)
     leak = -float(log_ratio_up(g @ other, g @ one, error=error)) - float(
         log_ratio_up(one.sum(), other.sum(), error=error)
     )
-    total = fsum(float(cost.max(initial=0.0)) for cost in closed)
     return max(float(down(leak - 2 * ROUNDED_UP * total - 1e-14 * (1 + total))), 0.0)
