@@ -89,6 +89,13 @@ def test_a_table_of_any_spread_shows_no_more_than_its_cost(
             assert 0 <= table_lower((laws[0], laws[1]), (cost,), table, 1) <= epsilon
 
 
+def test_a_table_of_any_spread_shows_its_whole_cost() -> None:
+    cost, laws = 1190.0 * (1 - np.eye(2)), (np.array([1e-150, 0.0]), np.array([0.0, 1.0]))
+    assert 1190 - 1e-8 <= table_lower(laws, (cost,), np.array([595.0, -595.0]), 1) <= 1190
+    faint = np.array([5e-324, 0.0]), np.array([1.0, 1.0])
+    assert table_lower(faint, (cost,), np.array([595.0, -595.0]), 1) == 0
+
+
 def test_a_table_about_a_side_that_cannot_happen_shows_nothing() -> None:
     cost, law = 0.4 * (1 - np.eye(2)), np.array([0.5, 0.5])
     for laws in ((law, 0 * law), (0 * law, law), (0 * law, 0 * law)):

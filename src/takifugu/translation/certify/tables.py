@@ -298,28 +298,30 @@ def table_lower(
 
     ``laws`` has the weights of all datasets on either side, ``[value, value, …]``, each the sum of
     up to ``roundings`` numbers. The table is made admissible first: the least over all ways to
-    change each entry. What is so far below its largest cell that no admissible table has it, or
-    that a sum of weights could lose it, is raised.
+    change each entry.
     """
     shape = tuple(map(len, costs))
     table = np.asarray(log_table, dtype=np.float64)
     if table.shape != shape or not (np.abs(table) < MAX_LOG_FACTOR).all():
         return 0.0
+    if any(law.min(where=law > 0, initial=1.0) < 2.0**LEAST_EXPONENT for law in laws):
+        return 0.0  # a product could underflow
     if not all(law.any() for law in laws):
         return 0.0  # a side that cannot happen
     closed = [_closed(attainable_cost(cost)) for cost in costs]
     total = fsum(float(cost.max(initial=0.0)) for cost in closed)
-    table = np.maximum(table - table.max(), -min(total + 1, MAX_LOG_FACTOR))
+    table = table - table.max()  # its level counts for nothing, but costs digits
+    size = max(total, -float(table.min()))
     for axis, cost in enumerate(closed):
         table = np.moveaxis(table, axis, 0)
         rows = -1, *[1] * (table.ndim - 1)
         ways = [(table + row.reshape(rows)).min(axis=0) for row in cost]
         table = np.moveaxis(np.stack(ways), 0, axis)
-    g = np.exp(table - table.max()).ravel()
-    # the largest weight between ½ and 1, so that each sum is above e^−601 and no term of it matters
-    one, other = (np.ldexp(law, -int(np.frexp(law.max())[1])).ravel() for law in laws)
-    error = gamma(g.size + roundings + 16)
-    leak = -float(log_ratio_up(g @ other, g @ one, error=error)) - float(
-        log_ratio_up(one.sum(), other.sum(), error=error)
-    )
-    return max(float(down(leak - 2 * ROUNDED_UP * total - 1e-14 * (1 + total))), 0.0)
+    tops, totals = [], []
+    for law in laws:  # each has a top of its own: what is lost beside that is negligible
+        tops.append(float(table[law > 0].max()))
+        totals.append(float((law * np.exp(np.minimum(table - tops[-1], 0.0))).sum()))
+    error = gamma(table.size + roundings + 16)
+    leak = tops[0] - tops[1] - float(log_ratio_up(totals[1], totals[0], error=error))
+    leak -= float(log_ratio_up(laws[0].sum(), laws[1].sum(), error=error))
+    return max(float(down(leak - 2 * ROUNDED_UP * total - 1e-14 * (1 + size))), 0.0)
