@@ -229,8 +229,8 @@ MISTAKES = [  # the command, its status, its error and the field that is at faul
     ("prior fit stays --first-days 3 --all-rows", 2, "InvalidOption", "--first-days"),
     ("prior fit stays --first-steps 3", 2, "InvalidProject", "dataset, stays, prior"),
     ("prior fit stays --first-steps 30 --replace", 2, "InvalidQuery", "split"),
-    ("prior fit stays --share 2 --replace", 2, "InvalidProject", "--share"),
-    ("prior fit stays --share x --replace", 2, "InvalidProject", "--share"),
+    ("prior fit stays --share 2 --replace", 2, "InvalidOption", "--share"),
+    ("prior fit stays --share x --replace", 2, "InvalidOption", "--share"),
     ("prior fit stays --other attic --first-steps 3 --replace", 2, "InvalidQuery", "other"),
     ("prior fit stays.csv --state state", 2, "InvalidOption", "--state"),
     (
