@@ -1,6 +1,6 @@
 """What is read within `Ledger.one_moment`: an answer is recorded before it is shown."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -46,3 +46,22 @@ def test_an_answer_is_recorded_before_it_is_shown_though_the_moment_goes_on(
         assert reader.verify().witness == reader.head()
         raise KeyError
     assert reader.verify().witness == reader.head()
+
+
+@pytest.mark.parametrize("view", ["history", "odometer"])
+def test_events_that_are_read_one_by_one_are_a_read_of_their_own(
+    folder: Path, opened: Opener, view: str
+) -> None:
+    """Read on after the moment, they would show what a later transaction has not yet committed."""
+    ledger = opened(copied_ledger(folder))
+    views: dict[str, Callable[[], Iterator[object]]] = {
+        "history": ledger.history,
+        "odometer": lambda: ledger.odometer("ward", DOUBLING),
+    }
+    before = list(views[view]())
+    with ledger.one_moment():
+        ledger.position("ward")
+        events = iter(views[view]())
+        first = next(events)
+    ledger.charge(charge("0.5"), DOUBLING)
+    assert [first, *events] == before and len(list(views[view]())) == len(before) + 1
