@@ -1,6 +1,7 @@
 """What is read within `Ledger.one_moment`: an answer is recorded before it is shown."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,14 @@ READS: dict[str, Callable[[Ledger, Charge], object]] = {
 }
 
 
+@contextmanager
+def failed_moment(ledger: Ledger) -> Iterator[None]:
+    """A moment that an error ends."""
+    with suppress(KeyError), ledger.one_moment():
+        yield
+        raise KeyError
+
+
 @pytest.mark.parametrize("how", READS)
 def test_an_answer_is_recorded_before_it_is_shown_though_the_moment_goes_on(
     folder: Path, opened: Opener, monkeypatch: pytest.MonkeyPatch, how: str
@@ -36,15 +45,12 @@ def test_an_answer_is_recorded_before_it_is_shown_though_the_moment_goes_on(
         patch.setattr(FileWitness, "record", dies)
         with pytest.raises(LedgerUnwritable):
             writer.record_answer(receipt, 1)
-        with pytest.raises(KeyError), reader.one_moment():
-            with pytest.raises(LedgerUnwritable):
-                READS[how](reader, asked)
-            raise KeyError
-    with pytest.raises(KeyError), reader.one_moment():
+        with failed_moment(reader), pytest.raises(LedgerUnwritable):
+            READS[how](reader, asked)
+    with failed_moment(reader):
         assert reader.spent("ward", DOUBLING) == 1
         assert READS[how](reader, asked) is not None
         assert reader.verify().witness == reader.head()
-        raise KeyError
     assert reader.verify().witness == reader.head()
 
 

@@ -821,9 +821,8 @@ class Ledger(Closing):
         kinds = None if kind is None else (kind,)
         condition, values = chain.matching(kinds, dataset=dataset, analyst=analyst)
         shows_answers = kind in (None, ANSWER)
-        with (
-            self._store.reading_apart() if shows_answers else self._store.unguarded() as connection
-        ):
+        reading = self._store.reading_apart if shows_answers else self._store.unguarded
+        with reading() as connection:
             if last is not None:
                 latest = chain.events_where(condition, "ORDER BY seq DESC LIMIT :limit")
                 rows = latest.all(connection, values | {"limit": last})
