@@ -188,12 +188,11 @@ class Releases:
                 record = answer_record(made, answer, self._open.engine)
                 record |= {"software": software(self._open.engine)}
             stored = self._open.ledger.record_answer(receipt, record)
-        except FROM_OUTSIDE:
-            raise
         except Exception as error:
-            with suppress(LedgerError):  # the trouble itself is what to show
-                self._open.ledger.abandon(receipt)
             error.add_note(CHARGED)
+            if not isinstance(error, FROM_OUTSIDE):
+                with suppress(LedgerError):  # the trouble itself is what to show
+                    self._open.ledger.abandon(receipt)
             raise
         return self._result(made, cost, stored, free=False)
 
