@@ -210,18 +210,21 @@ from takifugu.cli import main
 
 with tf.open_project("takifugu.toml").session("stays") as session:
     assert session.plan.changes(epsilon=5).cost.fits
-for line in (
-    "takifugu plan stays changes --epsilon 5 --out plan.json",
-    "takifugu release plan.json --yes --out answer.csv",
-    "takifugu plan stays changes --to ward --epsilon 3 --out to-ward.json",
-    "takifugu release to-ward.json --yes --out to-ward.csv",
-    "takifugu report write --out report.html",
+for line, status in (
+    ("takifugu release stays changes --by zone --epsilon 1 --yes", 2),
+    ("takifugu release stays changes --to attic --epsilon 1 --yes", 2),
+    ("takifugu plan stays changes --epsilon 5 --out plan.json", 0),
+    ("takifugu release plan.json --yes --out answer.csv", 0),
+    ("takifugu plan stays changes --to ward --epsilon 3 --out to-ward.json", 0),
+    ("takifugu release to-ward.json --yes --out to-ward.csv", 0),
+    ("takifugu report write --out report.html", 0),
 ):
-    sys.argv = line.split()
+    sys.argv, code = line.split(), 0
     try:
         main()
     except SystemExit as stop:
-        assert not stop.code, line
+        code = stop.code or 0
+    assert code == status, (line, code)
 """
 
 

@@ -11,7 +11,7 @@ import pytest
 import takifugu as tf
 from takifugu.binding.prior_checks import terms_of
 from takifugu.drafting import Table
-from takifugu.errors import UnsoundRequest
+from takifugu.errors import SameRows, UnsoundRequest
 from takifugu.fitting import FitOptions
 from takifugu.project import Project, init_project
 
@@ -72,6 +72,21 @@ def test_a_refit_on_released_rows_is_refused_and_writes_nothing(
     after = {path.name: path.read_bytes() for path in project.folder.glob("*.*") if path.is_file()}
     assert set(before) == set(after)
     assert before["takifugu.toml"] == after["takifugu.toml"]
+
+
+@pytest.mark.nightly
+def test_a_fit_in_another_folder_on_rows_that_were_released_is_refused(project: Project) -> None:
+    folder = project.folder / "second"
+    folder.mkdir()
+    for name in ("stays.csv", "stays.toml"):
+        (folder / name).write_bytes((project.folder / name).read_bytes())
+    second = init_project(folder).add_dataset("copy", folder / "stays.toml")
+    rows = FitOptions(first_days=8, length=12)
+    with pytest.raises(SameRows) as refused:
+        second.fit("copy", rows)
+    assert not list(folder.glob("*.prior.json"))
+    second.count_separately("copy", refused.value.other)
+    second.fit("copy", rows)
 
 
 @pytest.mark.nightly

@@ -364,11 +364,11 @@ class FitRequest:
         given = {name: value for name, value in document.items() if value is not None}
         splits = [name for name in SPLITS if given.get(name, False) is not False]
         if len(splits) != 1:
-            with_others = f"comes with {', '.join(map(named, splits[1:]))}"
+            ways = ", ".join(map(named, SPLITS))
             raise error(
                 named(splits[0] if splits else "first_days"),
-                given=with_others if splits else "is missing, with the others",
-                needed=f"name the rows to fit on; give one of {', '.join(map(named, SPLITS))}",
+                given=f"comes with {', '.join(map(named, splits[1:]))}" if splits else "is missing",
+                needed=f"name the rows to fit on, alone: give one of {ways}",
                 reason="split",
             )
         if "share" in given:

@@ -244,7 +244,7 @@ class Ledger(Closing):
             snapshot = read_snapshot(connection, dataset, analyst, charge.cells, books)
             snapshot.refuse(Terms(charge.prior, charge.secrets), charge.rules)
             charging.unknown_marks(connection, charge)
-            self._refuse_elsewhere(connection, charge)
+            self._refuse_elsewhere(connection, charge.dataset, charge.elsewhere)
             answer = stored_answers.find(connection, body["question"], analyst)
             shared = answer
             if analyst is not None:
@@ -438,22 +438,37 @@ class Ledger(Closing):
             yield lambda: None
             return
         with rows.locked():
-            self._refuse_elsewhere(connection, charge)
+            self._refuse_elsewhere(connection, charge.dataset, charge.elsewhere)
             where = self.name if self._file is None else str(self._file)
             mine = self._store.identity, where, charge.dataset
             yield lambda: rows.enter(charge.elsewhere, *mine)
 
-    def _refuse_elsewhere(self, connection: Connection, charge: Charge) -> None:
-        if self._rows is None or not charge.elsewhere:
+    def refuse_rows_of_others(self, dataset: str, identities: Iterable[tuple[str, Any]]) -> None:
+        """Raise if another ledger of this user has charged these rows, unless they count apart.
+
+        A ledger that has charged the dataset itself was compared with the others then.
+
+        Raises:
+            SameRows: Another ledger has charged them.
+        """
+        if self.events(limit=1, kind="charge", dataset=dataset):
             return
-        apart = cell_naming.separated(connection, charge.dataset)
-        for charged in self._rows.charged(charge.elsewhere):
+        with self._store.reading() as connection:
+            self._refuse_elsewhere(connection, dataset, self.marks_elsewhere(identities))
+
+    def _refuse_elsewhere(
+        self, connection: Connection, dataset: str, elsewhere: tuple[str, ...]
+    ) -> None:
+        if self._rows is None or not elsewhere:
+            return
+        apart = cell_naming.separated(connection, dataset)
+        for charged in self._rows.charged(elsewhere):
             other = f"ledger {charged.ledger}"
             if charged.ledger != self._store.identity and other not in apart:
                 same = cell_naming.SAME_ROWS_WORDS[charged.mark.partition(" ")[0]]
                 is_there = "://" in charged.place or Path(charged.place).exists()
                 where = (charged.place, charged.dataset, is_there)
-                raise SameRows(charge.dataset, other, same, where)
+                raise SameRows(dataset, other, same, where)
 
     def rehearse(self, charges: Sequence[tuple[Charge, LossTranslation]]) -> tuple[Rehearsed, ...]:
         """What several charges would meet, one after another, by what is spent now.

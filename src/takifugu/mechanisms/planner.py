@@ -140,7 +140,7 @@ def plan_top_k(
     """
     size, parts, places = _size(categories), whole(groups, "groups"), whole(k, "k")
     if places > size:
-        raise InvalidMechanism("k", given=f"is {k} of {size}", needed="be at most the categories")
+        raise InvalidMechanism("k", given=f"is {k}", needed=f"be at most the {size} categories")
     known, weights = _references(reference, gap, size, parts, places), None
     if known is not None:
         known, weights = different_groups(known)

@@ -51,7 +51,8 @@ def fit(
     the ones before it, and so counts as fitted on their rows too.
 
     A fit on rows that earlier releases protected is refused, unless the owner confirms them by
-    name with ``publish_rows``; see `takifugu.session.held_out`.
+    name with ``publish_rows``; see `takifugu.session.held_out`. So is one on rows that another
+    ledger of this user has charged, unless the owner counts them separately.
     """
     policy = _replaceable(project, name, replace=replace, keep=keep)
     loaded = project.load(name)
@@ -60,10 +61,14 @@ def fit(
     least = _least(policy)
     with open_engine(declaration, backend=backend) as engine, project.ledger() as ledger:
         from takifugu.fitting import fit_prior
+        from takifugu.tables import identities
 
+        about = _about(loaded.about, options)
+        columns = options.columns or about or tuple(c.column for c in declaration.protected)
+        ledger.refuse_rows_of_others(name, identities(engine, columns))
         fitted = fit_prior(
             engine,
-            _about(loaded.about, options),
+            about,
             options,
             tested=tested,
             sized=True,

@@ -212,11 +212,11 @@ def quickstart(
                 engine=engine,
             )
         fit, chosen = _fit_options(declaration, facts, options)
+        if options.separate_from is not None:
+            project.count_separately(name, options.separate_from)
         say("fitting the prior")
         project, _, _, fitted = project.fit(name, fit, tested=True)
         project.set_budget(name, options.budget)
-        if options.separate_from is not None:
-            project.count_separately(name, options.separate_from)
         say("planning")
         query, plan, guarantee = _first_plan(project, name, declaration, options, progress)
         advice = "" if _worth(plan) == 0 else _advice(project, name, fitted, progress)

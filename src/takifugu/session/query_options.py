@@ -294,7 +294,7 @@ class QueryOptions:
         if (self.epsilon is None) == (self.within is None and self.confidence is None):
             raise InvalidQuery(
                 "epsilon",
-                given="is missing" if self.epsilon is None else "is beside an error to keep to",
+                given="is missing" if self.epsilon is None else "stands beside an aim",
                 needed="be given, or else how good the answer must be: `within`, or `confidence`"
                 " for a ranking; exactly one of the two",
                 reason="one-aim",

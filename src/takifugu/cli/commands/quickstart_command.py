@@ -229,7 +229,7 @@ def _stop(draft: "Draft", command: str, *, as_json: bool) -> None:
     raise InvalidOption(
         "FILE",
         given=f"leaves {len(draft.open)} open point{'s' if len(draft.open) > 1 else ''}",
-        needed=f"come with the answers, as in: {again}",
+        needed=f"be read with options that decide them, as in: {again}",
         reason="open",
     )
 
