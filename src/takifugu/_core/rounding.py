@@ -57,22 +57,27 @@ def _margin(value: Floats) -> Floats:
 
 
 def gamma(terms: int) -> float:
-    """Higham's γ(n): the relative error of a float64 sum of ``terms`` non-negative products."""
+    """Higham's γ(n): the relative error of a float64 sum of ``terms`` non-negative products.
+
+    Infinite where n·u is no longer below 1: then no digit is left.
+    """
     n = terms + 2  # the products themselves, and a division by the total
-    return n * UNIT / (1 - n * UNIT)
+    return n * UNIT / (1 - n * UNIT) if n * UNIT < 1 else math.inf
 
 
 def log_ratio_up(numerator: ArrayLike, denominator: ArrayLike, *, error: float) -> Floats:
     """An upper bound on log(n/d) when both were computed within a factor of 1 ± ``error``.
 
     n = 0 gives −∞ (that cannot happen, so it reveals nothing) and n > 0 = d gives +∞ (it happens
-    under one side only, so it reveals everything). 0/0 is −∞.
+    under one side only, so it reveals everything). 0/0 is −∞. An error of 1 or more says nothing:
+    +∞.
     """
     n, d = np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         log_n, log_d = np.log(n), np.log(d)
         # each logarithm is off by up to 4 units in its own last place, and the two may cancel
-        slack = 2 * error / (1 - error) + 8 * UNIT + 8 * UNIT * (np.abs(log_n) + np.abs(log_d))
+        widened = 2 * error / (1 - error) if error < 1 else math.inf
+        slack = widened + 8 * UNIT + 8 * UNIT * (np.abs(log_n) + np.abs(log_d))
         value = log_n - log_d + slack
     return np.asarray(np.where(n == 0, -np.inf, np.where(d == 0, np.inf, value)))
 
@@ -89,7 +94,7 @@ def losses_up(values: Floats, left: Sequence[int], right: Sequence[int], *, erro
         middle = np.log(values)
         slack = np.abs(middle)
         slack *= 4 * UNIT
-        slack += error / (1 - error) + 8 * UNIT
+        slack += (error / (1 - error) if error < 1 else math.inf) + 8 * UNIT
         table: Floats = (middle + slack)[left] - (middle - slack)[right]
     impossible = values == 0
     if impossible.any():

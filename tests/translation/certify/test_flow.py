@@ -309,3 +309,33 @@ def test_blocks_and_mixtures_beside_programs(seed: int) -> None:
     laws = np.array([[1.0, 0.0], [0.25, 0.75]])
     mixture = mixture_step(laws, closed(cost), slack=0.0)
     assert mixture.upper(solved(mixture))[0, 1] >= program(laws[0], laws[1], mixture.cost) - 1e-9
+
+
+def no_flows(rows: int, states: int) -> Couplings:
+    shape = rows, rows, states
+    parent = np.zeros(shape, dtype=np.int16)
+    return Couplings(parent, np.zeros(shape, dtype=np.bool_), parent, np.zeros(shape))
+
+
+@pytest.mark.parametrize("bad", [-np.inf, np.nan, -1.0])
+def test_a_table_that_bounds_nothing_makes_a_step_infinite(bad: float) -> None:
+    laws = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    table = np.array([[0.0, 1.0, bad], [1.0, 0.0, bad], [bad, bad, bad]])
+    for step in (
+        mixture_step(laws, table, slack=0.0),
+        Stretch(laws, np.zeros((3, 3)), 0.0, 1).step(table),
+        Step(laws, laws, table, 0.0),
+    ):
+        assert np.isinf(step.upper(None)[0, 1])
+        assert np.isinf(step.upper(no_flows(2, 3))[0, 1])
+
+
+@pytest.mark.parametrize("bad", [-np.inf, np.nan, -1.0])
+def test_no_value_below_zero_settles_a_chain_without_end(bad: float) -> None:
+    rows, cost = matrices(3, 3)
+    step = RepeatedStep(fixed_rows(rows), cost, row_slack(3))
+    value = off_diagonal(3, bad)
+    shown = step.upper(value, no_flows(3, 3))
+    assert np.isinf(shown[0, 1])
+    assert not step.proves(value, shown)
+    assert not step.proves(np.array([[9.0]]), np.zeros((3, 3)))

@@ -11,16 +11,20 @@ import numpy as np
 import pytest
 
 from takifugu._core.numeric import Floats
+from takifugu.priors.factors import Factor
+from takifugu.translation.certify.flow import off_diagonal
 from takifugu.translation.certify.messages import (
     CouplingSteps,
     Flows,
     Messages,
+    NoProof,
     PossibleStates,
     Term,
     Thresholds,
+    Transports,
     upper,
 )
-from takifugu.translation.models.tree import JunctionTree
+from takifugu.translation.models.tree import JunctionTree, Tree
 from takifugu.translation.search.junction import CouplingSearch, RecordingSearch
 from tests.translation.certify.networks import SolvedNetwork, solved_network
 
@@ -175,3 +179,49 @@ def test_steps_from_or_to_a_single_state_are_what_exact_arithmetic_says(
                 (from_many, one_step(weight, np.ones(1), cost[:, None])),
             ):
                 assert exact <= bound <= exact * (1 + mpmath.mpf(1e-12)) + 1e-13
+
+
+def mismatched(lefts: list[int], rights: list[int]) -> Messages:
+    """A proof for `two_entries` whose pairs of states are these."""
+    message = {"lefts": lefts, "rights": rights}
+    flow = {"first": [0, 3], "source": [0, 1, 2], "sink": [0, 1, 2], "mass": [1.0, 1.0, 1.0]}
+    last = {"first": [0, 0], "source": [], "sink": [], "mass": []}
+    choices = [{"numbers": []}, message, flow, {"numbers": [0]}, {"numbers": []}, last]
+    cliques = {"sizes": [3, 3], "cliques": [[0], [0, 1]], "parents": [-1, 0]}
+    return Messages.from_document({**cliques, "choices": choices})
+
+
+def two_entries() -> Tree:
+    """A free entry, of which the next, which costs 1, reveals value 2 but not 0 from 1."""
+    rows = np.array([[0.5, 0.3, 0.2], [0.5, 0.3, 0.2], [0.01, 0.01, 0.98]])
+    costs = np.zeros((3, 3)), off_diagonal(3)
+    return Tree((3, 3), (Factor((0,), np.full(3, 1 / 3)), Factor((0, 1), rows)), costs, {})
+
+
+@pytest.mark.parametrize(
+    ("lefts", "rights"),
+    [([0], [1, 2]), ([0, 0], [1]), ([0], []), ([], [1]), ([0], [3]), ([-1], [1]), ([3], [1])],
+)
+def test_pairs_that_do_not_match_prove_nothing(lefts: list[int], rights: list[int]) -> None:
+    bounds = upper(two_entries(), mismatched(lefts, rights), {0: (((0,), (2,)),)})
+    assert all_infinite(bounds)
+
+
+def test_arcs_that_begin_beyond_all_integers_prove_nothing() -> None:
+    far = 2**63 - 1
+    numbers = np.zeros(4, dtype=np.int64)
+    flows = Flows(np.array([0, far, -far - 1, -1, 0]), numbers[:0], numbers[:0], np.zeros(0))
+    problems = Transports(None, numbers, numbers + 1, numbers, 1.0)
+    with pytest.raises(NoProof):
+        flows.prove(problems)
+
+
+def test_couplings_do_not_vouch_for_themselves() -> None:
+    class Boast(Thresholds):
+        def prove(self, problems: Transports) -> Floats:
+            return np.zeros(len(problems.lefts))
+
+    problem = two_entries()
+    tree = JunctionTree((3, 3), ((0, 1),), (-1,))
+    proof = Messages(tree, ((0,), (), Boast(np.ones(1), looked_up=True)))
+    assert all_infinite(upper(problem, proof, {0: (((0,), (2,)),)}))

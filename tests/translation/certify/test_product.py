@@ -111,3 +111,44 @@ def test_values_that_cost_nothing_share_a_factor() -> None:
     factors = FactorCost(closed(cost)).admissible(np.array([[1.0, 5.0, 2.0], [3.0, 1.0, 1.0]]))
     assert (factors[:, 0] == factors[:, 1]).all()
     assert all(obeys(cost, row) for row in factors)
+
+
+TINY = 5e-324
+
+
+@pytest.mark.parametrize(
+    ("here", "near", "far"),
+    [
+        ([TINY, 2 * TINY], [1.0, 1.0], [1.0, 1.0]),
+        ([1.0, 1.0], [7 * TINY, 7 * TINY], [1.2, 1.0]),
+        ([1.0, 1.0], [1.0, 1.2], [3 * TINY, 5 * TINY]),
+        ([1.0, 1e-320], [1.0, 1e-320], [1.0, 1.0]),
+        ([1e308, TINY], [1.0, 1.0], [1.0, 1.0]),
+        ([1.0, np.exp(-600.0)], [1.0, np.exp(-144.1)], [1.0, 1.0]),
+        ([1.0, np.exp(-600.0)], [1.0, np.exp(-300.0)], [1.0, np.exp(-299.0)]),
+        ([1e-200, 1e-300], [1e-300, 1e-300], [1e-300, 1e-120]),
+    ],
+)
+@pytest.mark.parametrize("scale", [0.1, 0.41, 300.0, 600.0])
+def test_factors_near_the_end_of_floats_show_no_more_than_they_leak(
+    here: list[float], near: list[float], far: list[float], scale: float
+) -> None:
+    cost, same = off_diagonal(2, scale), np.eye(2)
+    around = Neighbourhood([same, same], [], cost, [cost, cost], [], 0.0)
+    given = Product(np.array(here), np.array([near, far]), np.ones((0, 2)))
+    for left, right in (same, same[::-1]):
+        leak, shown = lower(around, left, right, given)
+        with mpmath.workdps(60):
+            exact = mpmath.log(
+                mpmath.fprod(map(mpmath.mpf, (left @ shown.here, *(shown.ahead @ left))))
+                / mpmath.fprod(map(mpmath.mpf, (right @ shown.here, *(shown.ahead @ right))))
+            )
+            assert all(obeys(cost, row) for row in (shown.here, *shown.ahead))
+            assert 0 <= mpmath.mpf(leak) <= max(exact, mpmath.mpf(0)) <= 3 * scale
+
+
+def test_an_entry_may_lose_as_much_as_its_sides_beside_them() -> None:
+    around = Neighbourhood([np.eye(2)], [], off_diagonal(2, 600.0), [off_diagonal(2, 590.0)], [], 0)
+    given = Product(np.exp([0.0, -600.0]), np.exp([[0.0, -590.0]]), np.ones((0, 2)))
+    leak, _ = lower(around, np.array([1.0, 0.0]), np.array([0.0, 1.0]), given)
+    assert 1190 - 1e-9 <= leak <= 1190

@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 
 from takifugu._core.numeric import Floats
-from takifugu.translation.certify.laws import row_slack, transition_rows
+from takifugu.translation.certify.laws import (
+    law_slack,
+    recurrent_law,
+    row_slack,
+    transition_rows,
+)
 from takifugu.translation.certify.star_walks import StarSide, within
 from takifugu.translation.certify.stars import star_of
+from takifugu.translation.certify.terminals import TerminalSide
 from takifugu.translation.search.star_chains import solve
 from tests.oracles.cost_programs import chain_table, pair_loss
 
@@ -55,3 +61,35 @@ def test_what_is_proven_of_another_chain_proves_nothing_here() -> None:
     true = truths(rows, cost, 3)
     _, above = solve(other, PAIRS, true)
     assert (walked.upper(PAIRS, above) >= true - 1e-9).all()
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (5,), (7,), (6, 1), (1, 6)])
+def test_a_claim_about_other_pairs_proves_nothing(shape: tuple[int, ...]) -> None:
+    walked, rows, cost = side(0, 3)
+    true, claim = truths(rows, cost, 3), np.full(shape, 2.0)
+    assert not walked.proves(PAIRS, claim).any()
+    assert (walked.upper(PAIRS, 0.01 * claim) >= true - 1e-9).all()
+    assert not within([walked, None], np.zeros(6), PAIRS, [claim, np.zeros(6)], 9.0).any()
+    assert not within([None, None], np.zeros(6), PAIRS, [np.zeros(6), claim], 9.0).any()
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (1, 4), (5, 4), (7, 4), (4,), (6, 4, 1)])
+def test_a_grid_for_other_pairs_proves_nothing(shape: tuple[int, ...]) -> None:
+    _, rows, cost = side(0, 3)
+    terminal = TerminalSide(rows, star_of(cost), 3, np.ones(3), stochastic=True)
+    assert np.isinf(terminal.upper(PAIRS, np.zeros(shape))[0]).all()
+    assert np.isfinite(terminal.upper(PAIRS, np.zeros((6, 4)))[0][:, 0]).all()
+
+
+def test_flags_that_the_kernel_refutes_make_a_side_unusable() -> None:
+    _, rows, cost = side(0, 3)
+    star, back = star_of(cost), np.ascontiguousarray(rows.T)
+    law = recurrent_law(rows)
+    slack = law_slack(3)
+    assert TerminalSide(rows, star, 3, np.ones(3), stochastic=True).usable
+    assert TerminalSide(back, star, 3, law, steady=True, law_slack=slack).usable
+    assert not TerminalSide(back, star, 3, np.ones(3), stochastic=True).usable
+    assert not TerminalSide(rows, star, 3, law, stochastic=True).usable
+    assert not TerminalSide(rows, star, 3, None, stochastic=True).usable
+    assert not TerminalSide(back, star, 3, np.array([0.5, 0.3, 0.2]), steady=True).usable
+    assert not TerminalSide(back, star, 3, None, steady=True, law_slack=slack).usable

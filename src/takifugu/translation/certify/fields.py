@@ -276,14 +276,15 @@ class Contacts:
         near: ``[contact]``: the other entry.
         back: ``[contact]``: the same contact seen from the other entry.
         spread: ``[contact]``: Δ, rounded up.
-        tables: ``[contact]``: the logarithms of the table, own values first.
+        ranges: ``[contact]``: ``[x, y]``: the log range of f(x, ·)/f(y, ·), rounded up; f is the
+            table with own values first.
     """
 
     start: Integers
     near: Integers
     back: Integers
     spread: Floats
-    tables: tuple[Floats, ...]
+    ranges: tuple[Floats, ...]
 
     @property
     def farthest(self) -> Floats:
@@ -344,31 +345,34 @@ def contacts_of(model: FactorModel) -> Contacts:
     """Read a field of positive tables on entries and pairs of entries; refuse others."""
     check_pairwise(model)
     logs: dict[tuple[int, int], Floats] = {}
+    sizes: dict[tuple[int, int], float] = {}  # of the logarithms that are added: they may cancel
     for factor in model.factors():
-        if len(factor.scope) == 1:
+        if len(factor.scope) == 1 or factor.table.min() == factor.table.max():
             continue
         i, j = factor.scope
         table = np.log(factor.table)
         key, table = ((i, j), table) if i < j else ((j, i), table.T)
         logs[key] = logs[key] + table if key in logs else table
+        sizes[key] = sizes.get(key, 0.0) + 1.0 + float(np.abs(table).max())
     listed: list[list[tuple[int, Floats]]] = [[] for _ in model.entries]
     for (i, j), table in logs.items():
-        listed[i].append((j, table))
-        listed[j].append((i, table.T))
+        margin = 64 * UNIT * sizes[i, j]
+        listed[i].append((j, log_ranges(table, margin)))
+        listed[j].append((i, log_ranges(table.T, margin)))
     start = np.cumsum([0, *map(len, listed)])
     near = np.array([j for own in listed for j, _ in own], dtype=np.int64)
     place = {
         (i, j): int(start[i]) + k for i, own in enumerate(listed) for k, (j, _) in enumerate(own)
     }
     back = np.array([place[j, i] for i, own in enumerate(listed) for j, _ in own], dtype=np.int64)
-    tables = tuple(table for own in listed for _, table in own)
-    spread = np.array([log_ranges(table).max() for table in tables], dtype=np.float64)
-    return Contacts(start, near, back, spread, tables)
+    ranges = tuple(widths for own in listed for _, widths in own)
+    spread = np.array([widths.max() for widths in ranges], dtype=np.float64)
+    return Contacts(start, near, back, spread, ranges)
 
 
-def log_ranges(table: Floats) -> Floats:
-    """``[x, y]``: the log range of f(x, ·)/f(y, ·), rounded up."""
+def log_ranges(table: Floats, margin: float) -> Floats:
+    """``[x, y]``: the log range of f(x, ·)/f(y, ·) plus ``margin``, from the logarithms of f."""
     apart = table[:, None] - table[None]  # [x, y, u]
-    margin = 64 * UNIT * (1 + float(np.abs(table).max()))
-    widths: Floats = apart.max(axis=2) - apart.min(axis=2)
-    return np.where(widths > 0, widths + margin, 0.0)
+    widths = apart.max(axis=2) - apart.min(axis=2) + margin
+    np.fill_diagonal(widths, 0.0)
+    return np.asarray(widths)

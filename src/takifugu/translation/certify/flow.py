@@ -200,8 +200,8 @@ class Step:
 
     @property
     def dearest(self) -> float:
-        """The dearest move: every coupling costs at most that."""
-        return float(self.cost.max(initial=0.0))
+        """The dearest move: every coupling costs at most that; ∞ if some are no costs."""
+        return float(self.cost.max(initial=0.0)) if (self.cost >= 0).all() else np.inf
 
     @property
     def needs_flows(self) -> bool:
@@ -297,14 +297,16 @@ class RepeatedStep:
         return closed(self.charged + value)
 
     def upper(self, value: Floats, couplings: Couplings) -> Floats:
-        """T_x(value), rounded up."""
+        """T_x(value), rounded up; ∞ if some values are none of a loss."""
         cost = self.cost(value)
-        if not cost.max(initial=0.0) < LARGE:
+        if not ((cost >= 0) & (cost < LARGE)).all():
             return off_diagonal(len(cost), np.inf)
         return bound(*self.rows(cost), cost, couplings) + self.slack * off_diagonal(len(cost))
 
     def proves(self, value: Floats, shown: Floats, least: Floats | None = None) -> bool:
         """Whether ``value`` bounds all steps from ``least`` on; ``shown`` is T_x(value)."""
+        if np.shape(value) != np.shape(shown):
+            return False
         if not (value >= (0.0 if least is None else least)).all():
             return False
         return bool((shown <= value).all())
@@ -467,7 +469,7 @@ class FlowWalk:
         unit = off_diagonal(self._size)
         tables = [off_diagonal(self._size, np.inf)]
         if self._rise < np.inf:
-            ends = np.ceil(count * np.arange(1, pieces + 1) / pieces)
+            ends = -(-count * np.arange(1, pieces + 1) // pieces)
             tables = [up(self.value + end * self._rise * unit) for end in ends]
         self._advance(tables, count)
         self._rise = np.inf
@@ -560,6 +562,7 @@ def mixture_step(laws: Floats, table: Floats, *, slack: float) -> Step:
     Let s say that :math:`X_i \in A` and s′ that :math:`X_i \in B`, and let ``table`` [x, y] bound
     the loss of the pair (X_i = x, X_i = y). Then φ(x) = E[g | X_i = x] obeys
     :math:`φ(x) \le e^{c(x,y)} φ(y)`, and E[g|s] is the mean of φ under the law of X_i given A. So
-    the loss of (A, B) is at most the transport with gains e^c between ``laws`` [group, x].
+    the loss of (A, B) is at most the transport with gains e^c between ``laws`` [group, x]. A table
+    with a pair that cannot happen (−∞, see `pair_losses`) makes the step infinite.
     """
     return Step(laws, laws, closed(table), slack)

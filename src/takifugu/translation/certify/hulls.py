@@ -67,8 +67,10 @@ from takifugu.translation.certify.flow import (
     closed,
     off_diagonal,
 )
+from takifugu.translation.certify.laws import Law
 
 LEAST_PROBABILITY = 1e-250  # a smaller probability of a law is not computed with
+LEAST_MIXED = 1e-290  # nor is one of a mixture of two laws: below, floats lose their last places
 NARROW = 1e-8  # the width at which a hull is one law, as far as losses go
 
 
@@ -158,11 +160,17 @@ class LawOnEdge:
 
     Attributes:
         rows: ``[x, u]``: the law of the entry given x.
-        totals: ``[x]``: the probability of x; at an end of the edge it may be 0.
+        logs: ``[x]``: the logarithm of the probability of x; −∞ at an end of the edge that does not
+            lead to x.
     """
 
     rows: Floats
-    totals: Floats
+    logs: Floats
+
+    @property
+    def inner(self) -> bool:
+        """Whether it leads to every state, as all laws between two ends do."""
+        return not np.isneginf(self.logs).any()
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,8 +209,7 @@ class HullStep:
 
     def upper(self, proof: HullProof | Couplings | None) -> Floats:
         """``[x, y]``: at least the step; with flows, no more than they prove."""
-        unit = off_diagonal(len(self.weights))
-        cap = self.dearest * unit
+        unit, cap = off_diagonal(len(self.weights)), off_diagonal(len(self.weights), self.dearest)
         if not self._computable:
             return cap
         if not self.needs_flows:
@@ -227,26 +234,27 @@ class HullStep:
 
     def ends(self, edge: Edge) -> tuple[LawOnEdge, LawOnEdge]:
         """Both ends of an edge, as limits from inside it."""
-        rows, totals = self._vertices
-        (one, other), (here, there) = rows[list(edge)], totals[list(edge)]
-        never = (here == 0) & (there == 0)
+        rows, logs = self._vertices
+        (one, other), (here, there) = rows[list(edge)], logs[list(edge)]
+        never = np.isneginf(here) & np.isneginf(there)
         if never.any():
             z = int(np.argmax(~never))
             one, other = (np.where(never[:, None], r[z], r) for r in (one, other))
-            here, there = (np.where(never, total[z], total) for total in (here, there))
-        first = np.where((here == 0)[:, None], other, one)
-        second = np.where((there == 0)[:, None], one, other)
+            here, there = (np.where(never, log[z], log) for log in (here, there))
+        first = np.where(np.isneginf(here)[:, None], other, one)
+        second = np.where(np.isneginf(there)[:, None], one, other)
         return LawOnEdge(first, here), LawOnEdge(second, there)
 
-    def inside(self, edge: Edge, share: float) -> LawOnEdge:
-        """The law that has so large a share of the second vertex."""
+    def inside(self, edge: Edge, share: float) -> LawOnEdge | None:
+        """The law that has so large a share of the second vertex; None if floats cannot hold it."""
         a, b = self.hull.laws[list(edge)]
-        rows, totals = _rows(((1 - share) * a + share * b)[None], self.weights)
-        never = totals[0] == 0
+        mixture = (1 - share) * a + share * b
+        if not mixture[(a > 0) | (b > 0)].min() >= LEAST_MIXED:
+            return None
+        (rows,), (logs,) = _rows(mixture[None], self.weights)
+        never = np.isneginf(logs)
         z = int(np.argmax(~never))
-        return LawOnEdge(
-            np.where(never[:, None], rows[0][z], rows[0]), np.where(never, totals[0][z], totals[0])
-        )
+        return LawOnEdge(np.where(never[:, None], rows[z], rows), np.where(never, logs[z], logs))
 
     def at(self, law: LawOnEdge) -> Step:
         """The step at one law."""
@@ -254,14 +262,17 @@ class HullStep:
 
     def between(self, first: LawOnEdge, second: LawOnEdge, ends: Floats) -> Floats:
         """``[…, x, y]``: the larger end of a cell, ``ends``, plus β(Δ, ω); of many at once."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shift = np.log(second.totals) - np.log(first.totals)  # [x]; infinite where p stays
+        with np.errstate(invalid="ignore"):
+            shift = second.logs - first.logs  # [x]; infinite where p stays
             delta = np.abs(shift[..., :, None] - shift[..., None, :])
-        delta = np.where(np.isnan(delta), np.inf, delta + 64 * UNIT)
+        # each is the logarithm of a sum of m products
+        error = 2 * (len(self.cost) + 8) * UNIT + _log_error(first.logs) + _log_error(second.logs)
+        delta = delta + error[..., :, None] + error[..., None, :]
+        delta = np.where(np.isnan(delta), np.inf, delta)
         omega = self._apart(first.rows, second.rows)
         extra = two_point(delta, np.minimum(omega[..., :, None], omega[..., None, :]))
-        unit = off_diagonal(len(self.weights))
-        return np.minimum(up(ends + extra) * unit, self.dearest * unit)
+        bounded = np.minimum(up(ends + extra), self.dearest)
+        return np.where(np.eye(len(self.weights)) > 0, 0.0, bounded)
 
     def _by_edges(self, edges: Mapping[Edge, Sequence[tuple[float, Couplings]]]) -> Floats:
         """``[x, y]``: the largest bound of all cells of all edges."""
@@ -275,10 +286,14 @@ class HullStep:
             if not rising or (shares[0], shares[-1]) != (0.0, 1.0):
                 return off_diagonal(size, np.inf)
             first, second = self.ends(edge)
-            laws = [first, *(self.inside(edge, share) for share in shares[1:-1]), second]
-            plain = bool((first.totals > 0).all() and (second.totals > 0).all())
+            between = [(self.inside(edge, share), flows) for share, flows in points[1:-1]]
+            # a point that cannot be computed with is left out: its two cells are one
+            told = [(law, flows) for law, flows in between if law is not None]
+            told = [(first, points[0][1]), *told, (second, points[-1][1])]
+            laws = [law for law, _ in told]
+            plain = first.inner and second.inner
             values = []
-            for k, (law, (_, flows)) in enumerate(zip(laws, points, strict=True)):
+            for k, (law, flows) in enumerate(told):
                 vertex = edge[0] if k == 0 else edge[1] if k == len(laws) - 1 else None
                 known = None
                 if plain and vertex is not None:  # the same law at the end of every edge
@@ -293,7 +308,7 @@ class HullStep:
             return off_diagonal(size, np.inf)
         parts = list(zip(*cells, strict=True))
         one, other = (
-            LawOnEdge(np.array([law.rows for law in laws]), np.array([law.totals for law in laws]))
+            LawOnEdge(np.array([law.rows for law in laws]), np.array([law.logs for law in laws]))
             for laws in parts[:2]
         )
         worst: Floats = self.between(one, other, np.array(parts[2])).max(axis=0)
@@ -302,11 +317,13 @@ class HullStep:
     def _apart(self, one: Floats, other: Floats) -> Floats:
         """``[…, x]``: at least |log E_1 g / E_2 g| of the two rows of x."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.log(one) - np.log(other)
+            here, there = np.log(one), np.log(other)
+            ratio = here - there
+        error = (_log_error(here) + _log_error(there)).max(axis=-1)
         high = np.where(np.isnan(ratio), -np.inf, ratio).max(axis=-1)
         low = np.where(np.isnan(ratio), np.inf, ratio).min(axis=-1)
-        by_ratio = two_point(high - low + 64 * UNIT, self.dearest)
-        moved = np.abs(one - other).sum(axis=-1) / 2
+        by_ratio = two_point(high - low + 64 * UNIT + 2 * error, self.dearest)
+        moved = np.abs(one - other).sum(axis=-1) / 2 * (1 + one.shape[-1] * UNIT)
         by_mass = np.log1p(np.expm1(self.dearest) * (moved + 16 * UNIT)) * (1 + 16 * UNIT)
         same = (one == other).all(axis=-1)
         return np.where(same, 0.0, np.minimum(by_ratio, by_mass))
@@ -320,19 +337,25 @@ class HullStep:
         """
         laws, weights, cost = self.hull.laws, self.weights, self.cost
         with np.errstate(divide="ignore", invalid="ignore"):
-            odds = np.log(laws[:, 1]) - np.log(laws[:, 0])
-            ratio = np.log(weights[:, 1]) - np.log(weights[:, 0])
-        never = np.isnan(ratio) | ~(weights @ laws.T > 0).any(axis=1)
-        ratio = np.where(never, ratio[int(np.argmin(never))], ratio)
+            chances, logs = np.log(laws), np.log(weights)
+            odds, ratio = chances[:, 1] - chances[:, 0], logs[:, 1] - logs[:, 0]
+        error = _log_error(logs).sum(axis=1)  # [x]
+        never = ~(weights > 0)[:, self.hull.possible].any(axis=1)
+        z = int(np.argmin(never))
+        ratio, error = np.where(never, ratio[z], ratio), np.where(never, error[z], error)
+        # a loss moves by no more than the odds and the two ratios do, times e^price − 1 if small
+        error = 32 * UNIT + 4 * error + 2 * float(_log_error(chances).max())
         low, high = float(odds.min()), float(odds.max())
         losses = np.zeros((len(weights), len(weights)))
         for x, one in enumerate(ratio):
             for y, other in enumerate(ratio):
-                if x != y and one != other:
-                    flip = 1.0 if one > other else -1.0  # state 0 takes the place of 1
-                    price = float(cost[1, 0] if one > other else cost[0, 1])
+                flip = 1.0 if one > other else -1.0  # state 0 takes the place of 1
+                price = float(cost[1, 0] if one > other else cost[0, 1])
+                losses[x, y] = (error[x] + error[y]) * min(float(np.expm1(price)), 1.0)
+                if one != other:
                     ends = (low, high) if one > other else (-high, -low)
-                    losses[x, y] = _clipped(flip * one, flip * other, price, *ends)
+                    losses[x, y] += _clipped(flip * one, flip * other, price, *ends)
+        np.fill_diagonal(losses, 0.0)
         return np.asarray(up(losses)) * (losses > 0)
 
 
@@ -379,8 +402,8 @@ def two_point(delta: Floats, omega: Floats | float) -> Floats:
 
 def hull_boxes(hull: StartHull, weights: Floats) -> Rows:
     """The two measures of the robust step for the boxes that hold the rows of all laws."""
-    rows, totals = _rows(hull.laws, weights)
-    able = totals > 0  # [vertex, x]
+    rows, logs = _rows(hull.laws, weights)
+    able = ~np.isneginf(logs)  # [vertex, x]
     low = np.where(able[:, :, None], rows, np.inf).min(axis=0)
     high = np.where(able[:, :, None], rows, -np.inf).max(axis=0)
     some = np.logical_or.reduce(able, axis=0)
@@ -392,12 +415,23 @@ def hull_boxes(hull: StartHull, weights: Floats) -> Rows:
 
 
 def _rows(laws: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """``[vertex, x, u]``: the law of the entry given x; ``[vertex, x]``: the probability of x."""
-    joint = laws[:, None, :] * weights[None]
-    total = joint.sum(axis=2)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rows = np.where(total[:, :, None] > 0, joint / total[:, :, None], 0.0)
-    return rows, total
+    """``[vertex, x, u]``: the law of the entry given x; ``[vertex, x]``: log of x's probability.
+
+    −∞ where the zeros of the law and the weights exclude x: no product decides it, for it may
+    underflow. There the row is that of any other law.
+    """
+    rows = np.empty((len(laws), *weights.shape))
+    logs = np.empty((len(laws), len(weights)))
+    for k, law in enumerate(laws):
+        rows[k], after = Law.from_floats(law).back(weights.T)
+        with np.errstate(divide="ignore"):
+            logs[k] = np.log(after.mantissa) + np.log(2.0) * after.exponent
+    return rows, logs
+
+
+def _log_error(logs: Floats) -> Floats:
+    """What rounding can do to each of these logarithms; 0 where it is infinite, and exact."""
+    return np.where(np.isfinite(logs), 8 * UNIT * np.abs(logs), 0.0)
 
 
 def _from_two_states(weights: Floats, cost: Floats) -> Floats:
@@ -421,13 +455,11 @@ def _from_two_states(weights: Floats, cost: Floats) -> Floats:
             ratio = one - other
             with np.errstate(invalid="ignore"):
                 delta = ratio[:, None] - ratio[None]
-            rounding = 8 * UNIT * (np.abs(one) + np.abs(other))
-            rounding = np.where(np.isfinite(rounding), rounding, 0.0)
+            rounding = _log_error(one) + _log_error(other)
             delta = np.where(np.isnan(delta), 0.0, delta)
             wide = rounding[:, None] + rounding[None]
             for sign, price in ((1.0, cost[a, b]), (-1.0, cost[b, a])):
-                apart = np.maximum(sign * delta, 0.0)
-                apart = np.where(apart > 0, apart + wide, 0.0)
+                apart = np.maximum(sign * delta + wide, 0.0)  # it may have been rounded to 0
                 np.maximum(losses, two_point(apart, float(price)), out=losses)
     np.fill_diagonal(losses, 0.0)
     return losses

@@ -43,7 +43,7 @@ from takifugu.translation.certify.flow import (
     off_diagonal,
 )
 from takifugu.translation.certify.hulls import LEAST_PROBABILITY, StartHull, hull_boxes
-from takifugu.translation.certify.laws import row_slack
+from takifugu.translation.certify.laws import Law, row_slack
 
 NARROW = 1e-6  # δ at which all known entries further away are bounded at once
 WIDE = 0.5  # δ at which that is tried, beyond the furthest
@@ -88,16 +88,14 @@ class _Known:
     """Entries known at one distance, whichever value they have.
 
     Attributes:
-        weights: ``[b, u]``: how likely value b there and u here go together, up to a factor for
-            each b.
-        able: ``[b, u]``: whether both can happen. Decided by zeros alone.
+        laws: ``[b]``: how likely value b there goes together with each value here, up to a factor;
+            None if with none. Products of many rows: they may be smaller than any float.
         tables: ``[b, x, y]``: what lies between reveals; −∞ where b excludes x or y.
         distance: From here to the known entry.
         solve: Proposes flows.
     """
 
-    weights: Floats
-    able: Booleans
+    laws: tuple[Law | None, ...]
     tables: Floats
     distance: int
     solve: Solve
@@ -110,7 +108,8 @@ class _Known:
         weights = np.ascontiguousarray(kernel.T)  # [b, u]
         able = weights > 0
         both = able[:, :, None] & able[:, None, :]
-        return cls(_scaled(weights), able, np.where(both, 0.0, -np.inf), 1, solve)
+        laws = tuple(Law.from_floats(row) if row.any() else None for row in weights)
+        return cls(laws, np.where(both, 0.0, -np.inf), 1, solve)
 
     @cached_property
     def best(self) -> Floats:
@@ -121,7 +120,14 @@ class _Known:
     @property
     def slack(self) -> float:
         """What rounding can do to a log-ratio of expectations: as `laws.Law.slack`."""
-        return 8.0 * (len(self.weights[0]) + 4) * (self.distance + 2) * UNIT
+        return 8.0 * (len(self.tables[0]) + 4) * (self.distance + 2) * UNIT
+
+    @cached_property
+    def weights(self) -> tuple[Floats, Booleans]:
+        """``[b, u]``: the laws of the values b that can happen, as floats, and which u can."""
+        laws = [law for law in self.laws if law is not None]
+        able = np.array([law.possible for law in laws])
+        return np.array([law.given(law.possible) for law in laws]), able
 
     def further(self, kernel: Floats, charged: Floats) -> "_Known":
         """One step further away from the known entry; the entry stepped over costs ``charged``."""
@@ -131,21 +137,23 @@ class _Known:
         return self._next[key]
 
     def _moved(self, kernel: Floats, charged: Floats) -> "_Known":
-        able = (self.able.astype(np.float64) @ (kernel.T > 0).astype(np.float64)) > 0
-        weights = _scaled(np.where(able, self.weights @ kernel.T, 0.0))
-        tables = np.full((len(able), len(kernel), len(kernel)), -np.inf)
-        further = _Known(weights, able, tables, self.distance + 1, self.solve)
-        for b in np.flatnonzero(able.any(axis=1)).tolist():
-            here, there = np.flatnonzero(able[b]), np.flatnonzero(self.able[b])
-            joint = kernel[np.ix_(here, there)] * self.weights[b, there]
-            least = min(self.weights[b, there].min(), weights[b, here].min())
+        laws = list(self.laws)
+        tables = np.full((len(laws), len(kernel), len(kernel)), -np.inf)
+        further = _Known((), tables, self.distance + 1, self.solve)
+        for b, law in enumerate(self.laws):
+            if law is None:
+                continue
+            back, after = law.back(kernel.T)
+            laws[b] = after if after.possible.any() else None
+            here, there = np.flatnonzero(after.possible), np.flatnonzero(law.possible)
+            if not len(here):
+                continue
             cost = closed((charged + self.tables[b])[np.ix_(there, there)])
-            unit = off_diagonal(len(here))
             dearest = float(cost.max(initial=0.0))  # every coupling costs at most its dearest move
-            table = dearest * unit
-            if least >= LEAST_PROBABILITY and len(here) > 1:
-                rows = np.ascontiguousarray(joint / joint.sum(axis=1, keepdims=True))
-                mark = able[b].tobytes() + self.able[b].tobytes()
+            table = off_diagonal(len(here), dearest)
+            if len(here) > 1:
+                rows = np.ascontiguousarray(back[np.ix_(here, there)])
+                mark = after.possible.tobytes() + law.possible.tobytes()
                 before = self._couplings.get(b)
                 known = before[1] if before is not None and before[0] == mark else None
                 step = Step(rows, rows, cost, further.slack)
@@ -154,14 +162,8 @@ class _Known:
                 if couplings is not None:
                     further._couplings[b] = mark, couplings
             tables[b][np.ix_(here, here)] = table
+        further.laws = tuple(laws)
         return further
-
-
-def _scaled(weights: Floats) -> Floats:
-    """Each row divided by its largest entry: only ratios within a row matter."""
-    top = weights.max(axis=1, keepdims=True)
-    scaled: Floats = weights / np.where(top > 0, top, 1.0)
-    return scaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,22 +261,23 @@ class KnownSide:
             return never
         step = RepeatedStep(boxes, cost, 2 * known.slack)
         later, couplings = settle(step, known.best)
-        if couplings is None:  # nothing is charged
-            proven = not (cost.any() or known.best.any())
-        else:
-            proven = step.proves(later, step.upper(later, couplings), known.best)
+        if couplings is None:  # nothing is proposed: nothing is proven unless nothing is charged
+            return never if cost.any() or known.best.any() else best
+        proven = later.shape == cost.shape and step.proves(
+            later, step.upper(later, couplings), known.best
+        )
         return np.maximum(best, later) if proven else never
 
     def _boxes(self, known: _Known, narrow: float) -> Rows | None:
         """The robust rows for all entries known further away, if that is ``narrow`` enough."""
-        some = known.able.any(axis=1)
-        if not known.able[some].all() or known.weights[some].min() < LEAST_PROBABILITY:
+        weights, able = known.weights
+        if not able.all() or weights.min() < LEAST_PROBABILITY:
             return None
-        kernel, weights = self.kernels[0], known.weights[some]
+        kernel = self.kernels[0]
         if not self.ahead:
-            hull = StartHull(weights / weights.sum(axis=1, keepdims=True), known.able[some])
+            hull = StartHull(weights, able)
             return hull_boxes(hull, kernel) if hull.width <= narrow else None
-        delta = -float(np.log(weights.min())) + known.slack  # the largest is 1 in each row
+        delta = -float(np.log(weights / weights.max(axis=1, keepdims=True)).min()) + known.slack
         if delta > narrow:
             return None
         low, high = kernel * np.exp(-delta), np.minimum(kernel * np.exp(delta), 1.0)
@@ -286,5 +289,5 @@ class KnownSide:
         """One step for all rows in boxes."""
         cost = closed(charged)
         step = Step(*boxes(cost), cost, 2 * row_slack(len(cost)))
-        couplings = self.solve(step, guess=step.dearest / 2 * off_diagonal(len(cost)), known=known)
+        couplings = self.solve(step, guess=off_diagonal(len(cost), step.dearest / 2), known=known)
         return step.upper(couplings), couplings or known

@@ -77,7 +77,12 @@ class Term:
 
     def rows(self, numbers: Integers) -> Integers:
         """Which rows of ``cost`` belong to these states."""
-        return numbers if self.states is None else np.searchsorted(self.states, numbers)
+        if self.states is None:
+            return numbers
+        rows = np.searchsorted(self.states, numbers)
+        if not np.array_equal(self.states[rows], numbers):  # a state without a message
+            raise NoProof
+        return rows
 
     @property
     def parts(self) -> "tuple[Term, ...]":
@@ -214,7 +219,7 @@ class Flows:
         count, arcs = len(problems.lefts), len(mass)
         if len(first) != count + 1 or len(source) != arcs or len(sink) != arcs:
             raise NoProof
-        if first[0] != 0 or first[-1] != arcs or (np.diff(first) < 0).any():
+        if first[0] != 0 or first[-1] != arcs or (first[1:] < first[:-1]).any():
             raise NoProof
         values = np.full(count, np.inf)
 
@@ -670,8 +675,6 @@ class CouplingSteps:
         lefts, rights = (_integers(part) for part in chosen)
         bounds = np.full((len(there), len(there)), most)
         np.fill_diagonal(bounds, 0.0)
-        if min(lefts.min(initial=0), rights.min(initial=0)) < 0:
-            raise NoProof
         bounds[lefts, rights] = np.minimum(
             self.between(law, terms, sides, lefts, rights, keep=keep), most
         )
@@ -746,12 +749,17 @@ class CouplingSteps:
     ) -> Floats:
         """Bounds between pairs of sides, each a list of states of ``law``.
 
+        Pairs may have been proposed: numbers that are not those of sides, in pairs, are no proof.
         If all states of a side agree in the entries ``keep``, those that agree in all other
         entries may stay where they are.
         """
+        if lefts.shape != rights.shape:
+            raise NoProof
         if not len(lefts) or not terms:
             return np.zeros(len(lefts))
         used = distinct(np.concatenate([lefts, rights]))
+        if not 0 <= used[0] <= used[-1] < len(sides):
+            raise NoProof
         place = np.zeros(len(sides), dtype=np.int64)
         place[used] = np.arange(len(used))
         listed = [sides[k] for k in used]
@@ -781,7 +789,10 @@ class CouplingSteps:
             law.number(tuple(v for v in law.scope if v not in keep), self._sizes),
             float(up(fsum(term.most for term in terms))),
         )
-        values = self._proof.couplings(problems, in_parts=in_parts).prove(problems)
+        couplings = self._proof.couplings(problems, in_parts=in_parts)
+        if type(couplings) not in (Flows, Thresholds):  # others would vouch for themselves
+            raise NoProof
+        values = couplings.prove(problems)
         error = gamma(law.roundings + max(map(len, listed)))
         return up(values + 5 * error)  # two rows, each divided by its sum
 

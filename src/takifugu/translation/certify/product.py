@@ -8,9 +8,10 @@ a cost is lowered to what complete mechanisms have. An output with likelihood pr
 rare as need be, then belongs to one of them.
 
 **Rounding.** Every message is an expectation of a product of factors, which are at most
-e^`MAX_RANGE` apart in total: it is a sum of non-negative terms of which those too small for a float
-are negligible. So relative errors add up, m + 8 units for a step of m states, and ``slack`` for its
-rows.
+e^`MAX_RANGE` apart in total and scaled by powers of 2, which is exact: it is a sum of non-negative
+terms of which those too small for a float are negligible. So relative errors add up, m + 8 units
+for a step of m states, and ``slack`` for its rows. The last sum, with the entry's own factor, has
+exponents of its own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,12 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from takifugu._core.numeric import Floats
+from takifugu._core.numeric import Floats, multiplied
 from takifugu._core.rounding import UNIT
 from takifugu.translation.certify.flow import closed
 from takifugu.translation.certify.laws import row_slack
 
 MAX_RANGE = 600.0  # of the logarithm of all factors but one: e^600 is a float, and its inverse
+MAX_EXPONENT = 400  # a row with a number beyond 2 to it, or its inverse, is scaled
+LEAST_FACTOR = 2.0**-900  # beside the largest of its row, which is at least 1 then
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +95,14 @@ class FactorCost:
         self.cost: Floats = np.ascontiguousarray(lowered[np.ix_(self.heads, self.heads)])
 
     def admissible(self, factors: Floats) -> Floats:
-        """``[row, u]``: the same or less, proven to obey the cost; 1 where that does not settle."""
+        """``[row, u]``: the same or less, proven to obey the cost; 1 where that does not settle.
+
+        A row of numbers that are too large or too small for floats is scaled.
+        """
         level = factors[:, self.heads]
         valid = (np.isfinite(level) & (level > 0)).all(axis=1, keepdims=True)
-        level = np.where(valid, level, 1.0)
+        level = _scaled_rows(np.where(valid, level, 1.0))
+        level = np.where((level >= LEAST_FACTOR).all(axis=1, keepdims=True), level, 1.0)
         if len(self.heads) > 1:
             with np.errstate(over="ignore"):  # to infinity, which forbids nothing
                 gain = np.exp(self.cost) * (1 - 4 * UNIT)
@@ -145,16 +152,18 @@ def lower(
         sides.append(factors)
     admitted = Product(here, *sides)
     ranges = [float((np.log(f.max(axis=1)) - np.log(f.min(axis=1))).sum()) for f in sides if f.size]
-    own_range = float(np.log(here.max()) - np.log(here.min()))
-    if not max(sum(ranges), own_range) <= MAX_RANGE + 1:
+    if not sum(ranges) <= MAX_RANGE + 1:
         return 0.0, admitted
-    weight = here / here.max()
-    for rows, factors in zip((around.ahead, around.behind), sides, strict=True):
-        weight = weight * _message(rows, factors, size)
-    above, below = float((left * weight).sum()), float((right * weight).sum())
-    if not (0 < above < np.inf and 0 < below < np.inf):
+    messages = [
+        _message(rows, factors, size)
+        for rows, factors in zip((around.ahead, around.behind), sides, strict=True)
+    ]
+    (above, top), (below, bottom) = (
+        multiplied([law, here, *messages])[:2] for law in (left, right)
+    )
+    if not (above.any() and below.any()):
         return 0.0, admitted
-    ratio = float(np.log(above) - np.log(below))
+    ratio = float(np.log(above.sum()) - np.log(below.sum()) + (top - bottom) * np.log(2.0))
     steps = len(around.ahead) + len(around.behind) + 2
     rounding = 4 * steps * (size + 8) * UNIT + 16 * UNIT * abs(ratio)
     return max(ratio - rounding - around.slack, 0.0), admitted
@@ -163,7 +172,16 @@ def lower(
 def _message(rows: Sequence[Floats], factors: Floats, size: int) -> Floats:
     """``[x]``: the expectation of the product of one side's factors given x, up to a factor."""
     message = np.ones(size)
-    for matrix, factor in zip(reversed(rows), factors[::-1], strict=True):
+    scaled = np.ldexp(factors, -np.frexp(factors.max(axis=1, initial=0.0))[1][:, None])
+    for matrix, factor in zip(reversed(rows), scaled[::-1], strict=True):
         message = matrix @ (factor * message)
         message = message / message.max()
     return message
+
+
+def _scaled_rows(rows: Floats) -> Floats:
+    """Rows with a number far from 1, times a power of 2: their largest is from 1 to 2 then."""
+    top, least = (np.frexp(part)[1] for part in (rows.max(axis=1), rows.min(axis=1)))
+    far = (top > MAX_EXPONENT) | (least < -MAX_EXPONENT)
+    scaled: Floats = np.ldexp(rows, np.where(far, 1 - top, 0)[:, None])
+    return scaled

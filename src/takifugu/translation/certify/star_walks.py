@@ -96,6 +96,8 @@ class StarSide:
         unbounded: bool = False,
     ) -> "StarSide | None":
         """Steps with their rows and the star of the entry stepped to; None if out of range."""
+        if len(rows) != len(stars):
+            raise ValueError("each step has its rows and its star")
         kinds = {id(matrix): matrix for matrix in rows}
         levels = {id(star): star for star in stars}
         matrices = np.ascontiguousarray(np.stack(list(kinds.values())), dtype=np.float64)
@@ -165,13 +167,17 @@ class StarSide:
         """
         limits = np.asarray(losses, dtype=np.float64)
         most = np.inf if self.unbounded else float(up(fsum(self.dearest[self.cost_at])))
+        if limits.shape != (len(pairs),):
+            return np.full(len(pairs), most)
         return np.minimum(np.where(self.proves(pairs, limits), limits, np.inf), most)
 
     def proves(self, pairs: Integers, limits: Floats) -> Booleans:
-        """``[pair]``: whether the loss is proven to be at most its limit."""
+        """``[pair]``: whether the loss is proven to be at most its limit; none without one each."""
         from takifugu.translation.certify.star_loops import test
 
         proven = np.zeros(len(pairs), dtype=np.bool_)
+        if np.shape(limits) != proven.shape:
+            return proven
         capped = np.minimum(limits, LARGEST_LOSS)
 
         def work(begin: int, end: int) -> None:
@@ -199,9 +205,11 @@ def within(
 ) -> Booleans:
     """``[pair]``: whether it is proven to lose at most ``limit``.
 
-    ``shares`` are what each side is claimed to reveal of each pair: any numbers. A side that is
-    None has no entries.
+    ``shares`` are what each side is claimed to reveal of each pair: any numbers; without one for
+    each pair nothing is proven. A side that is None has no entries.
     """
+    if any(np.shape(share) != (len(pairs),) for share in (own, *shares)):
+        return np.zeros(len(pairs), dtype=np.bool_)
     proven: Booleans = added(own, *shares) <= limit
     for side, share in zip(sides, shares, strict=True):
         left = np.flatnonzero(proven)

@@ -234,7 +234,10 @@ def excess(log_factor: Floats, cost: Floats) -> float:
 
 
 def _log_odds(weights: Weights, log_own: Floats, left: Booleans, right: Booleans) -> float:
-    """A lower bound on the log odds of the left side, the entry's own factor included."""
+    """A lower bound on the log odds of the left side, the entry's own factor included.
+
+    The logarithms of that factor are at most `MAX_LOG_FACTOR` in size.
+    """
     totals, tops, error = [], [], gamma(weights.roundings + len(left))
     for side in (left & (weights.table > 0), right & (weights.table > 0)):
         own = log_own[side]
@@ -266,6 +269,8 @@ def product_lower(
     logs = [np.asarray(log, dtype=np.float64) for log in log_factors]
     if any(not (np.isfinite(log).all() and np.ptp(log) <= MAX_LOG_FACTOR) for log in logs):
         return 0.0
+    # a factor may have any level: logarithms far from 0 would lose digits
+    logs = [log if np.abs(log).max() <= MAX_LOG_FACTOR else log - log.max() for log in logs]
     varying = [j for j, log in enumerate(logs) if log.max() > log.min()]
     over = fsum(excess(logs[j], _closed(attainable_cost(costs[j]))) for j in varying)
     own = logs[entry]
@@ -299,17 +304,24 @@ def table_lower(
     table = np.asarray(log_table, dtype=np.float64)
     if table.shape != shape or not (np.abs(table) < MAX_LOG_FACTOR).all():
         return 0.0
+    if any(law.min(where=law > 0, initial=1.0) < 2.0**LEAST_EXPONENT for law in laws):
+        return 0.0  # a product could underflow
+    if not all(law.any() for law in laws):
+        return 0.0  # a side that cannot happen
     closed = [_closed(attainable_cost(cost)) for cost in costs]
+    total = fsum(float(cost.max(initial=0.0)) for cost in closed)
+    table = table - table.max()  # its level counts for nothing, but costs digits
+    size = max(total, -float(table.min()))
     for axis, cost in enumerate(closed):
         table = np.moveaxis(table, axis, 0)
         rows = -1, *[1] * (table.ndim - 1)
         ways = [(table + row.reshape(rows)).min(axis=0) for row in cost]
         table = np.moveaxis(np.stack(ways), 0, axis)
-    g = np.exp(table - table.max()).ravel()
-    one, other = (law.ravel() for law in laws)
-    error = gamma(g.size + roundings + 16)
-    leak = -float(log_ratio_up(g @ other, g @ one, error=error)) - float(
-        log_ratio_up(one.sum(), other.sum(), error=error)
-    )
-    total = fsum(float(cost.max(initial=0.0)) for cost in closed)
-    return max(float(down(leak - 2 * ROUNDED_UP * total - 1e-14 * (1 + total))), 0.0)
+    tops, totals = [], []
+    for law in laws:  # each has a top of its own: what is lost beside that is negligible
+        tops.append(float(table[law > 0].max()))
+        totals.append(float((law * np.exp(np.minimum(table - tops[-1], 0.0))).sum()))
+    error = gamma(table.size + roundings + 16)
+    leak = tops[0] - tops[1] - float(log_ratio_up(totals[1], totals[0], error=error))
+    leak -= float(log_ratio_up(laws[0].sum(), laws[1].sum(), error=error))
+    return max(float(down(leak - 2 * ROUNDED_UP * total - 1e-14 * (1 + size))), 0.0)

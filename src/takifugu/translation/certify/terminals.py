@@ -90,8 +90,9 @@ class TerminalSide:
         law: ``[u]``: the weights of the far end: ones after the secret entry, a law of the first
             one before it; None if that may be any.
         known: Whether any entry may be known.
-        stochastic: Whether the rows of K sum to 1, and the weights are ones.
-        steady: Whether the law is the same at every entry.
+        stochastic: Whether the rows of K sum to 1, and the weights are ones. A side that is not
+            so, up to rounding, is not usable.
+        steady: Whether the law is the same at every entry. The same.
         law_slack: What the rounding of the law can do to a log-ratio.
     """
 
@@ -122,7 +123,29 @@ class TerminalSide:
             return False
         inside = ((kernel >= 0) & (kernel <= 1)).all() and ((law >= 0) & (law <= 1)).all()
         positive = kernel[kernel > 0]
-        return bool(inside and len(positive) and positive.min() >= LEAST_PROBABILITY)
+        if not (inside and len(positive) and positive.min() >= LEAST_PROBABILITY):
+            return False
+        return (not self.stochastic or self._sums_to_one) and (not self.steady or self._stays)
+
+    @property
+    def _sums_to_one(self) -> bool:
+        """Whether the rows sum to 1, up to rounding, and the weights are ones."""
+        ones, error = np.ones(len(self.kernel)), self._error
+        law = np.zeros_like(ones) if self.law is None else self.law
+        return bool((law == 1).all() and (np.abs(self.kernel @ ones - 1) <= error).all())
+
+    @property
+    def _stays(self) -> bool:
+        """Whether a step leaves the law as it is, up to rounding."""
+        if self.law is None:
+            return False
+        moved = np.abs(self.kernel @ self.law - self.law)
+        return bool((moved <= (self._error + self.law_slack) * self.law).all())
+
+    @property
+    def _error(self) -> float:
+        """At least the relative error of a row, of a factor and of a sum of products."""
+        return 4 * (len(self.kernel) + 16) * UNIT
 
     def upper(
         self,
@@ -134,7 +157,8 @@ class TerminalSide:
     ) -> tuple[Floats, Integers, Integers]:
         """``[pair, n]``: at least the loss of each pair on a side of n entries.
 
-        ``walks`` [pair, point] are the grids: log τ, with NaN for none. A walk ends early where all
+        ``walks`` [pair, point] are the grids: log τ, with NaN for none; without a grid for each
+        pair nothing is proven. A walk ends early where all
         further entries lose at most ``enough`` [pair], or ``close`` more than the last one. From
         there on the bound is that of all further entries. Also ``[pair, n]``: the cell of the grid
         in which the bound is attained, and ``[pair]``: how many entries were walked.
@@ -145,18 +169,19 @@ class TerminalSide:
         upper = np.full((count, steps + 1), np.inf)
         cells = np.full((count, steps + 1), -1, dtype=np.int64)
         walked = np.zeros(count, dtype=np.int64)
-        if not self.usable or not count:
+        walks = np.asarray(walks, dtype=np.float64)
+        if not self.usable or not count or walks.ndim != 2 or len(walks) != count:
             return upper, cells, walked
         classes = split_classes(self.star)
         order = np.argsort(classes, kind="stable")
         last = np.append(np.diff(classes[order]) != 0, [True])
-        grid = _checked_grid(np.asarray(walks, dtype=np.float64))
+        grid = _checked_grid(walks)
         law = np.ones(k) if self.law is None else np.ascontiguousarray(self.law, dtype=np.float64)
         kernel = np.ascontiguousarray(self.kernel, dtype=np.float64)
         part = [np.exp(self.star.up), np.exp(-self.star.down), order, last]
         limits = np.broadcast_to(np.asarray(enough, dtype=np.float64), (count,)).copy()
         flags = [self.known, self.law is None, self.stochastic, self.steady, self.law_slack]
-        error = 4 * (k + 16) * UNIT
+        error = self._error
         floor = 1e-230 / float(kernel[kernel > 0].min())
         whole = self.length is not None and steps == self.length
 

@@ -23,7 +23,6 @@ from takifugu.translation.certify.fields import (
     check_pairwise,
     contacts_of,
     counted_losses,
-    log_ranges,
     pairwise_field,
 )
 from takifugu.translation.certify.tables import (
@@ -211,7 +210,7 @@ class PairwiseWalks:
     @cached_property
     def _spreads(self) -> tuple[Floats, Integers]:
         """The ranges of all tables for each pair of own values, and where those of each begin."""
-        parts = [log_ranges(table).ravel() for table in self._contacts.tables]
+        parts = [ranges.ravel() for ranges in self._contacts.ranges]
         starts = np.cumsum([0, *map(len, parts)])
         return np.concatenate([*parts, np.zeros(0)]), starts
 

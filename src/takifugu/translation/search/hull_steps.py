@@ -73,7 +73,7 @@ class _Search:
         cells = []
         for edge in step.edges:
             laws = step.ends(edge)
-            shared = all((law.totals > 0).all() for law in laws)
+            shared = all(law.inner for law in laws)
             ends = []
             for share, vertex, law in zip((0.0, 1.0), edge, laws, strict=True):
                 known = vertices.get(vertex) if shared else None
@@ -92,6 +92,9 @@ class _Search:
                 break
             cell = cells.pop(k)
             middle = self._middle(cell, best)
+            if middle is None:
+                cells.append(cell)
+                break
             best = np.maximum(best, middle.value)
             spent += 1
             first, second = cell.ends
@@ -114,16 +117,19 @@ class _Search:
         ends = np.maximum(first.value, second.value)
         return _Cell(edge, (first, second), self._step.between(first.law, second.law, ends))
 
-    def _middle(self, cell: _Cell, best: Floats) -> _Point:
+    def _middle(self, cell: _Cell, best: Floats) -> _Point | None:
         """For the pair that is worst, λ changes by as much to both sides of it."""
         x, y = np.unravel_index(int(np.argmax(cell.upper - best)), best.shape)
         first, second = cell.ends
-        (a, c), (b, d) = [(float(p.law.totals[x]), float(p.law.totals[y])) for p in cell.ends]
+        logs = np.array([first.law.logs, second.law.logs])[:, [x, y]]  # [end, x or y]
         part = 0.5  # where one end is a limit
-        if min(a, b, c, d) > 0:
-            middle = np.sqrt(c / a) * np.sqrt(d / b)
-            slope = (d - c) - middle * (b - a)
-            part = (middle * a - c) / slope if slope else 0.5
+        if np.isfinite(logs).all():
+            (a, c), (b, d) = np.exp(logs - logs.max(axis=0)).tolist()
+            if min(a, b, c, d) > 0:
+                middle = np.sqrt(c / a) * np.sqrt(d / b)
+                slope = (d - c) - middle * (b - a)
+                part = (middle * a - c) / slope if slope else 0.5
         part = min(max(part, LEAST_SHARE), 1 - LEAST_SHARE)
         share = first.share + part * (second.share - first.share)
-        return self._at(share, self._step.inside(cell.edge, share))
+        law = self._step.inside(cell.edge, share)
+        return None if law is None else self._at(share, law)

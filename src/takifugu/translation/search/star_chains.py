@@ -75,9 +75,9 @@ def solve(
         if not len(left):
             break
         trial = (below[left] + added[left]) * (1 + ROUNDED) + ROUNDED
-        proven = side.proves(pairs[left], trial)
-        above[left[proven]] = np.minimum(above[left[proven]], trial[proven])
-        left = left[~proven]
+        certified = side.upper(pairs[left], trial)
+        above[left] = np.minimum(above[left], certified)
+        left = left[certified > trial]
         added[left] *= 3
     return below, above
 
