@@ -4,6 +4,7 @@ One suite; `tests/ledger` runs it on each backend, with the fixtures of `tests.c
 """
 
 import json
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -452,3 +453,46 @@ def test_the_price_that_the_owner_saw_is_kept_exactly(ledger: Ledger) -> None:
     assert event is not None and Fraction(event.body["epsilon"]) == Fraction(1, 3)
     with raises(InvalidCharge, field="words"):
         approve(ledger, charge("0.25", analyst="ana"), words="x" * 20_000)
+
+
+@pytest.mark.parametrize(
+    "request_", ["r1", "R1", "a%", "100_", 'back\\slash "quoted"', "é\U0001f41f"]
+)
+def test_a_decision_is_that_on_the_request_whatever_it_is_called(
+    ledger: Ledger, request_: str
+) -> None:
+    wanted = charge("0.25", analyst="ana")
+    number = approve(ledger, wanted, request=request_)
+    for other in ("r2", "aaa", "100x", f"{request_}x", "back_slash _quoted_"):
+        approve(ledger, wanted, request=other)
+    with ledger.decision_on(wanted.body()["question"], request_) as last:
+        assert last is not None and last.seq == number
+    with ledger.decision_on(wanted.body()["question"], "%") as last:
+        assert last is None
+
+
+def calls(work: Callable[[], object]) -> int:
+    """How many functions of Python it calls: work that no clock measures."""
+    events: list[str] = []
+    sys.setprofile(lambda _frame, event, _argument: events.append(event))
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return events.count("call")
+
+
+def test_decisions_on_other_requests_cost_nothing_under_the_lock(ledger: Ledger) -> None:
+    wanted = charge("0.25", analyst="ana")
+    question = wanted.body()["question"]
+
+    def look() -> None:
+        with ledger.decision_on(question, "mine") as last:
+            assert last is None
+
+    approve(ledger, wanted, request="r")
+    look()
+    few = calls(look)
+    for number in range(40):
+        approve(ledger, wanted, request=f"r{number}")
+    assert calls(look) < 2 * few

@@ -24,7 +24,7 @@ from takifugu.project.opened_dataset import OpenedDataset, open_dataset
 from takifugu.project.policy import InvalidProject
 from takifugu.project.project import Project, open_project
 from takifugu.session.query_options import QueryOptions
-from takifugu.session.release_errors import OverBudget
+from takifugu.session.release_errors import OverBudget, SessionClosed
 from tests.raising import raises
 from tests.server.projects import CHAIN, small_project, stays, write_rows
 
@@ -63,6 +63,19 @@ def test_analysts_share_what_is_open_and_nothing_of_each_other(tmp_path: Path) -
         ]
         assert actors == [("ana", "ana"), ("bo", "bo"), ("ana", "ana")]
         assert opened.ledger.verify().sound
+
+
+def test_a_session_ends_with_what_it_reads_and_charges_nothing_after_that(
+    project: Project,
+) -> None:
+    with project.session("stays") as session:
+        plan = session.plan.histogram(epsilon=1)
+    for use in (lambda: session.release(plan), lambda: session.plan.histogram(epsilon=1)):
+        with pytest.raises(SessionClosed):
+            use()
+    assert repr(session).endswith(", closed>")
+    with project.ledger() as ledger:
+        assert not list(ledger.history(kind="charge"))
 
 
 @pytest.mark.nightly

@@ -6,6 +6,7 @@ What comes in between is called from inside of a decision, so that nothing depen
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from typing import Any
 import pytest
 
 from takifugu.errors import LedgerUnavailable
-from takifugu.ledger import Event, Ledger
+from takifugu.ledger import Event, Ledger, open_ledger
+from takifugu.ledger.storage.database import Connection, Store
 from takifugu.project.project import open_project
 from takifugu.server.approvals import adopt_decisions, approval_document, decide
 from takifugu.server.state.approval_requests import Approval, ApprovalRequest
@@ -217,6 +219,26 @@ def test_a_ledger_that_does_not_answer(
             servers.decide(0, number, "approved", "olga")
         assert servers.decide(1, number, "approved", "otto").state == "approved"
     assert len(servers.events()) == 1
+
+
+def test_a_ledger_that_others_hold_locked_is_waited_for_once(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number, waits, writing = servers.ask("k").id, list[Store](), Store.writing
+
+    def counted(store: Store) -> AbstractContextManager[Connection]:
+        waits.append(store)
+        return writing(store)
+
+    with (
+        open_ledger(servers.ledgers[0].name, wait=0.05) as ledger,
+        servers.ledgers[1].decision_on(QUESTION, "another request"),
+    ):
+        monkeypatch.setattr(Store, "writing", counted)
+        with raises(LedgerUnavailable, reason="locked"):
+            decide(servers.states[0], ledger, number, "withdrawn", "ana")
+    assert len(waits) == 1 and servers.now(number).state == "pending"
+    assert servers.decide(0, number, "withdrawn", "ana").state == "withdrawn"
 
 
 @pytest.mark.nightly

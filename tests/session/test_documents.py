@@ -32,6 +32,7 @@ from takifugu.session.plan_documents import (
 )
 from takifugu.session.query_kinds import KINDS
 from takifugu.session.query_options import QueryOptions
+from takifugu.session.release_cost import AnalystCost, ReleaseCost
 from takifugu.session.release_plan import UnpricedPlan
 from takifugu.session.release_result import result_from_document
 from tests.ledger.folders import forget_rows
@@ -235,6 +236,22 @@ def test_infinite_prices_are_written_and_read(sessions: dict[str, Session]) -> N
     saving = result.saving and replace(result.saving, alone_without_values=float("inf"))
     odd_result = replace(result, cost=replace(spent, without_values=float("inf")), saving=saving)
     assert result_from_document(json.loads(odd_result.to_json())) == odd_result
+
+
+@pytest.mark.parametrize("path", ["after", "without_values", "own, after"])
+def test_a_price_that_is_missing_is_not_taken_for_an_infinite_one(
+    sessions: dict[str, Session], path: str
+) -> None:
+    priced = sessions["joint"].plan.histogram("health", epsilon=1).cost
+    own = AnalystCost("Ann", priced.budget, priced.before, priced.after)
+    document = through_text(replace(priced, own=own).describe())
+    *above, key = path.split(", ")
+    part = document
+    for name in above:
+        part = part[name]
+    del part[key]
+    with raises(InvalidDocument, field=f"cost, {path}"):
+        ReleaseCost.from_document(document)
 
 
 def test_nothing_that_is_the_owners_leaves(sessions: dict[str, Session]) -> None:

@@ -172,6 +172,10 @@ def test_options_are_what_is_planned_anew(tmp_path: Path) -> None:
         cheap = session.plan.histogram(where={"zone": ["a"]}, epsilon="0.1")
         mutated = session.plan.histogram(where={"zone": ["a"]}, epsilon=1)
         mutated.options.where["zone"] = ("a", "b")  # type: ignore[index]
+        forced = QueryOptions("histogram", epsilon=1)
+        object.__setattr__(forced, "k", 3)
+        with raises(InvalidQuery, field="k"):
+            session.plan(forced)
         raised = session.plan.histogram(epsilon=1)
         object.__setattr__(raised.options, "epsilon", 2)
         other = object.__new__(Later)

@@ -121,8 +121,9 @@ def test_what_was_charged_without_a_key_is_paid_again(
 
     with monkeypatch.context() as patch:
         patch.setattr(steps, "draw", failing)
-        with pytest.raises(DatabaseFailed):
+        with pytest.raises(DatabaseFailed) as failed:
             release(session, key=None)
+    assert "the charge stays" in failed.value.__notes__[-1]
     release(session, key=None)
     assert kinds(ledger) == ["charge", "charge", "answer"]
 

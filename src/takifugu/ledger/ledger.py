@@ -185,7 +185,8 @@ class Ledger(Closing):
         """Let everything that this thread reads until the block is left be one read.
 
         So a plan sees one state of the ledger, whatever others write meanwhile. What is decided or
-        charged within the block is written at once, and judged by what is there then.
+        charged within the block is written at once, and judged by what is there then. `history` and
+        `odometer` are reads of their own.
         """
         return self._store.one_moment()
 
@@ -789,7 +790,7 @@ class Ledger(Closing):
             yield Reading(event.seq, event.at, spent)
 
     def _counted(self, dataset: str, analyst: str) -> Iterator[replay.Counted]:
-        with self._store.reading() as connection:
+        with self._store.reading_apart() as connection:
             yield from replay.counted(connection, dataset, analyst)
 
     def over_time(self, dataset: str, *, analyst: str | None = None) -> tuple[Stretch, ...]:
@@ -835,7 +836,8 @@ class Ledger(Closing):
         kinds = None if kind is None else (kind,)
         condition, values = chain.matching(kinds, dataset=dataset, analyst=analyst)
         shows_answers = kind in (None, ANSWER)
-        with self._showing(answers=shows_answers) as connection:
+        reading = self._store.reading_apart if shows_answers else self._store.unguarded
+        with reading() as connection:
             if last is not None:
                 latest = chain.events_where(condition, "ORDER BY seq DESC LIMIT :limit")
                 rows = latest.all(connection, values | {"limit": last})

@@ -231,8 +231,11 @@ def decide(
     """
     known = state.undecided(number, decision, by)
     request, owner = known.request, ledger.acting(by)
+    held_lock = False
 
     def refuse_second(first: "Event | None") -> None:
+        nonlocal held_lock
+        held_lock = True
         if first is not None:
             raise StateConflict(
                 f"request {number} was decided already; nothing was changed. Look at it again",
@@ -252,8 +255,10 @@ def decide(
             note=note,
             check=refuse_second,
         )
-    except Exception as error:  # there may be an event all the same: its answer was lost
-        try:
+    except Exception as error:
+        if not held_lock:  # nothing was written, and the lock need not be waited for again
+            raise
+        try:  # there may be an event all the same: its answer was lost
             now = _settled(state, ledger, known)
         except TakifuguError:
             raise error from None  # the next attempt or start finds it

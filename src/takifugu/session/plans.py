@@ -26,7 +26,7 @@ from takifugu.session.guarantee import unprotected_gaps
 from takifugu.session.held_out import ReleasableRows
 from takifugu.session.query.linear import WeightedSum
 from takifugu.session.query.query import Aim, ChosenMechanism, NumberQuery, Query
-from takifugu.session.query_options import QueryOptions
+from takifugu.session.query_options import QueryOptions, checked
 from takifugu.session.query_planner import query_of, refuse_unserved
 from takifugu.session.release_cost import (
     Charged,
@@ -169,6 +169,7 @@ class Plans:
                 f"a {type(options).__name__} says nothing of a query; give `QueryOptions`",
                 field="options",
             )
+        options = checked(options)
         window = self._open.releasable.opened(options.window)
         query = query_of(
             options,

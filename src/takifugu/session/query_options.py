@@ -481,7 +481,10 @@ def _real(value: Any, name: str) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, Real) or isinstance(value, Fraction):
         raise InvalidQuery(name, given="is something else", needed="be a number, as 0.9")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:  # a whole number that no float holds
+        raise InvalidQuery(name, given="is beyond ±1.8e308", needed="be a number, as 0.9") from None
 
 
 def _whole(value: Any, name: str) -> int | None:

@@ -195,20 +195,16 @@ class ReleaseCost:
     @classmethod
     def from_document(cls, document: Any, path: str = "cost") -> "ReleaseCost":
         """What `describe` wrote. Null is nothing where it does not fit, and infinite elsewhere."""
-        parts = parts_from(cls, DocumentPart.of(document, path))
-        parts["after"] = _after(parts["after"], fits=parts["fits"])
-        if parts["own"] is not None:
-            after = _after(parts["own"].after, fits=parts["fits"])
-            parts["own"] = replace(parts["own"], after=after)
-        if parts["by_value"] is not None and parts["without_values"] is None:
-            parts["without_values"] = math.inf
-        elif parts["by_value"] is None:
-            parts["without_values"] = None
+        found = DocumentPart.of(document, path)
+        parts = parts_from(cls, found)
+        own, fits = parts["own"], parts["fits"]
+        parts["after"] = found.number("after") if fits else None
+        if own is not None:
+            after = found.part("own").number("after") if fits else None
+            parts["own"] = replace(own, after=after)
+        by_value = parts["by_value"] is not None
+        parts["without_values"] = found.number("without_values") if by_value else None
         return cls(**parts)
-
-
-def _after(spent: float | None, *, fits: bool) -> float | None:
-    return (math.inf if spent is None else spent) if fits else None
 
 
 def checked_delta(delta: Number) -> Fraction:

@@ -34,7 +34,6 @@ from takifugu.session.guarantee import guarantee
 from takifugu.session.plans import Opened, Plans, refuse_stale
 from takifugu.session.provenance import Provenance, priors_used, software
 from takifugu.session.query.query import draw
-from takifugu.session.query_options import checked
 from takifugu.session.release_cost import ReleaseCost
 from takifugu.session.release_errors import ApprovalNeeded, OverBudget
 from takifugu.session.release_plan import Plan, UnpricedPlan, query_body
@@ -121,7 +120,7 @@ class Releases:
         request: str | None,
     ) -> Result:
         """Charge a plan that was made anew, then draw, store and show its answer."""
-        made = self._plans.unpriced(checked(plan.options))
+        made = self._plans.unpriced(plan.options)
         refuse_stale(plan, made)
         own = plan.charge.key if key is None else request_key(self._open.analyst, key)
         charge = replace(made.charge, key=own, approval=approval, request=request)
@@ -188,12 +187,11 @@ class Releases:
                 record = answer_record(made, answer, self._open.engine)
                 record |= {"software": software(self._open.engine)}
             stored = self._open.ledger.record_answer(receipt, record)
-        except FROM_OUTSIDE:
-            raise
         except Exception as error:
-            with suppress(LedgerError):  # the trouble itself is what to show
-                self._open.ledger.abandon(receipt)
             error.add_note(CHARGED)
+            if not isinstance(error, FROM_OUTSIDE):
+                with suppress(LedgerError):  # the trouble itself is what to show
+                    self._open.ledger.abandon(receipt)
             raise
         return self._result(made, cost, stored, free=False)
 

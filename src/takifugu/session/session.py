@@ -234,12 +234,17 @@ class Session(Closing):
         """What is being done, shown where the session shows such things."""
         return Activity(what, screen(self._progress))
 
+    @property
+    def _is_closed(self) -> bool:
+        """Whether it was closed, or what it reads: a release would be charged, and then fail."""
+        return self._closed or self._open.engine.closed
+
     def _refuse_closed(self) -> None:
-        if self._closed:
+        if self._is_closed:
             raise SessionClosed()
 
     def __repr__(self) -> str:
-        state = ", closed" if self._closed else ""
+        state = ", closed" if self._is_closed else ""
         columns = ", ".join(map(repr, self._open.columns))
         return f"<Session on {columns} of dataset {self._open.dataset!r}{state}>"
 

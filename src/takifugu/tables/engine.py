@@ -59,7 +59,13 @@ class Engine(Closing):
 
     def close(self) -> None:
         """Let go of the database."""
+        self._backend.closed = True
         self._backend.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed, or another engine that shares its database."""
+        return self._backend.closed
 
     def interrupt(self) -> None:
         """Have the database give up what it is doing, if it can; that query then fails."""

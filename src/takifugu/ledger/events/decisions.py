@@ -44,6 +44,7 @@ from takifugu.ledger.canonical_text import (
     canonical_json,
     check_name,
     check_text,
+    encode_json,
     folded,
     write_fraction,
 )
@@ -284,7 +285,9 @@ _SINCE = select(
     " ORDER BY seq",
 )
 _DECISIONS = select(
-    EVENTS, "seq", where="question = :question AND kind = 'approval' ORDER BY seq DESC"
+    EVENTS,
+    "seq",
+    where="question = :question AND kind = 'approval' AND body LIKE :naming ORDER BY seq DESC",
 )
 
 
@@ -342,8 +345,13 @@ def approval_content(decision: str, asked: Asked, actor: str) -> dict[str, Any]:
 
 
 def decision_on(connection: Connection, question: str, request: str) -> chain.Event | None:
-    """The last decision on a request of a query; None if there is none."""
-    for row in _DECISIONS.all(connection, {"question": question}):
+    """The last decision on a request of a query; None if there is none.
+
+    Only events that may name it are read: analysts can withdraw any number of others.
+    """
+    named = encode_json(request).replace("\\", "_").replace("%", "_")  # _ is any letter
+    values = {"question": question, "naming": f'%"request":{named}%'}
+    for row in _DECISIONS.all(connection, values):
         event = chain.one(connection, row.seq)
         if event.body.get("request") == request:
             return event

@@ -525,12 +525,14 @@ class Store:
         """
         moment: _Moment | None = getattr(self._moments, "open", None)
         if moment is None:
-            with self._reading() as connection:
+            with self.reading_apart() as connection:
                 yield connection
             return
         if moment.connection is None:
-            moment.connection = moment.opened.enter_context(self._reading())
-        yield moment.connection
+            moment.connection = moment.opened.enter_context(self.reading_apart())
+        connection = moment.connection
+        yield connection
+        self.note(connection)  # the moment may go on, or end with an error
 
     @contextlib.contextmanager
     def one_moment(self) -> Iterator[None]:
@@ -550,7 +552,11 @@ class Store:
                 self._moments.open = None
 
     @contextlib.contextmanager
-    def _reading(self) -> Iterator[Connection]:
+    def reading_apart(self) -> Iterator[Connection]:
+        """The same in a transaction of its own, also within `one_moment`.
+
+        For what is read bit by bit: a generator may be read after the moment has ended.
+        """
         guard = self.guard
         recorded = None if guard is None else guard.recorded()  # before what is seen
         with self.unguarded() as connection:

@@ -59,6 +59,7 @@ class Backend(Protocol):
         finds_for_each_row: Whether it does so fast enough to look up each row's value in a short
             list before rows are sorted.
         may_change: Whether others may write to the rows while they are read.
+        closed: Whether an engine has closed it.
     """
 
     dialect: str
@@ -67,6 +68,7 @@ class Backend(Protocol):
     finds_in_lists: bool = True
     finds_for_each_row: bool = False
     may_change: bool = False
+    closed: bool = False
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Run a query that returns aggregates."""
