@@ -16,7 +16,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "numba": ("tests/influence/test_chains.py", "tests/translation/test_chain_losses.py"),
     "opendp": ("tests/mechanisms/test_losses.py", "tests/mechanisms/test_noise_law.py"),
     "duckdb": ("tests/tables/test_files.py", "tests/tables/test_duckdb.py"),
-    "matplotlib": ("tests/reports/test_plots.py", "tests/reports/test_standalone_svg.py"),
+    "matplotlib": ("tests/reports/test_plots.py",),
     "rich": ("tests/cli/test_main.py", "tests/cli/test_check.py"),
     "typer": ("tests/test_front_door.py", "tests/cli/test_commands.py"),
     "pandas": ("tests/tables/test_frames.py", "tests/session/test_tables_in_memory.py"),
