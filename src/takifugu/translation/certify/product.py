@@ -26,8 +26,8 @@ from takifugu.translation.certify.flow import closed
 from takifugu.translation.certify.laws import row_slack
 
 MAX_RANGE = 600.0  # of the logarithm of all factors but one: e^600 is a float, and its inverse
-MAX_EXPONENT = 400  # a row with a number beyond 2 to it, or its inverse, is scaled
-LEAST_FACTOR = 2.0**-900  # beside the largest of its row, which is at least 1 then
+EXPONENTS = (-400, 900)  # a row with a number beyond 2 to these is scaled; e^600 is within them
+LEAST_FACTOR = 2.0**-900  # beside the largest of its row
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,8 @@ class FactorCost:
         level = factors[:, self.heads]
         valid = (np.isfinite(level) & (level > 0)).all(axis=1, keepdims=True)
         level = _scaled_rows(np.where(valid, level, 1.0))
-        level = np.where((level >= LEAST_FACTOR).all(axis=1, keepdims=True), level, 1.0)
+        near = level >= LEAST_FACTOR * level.max(axis=1, keepdims=True)
+        level = np.where(near.all(axis=1, keepdims=True), level, 1.0)
         if len(self.heads) > 1:
             with np.errstate(over="ignore"):  # to infinity, which forbids nothing
                 gain = np.exp(self.cost) * (1 - 4 * UNIT)
@@ -180,8 +181,11 @@ def _message(rows: Sequence[Floats], factors: Floats, size: int) -> Floats:
 
 
 def _scaled_rows(rows: Floats) -> Floats:
-    """Rows with a number far from 1, times a power of 2: their largest is from 1 to 2 then."""
+    """Rows with a number far from 1, times a power of 2: their largest is from 1 to 2 then.
+
+    Factors from 1 to e^`MAX_RANGE`, as searches propose them, stay as they are.
+    """
     top, least = (np.frexp(part)[1] for part in (rows.max(axis=1), rows.min(axis=1)))
-    far = (top > MAX_EXPONENT) | (least < -MAX_EXPONENT)
+    far = (least < EXPONENTS[0]) | (top > EXPONENTS[1])
     scaled: Floats = np.ldexp(rows, np.where(far, 1 - top, 0)[:, None])
     return scaled
