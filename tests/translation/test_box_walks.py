@@ -34,6 +34,7 @@ def vertex(rng: np.random.Generator, low: Floats, high: Floats) -> Floats:
     return member
 
 
+@pytest.mark.costly
 @given(seed=st.integers(0, 2**32 - 1), start=st.sampled_from(["any", "stationary"]))
 @settings(max_examples=25, deadline=None)
 def test_no_member_of_the_set_loses_more(seed: int, start: str) -> None:

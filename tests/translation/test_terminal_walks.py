@@ -47,6 +47,7 @@ def both_sides(rows: Floats, cost: Floats, law: Floats | None, *, known: bool) -
     return SettledSides(after, before, cost, np.argwhere(~np.eye(size, dtype=np.bool_)))
 
 
+@pytest.mark.costly
 @given(seed=st.integers(0, 2**32 - 1), known=st.booleans())
 @settings(max_examples=20, deadline=None)
 def test_no_start_loses_more_and_some_start_loses_as_much(seed: int, known: bool) -> None:
@@ -74,6 +75,7 @@ def test_no_start_loses_more_and_some_start_loses_as_much(seed: int, known: bool
                 assert largest[entry] <= cost[x, y] + proven[0][2 - entry] + proven[1][entry] + 1e-9
 
 
+@pytest.mark.costly
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=10, deadline=None)
 def test_no_known_entry_reveals_more(seed: int) -> None:

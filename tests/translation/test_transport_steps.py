@@ -41,6 +41,7 @@ problems = st.builds(
 )
 
 
+@pytest.mark.costly
 @settings(max_examples=40)
 @given(case=problems)
 def test_a_costly_entry_tells_of_the_one_before_what_both_programs_say(case: list[Floats]) -> None:
