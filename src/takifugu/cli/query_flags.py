@@ -15,7 +15,7 @@ from takifugu.session.query_kinds import KINDS
 from takifugu.session.query_options import OPTIONS, Option, OptionType, QueryOptions
 
 if TYPE_CHECKING:
-    from takifugu.project.plan_files import PlanFile
+    from takifugu.session.plan_documents import PlanFile
 
 KIND_HELP = f"The kind of query: {', '.join([*KINDS][:-1])} or {[*KINDS][-1]}."
 
@@ -131,7 +131,7 @@ def with_query_flags(command: Callable[..., None]) -> Callable[..., None]:
 
 def requested(name: str, kind: str, flags: Mapping[str, Any]) -> "PlanFile":
     """The query that the options describe."""
-    from takifugu.project.plan_files import PlanFile
+    from takifugu.session.plan_documents import PlanFile
 
     options = {"kind": kind} | dict(flags)
     analyst, others = options.pop("analyst", None), options.pop("option", ())

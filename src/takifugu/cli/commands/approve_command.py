@@ -45,7 +45,7 @@ def run_approve(
 
     from takifugu.cli.shared_options import show_warnings
     from takifugu.ledger.event_documents import asked_words
-    from takifugu.project.plan_files import read_plan
+    from takifugu.session.plan_documents import read_plan
     from takifugu.session.release_plan import query_body
     from takifugu.visible import four_digits, visible
 

@@ -66,7 +66,7 @@ def run_plan(
     """
     from takifugu.cli.output_files import OutputFile
     from takifugu.cli.shared_options import show_warnings
-    from takifugu.project.plan_files import plan_document
+    from takifugu.session.plan_documents import plan_document
 
     refuse_beside(file, name, {"kind": kind, **flags, "out": out})
     if file is not None:

@@ -154,7 +154,7 @@ def new(
 
 def _state_names(text: str) -> Sequence[str | int]:
     """Names of states: numbers if all are whole numbers, unless a JSON list says what they are."""
-    from takifugu.binding.name_lists import numbers
+    from takifugu.binding.entries import numbers
 
     names = listed(text, "--states")
     whole = numbers(tuple(names))
@@ -211,7 +211,7 @@ def accept(
     and spent_after of each who has one), event (its number, or null), actor.
     """
     from takifugu.cli.shared_options import show_warnings
-    from takifugu.project.policy_facts import change_facts, change_lines
+    from takifugu.project.owner_changes import change_facts, change_lines
 
     project = the_project(folder)
     with show_warnings(), Spinner("translating"):

@@ -20,7 +20,7 @@ from takifugu.cli.shared_options import (
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
-    from takifugu.project.prior_comparison import PriorComparison
+    from takifugu.project.budgets import PriorComparison
 
 
 def run_compare(
@@ -55,7 +55,7 @@ def run_compare(
     null if that is not computed), beyond (the priors under which more than the budget is spent).
     Losses are rounded up; null for an infinite one.
     """
-    from takifugu.project.prior_comparison import compare_priors
+    from takifugu.project.budgets import compare_priors
 
     refuse_outside("--last", last, 0, 10_000)
     project = the_project(folder)

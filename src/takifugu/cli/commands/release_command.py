@@ -28,7 +28,7 @@ from takifugu.cli.shell_completion import complete_dataset, complete_kind
 from takifugu.errors import InvalidFile
 
 if TYPE_CHECKING:
-    from takifugu.project.plan_files import PlanFile
+    from takifugu.session.plan_documents import PlanFile
     from takifugu.session.release_plan import Plan
     from takifugu.session.release_result import Result
     from takifugu.session.result_files import ResultFile
@@ -145,7 +145,7 @@ def _accepted(plan: "Plan", spinner: Spinner) -> bool:
 
 def _planned(name: str | None, flags: dict[str, Any]) -> "PlanFile":
     """The query of a plan file."""
-    from takifugu.project.plan_files import read_plan
+    from takifugu.session.plan_documents import read_plan
 
     if flags or name is None or "." not in name:
         raise InvalidOption(
