@@ -175,7 +175,7 @@ class Fitted:
         values is one. It takes some seconds for priors of many states.
         """
         from takifugu.advice.prior_advice import advise
-        from takifugu.priors.chain_changes import ChainSteps
+        from takifugu.priors.fitting import ChainSteps
 
         estimate = self.estimate
         steps, chain = None, estimate.prior

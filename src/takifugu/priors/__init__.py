@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from takifugu.priors.labels import LabelMap as LabelMap
     from takifugu.priors.labels import foursquare_labels as foursquare_labels
     from takifugu.priors.markov import MarkovChain as MarkovChain
+    from takifugu.priors.prior import FittedRows as FittedRows
     from takifugu.priors.prior import Prior as Prior
     from takifugu.priors.prior import SequencePrior as SequencePrior
-    from takifugu.priors.provenance import FittedRows as FittedRows
     from takifugu.priors.random_field import MarkovRandomField as MarkovRandomField
     from takifugu.priors.secrets import EntryIs as EntryIs
     from takifugu.priors.secrets import Holds as Holds

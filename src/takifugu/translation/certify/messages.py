@@ -39,8 +39,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from takifugu._core.compiled import share_range
 from takifugu._core.numeric import Booleans, Floats, Integers, distinct
-from takifugu._core.parallel import share_range
 from takifugu._core.rounding import gamma, up
 from takifugu.errors import TakifuguError
 from takifugu.priors.factors import Factor, Side, Sides
