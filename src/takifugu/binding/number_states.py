@@ -37,7 +37,6 @@ from takifugu._core.numeric import Floats
 from takifugu.costs.cost import Cost, Matrix, Value
 from takifugu.declarations import Amount
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.independent import Product
@@ -45,8 +44,8 @@ from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.kernels import Covariance
 from takifugu.priors.labels import are_ranges, refuse_other_bounds
 from takifugu.priors.markov import MarkovChain
+from takifugu.priors.networks import BayesianNetwork, MarkovRandomField
 from takifugu.priors.prior import Prior
-from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.visible import four_digits
 

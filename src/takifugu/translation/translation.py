@@ -30,10 +30,10 @@ from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.families import has_curve, influence_curve
 from takifugu.influence.presets import uncertain, union
 from takifugu.influence.rounded_ratios import uncertainty_shift
-from takifugu.priors.factors import NetworkPrior
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
+from takifugu.priors.networks import NetworkPrior
 from takifugu.priors.prior import Prior
 from takifugu.priors.secret_distance import check_distance
 from takifugu.priors.secrets import Secrets
