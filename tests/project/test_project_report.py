@@ -16,7 +16,7 @@ from takifugu.costs.losses import Total
 from takifugu.errors import LedgerConflict
 from takifugu.ledger.charge_values import loss_of
 from takifugu.ledger.limits import spent_epsilon
-from takifugu.priors.provenance import FittedRows
+from takifugu.priors.prior import FittedRows
 from takifugu.project.project import Project, open_project
 from takifugu.project.project_report import project_report
 from takifugu.project.reported_dataset import NOT_PROTECTED, fitted_sentence, related_words

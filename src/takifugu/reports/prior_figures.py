@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from takifugu._core.numeric import Floats
-from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.kernels import Covariance
 from takifugu.priors.markov import MarkovChain
+from takifugu.priors.networks import BayesianNetwork
 from takifugu.priors.prior import Prior, state_text
 from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.reports.html_style import BLUE, GREY
