@@ -13,8 +13,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from takifugu._core.atomic import read_whole
-from takifugu.costs.cost import Cost
-from takifugu.costs.words import cost_words
+from takifugu.costs.cost import Cost, cost_words
 from takifugu.errors import InvalidFile, LedgerDamaged
 from takifugu.ledger.charge_values import EPOCH
 from takifugu.ledger.charging import Position
