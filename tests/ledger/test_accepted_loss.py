@@ -18,12 +18,8 @@ from takifugu.errors import (
     LedgerUnavailable,
     UnsoundRequest,
 )
-from takifugu.ledger import (
-    Groups,
-    Window,
-    accept_loss,
-    open_ledger,
-)
+from takifugu.ledger import Groups, Terms, Window, accept_loss, open_ledger, restore_ledger
+from takifugu.ledger.witnesses.lost_history import LossTerms
 from takifugu.ledger.witnesses.state_folder import FileWitness
 from takifugu.translation.protocol import LossTranslation
 from tests.contracts.ledger import paid
@@ -225,3 +221,19 @@ def a_loss(
             (total,) = ledger.lost("ward", window=Window(day, day + 1))
             assert true[day] <= total.epsilon <= Fraction(raised, 2)
         assert ledger.verify().sound
+
+
+def test_a_policy_after_a_loss_of_history_is_accepted_at_an_infinite_loss(folder: Path) -> None:
+    """What the lost charges were made under is not known, and no prior translates them."""
+    path, copy = folder / "a.ledger", folder / "copy"
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 1)
+        ledger.backup(copy)
+        ledger.charge(charge("0.25"), DOUBLING)
+    path.unlink()
+    restore_ledger(copy, path, lossy=True, terms=LossTerms({"ward": DOUBLING}))
+    with open_ledger(path) as ledger:
+        ledger.enter_policy("ward", Terms("prior", "secrets"), {})
+        accepted = list(ledger.history("ward"))[-1].body
+    told = [accepted[name] for name in ("kind", "budget", "spent_before", "spent_after")]
+    assert told == ["accepted", "1", None, "infinity"]
