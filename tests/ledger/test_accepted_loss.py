@@ -15,17 +15,21 @@ from takifugu.errors import (
     LedgerConflict,
     LedgerDamaged,
     LedgerSetBack,
-    LedgerUnavailable,
+    LedgerUnwritable,
     UnsoundRequest,
 )
 from takifugu.ledger import Groups, Terms, Window, accept_loss, open_ledger, restore_ledger
 from takifugu.ledger.witnesses.lost_history import LossTerms
-from takifugu.ledger.witnesses.state_folder import FileWitness
 from takifugu.translation.protocol import LossTranslation
 from tests.contracts.ledger import paid
 from tests.ledger.charges import DOUBLING, IDENTITY, RICH, charge
 from tests.ledger.folders import in_memory
-from tests.ledger.older_copies import Opener, copied_ledger, set_back
+from tests.ledger.older_copies import (
+    Opener,
+    copied_ledger,
+    no_room_in_the_witness,
+    set_back,
+)
 from tests.raising import raises
 
 
@@ -155,17 +159,12 @@ def test_nothing_is_accepted_where_nothing_was_lost_or_the_copy_is_not_sound(pat
 
 
 def test_a_crash_between_the_acceptance_and_its_note_is_made_good(
-    path: Path, opened: Opener, monkeypatch: pytest.MonkeyPatch
+    path: Path, opened: Opener
 ) -> None:
     set_back(path)
 
-    def dies(*_: object) -> None:
-        raise LedgerUnavailable("killed")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(FileWitness, "record", dies)
-        with pytest.raises(LedgerUnavailable):
-            accept_loss(path, costs=False)
+    with no_room_in_the_witness(), pytest.raises(LedgerUnwritable):
+        accept_loss(path, costs=False)
     ledger = opened(path)
     assert ledger.verify().sound and ledger.verify().witness == ledger.head()
     assert len(paid(ledger)) == 1
