@@ -20,7 +20,6 @@ from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.networks import BayesianNetwork, MarkovRandomField, NetworkPrior
 from takifugu.priors.prior import Prior, SequencePrior
-from takifugu.priors.secret_distance import check_distance
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
@@ -38,7 +37,7 @@ def transport_bound(
 
     A truncated Gaussian has none: no transport bound for its regions is proven here.
     """
-    check_distance(prior, secrets)
+    prior.check_secrets(secrets)
     if isinstance(prior, TruncatedGaussian):
         return None
     if isinstance(prior, Product):
