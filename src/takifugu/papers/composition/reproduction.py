@@ -51,7 +51,7 @@ from takifugu.papers.composition.tables_and_figures.figure_writing import (
     write_svg_and_png,
     write_whole,
 )
-from takifugu.reports.html_figures import drawing
+from takifugu.reports.plot_files import drawing
 from takifugu.synthetic.check_in_counts import check_rows
 
 What = Literal["figures", "foursquare", "capture24", "all"]

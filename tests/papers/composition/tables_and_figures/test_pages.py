@@ -30,7 +30,7 @@ from takifugu.papers.composition.reproduction_page import DIFFERENCES, DatasetDr
 from takifugu.papers.composition.tables_and_figures import cell_figures as drawings
 from takifugu.papers.composition.tables_and_figures.paper_tables import tables
 from takifugu.papers.composition.tables_and_figures.print_agreement import RANKING, SHEETS, STYLES
-from takifugu.reports.html_figures import drawing
+from takifugu.reports.plot_files import drawing
 from tests.papers.composition import synthetic_cells
 
 ROOT = Path(__file__).parents[4]
