@@ -20,7 +20,7 @@ from takifugu.influence.network.attractive_curves import attractive_curve
 from takifugu.influence.network.network_curves import network_curve
 from takifugu.priors.bif import read_bif
 from takifugu.priors.contacts import contagion, read_contacts
-from takifugu.priors.factors import FactorModel, neighbours
+from takifugu.priors.networks import FactorModel, neighbours
 
 IN_FULL = 4  # sets of up to so many entries are all given to the reference
 SAMPLED = 60  # larger sets, of each size, that the reference evaluates

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from takifugu._core.numeric import Floats
 from takifugu.errors import InvalidPrior
 from takifugu.influence import network_curve
-from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.bif import read_bif
-from takifugu.priors.factors import written_out
+from takifugu.priors.networks import BayesianNetwork, written_out
 from tests.influence.strategies import networks
 from tests.oracles.pgmpy_inference import Inference
 from tests.priors.files import example

@@ -9,8 +9,7 @@ from takifugu.influence import attractive_curve, network_curve
 from takifugu.influence.network.attractive_curves import AttractiveField
 from takifugu.priors import Secrets
 from takifugu.priors.contacts import contagion, read_contacts
-from takifugu.priors.factors import written_out
-from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.networks import MarkovRandomField, written_out
 from tests.influence.strategies import attractive, network
 from tests.oracles import networks as oracle
 from tests.raising import raises

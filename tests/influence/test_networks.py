@@ -11,10 +11,8 @@ from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.influence import InfluenceCurve, nearest_curve, network_curve, sampled_curve
 from takifugu.influence.network.network_curves import Progress
 from takifugu.priors import Secrets
-from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.bif import read_bif
-from takifugu.priors.factors import FactorModel, written_out
-from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.networks import BayesianNetwork, FactorModel, MarkovRandomField, written_out
 from tests.influence.strategies import fields, network, networks
 from tests.oracles import networks as oracle
 from tests.priors.files import example

@@ -18,7 +18,7 @@ from takifugu.priors import (
     read_contact_slices,
     read_contacts,
 )
-from takifugu.priors.factors import written_out
+from takifugu.priors.networks import written_out
 from takifugu.translation.bounds import LooserTranslation
 from takifugu.translation.models.networks import NetworkTransport
 from tests.oracles import cost_programs

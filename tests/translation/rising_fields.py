@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from takifugu._core.numeric import Floats
-from takifugu.priors.factors import FactorModel
+from takifugu.priors.networks import FactorModel
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.certify.fields import PairwiseField, RisingField
 from takifugu.translation.certify.tables import EntrySpending

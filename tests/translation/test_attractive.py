@@ -11,10 +11,8 @@ from takifugu.errors import Malformed, TooLarge, UnsoundRequest
 from takifugu.finite import World
 from takifugu.finite.translation_exact import translation_exact
 from takifugu.priors import EntryIs, SecretPair, Secrets
-from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.contacts import contagion, read_contacts
-from takifugu.priors.factors import Factor, written_out
-from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.networks import BayesianNetwork, Factor, MarkovRandomField, written_out
 from takifugu.priors.universe import Name
 from takifugu.translation import network_losses
 from takifugu.translation.certify.fields import pairwise_field

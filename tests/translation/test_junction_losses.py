@@ -10,10 +10,8 @@ from takifugu.errors import InvalidPrior, Malformed, TooLarge
 from takifugu.finite import World
 from takifugu.finite.translation_exact import translation_exact
 from takifugu.priors import EntryIs, SecretPair, Secrets
-from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.bif import read_bif
-from takifugu.priors.factors import FactorModel, written_out
-from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.networks import BayesianNetwork, FactorModel, MarkovRandomField, written_out
 from takifugu.translation import chain_losses, network_losses
 from takifugu.translation.search.products import product_witness
 from tests.influence.strategies import fields, networks

@@ -12,8 +12,7 @@ from takifugu.costs.cost import NOTHING, Cost, Distance, Matrix, Membership
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import Explicit, IndependentEntries, SecretPair, Secrets
 from takifugu.priors.bif import read_bif
-from takifugu.priors.factors import FactorModel, written_out
-from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.networks import FactorModel, MarkovRandomField, written_out
 from takifugu.priors.universe import Tables
 from takifugu.translation import Translation, network_losses
 from takifugu.translation.entry_costs import EntryCosts

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.priors.factors import written_out
-from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.networks import MarkovRandomField, written_out
 from takifugu.translation.certify.fields import RisingField, pairwise_field
 from tests.oracles import translation as oracle
 from tests.translation.rising_fields import attractive_losses, log_odds_rise

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from takifugu.costs.cost import Cost
 from takifugu.errors import TooLarge
 from takifugu.priors import Secrets
-from takifugu.priors.factors import written_out
-from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.networks import MarkovRandomField, written_out
 from takifugu.translation import LooserTranslation, Translation
 from takifugu.translation.certify.field_loops import reweighted
 from takifugu.translation.entry_costs import EntryCosts

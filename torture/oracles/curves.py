@@ -16,8 +16,8 @@ from takifugu.influence.chain.interval_curves import interval_chain_curve
 from takifugu.influence.network.attractive_curves import attractive_curve
 from takifugu.influence.network.network_curves import network_curve
 from takifugu.priors import MarkovChain, Secrets
-from takifugu.priors.factors import FactorModel
 from takifugu.priors.interval_chain import IntervalMarkovChain
+from takifugu.priors.networks import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair
 from tests.extremes import instances
 from tests.extremes.chain_points import chain_points

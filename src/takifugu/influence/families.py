@@ -11,15 +11,14 @@ from takifugu._core.numeric import Integers
 from takifugu.errors import UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve, Splits
 from takifugu.influence.presets import per_entry, union
-from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
+from takifugu.priors.networks import BayesianNetwork, MarkovRandomField
 from takifugu.priors.prior import Prior
-from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secret_distance import check_distance
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.time_of_day import TimeOfDayChain

@@ -11,13 +11,12 @@ from takifugu._core.numeric import Floats, Integers, distribution
 from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.fitting import TAU, smooth, state_codes
-from takifugu.priors.markov import MarkovChain
+from takifugu.priors.markov import MarkovChain, closed_class
 from takifugu.priors.prior import (
     SequencePrior,
     checked_length,
     named_states,
 )
-from takifugu.priors.stationary import closed_class
 from takifugu.priors.universe import Name, State, Tables
 
 MOST_WINDOWS = 1024  # the matrix of the window chain is written out

@@ -18,8 +18,8 @@ from pathlib import Path
 from takifugu._core.atomic import read_whole
 from takifugu._core.numeric import Integers
 from takifugu.errors import InvalidFile, InvalidPrior
-from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.documents import read_prior
+from takifugu.priors.networks import BayesianNetwork
 
 ARROW = "->"
 DIGITS = 12  # of mutual informations that are compared; what differs beyond them is a tie

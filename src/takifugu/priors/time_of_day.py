@@ -9,14 +9,13 @@ import numpy as np
 from takifugu._core.numeric import Floats, distribution, frozen
 from takifugu._core.rounding import gamma
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.priors.markov import MarkovChain
+from takifugu.priors.markov import MarkovChain, stationary_law
 from takifugu.priors.prior import (
     SequencePrior,
     checked_law,
     checked_length,
     named_states,
 )
-from takifugu.priors.stationary import stationary_law
 from takifugu.priors.universe import State
 
 HOURS = 24  # of a day; fewer, for tests and other cycles

@@ -20,7 +20,7 @@ from takifugu.declarations.declaration import Declaration
 from takifugu.declarations.table_errors import InvalidDeclaration, InvalidQuery
 from takifugu.errors import TooLarge
 from takifugu.priors import Name
-from takifugu.priors.ranges import range_names, refuse_other_bounds
+from takifugu.priors.labels import range_names, refuse_other_bounds
 from takifugu.tables import expressions as ex
 from takifugu.tables import relations as rel
 from takifugu.tables.aggregates import Keys

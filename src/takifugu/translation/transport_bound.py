@@ -12,16 +12,14 @@ import numpy as np
 
 from takifugu._core.numeric import LEAST, Floats
 from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
-from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.explicit import Explicit
-from takifugu.priors.factors import NetworkPrior
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
+from takifugu.priors.networks import BayesianNetwork, MarkovRandomField, NetworkPrior
 from takifugu.priors.prior import Prior, SequencePrior
-from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secret_distance import check_distance
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.time_of_day import TimeOfDayChain

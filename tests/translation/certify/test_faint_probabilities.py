@@ -14,7 +14,7 @@ import pytest
 
 from takifugu._core.numeric import Floats
 from takifugu.priors import MarkovChain, Secrets
-from takifugu.priors.factors import Factor
+from takifugu.priors.networks import Factor
 from takifugu.translation import Translation
 from takifugu.translation.certify.chain import Chain, upper
 from takifugu.translation.certify.cost_levels import CostLevels

@@ -16,8 +16,7 @@ from takifugu.priors import (
     Secrets,
     read_bif,
 )
-from takifugu.priors.bayesian_network import BayesianNetwork
-from takifugu.priors.factors import written_out
+from takifugu.priors.networks import BayesianNetwork, written_out
 from takifugu.translation import Translation
 from takifugu.translation.rows import columns_of_row
 from takifugu.translation.rows.columns_of_row import ColumnsOfRow

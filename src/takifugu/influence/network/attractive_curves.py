@@ -24,7 +24,7 @@ from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.network.elimination import Elimination, bits
 from takifugu.influence.network.network_curves import exposed_sizes, named_sets
 from takifugu.influence.rounded_ratios import leak_up, sums_ratio_up
-from takifugu.priors.factors import Factor, FactorModel, secret_pair, secret_sides
+from takifugu.priors.networks import Factor, FactorModel, secret_pair, secret_sides
 from takifugu.priors.secrets import Secrets
 
 MAX_SUMMED_ENTRIES = 20  # entries of a set that can be summed over

@@ -41,7 +41,7 @@ import numpy as np
 from takifugu._core.numeric import Booleans, Floats, Integers
 from takifugu.errors import TooLarge
 from takifugu.influence.rounded_ratios import UNIT_ROUNDOFF, sums_ratio_up
-from takifugu.priors.factors import FactorModel, Sides, neighbours
+from takifugu.priors.networks import FactorModel, Sides, neighbours
 
 MAX_TABLE_CELLS = 2**23  # cells that one table may have
 MAX_CONSTRAINT_CELLS = 2**14  # cells of a table of possible states before its constraint is dropped

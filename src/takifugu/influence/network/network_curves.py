@@ -18,7 +18,7 @@ from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
 from takifugu.influence.curve import ExposedSets, InfluenceCurve
 from takifugu.influence.network.elimination import Elimination, Surroundings, bits
 from takifugu.influence.rounded_ratios import leak_up
-from takifugu.priors.factors import FactorModel, Sides, secret_pair, secret_sides
+from takifugu.priors.networks import FactorModel, Sides, secret_pair, secret_sides
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
 

@@ -85,7 +85,7 @@ import numpy as np
 from takifugu._core.numeric import Floats, Integers
 from takifugu._core.rounding import UNIT, down, gamma, log_ratio_up, up
 from takifugu.errors import TooLarge
-from takifugu.priors.factors import Factor, FactorModel
+from takifugu.priors.networks import Factor, FactorModel
 from takifugu.translation.certify.tables import PartitionSums
 from takifugu.translation.models.tree import JunctionTree
 

@@ -16,7 +16,7 @@ from math import prod
 import numpy as np
 
 from takifugu._core.numeric import Floats, frozen
-from takifugu.priors.factors import Factor, FactorModel, Sides, secret_pair
+from takifugu.priors.networks import Factor, FactorModel, Sides, secret_pair
 from takifugu.priors.secrets import SecretPair
 from takifugu.priors.universe import Name
 from takifugu.translation.bounds import EXACT

@@ -43,9 +43,9 @@ from takifugu.costs.cost import NOTHING, Cost
 from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.influence.rounded_ratios import uncertainty_shift
 from takifugu.priors.explicit import Explicit
-from takifugu.priors.factors import FactorModel, NetworkPrior, Sides
 from takifugu.priors.independent import IndependentEntries
 from takifugu.priors.markov import MarkovChain
+from takifugu.priors.networks import FactorModel, NetworkPrior, Sides
 from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name

@@ -13,7 +13,7 @@ import numpy as np
 from takifugu._core.numeric import Floats, Integers, frozen
 from takifugu.errors import TooLarge
 from takifugu.influence.network.attractive_curves import check_attractive
-from takifugu.priors.factors import FactorModel, Sides, secret_sides
+from takifugu.priors.networks import FactorModel, Sides, secret_sides
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.certify.closed import profile_group_loss
 from takifugu.translation.certify.fields import (

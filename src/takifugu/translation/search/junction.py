@@ -16,7 +16,7 @@ import numpy as np
 
 from takifugu._core.numeric import Integers
 from takifugu.errors import TooLarge
-from takifugu.priors.factors import FactorModel, neighbours
+from takifugu.priors.networks import FactorModel, neighbours
 from takifugu.translation.certify.messages import (
     FIXED_WORK,
     Couplings,

@@ -19,7 +19,7 @@ import numpy as np
 
 from takifugu._core.numeric import Booleans, Floats, frozen
 from takifugu.errors import InvalidPrior, TooLarge
-from takifugu.priors.factors import FactorModel
+from takifugu.priors.networks import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair
 from takifugu.translation.certify.tables import (
     EntrySpending,
