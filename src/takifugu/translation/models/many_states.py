@@ -48,7 +48,8 @@ class ManyStatesTransport(TransportBound):
         if self.size is not None:
             return self.profile(np.full(self.size, epsilon))
         ahead, behind = (endless_side(tau, epsilon) for tau in self._stationary_memories)
-        return Bound(float(entry_losses(*map(np.float64, (epsilon, ahead, behind)))))
+        sides = np.array([[epsilon], [ahead], [behind]])
+        return Bound(float(entry_losses(*sides)[0]))
 
     def profile(self, epsilon: Floats) -> Bound:
         """The loss if entry i is charged ``epsilon[i]``, and later ones of an unbounded chain 0."""
