@@ -16,8 +16,8 @@ from takifugu.errors import (
     UnknownAnalyst,
 )
 from takifugu.ledger import Ledger, Snapshot, Terms
+from takifugu.ledger.charging import similar_names
 from takifugu.ledger.events.decisions import decimal_up
-from takifugu.ledger.snapshot import similar_names
 from tests.contracts.ledger import tamper
 from tests.ledger.charges import DOUBLING, IDENTITY, charge
 from tests.raising import raises

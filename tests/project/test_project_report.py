@@ -30,8 +30,7 @@ from takifugu.project.reported_releases import (
     stored_table,
 )
 from takifugu.reports.pdf_file import pdf_of
-from takifugu.reports.release_parts import figure_of, table_of
-from takifugu.reports.report_page import report_page
+from takifugu.reports.report_page import figure_of, report_page, table_of
 from takifugu.reports.report_values import PrivacyReport, ReportedDataset
 from takifugu.session.held_out import releasable_rows
 from takifugu.session.odds import odds_words

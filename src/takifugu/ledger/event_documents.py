@@ -16,10 +16,10 @@ from takifugu._core.atomic import read_whole
 from takifugu.costs.cost import Cost, cost_words
 from takifugu.errors import InvalidFile, LedgerDamaged
 from takifugu.ledger.charge_values import EPOCH
+from takifugu.ledger.charging import Position
 from takifugu.ledger.events.event_chain import ROOT, Anchor, Event, link
 from takifugu.ledger.frontier import total_document
 from takifugu.ledger.ledger import Ledger, export_line
-from takifugu.ledger.snapshot import Position
 from takifugu.visible import four_digits
 
 HIDDEN_MARKS = frozenset({"data", "question", "marks"})  # marks of the data; early ones had no key

@@ -43,7 +43,8 @@ def transport_bound(
     if isinstance(prior, Product):
         people = _all_bounds(prior.parts, secrets, tolerance)
         return None if people is None else IndependentPeople(people)
-    if isinstance(prior, SequencePrior) and prior.breadth > MAX_STATES:
+    many = isinstance(prior, SequencePrior) and prior.breadth > MAX_STATES
+    if many and not (isinstance(prior, MarkovChain) and prior.one_law):
         _warn(f"{prior.breadth} states are more than the {MAX_STATES} that a step can join")
         return None
     module, name, options = _solver(prior, tolerance)
@@ -65,6 +66,8 @@ def _solver(prior: Prior, tolerance: float) -> tuple[str, str, dict[str, float]]
     """The module of a family, what computes its bound there, and with which options."""
     refining = {"tolerance": tolerance}
     match prior:
+        case MarkovChain() if prior.one_law and len(prior.states) > MAX_STATES:
+            return "models.many_states", "ManyStatesTransport", {}
         case MarkovChain() if not prior.one_law:
             return "models.adversary_transport", "AdversaryTransport", refining
         case MarkovChain() if len(prior.states) == 2:
