@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from takifugu.binding.prior_reading import fitted_labels
-from takifugu.declarations.label_lists import FittedLabels
+from takifugu.declarations.columns import FittedLabels
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import MarkovChain
 from tests.raising import raises

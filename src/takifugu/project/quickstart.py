@@ -23,7 +23,7 @@ from uuid import uuid4
 
 from takifugu._core.exact import Number, exactly
 from takifugu.declarations import Category, Declaration
-from takifugu.declarations.label_lists import FROM_THE_FITTED_ROWS
+from takifugu.declarations.columns import FROM_THE_FITTED_ROWS
 from takifugu.declarations.open_points import OPEN, OpenPoint
 from takifugu.drafting.draft import Decision, Draft
 from takifugu.drafting.draft_guesses import guess_protected, likely_public

@@ -173,7 +173,7 @@ def _anchor(text: str) -> "Anchor":
 
 
 def _account_line(position: "Position") -> str:
-    from takifugu.costs.words import cost_words
+    from takifugu.costs.cost import cost_words
 
     who = (
         f"{position.dataset}, analyst {position.analyst}" if position.analyst else position.dataset

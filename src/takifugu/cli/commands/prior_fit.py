@@ -229,7 +229,7 @@ def _draw(path: Path, title: str, goodness: "GoodnessOfFit") -> None:
 def _size(prior: "Prior") -> str:
     """How large a prior is, in words."""
     from takifugu.priors import SequencePrior
-    from takifugu.priors.factors import NetworkPrior
+    from takifugu.priors.networks import NetworkPrior
 
     if isinstance(prior, SequencePrior):
         return f"{len(prior.states)} states"

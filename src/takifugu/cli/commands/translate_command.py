@@ -117,7 +117,7 @@ def run_translate(
     from takifugu.influence.families import has_curve
     from takifugu.priors import read_prior
     from takifugu.priors.adversaries import against
-    from takifugu.reports.translation_figure import translation_figure
+    from takifugu.reports.curve_figures import translation_figure
     from takifugu.translation.translation import Translation
 
     if sum(given is not None for given in (pufferfish, dp, profile, cost)) != 1:

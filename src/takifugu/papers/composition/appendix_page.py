@@ -59,9 +59,9 @@ from takifugu.papers.composition.tables_and_figures.table_formats import (
     PlainTable,
     write_table_files,
 )
-from takifugu.reports.html_figures import drawing
 from takifugu.reports.html_page import Drawing
 from takifugu.reports.html_style import BLUE, GREEN, GREY, ORANGE, RED
+from takifugu.reports.plot_files import drawing
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:

@@ -18,7 +18,15 @@ from typing import cast
 
 from takifugu.errors import TakifuguError
 from takifugu.papers.composition.data import SOURCES
-from takifugu.papers.composition.experiments.measurements import printed_numbers
+from takifugu.papers.composition.experiments.measurements import (
+    DatasetSummary,
+    Results,
+    merged,
+    printed_numbers,
+    read_results,
+    shortened,
+    write_results,
+)
 from takifugu.papers.composition.experiments.verdicts import (
     JUDGED,
     MADE_OF,
@@ -28,14 +36,6 @@ from takifugu.papers.composition.experiments.verdicts import (
     majority_line,
     printed_shifts,
     word,
-)
-from takifugu.papers.composition.results import (
-    DatasetSummary,
-    Results,
-    merged,
-    read_results,
-    shortened,
-    write_results,
 )
 from takifugu.papers.composition.tables_and_figures.cell_figures import (
     OVERVIEW,

@@ -23,8 +23,7 @@ from takifugu.declarations.columns import NO_ORDER
 from takifugu.errors import InvalidMechanism, NoBudget, UnsoundRequest
 from takifugu.project.budgets import BudgetStanding, at_tick, standing_of
 from takifugu.project.opened_dataset import OpenedDataset
-from takifugu.reports.html_figures import standalone_svg
-from takifugu.reports.plot_files import as_written
+from takifugu.reports.plot_files import as_written, standalone_svg
 from takifugu.reports.spending_figure import BudgetEvent, spending_figure
 from takifugu.server.api.problems import Problem, find_policy, json_bytes
 from takifugu.server.approvals import AskedRelease, release_or_ask
