@@ -318,7 +318,8 @@ def write_appendix(
 ROOT = Path(__file__).parents[4]
 STORED = Path(__file__).with_name("compared_chains.json")
 FITTED = Path(__file__).with_name("fitted_chains.json")
-PAGE = ROOT / "docs" / "explanation" / "definitions-and-baselines.md"
+FIGURES = "definitions-and-baselines"  # the page, its template, and the folder beside it
+PAGE = ROOT / "docs" / "explanation" / f"{FIGURES}.md"
 
 
 def document(
@@ -326,10 +327,10 @@ def document(
 ) -> str:
     """The whole page."""
     concepts = (
-        f"![{name.replace('-', ' ').capitalize()}](definitions-and-baselines/{name}.svg)\n\n*{caption}*\n"
+        f"![{name.replace('-', ' ').capitalize()}]({FIGURES}/{name}.svg)\n\n*{caption}*\n"
         for name, caption in CAPTIONS.items()
     )
-    return page_template("definitions-and-baselines.md").substitute(
+    return page_template(f"{FIGURES}.md").substitute(
         definitions=definition_table(rows).markdown(),
         baseline_caption=BASELINE_CAPTION,
         baselines=baseline_table(made).markdown(),
