@@ -6,7 +6,7 @@ from typing import Any
 
 from takifugu.binding.entries import Entries
 from takifugu.declarations import Amount, Category, Declaration
-from takifugu.declarations.label_lists import FittedLabels
+from takifugu.declarations.columns import FittedLabels
 from takifugu.ledger import Event
 from takifugu.priors.independent import Product
 from takifugu.priors.networks import MarkovRandomField
