@@ -35,7 +35,6 @@ from takifugu.priors.independent import Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.networks import NetworkPrior
 from takifugu.priors.prior import Prior
-from takifugu.priors.secret_distance import check_distance
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
 from takifugu.translation.accounting.largest_epsilon import UNUSED, largest_within
@@ -159,7 +158,7 @@ class Translation(ByContent, LossTranslation):
                 field="secrets",
             )
         for prior in self.priors.values():
-            check_distance(prior, self.secrets)
+            prior.check_secrets(self.secrets)
 
     def identity(self) -> Any:
         """The priors, the secrets and the uncertainty: what determines a loss."""
