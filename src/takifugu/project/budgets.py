@@ -50,6 +50,12 @@ class StretchLoss:
     end: int | None
     spent: float
 
+    def ends(self, *, instants: bool) -> tuple[str | int | None, str | int | None]:
+        """Both ends in the order: times as ISO 8601 has them, or numbers."""
+        places = (at_tick(tick, instants=instants) for tick in (self.start, self.end))
+        start, end = (p.isoformat() if isinstance(p, datetime) else p for p in places)
+        return start, end
+
 
 @dataclass(frozen=True)
 class BudgetStanding:
@@ -92,6 +98,27 @@ class BudgetStanding:
         if self.analyst is not None and self.most < rest:
             return ""
         return beside_what_is_left(self.most, rest, self.spent)
+
+    def document(self, *, instants: bool) -> dict[str, Any]:
+        """As JSON; ``instants``: whether the order is of times, not of numbers."""
+        return {
+            "analyst": self.analyst,
+            "epsilon": None if self.budget is None else str(self.budget),
+            "delta": str(self.delta),
+            "spent": self.spent,
+            "left": self.left,
+            "most": None if self.most is None else str(self.most),
+            "by_column": None if self.by_column is None else dict(self.by_column),
+            "history": [
+                {"seq": reading.seq, "at": reading.at.isoformat(), "spent": reading.epsilon}
+                for reading in self.history
+            ],
+            "stretches": [
+                {"start": start, "end": end, "spent": part.spent}
+                for part in self.stretches
+                for start, end in [part.ends(instants=instants)]
+            ],
+        }
 
 
 def budget_standings(
