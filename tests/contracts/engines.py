@@ -24,8 +24,7 @@ from takifugu.declarations import (
     Order,
     Source,
 )
-from takifugu.declarations.columns import Outside
-from takifugu.declarations.label_lists import FittedLabels
+from takifugu.declarations.columns import FittedLabels, Outside
 from takifugu.errors import TooLarge
 from takifugu.fitting.label_finding import find_labels
 from takifugu.tables import Engine, Scope, check, open_engine

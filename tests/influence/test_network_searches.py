@@ -12,7 +12,7 @@ from takifugu.influence import nearest_curve, network_curve, sampled_curve
 from takifugu.influence.network import network_curves as curves
 from takifugu.influence.network.network_curves import Progress
 from takifugu.priors import Secrets
-from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.networks import MarkovRandomField
 from tests.raising import raises
 
 pytestmark = pytest.mark.nightly

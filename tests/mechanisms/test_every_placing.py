@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from takifugu.mechanisms import IntegerGaussian, IntegerLaplace, placings
-from takifugu.mechanisms.placings import POSTERIOR_BINS, right_places
+from takifugu.mechanisms import IntegerGaussian, IntegerLaplace, prediction
+from takifugu.mechanisms.prediction import POSTERIOR_BINS, right_places
 from tests.oracles.placings import right_by_enumeration
 
 pytestmark = pytest.mark.nightly
@@ -39,8 +39,8 @@ def test_groups_are_summed_each_on_its_own(monkeypatch: pytest.MonkeyPatch) -> N
     most, noise = np.array([4, 95, 3, 9, 3]), IntegerLaplace(1.0)
     alone = [right_places(noisy[i : i + 1], 2, most[i : i + 1], noise) for i in range(5)]
     assert all(one is not None for one in alone)
-    for at_once in (placings.MAX_TERMS_HELD, 2 * 4 * POSTERIOR_BINS, 10):
-        monkeypatch.setattr(placings, "MAX_TERMS_HELD", at_once)
+    for at_once in (prediction.MAX_TERMS_HELD, 2 * 4 * POSTERIOR_BINS, 10):
+        monkeypatch.setattr(prediction, "MAX_TERMS_HELD", at_once)
         found = right_places(noisy, 2, most, noise)
         assert found == pytest.approx(np.concatenate(alone), abs=1e-9)  # type: ignore[arg-type]
     truth = right_by_enumeration([2, 1, 1], 2, 4, 1.0, gaussian=False)
@@ -57,7 +57,7 @@ def test_gaussian_counts_further_out_than_five_scales_are_read_there() -> None:
 
 def test_places_are_summed_up_to_the_most_terms(monkeypatch: pytest.MonkeyPatch) -> None:
     noisy, most, noise = np.zeros((3, 4), np.int64), np.full(3, 9), IntegerLaplace(1.0)
-    monkeypatch.setattr(placings, "MAX_POSTERIOR_TERMS", 4 * 3 * 2 * 2 * POSTERIOR_BINS)
+    monkeypatch.setattr(prediction, "MAX_POSTERIOR_TERMS", 4 * 3 * 2 * 2 * POSTERIOR_BINS)
     assert right_places(noisy, 2, most, noise) is not None
-    monkeypatch.setattr(placings, "MAX_POSTERIOR_TERMS", 4 * 3 * 2 * 2 * POSTERIOR_BINS - 1)
+    monkeypatch.setattr(prediction, "MAX_POSTERIOR_TERMS", 4 * 3 * 2 * 2 * POSTERIOR_BINS - 1)
     assert right_places(noisy, 2, most, noise) is None

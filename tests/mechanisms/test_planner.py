@@ -28,8 +28,7 @@ from takifugu.mechanisms import (
     plan_top_k,
 )
 from takifugu.mechanisms.candidates import allowed_loss, gaussian_beyond, laplace_beyond
-from takifugu.mechanisms.mechanism_plan import name
-from takifugu.mechanisms.planner import MAX_TERMS, noise_of
+from takifugu.mechanisms.planner import MAX_TERMS, name, noise_of
 from takifugu.mechanisms.prediction import (
     Shape,
     predicted,

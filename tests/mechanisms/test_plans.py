@@ -17,8 +17,8 @@ from takifugu.mechanisms import (
     plan_top_k,
     planner,
 )
-from takifugu.mechanisms.mechanism_plan import Choice, RankingError, name, price
 from takifugu.mechanisms.mechanism_protocol import HISTOGRAM
+from takifugu.mechanisms.planner import Choice, RankingError, name, price
 from takifugu.mechanisms.prediction import predicted, resolution, staircase
 from takifugu.translation.protocol import LossTranslation
 from takifugu.visible import four_digits

@@ -16,7 +16,7 @@ from takifugu.costs.losses import Total
 from takifugu.errors import LedgerConflict
 from takifugu.ledger.charge_values import loss_of
 from takifugu.ledger.limits import spent_epsilon
-from takifugu.priors.provenance import FittedRows
+from takifugu.priors.prior import FittedRows
 from takifugu.project.project import Project, open_project
 from takifugu.project.project_report import project_report
 from takifugu.project.reported_dataset import NOT_PROTECTED, fitted_sentence, related_words
@@ -30,8 +30,7 @@ from takifugu.project.reported_releases import (
     stored_table,
 )
 from takifugu.reports.pdf_file import pdf_of
-from takifugu.reports.release_parts import figure_of, table_of
-from takifugu.reports.report_page import report_page
+from takifugu.reports.report_page import figure_of, report_page, table_of
 from takifugu.reports.report_values import PrivacyReport, ReportedDataset
 from takifugu.session.held_out import releasable_rows
 from takifugu.session.odds import odds_words

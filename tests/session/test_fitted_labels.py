@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from takifugu.binding.fitted_labels import labels_of
-from takifugu.declarations.label_lists import FittedLabels
+from takifugu.declarations.columns import FittedLabels
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import MarkovChain
 from tests.raising import raises

@@ -30,10 +30,10 @@ from takifugu.binding.name_lists import SHOWN, both_lists, listed, numbers, only
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import Name
 from takifugu.priors.explicit import Explicit
-from takifugu.priors.factors import NetworkPrior
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.markov import MarkovChain
+from takifugu.priors.networks import NetworkPrior
 from takifugu.priors.prior import Prior, SequencePrior
 from takifugu.priors.universe import Tables
 

@@ -24,8 +24,8 @@ from takifugu.fitting.fit_options import KINDS, ByEntity, FirstDays, FitKind, Fi
 from takifugu.fitting.label_finding import AT_LEAST, FoundLabels, find_labels
 from takifugu.priors import FittedRows, MarkovChain, Prior
 from takifugu.priors.adversaries import given_earlier_rows
-from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.higher_order import HigherOrderChain
+from takifugu.priors.networks import BayesianNetwork
 from takifugu.priors.prior import state_text
 from takifugu.tables.engine import Engine
 from takifugu.tables.label_lookup import refuse_many_labels
@@ -175,7 +175,7 @@ class Fitted:
         values is one. It takes some seconds for priors of many states.
         """
         from takifugu.advice.prior_advice import advise
-        from takifugu.priors.chain_changes import ChainSteps
+        from takifugu.priors.fitting import ChainSteps
 
         estimate = self.estimate
         steps, chain = None, estimate.prior

@@ -351,7 +351,7 @@ class FitRequest:
 
         ``named`` is how whoever wrote it calls a key, and ``error`` what they expect to see.
         """
-        from takifugu.priors.ranges import exact_cuts
+        from takifugu.priors.labels import exact_cuts
 
         for name in document:
             if name not in FIT_OPTIONS:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from takifugu.declarations.label_lists import FROM_THE_FITTED_ROWS
+from takifugu.declarations.columns import FROM_THE_FITTED_ROWS
 from takifugu.declarations.table_errors import InvalidQuery
 from takifugu.priors import Name
 from takifugu.tables import relations as rel

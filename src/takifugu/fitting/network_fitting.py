@@ -15,13 +15,13 @@ from takifugu.errors import TooLarge
 from takifugu.fitting.fit_kinds import Estimate, name_of
 from takifugu.fitting.fit_options import FitOptions
 from takifugu.priors import Name
-from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.network_structure import (
     Parents,
     checked_structure,
     chow_liu_tree,
     mutual_information,
 )
+from takifugu.priors.networks import BayesianNetwork
 from takifugu.tables.engine import Engine
 from takifugu.tables.scope import Scope
 from takifugu.visible import four_digits

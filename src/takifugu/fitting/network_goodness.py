@@ -17,7 +17,7 @@ import numpy as np
 from takifugu._core.numeric import Floats, Integers
 from takifugu.fitting.count_tests import MATERIAL_SHARE, log_tail, p_words
 from takifugu.fitting.goodness import MAX_BARS, FitTest, GoodnessOfFit, Panel, conclude
-from takifugu.priors.bayesian_network import BayesianNetwork
+from takifugu.priors.networks import BayesianNetwork
 from takifugu.tables.engine import Engine
 from takifugu.tables.scope import EVERYTHING, Scope
 from takifugu.visible import four_digits

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 from takifugu._core.rounding import float_down
 from takifugu.costs.cost import ANY, Column, Cost
@@ -31,6 +32,12 @@ class StretchLoss:
     start: int | None
     end: int | None
     spent: float
+
+    def ends(self, *, instants: bool) -> tuple[str | int | None, str | int | None]:
+        """Both ends in the order: times as ISO 8601 has them, or numbers."""
+        places = (at_tick(tick, instants=instants) for tick in (self.start, self.end))
+        start, end = (p.isoformat() if isinstance(p, datetime) else p for p in places)
+        return start, end
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,27 @@ class BudgetStanding:
         if self.analyst is not None and self.most < rest:
             return ""
         return beside_what_is_left(self.most, rest, self.spent)
+
+    def document(self, *, instants: bool) -> dict[str, Any]:
+        """As JSON; ``instants``: whether the order is of times, not of numbers."""
+        return {
+            "analyst": self.analyst,
+            "epsilon": None if self.budget is None else str(self.budget),
+            "delta": str(self.delta),
+            "spent": self.spent,
+            "left": self.left,
+            "most": None if self.most is None else str(self.most),
+            "by_column": None if self.by_column is None else dict(self.by_column),
+            "history": [
+                {"seq": reading.seq, "at": reading.at.isoformat(), "spent": reading.epsilon}
+                for reading in self.history
+            ],
+            "stretches": [
+                {"start": start, "end": end, "spent": part.spent}
+                for part in self.stretches
+                for start, end in [part.ends(instants=instants)]
+            ],
+        }
 
 
 def budget_standings(

@@ -35,7 +35,7 @@ from takifugu.errors import InvalidFile, TakifuguError, UnsoundRequest
 from takifugu.ledger import Ledger, Terms
 from takifugu.priors import Secrets, from_document, read_prior
 from takifugu.priors.documents import read_json, write_json
-from takifugu.priors.factors import NetworkPrior
+from takifugu.priors.networks import NetworkPrior
 from takifugu.translation.accounting.tables import TranslationTable, tabulate
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation

@@ -23,7 +23,7 @@ from uuid import uuid4
 
 from takifugu._core.exact import exactly
 from takifugu.declarations import Category, Declaration
-from takifugu.declarations.label_lists import FROM_THE_FITTED_ROWS
+from takifugu.declarations.columns import FROM_THE_FITTED_ROWS
 from takifugu.declarations.open_points import OPEN, OpenPoint
 from takifugu.drafting.draft import Draft
 from takifugu.drafting.draft_text import draft_text

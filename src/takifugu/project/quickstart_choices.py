@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from takifugu._core.exact import Number
 from takifugu.declarations import Category, Declaration
-from takifugu.declarations.label_lists import FROM_THE_FITTED_ROWS
+from takifugu.declarations.columns import FROM_THE_FITTED_ROWS
 from takifugu.declarations.open_points import OPEN
 from takifugu.drafting.draft import Decision, Draft
 from takifugu.drafting.draft_guesses import guess_protected, likely_public

@@ -6,11 +6,11 @@ from typing import Any
 
 from takifugu.binding.entries import Entries
 from takifugu.declarations import Amount, Category, Declaration
-from takifugu.declarations.label_lists import FittedLabels
+from takifugu.declarations.columns import FittedLabels
 from takifugu.ledger import Event
 from takifugu.priors.independent import Product
+from takifugu.priors.networks import MarkovRandomField
 from takifugu.priors.prior import Prior
-from takifugu.priors.random_field import MarkovRandomField
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.policy import DatasetPolicy, Pairs, PriorPolicy
 from takifugu.reports.report_values import ReportedColumn, ReportedPrior

@@ -11,10 +11,9 @@ from takifugu.binding.prior_reading import PriorTranslation
 from takifugu.binding.protected_values import values_by_column
 from takifugu.declarations import Amount, Category, Declaration
 from takifugu.priors.adversaries import chains_of
-from takifugu.priors.gaussian import Gaussian
+from takifugu.priors.gaussian import Gaussian, secret_distance
 from takifugu.priors.independent import Product, people_of
 from takifugu.priors.prior import Prior
-from takifugu.priors.secret_distance import secret_distance
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.session.odds import odds

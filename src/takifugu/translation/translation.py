@@ -30,16 +30,14 @@ from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.families import has_curve, influence_curve
 from takifugu.influence.presets import uncertain, union
 from takifugu.influence.rounded_ratios import uncertainty_shift
-from takifugu.priors.factors import NetworkPrior
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
+from takifugu.priors.networks import NetworkPrior
 from takifugu.priors.prior import Prior
-from takifugu.priors.secret_distance import check_distance
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
 from takifugu.translation.accounting.largest_epsilon import UNUSED, largest_within
-from takifugu.translation.accounting.totals import total_to_pufferfish
 from takifugu.translation.bounds import EXACT, Binding, Bound, Cache, TransportBound, Witness
 from takifugu.translation.certify.closed import (
     group_allowance,
@@ -50,7 +48,7 @@ from takifugu.translation.certify.closed import (
     without_uncertainty,
 )
 from takifugu.translation.entry_costs import EntryCosts, check_labels, labels_of
-from takifugu.translation.protocol import LossTranslation
+from takifugu.translation.protocol import LossTranslation, total_to_pufferfish
 from takifugu.translation.transport_bound import transport_bound, transport_bound_of_any
 
 Method = Literal["best", "transport", "curve", "group"]
@@ -160,7 +158,7 @@ class Translation(ByContent, LossTranslation):
                 field="secrets",
             )
         for prior in self.priors.values():
-            check_distance(prior, self.secrets)
+            prior.check_secrets(self.secrets)
 
     def identity(self) -> Any:
         """The priors, the secrets and the uncertainty: what determines a loss."""

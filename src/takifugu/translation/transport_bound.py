@@ -12,17 +12,14 @@ import numpy as np
 
 from takifugu._core.numeric import LEAST, Floats
 from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
-from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.explicit import Explicit
-from takifugu.priors.factors import NetworkPrior
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
+from takifugu.priors.networks import BayesianNetwork, MarkovRandomField, NetworkPrior
 from takifugu.priors.prior import Prior, SequencePrior
-from takifugu.priors.random_field import MarkovRandomField
-from takifugu.priors.secret_distance import check_distance
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
@@ -40,13 +37,14 @@ def transport_bound(
 
     A truncated Gaussian has none: no transport bound for its regions is proven here.
     """
-    check_distance(prior, secrets)
+    prior.check_secrets(secrets)
     if isinstance(prior, TruncatedGaussian):
         return None
     if isinstance(prior, Product):
         people = _all_bounds(prior.parts, secrets, tolerance)
         return None if people is None else IndependentPeople(people)
-    if isinstance(prior, SequencePrior) and prior.breadth > MAX_STATES:
+    many = isinstance(prior, SequencePrior) and prior.breadth > MAX_STATES
+    if many and not (isinstance(prior, MarkovChain) and prior.one_law):
         _warn(f"{prior.breadth} states are more than the {MAX_STATES} that a step can join")
         return None
     module, name, options = _solver(prior, tolerance)
@@ -68,6 +66,8 @@ def _solver(prior: Prior, tolerance: float) -> tuple[str, str, dict[str, float]]
     """The module of a family, what computes its bound there, and with which options."""
     refining = {"tolerance": tolerance}
     match prior:
+        case MarkovChain() if prior.one_law and len(prior.states) > MAX_STATES:
+            return "models.many_states", "ManyStatesTransport", {}
         case MarkovChain() if not prior.one_law:
             return "models.adversary_transport", "AdversaryTransport", refining
         case MarkovChain() if len(prior.states) == 2:

@@ -21,8 +21,8 @@ from takifugu.errors import UnsoundRequest
 from takifugu.finite.translation_exact import ExactTranslation, translation_exact
 from takifugu.finite.world import World
 from takifugu.priors.explicit import Explicit
-from takifugu.priors.factors import Factor
 from takifugu.priors.independent import IndependentEntries
+from takifugu.priors.networks import Factor
 from takifugu.priors.secrets import EntryIs, Secrets
 from takifugu.priors.universe import Name, Tables
 from takifugu.translation.accounting.largest_epsilon import largest_within

@@ -1,20 +1,29 @@
-"""Figures of influence curves."""
+"""Figures of influence curves, and of translations between DP ε and Pufferfish ε."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from takifugu._core.numeric import Floats
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.reports.html_style import BLUE, GREEN, GREY, ORANGE, RED
+from takifugu.reports.plot_files import plain_axes
+from takifugu.translation.translation import METHODS, Translation
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-
-BESIDE = 7.0  # points of the page between the arrows of two curves
+ARROW_DISTANCE = 7.0  # points of the page between the arrows of two curves
+POINTS = 12
+MAX_PLOTTED = 1e100  # a number beyond this is on no axis
+STYLES = {
+    "transport": {"color": BLUE, "lw": 2.0, "zorder": 4},
+    "curve": {"color": ORANGE, "lw": 1.6, "zorder": 3},
+    "group": {"color": GREY, "lw": 1.2, "ls": ":", "zorder": 2},
+}
 
 
 def curves_figure(
@@ -25,10 +34,7 @@ def curves_figure(
     most: int | None = None,
 ) -> "Figure":
     """One or several curves; with ``epsilon`` the operating point ε = b·ε_DP + a of the first."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 4.4), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = plain_axes(6.4, 4.4)
     axes.set_prop_cycle(color=[BLUE, ORANGE, GREEN, GREY])
     draw_curves(axes, curves, most=most)
     if epsilon is not None:
@@ -99,7 +105,7 @@ def _draw_arrows(axes: "Axes", b: int, marker: str, colours: Sequence[Any]) -> N
 
     figure = axes.get_figure(root=True)
     for place, colour in enumerate(colours):
-        x = (place - (len(colours) - 1) / 2) * BESIDE
+        x = (place - (len(colours) - 1) / 2) * ARROW_DISTANCE
         moved = offset_copy(axes.get_xaxis_transform(), fig=figure, x=x, units="points")
         (mark,) = axes.plot(
             b, 0.985 if marker == "^" else 0.015, marker=marker, ms=6.5, color=colour,
@@ -121,3 +127,50 @@ def _draw_operating_point(axes: "Axes", curve: InfluenceCurve, epsilon: float) -
     label = f"ε = {four_digits(epsilon)} = b·{four_digits(spend, 'down')} + a"
     axes.plot(ends, epsilon - spend * ends, ls="--", color=RED, lw=1.2, label=label)
     axes.plot(curve.exposed[best], pooled[best], "o", color=RED, ms=7, zorder=4)
+
+
+def translation_figure(
+    translation: Translation,
+    *,
+    title: str = "",
+    largest: float = 2.0,
+    points: int = POINTS,
+    marked: Sequence[tuple[float, float]] = (),
+) -> "Figure":
+    """Pufferfish ε up to about ``largest`` against DP ε, by each method, and what really leaks.
+
+    ``marked`` are pairs of DP ε and Pufferfish ε: each gets a mark, and both axes reach all of
+    them.
+    """
+    shown_marks = [pair for pair in marked if all(0 <= number < MAX_PLOTTED for number in pair)]
+    allowed = float(translation.to_dp(largest))
+    end = max([allowed if allowed > 0 else largest, *(dp for dp, _ in shown_marks)])
+    grid: Floats = np.linspace(0.0, end, points + 1)[1:]
+    answers = [translation.explain(float(epsilon)) for epsilon in grid]
+    figure, axes = plain_axes(6.4, 4.4)
+    for name in METHODS[1:]:
+        values = np.array([a.by_method[name] for a in answers], dtype=np.float64)  # None: NaN
+        shown = np.isfinite(values)
+        if shown.any():
+            axes.plot(
+                np.r_[0.0, grid[shown]],
+                np.r_[0.0, values[shown]],
+                label=name,
+                **STYLES[name],  # type: ignore[arg-type]
+            )
+    leaks = [answer.lower for answer in answers]
+    axes.plot(grid, leaks, "o", ms=4, color=GREEN, label="leaked by some mechanism", zorder=5)
+    if shown_marks:
+        axes.plot(*zip(*shown_marks, strict=True), "D", ms=5, mfc="none", color=RED,
+                  label="translated", zorder=6, clip_on=False)  # fmt: skip
+    top = max([largest / 1.8, *(a.pufferfish for a in answers if np.isfinite(a.pufferfish))])
+    high = max([1.8 * top, *(1.05 * loss for _, loss in shown_marks)])
+    axes.set(
+        title=title,
+        xlabel="DP ε per entry",
+        ylabel="Pufferfish ε",
+        xlim=(0, float(grid[-1])),
+        ylim=(0, high),
+    )
+    axes.legend(frameon=False, fontsize=9)
+    return figure
