@@ -334,7 +334,7 @@ def rebuild(connection: Connection, books: Books) -> str:
     for table in (CELLS, SEGMENTS, ACCOUNTS):
         Statement(f"DELETE FROM {table}").run(connection, {})
     digests.forget(connection)
-    tree = connection.state.tree = Tree()
+    tree = connection.tree = Tree()
     for book in books.books.values():
         open_book(connection, book)
     return tree.root

@@ -37,7 +37,7 @@ from takifugu.ledger.storage.database import (
     sqlite_connection,
 )
 from takifugu.ledger.storage.migrations import prepare
-from takifugu.ledger.witnesses.head_witness import Guard, HeadWitness, holds, identity
+from takifugu.ledger.witnesses.head_witness import Guard, HeadWitness, holds, identity_in
 from takifugu.ledger.witnesses.lost_history import LossTerms, ShownLosses, accept, counted
 from takifugu.ledger.witnesses.state_folder import sync
 
@@ -212,7 +212,7 @@ def _compare(
     Raises unless the owner accepts that, and it can be counted: nothing is touched before.
     """
     with _opened(part) as store, store.reading() as connection:
-        whose = identity(connection)
+        whose = identity_in(chain.one(connection, 1))
         recorded = None if witness is None else witness.read(whose)
         if recorded is None or holds(connection, recorded):
             return whose, None
