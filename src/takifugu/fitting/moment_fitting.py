@@ -346,8 +346,8 @@ def process_goodness(
     :math:`6\sum_kρ_k^3/n`, and their kurtosis :math:`24\sum_kρ_k^4/n` (Lobato & Velasco, 2004): the
     test of Jarque and Bera with these is about chi-square on 2 degrees of freedom.
 
-    **Stationarity.** The correlation at lag 1 in each part of the days is compared with that of all, by
-    its standard error.
+    **Stationarity.** The correlation at lag 1 in each part of the days is compared with that of
+    all, by its standard error.
     """
     return GoodnessOfFit(
         (residual_test(found), normality_test(found), _steady(engine, column, found, scope))

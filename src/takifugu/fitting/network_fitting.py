@@ -293,11 +293,12 @@ def network_goodness(
 ) -> GoodnessOfFit:
     r"""Which pairs of columns depend on each other beyond the network, on the rows of ``scope``.
 
-    For two columns that are not joined, the counts :math:`n_{ab}` of N rows are compared with the law
-    :math:`p_{ab}` that the network implies for the pair:
-    :math:`G^2 = 2\sum n_{ab}\log(n_{ab}/(N p_{ab}))` is about chi-square if the network is right, and
-    :math:`(G^2 - \mathrm{df})/2N` is what the two tell about each other that the network does not know,
-    in nats. The p-value of the worst pair is multiplied by the number of pairs (Bonferroni).
+    For two columns that are not joined, the counts :math:`n_{ab}` of N rows are compared with the
+    law :math:`p_{ab}` that the network implies for the pair:
+    :math:`G^2 = 2\sum n_{ab}\log(n_{ab}/(N p_{ab}))` is about chi-square if the network is right,
+    and :math:`(G^2 - \mathrm{df})/2N` is what the two tell about each other that the network does
+    not know, in nats. The p-value of the worst pair is multiplied by the number of pairs
+    (Bonferroni).
     """
     joined = {
         frozenset((str(parent), str(child)))
