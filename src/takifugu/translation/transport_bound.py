@@ -77,8 +77,6 @@ def _solver(prior: Prior, tolerance: float) -> tuple[str, str, dict[str, float]]
             return "models.chain_transport", "ChainTransport", refining
         case IntervalMarkovChain():
             return "models.interval_transport", "IntervalTransport", refining
-        case HigherOrderChain() if prior.start == "unknown":
-            return "models.higher_order_transport", "UnknownWindowTransport", refining
         case HigherOrderChain():
             return "models.higher_order_transport", "HigherOrderTransport", refining
         case TimeOfDayChain() if prior.unknown_start:
