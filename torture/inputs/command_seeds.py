@@ -10,8 +10,6 @@ LINES: Mapping[str, tuple[str, ...]] = {k: tuple(v) for k, v in _SEEDS["lines"].
 GOOD: Mapping[str, tuple[str, ...]] = {k: tuple(v) for k, v in _SEEDS["good"].items()}
 COSTLY: Mapping[str, float] = _SEEDS["costly"]
 ALWAYS: Mapping[str, str] = _SEEDS["always"]
-LONG_BY_RIGHT: set[tuple[str, str]] = {(name, option) for name, option in _SEEDS["long_by_right"]}
-    (command, option) for command, option in _SEEDS["long_by_right"]
-}
+LONG_BY_RIGHT = {(name, option) for name, option in _SEEDS["long_by_right"]}
 SMALL: tuple[str, ...] = tuple(_SEEDS["small"])
 FILES: tuple[str, ...] = tuple(_SEEDS["files"])
