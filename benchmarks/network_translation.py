@@ -8,8 +8,8 @@ from unittest.mock import patch
 import numpy as np
 
 from takifugu._core.numeric import Floats
-from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.bif import read_bif
+from takifugu.priors.networks import BayesianNetwork
 from takifugu.translation.certify.messages import Flows, Transports
 from takifugu.translation.models.networks import network_losses
 from takifugu.translation.search.products import best_witness

@@ -14,7 +14,7 @@ from takifugu.mechanisms.planner import plan_top_k
 from takifugu.mechanisms.post import rounded
 from takifugu.priors import MarkovChain
 from takifugu.priors.fitting import smooth
-from takifugu.priors.provenance import FittedRows
+from takifugu.priors.prior import FittedRows
 from takifugu.session import QueryOptions
 from takifugu.session.release_cost import checked_delta
 from takifugu.tables.scope import place_in_order

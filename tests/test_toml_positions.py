@@ -7,8 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from takifugu._core.toml import TomlSection, parse_toml
-from takifugu._core.toml_positions import Position, key_positions
+from takifugu._core.toml import Position, TomlSection, key_positions, parse_toml
 from takifugu.errors import InvalidFile
 from tests.raising import raises
 

@@ -18,10 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import takifugu
-from takifugu.cli.output_files import OutputFile
+from takifugu.cli.commands.release_command import OutputFile
 from takifugu.declarations import Category, InvalidDeclaration
 from takifugu.errors import Malformed
-from takifugu.reports.html_figures import drawing
 from takifugu.reports.html_page import (
     FactList,
     Page,
@@ -31,7 +30,7 @@ from takifugu.reports.html_page import (
     Section,
     Verbatim,
 )
-from takifugu.reports.plot_files import save
+from takifugu.reports.plot_files import drawing, save
 from takifugu.reports.prior_figures import heat_map
 from takifugu.reports.result_figure import result_figure
 from takifugu.session.result_files import csv_text

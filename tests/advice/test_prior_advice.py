@@ -17,7 +17,7 @@ from takifugu.advice.remedies import Remedy, expense, max_merges, times_words
 from takifugu.errors import UnsoundRequest
 from takifugu.mechanisms import IntegerLaplace
 from takifugu.priors import MarkovChain, Secrets, Transitions
-from takifugu.priors.chain_changes import ChainSteps, secrets_merged
+from takifugu.priors.fitting import ChainSteps, secrets_merged
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.translation import Translation
 from tests.oracles import changed_chains as oracle

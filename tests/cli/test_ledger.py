@@ -10,9 +10,19 @@ from typer.testing import CliRunner
 from takifugu._core.fingerprint import fingerprint
 from takifugu.cli.commands.ledger_command import app
 from takifugu.cli.shared_options import InvalidOption
-from takifugu.costs.cost import AnyValue, Column, Cost, Distance, Matrix, Membership, Shape, Steps
+from takifugu.costs.cost import (
+    AnyValue,
+    Column,
+    Cost,
+    Distance,
+    Matrix,
+    Membership,
+    Shape,
+    Steps,
+    cost_words,
+    shape_words,
+)
 from takifugu.costs.losses import Metric
-from takifugu.costs.words import cost_words, shape_words
 from takifugu.errors import (
     InvalidFile,
     LedgerConflict,

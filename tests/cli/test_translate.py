@@ -14,7 +14,7 @@ from takifugu.cli import app
 from takifugu.cli.shared_options import InvalidOption
 from takifugu.costs.losses import Approximate, Concentrated, Pure
 from takifugu.errors import InvalidFile, TakifuguError
-from takifugu.mechanisms.mechanism_plan import price
+from takifugu.mechanisms.planner import price
 from takifugu.priors import (
     BayesianNetwork,
     MarkovChain,

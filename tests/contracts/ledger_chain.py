@@ -39,6 +39,7 @@ def test_no_event_has_a_name_that_a_database_cannot_look_for(ledger: Ledger, nam
     for given in ("dataset", "analyst", "kind"):
         assert list(ledger.history(**{given: name})) == []  # type: ignore[arg-type]
         assert ledger.events(**{given: name}) == ()  # type: ignore[arg-type]
+    assert not ledger.events(kind=["charge", name])
 
 
 def test_history_is_filtered_and_limited(ledger: Ledger) -> None:
@@ -166,11 +167,14 @@ def edits() -> list[str]:
         "UPDATE takifugu_accounts SET unit = NULL",
         "UPDATE takifugu_accounts SET lost = '0 0 0'",
         "DELETE FROM takifugu_accounts WHERE analyst = 'ana'",
+        "UPDATE takifugu_accounts SET analyst = 'eve' WHERE analyst = 'ana'",
         "UPDATE takifugu_accounts SET id = id + 5",
         "UPDATE takifugu_segments SET base = '0 0 0'",
         "UPDATE takifugu_segments SET peak = '0 0 0'",
         'UPDATE takifugu_segments SET "end" = "end" + 1 WHERE start = 0',
+        "DELETE FROM takifugu_segments WHERE start = 0",
         "DELETE FROM takifugu_segments WHERE start = 2",
+        "DELETE FROM takifugu_segments WHERE start = 4",
         "UPDATE takifugu_segments SET cells = '' WHERE start = 2",
         'INSERT INTO takifugu_segments SELECT account, 1, "end", base, peak, cells'
         " FROM takifugu_segments WHERE start = 0",

@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 
 from takifugu._core.numeric import LEAST, Floats
-from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.interval_chain import IntervalMarkovChain
-from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.networks import BayesianNetwork, MarkovRandomField
 
 TINY = (1e-16, 3e-16, 1e-30, 1e-100, 1e-150, float(LEAST))
 

@@ -24,10 +24,9 @@ from takifugu.priors import (
     TruncatedGaussian,
     Universe,
 )
-from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
-from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.networks import BayesianNetwork, MarkovRandomField
 from takifugu.priors.secrets import SecretPair, both_ways
 from takifugu.translation import Translation, approximate, network_losses, zcdp_epsilon
 from tests.extremes import test_soundness as checks

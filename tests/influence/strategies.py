@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike
 
 from takifugu._core.numeric import Floats
 from takifugu.priors import Name
-from takifugu.priors.bayesian_network import BayesianNetwork
-from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.networks import BayesianNetwork, MarkovRandomField
 
 
 def network(

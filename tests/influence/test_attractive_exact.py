@@ -6,7 +6,7 @@ import pytest
 
 from takifugu.errors import TooLarge
 from takifugu.influence import attractive_curve, network_curve
-from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.networks import MarkovRandomField
 from takifugu.priors.secrets import Secrets
 from tests.extremes import instances
 from tests.oracles import extremes as oracle

@@ -15,9 +15,8 @@ from takifugu.priors import (
     Tables,
     TruncatedGaussian,
 )
-from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.interval_chain import IntervalMarkovChain
-from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.networks import BayesianNetwork, MarkovRandomField
 from takifugu.priors.time_of_day import TimeOfDayChain
 from tests.raising import raises
 

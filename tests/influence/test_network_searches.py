@@ -9,7 +9,7 @@ from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.influence import nearest_curve, network_curve
 from takifugu.influence.network.network_curves import Progress
 from takifugu.priors import Secrets
-from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.networks import MarkovRandomField
 from tests.raising import raises
 
 pytestmark = pytest.mark.nightly

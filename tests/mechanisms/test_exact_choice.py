@@ -11,7 +11,7 @@ import pytest
 
 from takifugu.finite import FiniteMechanism
 from takifugu.mechanisms import Exponential, FiniteChannel, PermuteAndFlip
-from takifugu.mechanisms.exact_choice import pick, pick_by_gap
+from takifugu.mechanisms.opendp_measurements import pick, pick_by_gap
 from takifugu.priors.universe import Tables
 
 CANDIDATES = 301

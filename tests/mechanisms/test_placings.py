@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from takifugu.mechanisms import IntegerGaussian, IntegerLaplace
-from takifugu.mechanisms.placings import MAX_POSTERIOR_TERMS, right_places
+from takifugu.mechanisms.prediction import MAX_POSTERIOR_TERMS, right_places
 from tests.oracles.placings import right_by_enumeration
 
 SCALES = st.sampled_from([0.3, 1.0, 2.5, 7.0])

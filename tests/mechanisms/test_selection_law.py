@@ -18,7 +18,7 @@ from takifugu.mechanisms import (
     PermuteAndFlip,
     RandomisedResponse,
 )
-from takifugu.mechanisms.exact_choice import pick
+from takifugu.mechanisms.opendp_measurements import pick
 from takifugu.priors.universe import Tables
 from tests.oracles import noise as oracle
 

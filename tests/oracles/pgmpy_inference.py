@@ -15,7 +15,7 @@ import pytest
 
 from takifugu._core.numeric import Floats
 from takifugu.priors import Name
-from takifugu.priors.bayesian_network import BayesianNetwork
+from takifugu.priors.networks import BayesianNetwork
 
 REASON = "pgmpy cannot be imported: install takifugu[nightly]"
 

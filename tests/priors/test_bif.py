@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from takifugu.cli import app
 from takifugu.errors import InvalidFile, TakifuguError
 from takifugu.priors import read_prior
-from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.bif import parse_bif, read_bif, to_bif
+from takifugu.priors.networks import BayesianNetwork
 from tests.influence.strategies import networks
 from tests.priors.files import example, examples
 from tests.raising import raises

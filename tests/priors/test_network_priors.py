@@ -10,9 +10,8 @@ from hypothesis import given, settings
 
 from takifugu.errors import InvalidFile, InvalidPrior, TooLarge
 from takifugu.priors import Tables
-from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.contacts import contagion, read_contacts
-from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.networks import BayesianNetwork, MarkovRandomField
 from tests.influence.strategies import fields, network, networks
 from tests.raising import raises
 from tests.real_data import real

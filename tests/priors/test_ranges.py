@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidPrior
-from takifugu.priors.ranges import are_ranges, parse_ranges, range_names, refuse_other_bounds
+from takifugu.priors.labels import are_ranges, parse_ranges, range_names, refuse_other_bounds
 from tests.raising import raises
 
 decimals = st.builds(

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from xml.etree import ElementTree
 
-from takifugu.reports.html_figures import standalone_svg
 from takifugu.reports.html_style import BLUE, FIGURE_COLOURS
+from takifugu.reports.plot_files import standalone_svg
 from takifugu.reports.spending_figure import BudgetEvent, spending_figure
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from takifugu.errors import InvalidFile
 from takifugu.influence import chain_curve
 from takifugu.priors import MarkovChain
-from takifugu.reports.html_figures import drawing
+from takifugu.reports.curve_figures import curves_figure
 from takifugu.reports.html_page import (
     Drawing,
     FactList,
@@ -26,7 +26,7 @@ from takifugu.reports.html_page import (
     shown,
     write_page,
 )
-from takifugu.reports.influence_figures import curves_figure
+from takifugu.reports.plot_files import drawing
 from takifugu.visible import visible
 from tests.pdf_needs import weasyprint_or_skip
 from tests.raising import raises

@@ -16,7 +16,7 @@ from takifugu.priors import (
     Prior,
     TimeOfDayChain,
 )
-from takifugu.reports.html_figures import drawing
+from takifugu.reports.plot_files import drawing
 from takifugu.reports.prior_figures import MAX_STATES, heat_map, prior_figures
 
 P = np.array([[0.9, 0.1], [0.3, 0.7]])

@@ -19,13 +19,16 @@ from hypothesis import strategies as st
 from takifugu.errors import InvalidFile
 from takifugu.reports.html_page import Page, Paragraphs, Section
 from takifugu.reports.pdf_file import pdf_of
-from takifugu.reports.report_marks import LEDGER_MARK, ReportedHead, ledger_mark, reported_head
 from takifugu.reports.report_signature import (
+    LEDGER_MARK,
+    ReportedHead,
     SignatureRefused,
+    ledger_mark,
     make_key,
     public_file,
     read_private_key,
     read_public_key,
+    reported_head,
     sign_report,
     verify_report,
 )

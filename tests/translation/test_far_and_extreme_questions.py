@@ -10,7 +10,7 @@ from takifugu.costs.losses import Pure
 from takifugu.errors import TakifuguError, UnsoundRequest
 from takifugu.priors import IntervalMarkovChain, MarkovChain, Secrets
 from takifugu.priors.independent import IndependentEntries, Product
-from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.networks import MarkovRandomField
 from takifugu.translation import Release, Translation, compose
 from tests.raising import raises
 from tests.translation.transports import transport_of

@@ -8,7 +8,7 @@ import pytest
 
 from takifugu.costs.cost import Cost, Distance, Matrix
 from takifugu.priors.markov import MarkovChain
-from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.networks import MarkovRandomField
 from takifugu.priors.secrets import EntryIs
 from takifugu.translation import Translation
 from takifugu.translation.entry_costs import EntryCosts

@@ -11,7 +11,7 @@ import pytest
 from takifugu._core.numeric import Floats
 from takifugu.costs.cost import Cost, Matrix
 from takifugu.errors import InvalidPrior
-from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.networks import MarkovRandomField
 from takifugu.priors.secrets import EntryIs, SecretPair
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.search.products import product_witness

@@ -24,7 +24,7 @@ from takifugu.translation import (
     Translation,
     tabulate,
 )
-from takifugu.translation.accounting.totals import rho_within
+from takifugu.translation.protocol import rho_within
 from takifugu.translation.rows.columns_of_row import JointColumns
 
 CHAIN = MarkovChain(np.array([[0.9, 0.1], [0.2, 0.8]]), length=12)

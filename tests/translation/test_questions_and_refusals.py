@@ -11,7 +11,7 @@ from takifugu.costs.cost import Cost
 from takifugu.errors import UnsoundRequest
 from takifugu.influence.rounded_ratios import uncertainty_shift
 from takifugu.priors import AR1, Gaussian, MarkovChain, Product, Secrets
-from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.networks import MarkovRandomField
 from takifugu.translation import TranslatedLoss, Translation
 from takifugu.translation.bounds import EXACT, Witness
 from takifugu.translation.translation import ALL_SECRETS, MAX_LOSS

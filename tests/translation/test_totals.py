@@ -12,8 +12,8 @@ from takifugu.costs.losses import Approximate, Concentrated, Pure, Total
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import MarkovChain
 from takifugu.translation import Translation, tabulate
-from takifugu.translation.accounting.totals import rho_within, total_to_pufferfish
 from takifugu.translation.certify.closed import Filter, needed_epsilon
+from takifugu.translation.protocol import rho_within, total_to_pufferfish
 from tests.oracles import totals as oracle
 from tests.oracles import translation as programs
 from tests.raising import raises

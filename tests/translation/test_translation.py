@@ -19,8 +19,7 @@ from takifugu.priors import (
     Secrets,
     TruncatedGaussian,
 )
-from takifugu.priors.bayesian_network import BayesianNetwork
-from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.networks import BayesianNetwork, MarkovRandomField
 from takifugu.translation import LooserTranslation, Translation, chain_losses
 from takifugu.translation.translation import Method
 from tests.oracles import binary_chains as binary

@@ -15,9 +15,9 @@ import numpy as np
 from takifugu.advice.remedies import Remedy, quoted, remedies_of
 from takifugu.errors import TakifuguError, UnsoundRequest
 from takifugu.influence.rounded_ratios import uncertainty_shift
-from takifugu.priors.chain_changes import ChainSteps
-from takifugu.priors.factors import NetworkPrior
+from takifugu.priors.fitting import ChainSteps
 from takifugu.priors.markov import MarkovChain
+from takifugu.priors.networks import NetworkPrior
 from takifugu.priors.prior import Prior, SequencePrior, state_text
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.tables import TabledTranslation

@@ -25,9 +25,9 @@ import numpy as np
 
 from takifugu._core.numeric import Floats
 from takifugu.errors import TakifuguError
-from takifugu.priors.chain_changes import ChainSteps, secrets_merged
+from takifugu.priors.fitting import ChainSteps, secrets_merged
+from takifugu.priors.labels import are_ranges
 from takifugu.priors.prior import Prior, SequencePrior, state_text
-from takifugu.priors.ranges import are_ranges
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.bounds import Binding
 from takifugu.translation.translation import Translation

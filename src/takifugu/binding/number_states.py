@@ -2,7 +2,7 @@ r"""What the states of a prior are to a column of numbers: the numbers themselve
 
 A cell is clamped to the declared bounds and rounded to a step. A state is then one of these
 numbers, if the prior has each of them; or a range, ``[0, 0.5)``, which names the numbers that it
-stands for (`takifugu.priors.ranges`). Priors of earlier versions may number their states 0, 1, …,
+stands for (`takifugu.priors.labels`). Priors of earlier versions may number their states 0, 1, …,
 for ranges that are nowhere written: what a sum tells of those is everything.
 
 **Sums under a prior over ranges.** Within a range, numbers are taken to be independent of all else:
@@ -37,16 +37,15 @@ from takifugu._core.numeric import Floats
 from takifugu.costs.cost import Cost, Matrix, Value
 from takifugu.declarations import Amount
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.independent import Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.kernels import Covariance
+from takifugu.priors.labels import are_ranges, refuse_other_bounds
 from takifugu.priors.markov import MarkovChain
+from takifugu.priors.networks import BayesianNetwork, MarkovRandomField
 from takifugu.priors.prior import Prior
-from takifugu.priors.random_field import MarkovRandomField
-from takifugu.priors.ranges import are_ranges, refuse_other_bounds
 from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.visible import four_digits
 

@@ -2,14 +2,12 @@
 
 import os
 from pathlib import Path
-from urllib.parse import quote
 
 from takifugu._core.closing import Closing
 from takifugu._core.exact import is_finite
 from takifugu.client.exchange import Exchange, read_address, trust_of
-from takifugu.client.remote_budget import next_cursor
 from takifugu.client.remote_dataset import API, RemoteDataset
-from takifugu.documents.reading import DocumentPart, listed
+from takifugu.documents.reading import DocumentPart
 from takifugu.errors import UnsoundRequest
 from takifugu.session.release_errors import SessionClosed
 
@@ -73,15 +71,15 @@ def connect(
 
 def _token(given: str | None) -> str:
     """The token that was given, or that of the environment."""
-    found = os.environ.get(TOKEN) if given is None else given
-    if found is None:
+    token = os.environ.get(TOKEN) if given is None else given
+    if token is None:
         raise UnsoundRequest(
             f"there is no token; give `token`, or set {TOKEN}: the owner of the server makes one"
             " with `takifugu token create --role analyst --name NAME`",
             field="token",
             reason="missing",
         )
-    if not isinstance(found, str) or not (secret := found.strip()):
+    if not isinstance(token, str) or not (secret := token.strip()):
         raise UnsoundRequest("the token is empty or no text", field="token", reason="form")
     if not secret.isascii() or not secret.isprintable() or " " in secret or len(secret) > 500:
         raise UnsoundRequest(
@@ -126,14 +124,8 @@ class Connection(Closing):
         """The names of the datasets that one may ask about."""
         if self.closed:
             raise SessionClosed()
-        found: list[str] = []
-        cursor: str | None = ""
-        while cursor is not None:
-            more = f"&cursor={quote(cursor, safe='')}" if cursor else ""
-            page = DocumentPart.of(self.exchange.read(f"{API}/datasets?limit=200{more}"))
-            found += [one.text("name") for one in page.read("items", listed(DocumentPart.of))]
-            cursor = next_cursor(page)
-        return tuple(found)
+        items = self.exchange.items(f"{API}/datasets?limit=200")
+        return tuple(item.text("name") for item in items)
 
     def dataset(self, name: str) -> RemoteDataset:
         """A dataset by its name. Nothing is asked before the first plan."""

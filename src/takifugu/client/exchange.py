@@ -24,9 +24,10 @@ from pathlib import Path
 from threading import Lock, local
 from time import monotonic, sleep
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from takifugu.client.problem_errors import TYPE, ServerUnreachable, error_of
+from takifugu.documents.reading import DocumentPart, listed, text
 from takifugu.errors import InvalidFile, UnsoundRequest
 
 PORTS = {"http": 80, "https": 443}
@@ -128,7 +129,7 @@ def trust_of(address: ServerAddress, ca: str | Path | None) -> ssl.SSLContext | 
         raise InvalidFile("ca", given=why, needed="be a file of certificates in PEM form") from None
 
 
-MOST_BYTES = 256 * 1024 * 1024  # of an answer
+MAX_ANSWER_BYTES = 256 * 1024 * 1024  # of an answer
 FIRST_WAIT, LONGEST_WAIT = 0.05, 2.0  # seconds before asking again
 NOT_NOW = frozenset({429, 502, 503, 504})
 NEVER = frozenset({"DriverMissing", "DatabaseFailed", "LedgerUnwritable", "WorkTimedOut"})
@@ -176,8 +177,8 @@ class Reply:
     @property
     def retry_after(self) -> float | None:
         """After how many seconds to ask again; None if it does not say so in seconds."""
-        found = self.headers.get("retry-after", "")
-        return float(found) if found.isdecimal() and len(found) < 8 else None
+        seconds = self.headers.get("retry-after", "")
+        return float(seconds) if seconds.isdecimal() and len(seconds) < 8 else None
 
 
 def _no_constant(_: str) -> Any:
@@ -268,6 +269,15 @@ class Exchange:
         """The document at a path; the error that the server answered with is raised."""
         return self.document(self.ask("GET", path))
 
+    def items(self, path: str) -> Iterator[DocumentPart]:
+        """The items of a list, page after page; ``path`` has a query."""
+        cursor: str | None = ""
+        while cursor is not None:
+            more = f"&cursor={quote(cursor, safe='')}" if cursor else ""
+            page = DocumentPart.of(self.read(path + more))
+            yield from page.read("items", listed(DocumentPart.of))
+            cursor = page.maybe("next", text)
+
     def document(self, reply: Reply) -> Any:
         """The document of an answer; its error is raised."""
         if reply.status >= 400:
@@ -279,9 +289,9 @@ class Exchange:
         try:
             response = self._sent("GET", path, None, {"Accept": "text/event-stream"})
             if response.status != 200:
-                response.read(MOST_BYTES)
+                response.read(MAX_ANSWER_BYTES)
                 return
-            while line := response.readline(MOST_BYTES):
+            while line := response.readline(MAX_ANSWER_BYTES):
                 yield line
             response.close()
         except BaseException:
@@ -289,21 +299,20 @@ class Exchange:
             raise
 
     def _once(
-        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+        self, method: str, path: str, sent: bytes | None, headers: Mapping[str, str]
     ) -> Reply:
         try:
-            response = self._sent(method, path, body, headers)
-            found = response.read(MOST_BYTES + 1)
-            if len(found) > MOST_BYTES:
-                raise ServerUnreachable(
-                    self.address.url, f"its answer is above {MOST_BYTES:,} bytes", reason="size"
-                )
+            response = self._sent(method, path, sent, headers)
+            body = response.read(MAX_ANSWER_BYTES + 1)
+            if len(body) > MAX_ANSWER_BYTES:
+                trouble = f"its answer is above {MAX_ANSWER_BYTES:,} bytes"
+                raise ServerUnreachable(self.address.url, trouble, reason="size")
             if response.length:  # it promised more: `read` of a part says nothing of that
-                raise http.client.IncompleteRead(found, response.length)
+                raise http.client.IncompleteRead(body, response.length)
             if response.will_close:
                 self._drop()
             pairs = {name.lower(): value for name, value in response.getheaders()}
-            return Reply(response.status, pairs, found, self.address.url)
+            return Reply(response.status, pairs, body, self.address.url)
         except BaseException:  # also an interrupt: the connection is in the middle of something
             self._drop()
             raise
@@ -319,31 +328,31 @@ class Exchange:
         return connection.getresponse()
 
     def _connection(self) -> http.client.HTTPConnection:
-        found: http.client.HTTPConnection | None = getattr(self._mine, "connection", None)
-        if found is not None:
-            return found
+        connection: http.client.HTTPConnection | None = getattr(self._mine, "connection", None)
+        if connection is not None:
+            return connection
         place = (self.address.host, self.address.port)
-        made = (
+        connection = (
             http.client.HTTPConnection(*place, timeout=self._timeout)
             if self._trust is None
             else http.client.HTTPSConnection(*place, timeout=self._timeout, context=self._trust)
         )
-        made.connect()
-        if made.sock is not None:
-            made.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._mine.connection = made
+        connection.connect()
+        if connection.sock is not None:
+            connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._mine.connection = connection
         with self._lock:
-            self._open.add(made)
-        return made
+            self._open.add(connection)
+        return connection
 
     def _drop(self) -> None:
         """Close the connection of this thread; the next request opens another."""
-        found = getattr(self._mine, "connection", None)
+        connection = getattr(self._mine, "connection", None)
         self._mine.connection = None
-        if found is not None:
+        if connection is not None:
             with self._lock:
-                self._open.discard(found)
-            found.close()
+                self._open.discard(connection)
+            connection.close()
 
     def _checked(self, reply: Reply) -> Reply:
         if 300 <= reply.status < 400 and reply.status != 304:

@@ -146,10 +146,10 @@ def _or_none(read: Reader) -> Reader:
 
 
 def _pair(value: Any, path: str) -> tuple[float, float]:
-    found = listed(number)(value, path)
-    if len(found) != 2:
+    numbers = listed(number)(value, path)
+    if len(numbers) != 2:
         raise InvalidDocument(path, given="is no pair", needed="be two numbers")
-    return found[0], found[1]
+    return numbers[0], numbers[1]
 
 
 _GIVEN: Mapping[str, Reader] = {"given": json_value, "needed": json_value}
@@ -214,33 +214,36 @@ BY_NAME = {kind.__name__: kind for kind in ERRORS}
 def error_of(document: Any, *, status: int = 0, retry_after: float | None = None) -> TakifuguError:
     """The error that a problem document stands for."""
     try:
-        found = DocumentPart.of(document)
-        name = found.text("type").removeprefix(TYPE)
-        message = found.text("detail")
-        given, reason = (found.maybe(key, text) or "" for key in ("field", "reason"))
-        if name in BY_NAME:
-            return _made(BY_NAME[name], found, message, given, reason)
-    except InvalidDocument:
-        return _refused(document, status, retry_after)
+        problem = DocumentPart.of(document)
+        kind = BY_NAME.get(problem.text("type").removeprefix(TYPE))
+        if kind is not None:
+            return _made(kind, problem)
+    except InvalidDocument:  # it says too little to be made again
+        pass
+    known = document if isinstance(document, Mapping) else {}
+    words = {key: part for key, part in known.items() if isinstance(part, str)}
+    stated = known.get("status")
+    if isinstance(stated, bool) or not isinstance(stated, int):
+        stated = 0
     return ServerRefused(
-        message,
-        status=status or _status(document),
-        code=name,
-        field=given,
-        reason=reason,
-        problem=found.given,
+        words.get("detail", f"the server answered with status {status}"),
+        status=status or stated,
+        code=str(known.get("type", "unknown"))[:200].removeprefix(TYPE),
+        field=words.get("field", ""),
+        reason=words.get("reason", ""),
+        problem={str(key): value for key, value in known.items()},
         retry_after=retry_after,
     )
 
 
-def _made(
-    kind: type[TakifuguError], found: DocumentPart, message: str, field: str, reason: str
-) -> TakifuguError:
+def _made(kind: type[TakifuguError], problem: DocumentPart) -> TakifuguError:
     """An error of this class with the words and the fields of a document."""
+    message = problem.text("detail")
+    field, reason = (problem.maybe(key, text) or "" for key in ("field", "reason"))
     values = {
         name: OPTIONAL[name]
-        if name in OPTIONAL and name not in found.given
-        else found.read(name, read)
+        if name in OPTIONAL and name not in problem.given
+        else problem.read(name, read)
         for name, read in ERRORS[kind].items()
     }
     if kind is MostlyNoise:  # in Python it is confirmed in another way than over HTTP
@@ -250,21 +253,3 @@ def _made(
     for name, value in values.items():
         setattr(error, name, value)
     return error
-
-
-def _refused(document: Any, status: int, retry_after: float | None) -> ServerRefused:
-    """What is known of a document that says too little."""
-    known = document if isinstance(document, Mapping) else {}
-    detail = known.get("detail")
-    return ServerRefused(
-        detail if isinstance(detail, str) else f"the server answered with status {status}",
-        status=status or _status(document),
-        code=str(known.get("type", "unknown"))[:200].removeprefix(TYPE),
-        problem={str(key): value for key, value in known.items()},
-        retry_after=retry_after,
-    )
-
-
-def _status(document: Any) -> int:
-    found = document.get("status") if isinstance(document, Mapping) else None
-    return found if isinstance(found, int) and not isinstance(found, bool) else 0

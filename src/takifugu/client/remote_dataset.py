@@ -1,4 +1,4 @@
-"""A dataset of a server: planned and released as in a local session.
+"""A dataset of a server: planned and released as in a local session, with its budget and history.
 
 Answers that take long: the job of a request is followed until it ends.
 
@@ -10,8 +10,12 @@ the same one.
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from fractions import Fraction
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote, unquote
 
 from takifugu._core.closing import Closing
@@ -23,14 +27,8 @@ from takifugu.client.problem_errors import (
     ServerUnreachable,
     error_of,
 )
-from takifugu.client.remote_budget import (
-    PastRelease,
-    RemoteBudget,
-    budget_of,
-    next_cursor,
-    past_release,
-)
-from takifugu.documents.reading import DocumentPart, listed, text
+from takifugu.documents.declared import Codec, from_document
+from takifugu.documents.reading import DocumentPart, InvalidDocument, listed, text, truth
 from takifugu.errors import LedgerUnavailable, TakifuguError, UnsoundRequest
 from takifugu.session.activity import Activity, screen
 from takifugu.session.plan_documents import digest, on_a_server, plan_from_document
@@ -46,6 +44,7 @@ if TYPE_CHECKING:
 API = "/api/v1"
 SOON = {"Prefer": "wait=1"}  # then an interrupt has a job to cancel
 POLL = 0.5  # seconds between two looks at a job
+APPROVAL_POLL = (0.2, 5.0)  # seconds between two looks at a request: at first, and later
 
 
 def answered(
@@ -113,9 +112,9 @@ def _followed(exchange: Exchange, place: str, activity: Activity) -> Mapping[str
             reply = exchange.ask("GET", path)
             if reply.status == 404:
                 return None
-            found = DocumentPart.of(exchange.document(reply)).given
-            if found.get("state") not in ("waiting", "running"):
-                return found
+            job = DocumentPart.of(exchange.document(reply)).given
+            if job.get("state") not in ("waiting", "running"):
+                return job
             sleep(POLL)
         return ended
     except KeyboardInterrupt:
@@ -154,7 +153,74 @@ def _content(text: str) -> Any:
         return None
 
 
-LOOK = (0.2, 5.0)  # seconds between two looks at a request for approval: at first, and later
+def _step(value: Any, path: str) -> tuple[datetime, float]:
+    charge = DocumentPart.of(value, path)
+    return charge.moment("at"), charge.number("spent")
+
+
+@dataclass(frozen=True)
+class RemoteBudget:
+    """A lifetime budget, and what was spent of it.
+
+    Attributes:
+        epsilon: The Pufferfish ε of everything together; None if there is no budget yet.
+        delta: The Pufferfish δ beside it.
+        spent: The Pufferfish ε of all that was released, rounded up.
+        left: What a release on all rows may still cost alone, rounded down; None without a budget.
+        most: A Pufferfish ε that a release on all rows may cost now, rounded down; None if that
+            is not known.
+        by_column: Where rows have several protected columns: what was spent on each.
+        steps: When it was spent: the time, and what was spent then, of the latest charges.
+        own: The same of the analyst who asks; its ``epsilon`` is None if they have no budget of
+            their own. None if they never asked.
+    """
+
+    epsilon: Fraction | None
+    delta: Fraction
+    spent: float
+    left: float | None
+    most: Decimal | None = None
+    by_column: Mapping[str, float] | None = None
+    steps: Annotated[tuple[tuple[datetime, float], ...], Codec(listed(_step), key="history")] = ()
+    own: "RemoteBudget | None" = None
+
+
+@dataclass(frozen=True)
+class PastRelease:
+    """A release that was made.
+
+    Attributes:
+        charge: The event of the ledger that paid for it: its name on the server.
+        at: When.
+        asked: The query in words.
+        query: The query, as JSON.
+        loss: What each row lost that was read, as JSON.
+        kept: Whether its result can be fetched.
+    """
+
+    charge: int
+    at: datetime
+    asked: str
+    query: Mapping[str, Any]
+    loss: Mapping[str, Any]
+    kept: Annotated[bool, Codec(truth, key="result")]
+
+
+def budget_of(document: Any, analyst: str) -> RemoteBudget:
+    """The budget of a dataset and, inside it, that of the analyst who asks."""
+    budgets = DocumentPart.of(document).read("budgets", listed(DocumentPart.of))
+    by_analyst = {part.given.get("analyst"): part for part in reversed(budgets)}
+    if None not in by_analyst:
+        raise InvalidDocument("budgets", given="has none of the dataset", needed="have one")
+    whole = from_document(RemoteBudget, by_analyst[None].given)
+    own = by_analyst.get(analyst)
+    return whole if own is None else replace(whole, own=from_document(RemoteBudget, own.given))
+
+
+def _refuse_no_number(field: str, given: object, of: str) -> None:
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        message = f"{field} is {given!r:.40}; it must be the number of {of}"
+        raise UnsoundRequest(message, field=field)
 
 
 class RemoteDataset(Closing):
@@ -205,11 +271,10 @@ class RemoteDataset(Closing):
                 field="options",
             )
         options = checked(options)
-        document = self._asked("plans", "planning", {"query": options.exact_document()})
-        found = DocumentPart.of(document)
+        answer = self._asked("plans", "planning", {"query": options.exact_document()})
         return (
-            found.read("plan", lambda value, _: plan_from_document(value, options)),
-            found.maybe("approval", text),
+            answer.read("plan", lambda value, _: plan_from_document(value, options)),
+            answer.maybe("approval", text),
         )
 
     def release(self, plan: Plan, *, accept_noise: bool = False) -> Result:
@@ -232,11 +297,10 @@ class RemoteDataset(Closing):
             "accept_noise": accept_noise,
             "plan": digest(plan),
         }
-        document = self._asked("releases", "releasing", body, key=plan.charge.key)
-        found = DocumentPart.of(document)
-        if found.has("approval") and not found.has("result"):
-            raise self._pending(found.part("approval"))
-        return found.read("result", lambda value, _: result_from_document(value))
+        answer = self._asked("releases", "releasing", body, key=plan.charge.key)
+        if answer.has("approval") and not answer.has("result"):
+            raise self._pending(answer.part("approval"))
+        return answer.read("result", lambda value, _: result_from_document(value))
 
     def wait_for(self, request: int, *, timeout: float | None = None) -> Result:
         """The result of a release that waited for an owner, when it is approved and released.
@@ -250,37 +314,30 @@ class RemoteDataset(Closing):
             ApprovalPending: It still waits when the time is over.
         """
         self._refuse_closed()
-        if isinstance(request, bool) or not isinstance(request, int) or request < 1:
-            raise UnsoundRequest(
-                f"request is {request!r:.40}; it must be the number of one", field="request"
-            )
+        _refuse_no_number("request", request, "one")
         until = None if timeout is None else monotonic() + timeout
-        pause = LOOK[0]
+        pause = APPROVAL_POLL[0]
         with self._doing("waiting for an approval"):
             while True:
-                found = DocumentPart.of(
+                approval = DocumentPart.of(
                     self._connection.exchange.read(f"{API}/approvals/{request}")
                 )
-                state = found.text("state")
+                state = approval.text("state")
                 if state == "released":
-                    return self.result(found.whole("charge"))
+                    return self.result(approval.whole("charge"))
                 if state in ("refused", "withdrawn"):
-                    raise ApprovalDeclined(
-                        request,
-                        dataset=self._name,
-                        state=state,
-                        note=found.maybe("note", text) or "",
-                    )
+                    note = approval.maybe("note", text) or ""
+                    raise ApprovalDeclined(request, dataset=self._name, state=state, note=note)
                 if state == "failed":
-                    raise error_of(found.given.get("problem"))
+                    raise error_of(approval.given.get("problem"))
                 if until is not None and monotonic() + pause > until:
-                    raise self._pending(found)
+                    raise self._pending(approval)
                 sleep(pause)
-                pause = min(1.5 * pause, LOOK[1])
+                pause = min(1.5 * pause, APPROVAL_POLL[1])
 
-    def _pending(self, found: DocumentPart) -> TakifuguError:
-        why = found.maybe("why", text) or ""
-        return ApprovalPending(found.whole("id"), dataset=self._name, why=why)
+    def _pending(self, approval: DocumentPart) -> TakifuguError:
+        why = approval.maybe("why", text) or ""
+        return ApprovalPending(approval.whole("id"), dataset=self._name, why=why)
 
     # --- what is public of it ---
 
@@ -316,23 +373,14 @@ class RemoteDataset(Closing):
     def history(self) -> tuple[PastRelease, ...]:
         """One's own releases of this dataset, the latest first."""
         self._refuse_closed()
-        found: list[PastRelease] = []
         path = f"{API}/releases?limit=200&dataset={quote(self._name, safe='')}"
-        cursor: str | None = ""
-        while cursor is not None:
-            more = f"&cursor={quote(cursor, safe='')}" if cursor else ""
-            page = DocumentPart.of(self._connection.exchange.read(path + more))
-            found += page.read("items", listed(past_release))
-            cursor = next_cursor(page)
-        return tuple(found)
+        releases = self._connection.exchange.items(path)
+        return tuple(from_document(PastRelease, release.given) for release in releases)
 
     def result(self, charge: int) -> Result:
         """The result of a past release, by the event that paid for it."""
         self._refuse_closed()
-        if isinstance(charge, bool) or not isinstance(charge, int) or charge < 1:
-            raise UnsoundRequest(
-                f"charge is {charge!r:.40}; it must be the number of an event", field="charge"
-            )
+        _refuse_no_number("charge", charge, "an event")
         return result_from_document(
             self._connection.exchange.read(f"{API}/releases/{charge}/result")
         )
@@ -347,15 +395,18 @@ class RemoteDataset(Closing):
         with self._doing("asking") as activity:
             return answered(self._connection.exchange, "GET", self._path + path, activity)
 
-    def _asked(self, what: str, doing: str, body: Any, *, key: str | None = None) -> Any:
+    def _asked(self, what: str, doing: str, body: Any, *, key: str | None = None) -> DocumentPart:
         self._refuse_closed()
         headers = {} if key is None else {"Idempotency-Key": key}
         try:
             with self._doing(doing) as activity:
-                return answered(
-                    *(self._connection.exchange, "POST", f"{self._path}/{what}", activity),
-                    document=body,
-                    headers=headers,
+                path = f"{self._path}/{what}"
+                return DocumentPart.of(
+                    answered(
+                        *(self._connection.exchange, "POST", path, activity),
+                        document=body,
+                        headers=headers,
+                    )
                 )
         except ServerUnreachable as error:
             if key is None or not error.sent:

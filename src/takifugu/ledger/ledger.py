@@ -54,6 +54,17 @@ from takifugu.ledger.charge_values import (
     loss_of,
     window_body,
 )
+from takifugu.ledger.charging import (
+    Position,
+    Quote,
+    Snapshot,
+    Standing,
+    payers,
+    paying,
+    read_snapshot,
+    refuse_second_spelling,
+    refuse_unknown,
+)
 from takifugu.ledger.events import cell_naming, decisions, replay, stored_answers
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.decisions import Append, Asked, Review, Terms
@@ -69,18 +80,6 @@ from takifugu.ledger.events.replay import (
 from takifugu.ledger.events.stored_answers import RESUMABLE, Answer, EarlierCharge
 from takifugu.ledger.frontier import Frontier
 from takifugu.ledger.limits import Limits, spent_epsilon
-from takifugu.ledger.snapshot import (
-    Payer,
-    Position,
-    Quote,
-    Snapshot,
-    Standing,
-    payers,
-    paying,
-    read_snapshot,
-    refuse_second_spelling,
-    refuse_unknown,
-)
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.database import Connection, Store
 from takifugu.ledger.storage.schema import EVENTS, select
@@ -252,9 +251,8 @@ class Ledger(Closing):
             last = chain.last_of(connection, "charge", dataset)
             cells = body["window"], body["groups"]
             accounts = payers(connection, dataset, paying(analyst), *cells, books)
-        return Quote(
-            snapshot, answer, shared is not None, last, self._translated(accounts, translation)
-        )
+        standings = charging.standings_of(accounts, translation, self._limits)
+        return Quote(snapshot, answer, shared is not None, last, standings)
 
     def data_state(self, dataset: str, mark: str) -> str:
         """The state of the data that has this ``mark``, for `Charge.data`.
@@ -697,15 +695,7 @@ class Ledger(Closing):
         names, entries = paying(analyst), (window_body(window), groups_body(groups))
         with self._store.reading() as connection:
             accounts = payers(connection, dataset, names, *entries)
-        return self._translated(accounts, translation)
-
-    def _translated(
-        self, accounts: tuple[Payer, ...], translation: LossTranslation
-    ) -> tuple[Standing, ...]:
-        return tuple(
-            Standing.under(payer, self._limits.limit(translation, payer.epsilon, payer.delta))
-            for payer in accounts
-        )
+        return charging.standings_of(accounts, translation, self._limits)
 
     def remaining(
         self,

@@ -40,8 +40,7 @@ from takifugu.costs.losses import Loss, Metric, Pure, Total
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger.account import Book
 from takifugu.ledger.frontier import Frontier, add, dominates, worst
-from takifugu.translation.accounting.totals import joint_to_pufferfish
-from takifugu.translation.protocol import LossTranslation
+from takifugu.translation.protocol import LossTranslation, joint_to_pufferfish
 
 Costs = tuple[Cost, ...]
 MAX_LIMITS = 64  # translated budgets that are remembered

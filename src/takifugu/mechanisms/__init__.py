@@ -8,9 +8,6 @@ if TYPE_CHECKING:
     from takifugu.mechanisms.external_measurement import ExternalMeasurement as ExternalMeasurement
     from takifugu.mechanisms.external_measurement import FiniteChannel as FiniteChannel
     from takifugu.mechanisms.external_measurement import channel_cost as channel_cost
-    from takifugu.mechanisms.mechanism_plan import Choice as Choice
-    from takifugu.mechanisms.mechanism_plan import MechanismPlan as MechanismPlan
-    from takifugu.mechanisms.mechanism_plan import RankingError as RankingError
     from takifugu.mechanisms.mechanism_protocol import COUNT as COUNT
     from takifugu.mechanisms.mechanism_protocol import HISTOGRAM as HISTOGRAM
     from takifugu.mechanisms.mechanism_protocol import Error as Error
@@ -19,6 +16,9 @@ if TYPE_CHECKING:
     from takifugu.mechanisms.mechanism_protocol import Sensitivity as Sensitivity
     from takifugu.mechanisms.noise import IntegerGaussian as IntegerGaussian
     from takifugu.mechanisms.noise import IntegerLaplace as IntegerLaplace
+    from takifugu.mechanisms.planner import Choice as Choice
+    from takifugu.mechanisms.planner import MechanismPlan as MechanismPlan
+    from takifugu.mechanisms.planner import RankingError as RankingError
     from takifugu.mechanisms.planner import plan_histogram as plan_histogram
     from takifugu.mechanisms.planner import plan_top_k as plan_top_k
     from takifugu.mechanisms.response import RandomisedResponse as RandomisedResponse

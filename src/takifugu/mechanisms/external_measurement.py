@@ -16,8 +16,8 @@ from takifugu.costs.losses import Loss, Metric, Pure
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.checks import probability, whole
-from takifugu.mechanisms.exact_choice import pick
 from takifugu.mechanisms.mechanism_protocol import loss_document
+from takifugu.mechanisms.opendp_measurements import pick
 from takifugu.priors.universe import Name, Tables
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from takifugu._core.exact import Number
 from takifugu._core.numeric import Floats, Integers
 from takifugu.costs.losses import Approximate, Concentrated, Pure
-from takifugu.mechanisms import noise_laws, simulation
+from takifugu.mechanisms import noise_laws
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import (
     allowance,
@@ -134,7 +134,7 @@ class IntegerLaplace(_IntegerNoise):
         noise_laws.laplace_error,
         noise_laws.laplace_reach,
         noise_laws.laplace_places,
-        simulation.laplace,
+        noise_laws.draw_laplace,
     )
 
     @classmethod
@@ -182,7 +182,7 @@ class IntegerGaussian(_IntegerNoise):
         noise_laws.gaussian_error,
         noise_laws.gaussian_reach,
         noise_laws.gaussian_places,
-        simulation.gaussian,
+        noise_laws.draw_gaussian,
     )
 
     @classmethod

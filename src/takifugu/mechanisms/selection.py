@@ -22,11 +22,10 @@ from takifugu._core.exact import Number
 from takifugu._core.numeric import Floats, Integers
 from takifugu.costs.losses import Concentrated, Pure
 from takifugu.errors import UnsoundRequest
-from takifugu.mechanisms import noise_laws, simulation
+from takifugu.mechanisms import noise_laws
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import allowance, certify, least_scale, target_of
 from takifugu.mechanisms.checks import noise_scale, scores, whole
-from takifugu.mechanisms.exact_choice import Gaps, flip_coins, pick, pick_by_gap
 from takifugu.mechanisms.mechanism_protocol import (
     HISTOGRAM,
     RankProbabilities,
@@ -34,6 +33,7 @@ from takifugu.mechanisms.mechanism_protocol import (
     loss_document,
 )
 from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace, calibrated_noise
+from takifugu.mechanisms.opendp_measurements import Gaps, flip_coins, pick, pick_by_gap
 from takifugu.translation.protocol import LossTranslation
 
 Currency = Literal["pure", "concentrated"]
@@ -187,7 +187,7 @@ class PermuteAndFlip(_Peeling):
     ) -> Integers:
         """``[repetition, ..., place]``: the same law, from numpy."""
         table = scores(values, k=self.k)
-        return _as_places(simulation.top_flips(rng, table, self.k, self.scale, repetitions))
+        return _as_places(noise_laws.top_flips(rng, table, self.k, self.scale, repetitions))
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ class Exponential(_Peeling):
     ) -> Integers:
         """``[repetition, ..., place]``: the same law, from numpy."""
         table = scores(values, k=self.k)
-        return _as_places(simulation.top_gumbel(rng, table, self.k, self.scale, repetitions))
+        return _as_places(noise_laws.top_gumbel(rng, table, self.k, self.scale, repetitions))
 
 
 @dataclass(frozen=True)
@@ -308,7 +308,7 @@ class NoisyTopK(_Ranking):
         """``[repetition, ..., place]``: the same law, from numpy."""
         draw = partial(self.noise.draw, rng=rng)
         table = scores(values, k=self.k)
-        return _as_places(simulation.top_noisy(table, self.k, repetitions, draw))
+        return _as_places(noise_laws.top_noisy(table, self.k, repetitions, draw))
 
     def describe(self) -> dict[str, Any]:
         """Kind, parameters and loss."""

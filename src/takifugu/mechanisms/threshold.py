@@ -12,7 +12,7 @@ from takifugu._core.exact import Number
 from takifugu._core.numeric import Floats
 from takifugu.costs.losses import Approximate
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.mechanisms import noise_laws, simulation
+from takifugu.mechanisms import noise_laws
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import approximate_allowance, certify, least_scale
 from takifugu.mechanisms.checks import counts, noise_scale, whole
@@ -112,7 +112,7 @@ class ThresholdedHistogram:
         """``[repetition, key]``: keys in order; NaN where left out. From numpy."""
         ordered = [count for _, count in sorted(self._counts(values).items())]
         shape = (whole(repetitions, "repetitions"), len(ordered))
-        noisy = np.array(ordered) + simulation.laplace(rng, self.scale, shape)
+        noisy = np.array(ordered) + noise_laws.draw_laplace(rng, self.scale, shape)
         return np.where(noisy >= self.threshold, noisy.astype(np.float64), np.nan)
 
     def describe(self) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from takifugu._core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from takifugu.priors.bayesian_network import BayesianNetwork as BayesianNetwork
     from takifugu.priors.bif import read_bif as read_bif
     from takifugu.priors.bif import to_bif as to_bif
     from takifugu.priors.contacts import Contacts as Contacts
@@ -37,10 +36,11 @@ if TYPE_CHECKING:
     from takifugu.priors.labels import LabelMap as LabelMap
     from takifugu.priors.labels import foursquare_labels as foursquare_labels
     from takifugu.priors.markov import MarkovChain as MarkovChain
+    from takifugu.priors.networks import BayesianNetwork as BayesianNetwork
+    from takifugu.priors.networks import MarkovRandomField as MarkovRandomField
+    from takifugu.priors.prior import FittedRows as FittedRows
     from takifugu.priors.prior import Prior as Prior
     from takifugu.priors.prior import SequencePrior as SequencePrior
-    from takifugu.priors.provenance import FittedRows as FittedRows
-    from takifugu.priors.random_field import MarkovRandomField as MarkovRandomField
     from takifugu.priors.secrets import EntryIs as EntryIs
     from takifugu.priors.secrets import Holds as Holds
     from takifugu.priors.secrets import OneOf as OneOf

@@ -17,7 +17,7 @@ import numpy as np
 from takifugu._core.atomic import read_unpacked
 from takifugu._core.numeric import LEAST, SUMS_TO_ONE
 from takifugu.errors import InvalidFile, InvalidPrior
-from takifugu.priors.bayesian_network import BayesianNetwork
+from takifugu.priors.networks import BayesianNetwork
 
 _TOKEN = re.compile(
     r"""(?P<skip>\s+|//[^\n]*|/\*.*?\*/)|"(?P<quoted>[^"\n]*)"|(?P<mark>[{}()\[\],;|])"""

@@ -17,7 +17,7 @@ from typing import Any
 from takifugu._core.atomic import read_unpacked
 from takifugu._core.fingerprint import ByContent
 from takifugu.errors import InvalidFile, InvalidPrior, TooLarge
-from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.networks import MarkovRandomField
 from takifugu.priors.universe import Name
 
 DAY = 86_400.0  # seconds

@@ -11,13 +11,13 @@ from takifugu._core.numeric import Floats, Integers, distribution
 from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.fitting import TAU, smooth, state_codes
-from takifugu.priors.markov import MarkovChain
+from takifugu.priors.markov import MarkovChain, closed_class
 from takifugu.priors.prior import (
     SequencePrior,
     checked_length,
     named_states,
+    refuse_other_words,
 )
-from takifugu.priors.stationary import closed_class
 from takifugu.priors.universe import Name, State, Tables
 
 MOST_WINDOWS = 1024  # the matrix of the window chain is written out
@@ -63,7 +63,7 @@ class HigherOrderChain(SequencePrior):
 
     def __post_init__(self) -> None:
         table = distribution(self.transition, "transition", InvalidPrior)
-        object.__setattr__(self, "transition", table)  # the one write: list in, frozen array kept
+        self._set(transition=table)
         if table.ndim < 3 or len(set(table.shape)) != 1:
             raise InvalidPrior(
                 "transition",
@@ -71,13 +71,10 @@ class HigherOrderChain(SequencePrior):
                 needed="have one axis for each of at least two entries before, and one for the"
                 " next, all of the same size; order 1 is a markov-chain",
             )
-        object.__setattr__(self, "states", named_states(self.states, len(table)))
-        object.__setattr__(self, "length", checked_length(self.length))
+        states, length = named_states(self.states, len(table)), checked_length(self.length)
+        self._set(states=states, length=length)
         refuse_windows(len(table), self.order)
-        if self.start not in ("stationary", "unknown"):
-            raise InvalidPrior(
-                "start", given=f"is {self.start!r}", needed="be 'stationary' or 'unknown'"
-            )
+        refuse_other_words("start", self.start, ("stationary", "unknown"))
         if self.start == "stationary":
             _ = self.window_chain.stationary  # an error now rather than later
 

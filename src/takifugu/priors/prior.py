@@ -1,17 +1,216 @@
-"""The one type that every prior has: what it is about, where it comes from, and its file form."""
+"""The one type that every prior has: what it is about, where it comes from, and its file form.
+
+Which rows a prior was fitted on: a record that stays with the prior, beside its content.
+
+A fitted prior is published with the policy, and no loss is accounted for what it reveals about the
+rows that it was fitted on. A release must therefore use other rows, and must know which they are
+also after the prior was smoothed, widened, written to a file or combined with others. Two priors
+with the same content are equal and have the same fingerprint, whatever they were fitted on.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from datetime import datetime
 from difflib import get_close_matches
+from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from takifugu._core.exact import exactly, is_finite
+from takifugu._core.fingerprint import ByContent
 from takifugu._core.numeric import Floats, distribution
-from takifugu.errors import InvalidPrior
-from takifugu.priors.provenance import KEY, FittedRows, Provenance
-from takifugu.priors.universe import Name, State
+from takifugu.errors import InvalidPrior, UnsoundRequest
+from takifugu.priors.secrets import Secrets
+from takifugu.priors.universe import Name, State, is_name
+
+KEY = "fitted_on"  # in documents
+PUBLIC = (
+    "A fitted prior is part of the published policy: what it reveals about the rows it was "
+    "fitted on is not charged to the budget. The people whose rows it was fitted on are not "
+    "protected from what the prior shows."
+)
+
+
+@dataclass(frozen=True)
+class FittedRows:
+    """The rows of a table that a prior was fitted on; all of them, if neither limit is given.
+
+    Attributes:
+        source: The table: its kind and names without folders, so that a folder can be moved.
+        entity: The column that says whose row it is.
+        order: The column that puts rows in order.
+        zone: The zone of ``before``, for times.
+        before: Only rows before this position in the order: a local time, or a number.
+        days: The number of days until then, for the statement.
+        share: Only entities whose hash lies below this: see `takifugu.tables.Share`.
+        salt: What the hash begins with.
+        words: A statement for readers of the policy, instead of the default one.
+    """
+
+    source: str
+    entity: str
+    order: str
+    zone: str | None = None
+    before: datetime | float | None = None
+    days: int | None = None
+    share: Fraction | None = None
+    salt: str | None = None
+    words: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("source", "entity", "order"):
+            if not isinstance(getattr(self, name), str):
+                raise _wrong(name, "be text")
+        for name in ("zone", "salt", "words"):
+            if not isinstance(getattr(self, name), str | None):
+                raise _wrong(name, "be text, or be left out")
+        if self.words is not None and not self.words.isprintable():
+            raise _wrong("words", "be printable, on one line")
+        if (self.share is None) != (self.salt is None):
+            raise _wrong("salt", "come with `share`, and only then")
+        if self.share is not None and not (isinstance(self.share, Fraction) and 0 < self.share < 1):
+            raise _wrong("share", "be between 0 and 1")
+        if not _whole(self.days) or (self.days is not None and self.before is None):
+            raise _wrong("days", "be a whole number that comes with `before`, or be left out")
+        place = self.before
+        number = isinstance(place, int | float) and not isinstance(place, bool) and is_finite(place)
+        local = isinstance(place, datetime) and place.tzinfo is None
+        if not (place is None or number or local):
+            raise _wrong("before", "be a local time or a finite number")
+
+    @property
+    def everything(self) -> bool:
+        """Whether no row is known to be left out."""
+        return self.before is None and self.share is None
+
+    @property
+    def statement(self) -> str:
+        """A statement for readers of the policy."""
+        if self.words is not None:
+            return self.words
+        if self.everything:
+            return (
+                f"{PUBLIC} This one was fitted on the very rows that it is to protect. The "
+                "stated loss covers what is released on top of it, not the prior itself. Fit "
+                "on other rows where there are any: first days, or a share of the entities."
+            )
+        parts = []
+        if self.before is not None:
+            which = f"rows before {self.before}" if self.days is None else self._first
+            parts.append(
+                f"This one was fitted on the {which}; release from the rows "
+                f"after them only (from {self.before} on). The same entities may have rows "
+                "on both sides: a loss is what a release reveals to somebody who knows the rows "
+                "before, and what these alone reveal about later ones is not charged."
+            )
+        if self.share is not None:
+            parts.append(
+                f"This one was fitted on about {float(self.share):.0%} of the entities; "
+                "release from the rows of the others only. No row of theirs is in it."
+            )
+        return " ".join((PUBLIC, *parts))
+
+    @property
+    def short(self) -> str:
+        """The same in one line."""
+        if self.everything:
+            return (
+                "fitted on the very rows that it is to protect: what it reveals about them is not"
+                " charged"
+            )
+        which = []
+        if self.before is not None:
+            place = f"{self.before:g}" if isinstance(self.before, float) else str(self.before)
+            first = f"rows before {place}" if self.days is None else self._first
+            which.append(f"fitted on the {first}: release from {place} on only")
+        if self.share is not None:
+            which.append(
+                f"fitted on about {float(self.share):.0%} of the entities: release from the"
+                " others only"
+            )
+        return "; ".join(which)
+
+    @property
+    def _first(self) -> str:
+        """The first part of a table: so many days, or steps where the order is a number."""
+        unit = "days" if isinstance(self.before, datetime) else f"steps of {self.order!r}"
+        return f"first {self.days} {unit}"
+
+    def same_limits(self, other: "FittedRows") -> bool:
+        """Whether both leave out the same rows of a table."""
+        mine = (self.before, self.share, self.salt)
+        return mine == (other.before, other.share, other.salt)
+
+    def document(self) -> dict[str, Any]:
+        """As JSON; what is not known is left out."""
+        content: dict[str, Any] = {
+            "source": self.source,
+            "entity": self.entity,
+            "order": self.order,
+        }
+        before = self.before
+        content["before"] = before.isoformat() if isinstance(before, datetime) else before
+        content["share"] = None if self.share is None else str(self.share)
+        content |= {name: getattr(self, name) for name in ("zone", "days", "salt", "words")}
+        return {name: value for name, value in content.items() if value is not None}
+
+    @classmethod
+    def of_document(cls, document: Any) -> "FittedRows":
+        """Read what `document` wrote."""
+        known = tuple(cls.__dataclass_fields__)
+        if not isinstance(document, Mapping):
+            raise InvalidPrior(KEY, given="holds something else", needed="list objects")
+        for name in document:
+            if name not in known:
+                raise InvalidPrior(
+                    f"{KEY}, {name}", given="is not a key here", needed=f"be of {', '.join(known)}"
+                )
+        for name in ("source", "entity", "order"):
+            if name not in document:
+                raise InvalidPrior(f"{KEY}, {name}", given="is missing", needed="be given")
+        given = dict(document)
+        try:
+            if isinstance(given.get("before"), str):
+                given["before"] = datetime.fromisoformat(given["before"])
+            if given.get("share") is not None:
+                if not isinstance(given["share"], str):
+                    raise ValueError
+                given["share"] = exactly(given["share"], "share")
+        except (ValueError, UnsoundRequest):
+            raise InvalidPrior(
+                KEY,
+                given="has a `before` or a `share` that cannot be read",
+                needed="have a local time or a number, and a share as '1/5'",
+            ) from None
+        return cls(**given)
+
+
+def _wrong(name: str, needed: str) -> InvalidPrior:
+    return InvalidPrior(f"{KEY}, {name}", given="is something else", needed=needed)
+
+
+def _whole(value: object) -> bool:
+    return value is None or (isinstance(value, int) and not isinstance(value, bool))
+
+
+@dataclass(frozen=True, eq=False)
+class Provenance(ByContent):
+    """What priors and counts have in common: the rows they were fitted on, if any.
+
+    Attributes:
+        fitted_on: Every set of rows that had a part in it; empty if it was written down.
+    """
+
+    fitted_on: tuple[FittedRows, ...] = field(
+        default=(), kw_only=True, repr=False, metadata={"identity": False}
+    )
+
+    def also_fitted_on(self, *rules: FittedRows) -> Self:
+        """The same, known to have been fitted on these rows too."""
+        new = tuple(dict.fromkeys((*self.fitted_on, *rules)))
+        return self if new == self.fitted_on else replace(self, fitted_on=new)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +282,18 @@ class Prior(Provenance, ABC):
         """
         return 0
 
+    def check_secrets(self, secrets: Secrets) -> None:
+        """Refuse secrets that cannot be about the entries: a distance needs numbers."""
+        if secrets.within is not None:
+            raise UnsoundRequest(
+                f"secrets within a distance of {float(secrets.within):.4g} are about numbers, and"
+                f" the entries of a {self.kind} are not numbers without bounds; leave `within` out"
+                " (`--secrets-within`), or use a Gaussian",
+                field="secrets",
+                reason="within",
+                given=secrets.within,
+            )
+
     def facts(self) -> dict[str, Any]:
         """What `takifugu prior show` prints, beside kind and fingerprint."""
         return {"entries": self.size}
@@ -98,14 +309,30 @@ class Prior(Provenance, ABC):
         own = {name: value for name, value in document.items() if name != KEY}
         return cls._of_document(own).also_fitted_on(*fitted_rules(document))
 
-    @abstractmethod
     def _document(self) -> dict[str, Any]:
-        """The document without the rows that the prior was fitted on."""
+        """The document without the rows that the prior was fitted on: every field by its name.
+
+        What names the states comes first; a field that was added later is left out while it has its
+        default.
+        """
+        first = {"columns": 0, "states": 1}
+        listed = {
+            part.name: document_value(getattr(self, part.name))
+            for part in sorted(_document_fields(type(self)), key=lambda p: first.get(p.name, 2))
+            if not (
+                part.metadata.get("unless_default")
+                and bool(getattr(self, part.name) == part.default)
+            )
+        }
+        return {"kind": self.kind, **listed}
 
     @classmethod
-    @abstractmethod
     def _of_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `_document` wrote; an error for a key that is missing or unknown."""
+        """Read ``kind``, the fields without a default, and any others; no unknown key."""
+        own = _document_fields(cls)
+        needed = [part.name for part in own if part.default is MISSING]
+        known_keys(document, cls.kind, needed, [part.name for part in own])
+        return cls(**{name: value for name, value in document.items() if name != "kind"})
 
 
 def fitted_rules(document: Mapping[str, Any]) -> tuple[FittedRows, ...]:
@@ -137,28 +364,14 @@ class SequencePrior(Prior):
     def __post_init__(self) -> None:
         """Check the fields, and keep arrays that nobody can change."""
 
-    def _document(self) -> dict[str, Any]:
-        """Every field by its name, what names the states first; not what was added as a default."""
-        first = {"columns": 0, "states": 1}
-        listed = {
-            part.name: document_value(getattr(self, part.name))
-            for part in sorted(document_fields(type(self)), key=lambda p: first.get(p.name, 2))
-            if not (part.metadata.get("unless_default") and self._is_default(part))
-        }
-        return {"kind": self.kind, **listed}
-
-    def _is_default(self, part: Field[Any]) -> bool:
-        return bool(getattr(self, part.name) == part.default)
-
     @classmethod
     def _of_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read a document: ``kind``, the fields without a default, and any of the others."""
-        own = document_fields(cls)
-        needed = [part.name for part in own if part.default is MISSING]
-        optional = [part.name for part in own if part.default is not MISSING]
-        known_keys(document, cls.kind, needed, optional)
-        given = {name: value for name, value in document.items() if name != "kind"}
-        return cls(**given | {"states": listed_states(document)})
+        states = document.get("states", [])
+        if not isinstance(states, list | tuple):
+            raise InvalidPrior(
+                "states", given="is not a list", needed="list the names of the states"
+            )
+        return super()._of_document({**document, "states": tuple(states)})
 
     @property
     def entry_names(self) -> Sequence[Name] | None:
@@ -195,18 +408,22 @@ class SequencePrior(Prior):
 def named_states(states: Sequence[State], size: int) -> tuple[Name, ...]:
     """The names given, once each, or 0, 1, … if none were."""
     given = tuple(states) or tuple(range(size))
-    names = tuple(n for n in given if isinstance(n, str | int) and not isinstance(n, bool))
-    if len(names) < len(given):
+    if not all(map(is_name, given)):
         raise InvalidPrior(
             "states", given="holds something else", needed="hold strings or whole numbers"
         )
-    if len(names) != size or len(set(names)) != size:
+    _refuse_repeated(given, size, "names")
+    return given  # type: ignore[return-value]  # all are names
+
+
+def _refuse_repeated(states: Sequence[State], size: int, what: str) -> None:
+    """Raise unless there are ``size`` states, all different."""
+    if len(states) != size or len(set(states)) != size:
         raise InvalidPrior(
             "states",
-            given=f"has {len(set(names))} different names",
+            given=f"has {len(set(states))} different {what}",
             needed=f"name each of the {size} states once",
         )
-    return names
 
 
 def checked_states(
@@ -225,23 +442,14 @@ def checked_states(
             "columns", given="is not a list of names", needed="name each column of a state once"
         )
     names = tuple(tuple(s) if isinstance(s, list | tuple) else (s,) for s in states)
-    if not all(
-        len(name) == len(given)
-        and all(isinstance(part, str | int) and not isinstance(part, bool) for part in name)
-        for name in names
-    ):
+    if not all(len(name) == len(given) and all(map(is_name, name)) for name in names):
         raise InvalidPrior(
             "states",
             given="holds something else than joint states",
             needed=f"hold a list of {len(given)} strings or whole numbers each, one for each of"
             f" {', '.join(given)}",
         )
-    if len(names) != size or len(set(names)) != size:
-        raise InvalidPrior(
-            "states",
-            given=f"has {len(set(names))} different joint states",
-            needed=f"name each of the {size} states once",
-        )
+    _refuse_repeated(names, size, "joint states")
     return names, given
 
 
@@ -265,7 +473,7 @@ def checked_length(length: object) -> int | None:
     return int(length)
 
 
-def document_fields(family: type[Prior]) -> list[Field[Any]]:
+def _document_fields(family: type[Prior]) -> list[Field[Any]]:
     """The fields of a family that its documents have, but for what it was fitted on."""
     return [part for part in fields(family) if part.init and part.name != KEY]
 
@@ -275,6 +483,13 @@ def document_value(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     return [document_value(part) for part in value] if isinstance(value, tuple) else value
+
+
+def refuse_other_words(field: str, given: object, words: Sequence[str], *, more: str = "") -> None:
+    """Raise unless a field is one of a few words; ``more`` says what else it may be."""
+    if given not in words:
+        listed = ", ".join(map(repr, words)) + more if more else " or ".join(map(repr, words))
+        raise InvalidPrior(field, given=f"is {given!r}", needed=f"be {listed}")
 
 
 def checked_law(values: Any, size: int) -> Floats:
@@ -295,7 +510,7 @@ def known_keys(
     """Refuse a document of another kind, with a key missing, or with an unknown key."""
     if document.get("kind") != kind:
         raise InvalidPrior("kind", given=f"is {document.get('kind')!r:.60}", needed=f"be {kind!r}")
-    known = ("kind", *needed, *optional)
+    known = tuple(dict.fromkeys(("kind", *needed, *optional)))
     for key in document:
         if key not in known:
             near = get_close_matches(str(key), known, n=1, cutoff=0.0)
@@ -307,11 +522,3 @@ def known_keys(
     for key in needed:
         if key not in document:
             raise InvalidPrior(key, given="is missing", needed=f"be given for a {kind}")
-
-
-def listed_states(document: Mapping[str, Any]) -> tuple[State, ...]:
-    """The names of a document's states."""
-    states = document.get("states", [])
-    if not isinstance(states, list | tuple):
-        raise InvalidPrior("states", given="is not a list", needed="list the names of the states")
-    return tuple(states)

@@ -9,14 +9,13 @@ import numpy as np
 from takifugu._core.numeric import Floats, distribution, frozen
 from takifugu._core.rounding import gamma
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.priors.markov import MarkovChain
+from takifugu.priors.markov import MarkovChain, stationary_law
 from takifugu.priors.prior import (
     SequencePrior,
     checked_law,
     checked_length,
     named_states,
 )
-from takifugu.priors.stationary import stationary_law
 from takifugu.priors.universe import State
 
 HOURS = 24  # of a day; fewer, for tests and other cycles
@@ -58,15 +57,14 @@ class TimeOfDayChain(SequencePrior):
 
     def __post_init__(self) -> None:
         table = distribution(self.transition, "transition", InvalidPrior)
-        object.__setattr__(self, "transition", table)  # the one write: list in, frozen array kept
         if table.ndim != 3 or table.shape[1] != table.shape[2]:
             raise InvalidPrior(
                 "transition",
                 given=f"has shape {table.shape}",
                 needed="be a list of square matrices, one for each hour of the day",
             )
-        object.__setattr__(self, "states", named_states(self.states, table.shape[-1]))
-        object.__setattr__(self, "length", checked_length(self.length))
+        states = named_states(self.states, table.shape[-1])
+        self._set(transition=table, states=states, length=checked_length(self.length))
         if self.length is None:
             raise InvalidPrior(
                 "length",
@@ -76,7 +74,7 @@ class TimeOfDayChain(SequencePrior):
         if self.unknown_start:
             return
         law = _daily_law(table) if self.start is None else self.start
-        object.__setattr__(self, "start", checked_law(law, len(self.states)))
+        self._set(start=checked_law(law, len(self.states)))
 
     @property
     def unknown_start(self) -> bool:

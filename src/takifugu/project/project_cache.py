@@ -28,14 +28,13 @@ from typing import Any
 from takifugu import __version__
 from takifugu._core.atomic import write_whole
 from takifugu._core.exact import exactly
-from takifugu.binding.prior_checks import terms_of
-from takifugu.binding.prior_reading import PriorTranslation, row_translation
+from takifugu.binding.prior_reading import PriorTranslation, row_translation, terms_of
 from takifugu.costs.cost import Cost
 from takifugu.errors import InvalidFile, TakifuguError, UnsoundRequest
 from takifugu.ledger import Ledger, Terms
 from takifugu.priors import Secrets, from_document, read_prior
 from takifugu.priors.documents import read_json, write_json
-from takifugu.priors.factors import NetworkPrior
+from takifugu.priors.networks import NetworkPrior
 from takifugu.translation.accounting.tables import TranslationTable, tabulate
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from takifugu.reports.html_style import BLUE, GREEN, GREY, ORANGE, RED
+from takifugu.reports.plot_files import shortened
 from takifugu.visible import visible
 
 if TYPE_CHECKING:
@@ -80,12 +81,6 @@ def _name(axes: "Axes", names: Sequence[str]) -> None:
     """Names below the points; every second or third where they are many, tilted where long."""
     every = max(1, -(-len(names) // 30))
     ticks = list(range(0, len(names), every))
-    shown = [_short(names[place]) for place in ticks]
+    shown = [shortened(names[place], MAX_NAME_LETTERS) for place in ticks]
     tilted = max(map(len, shown), default=0) > 4
-    axes.set_xticks(
-        ticks, shown, rotation=30 if tilted else 0, ha="right" if tilted else "center"
-    )  # fmt: skip
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= MAX_NAME_LETTERS else name[: MAX_NAME_LETTERS - 1] + "…"
+    axes.set_xticks(ticks, shown, rotation=30 if tilted else 0, ha="right" if tilted else "center")

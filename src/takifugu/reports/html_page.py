@@ -85,11 +85,7 @@ class Definitions:
 
     def html(self) -> str:
         """A list of terms, each above its meaning."""
-        lines = "".join(
-            f"<dt>{escape(word)}</dt><dd>{escape(meaning)}</dd>\n"
-            for word, meaning in self.words.items()
-        )
-        return f'<dl class="words">\n{lines}</dl>\n'
+        return _terms(self.words, ' class="words"')
 
 
 @dataclass(frozen=True)
@@ -118,11 +114,7 @@ class FactList:
 
     def html(self) -> str:
         """A list of terms."""
-        lines = "".join(
-            f"<dt>{escape(name)}</dt><dd>{escape(shown(value))}</dd>\n"
-            for name, value in self.pairs.items()
-        )
-        return f"<dl>\n{lines}</dl>\n"
+        return _terms(self.pairs)
 
 
 @dataclass(frozen=True)
@@ -183,7 +175,7 @@ class PageTable:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure that stands in the page; `page_figures.drawing` makes one.
+    """A figure that stands in the page; `plot_files.drawing` makes one.
 
     Attributes:
         svg: The element, of our own making.
@@ -310,6 +302,13 @@ def shown(value: Cell) -> str:
 def write_page(page: Page, path: Path) -> None:
     """Write all of a page, or nothing and an error."""
     write_whole(path, page.html(), field="page")
+
+
+def _terms(pairs: Mapping[str, Cell], kind: str = "") -> str:
+    lines = "".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(shown(value))}</dd>\n" for name, value in pairs.items()
+    )
+    return f"<dl{kind}>\n{lines}</dl>\n"
 
 
 def _is_number(value: Cell) -> bool:

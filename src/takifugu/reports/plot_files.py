@@ -1,21 +1,37 @@
-"""Figures written to files: drawn without global state or a screen, complete or not at all."""
+"""Figures written to files, or drawn into pages: without global state or a screen.
+
+In a page text stays text, in the page's letters and colour, and the names inside a figure are made
+its own, so that many figures can share a page.
+"""
 
 import os
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BytesIO
+from html import escape
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from takifugu._core.atomic import write_whole
 from takifugu.errors import InvalidFile
+from takifugu.reports.html_page import Drawing
+from takifugu.reports.html_style import PALETTE, themed
 from takifugu.visible import visible
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 SUFFIXES = (".pdf", ".png", ".svg")
+LETTERS = 'system-ui, "Segoe UI", Roboto, "Helvetica Neue", sans-serif'
+COLOURS = PALETTE.replace(":root", "svg")
+STYLE = f"svg {{ color: var(--ink); fill: currentColor; font-family: {LETTERS}; }}\n"
+NAMES = re.compile(r'(\bid="|url\(#|href="#)')
+ITS_OWN = re.compile(  # facts about the file, rules for all of the page, a list of fonts
+    r"<metadata>.*?</metadata>\s*|<style[^>]*>.*?</style>\s*|font-family: [^;\"]+;? ?", re.DOTALL
+)
 
 
 @contextmanager
@@ -54,30 +70,36 @@ def as_written(figure: "Figure") -> Iterator[None]:
         yield
 
 
+def plain_axes(width: float, height: float) -> "tuple[Figure, Axes]":
+    """A figure of so many inches with one plot in it, which is open above and to the right."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots()
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def shortened(name: str, letters: int) -> str:
+    """A name as a figure has room for it."""
+    text = visible(name)
+    return text if len(text) <= letters else text[: letters - 1] + "…"
+
+
 def check_target(path: Path) -> None:
     """Refuse a file that could not be written, before anything is computed."""
-    if path.suffix.lower() not in SUFFIXES:
-        raise InvalidFile(
-            "plot",
-            given=f"is {str(path)!r}",
-            needed=f"end in {', '.join(SUFFIXES)}",
-            reason="suffix",
-        )
+    needed, reason = "", ""
     try:
-        if not path.parent.is_dir():
-            raise InvalidFile(
-                "plot",
-                given=f"is {str(path)!r}",
-                needed="be in an existing folder",
-                reason="folder",
-            )
-        free = not path.is_dir() and os.access(path if path.exists() else path.parent, os.W_OK)
+        if path.suffix.lower() not in SUFFIXES:
+            needed, reason = f"end in {', '.join(SUFFIXES)}", "suffix"
+        elif not path.parent.is_dir():
+            needed, reason = "be in an existing folder", "folder"
+        elif path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+            needed, reason = "be a writable file", "unwritable"
     except OSError:  # a name that no file can have
-        free = False
-    if not free:
-        raise InvalidFile(
-            "plot", given=f"is {str(path)!r}", needed="be a writable file", reason="unwritable"
-        )
+        needed, reason = "be a writable file", "unwritable"
+    if reason:
+        raise InvalidFile("plot", given=f"is {str(path)!r}", needed=needed, reason=reason)
 
 
 def save(figure: "Figure", path: Path) -> None:
@@ -87,3 +109,38 @@ def save(figure: "Figure", path: Path) -> None:
     with as_written(figure):
         figure.savefig(drawn, format=path.suffix.lower()[1:], dpi=150)
     write_whole(path, drawn.getvalue(), field="plot")
+
+
+def drawing(figure: "Figure", *, name: str, caption: str = "", alt: str = "") -> Drawing:
+    """A figure for a page; ``name`` is short, and no other figure of the page has it."""
+    if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
+        raise ValueError("the name of a drawing is made of small letters, digits and -")
+    from matplotlib import rc_context
+
+    drawn = StringIO()
+    # salted, so that the same figure gives the same text
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "takifugu"}), as_written(figure):
+        figure.savefig(
+            drawn,
+            format="svg",
+            transparent=True,
+            metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
+        )
+    text = drawn.getvalue()
+    text = text[text.index("<svg ") :].strip()
+    text = NAMES.sub(rf"\g<1>{name}-", ITS_OWN.sub("", text))
+    text = text.replace("#000000", "currentColor")
+    return Drawing(text, caption, alt or caption)
+
+
+def standalone_svg(figure: "Figure", alt: str) -> bytes:
+    """A figure as an SVG file of its own, for an ``<img>``, which knows light and dark itself.
+
+    A page under a strict policy may not hold the style attributes of a drawing; a picture may.
+    Inside one the colours of the page that shows it are out of reach, so that it has them all.
+    ``alt`` is what it shows, for those who open the file itself.
+    """
+    text = themed(drawing(figure, name="figure", alt=alt).svg)
+    tag, _, rest = text.partition(">")
+    about = f'<title>{escape(alt)}</title>\n<style type="text/css">\n{COLOURS}{STYLE}</style>\n'
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{tag}>\n{about}{rest}\n'.encode()

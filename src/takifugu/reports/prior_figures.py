@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from takifugu._core.numeric import Floats
-from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.kernels import Covariance
 from takifugu.priors.markov import MarkovChain
+from takifugu.priors.networks import BayesianNetwork
 from takifugu.priors.prior import Prior, state_text
 from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.reports.html_style import BLUE, GREY
+from takifugu.reports.plot_files import plain_axes, shortened
 from takifugu.visible import four_digits, visible
 
 if TYPE_CHECKING:
@@ -68,16 +69,16 @@ def prior_figures(prior: Prior) -> Iterator[PriorFigure]:
 
 def _chain(chain: MarkovChain) -> Iterator[PriorFigure]:
     names = [state_text(state) for state in chain.states]
-    kept = _kept(chain)
+    drawn = _frequent_states(chain)
     table = chain.kernel(0)
     which = "" if chain.homogeneous else " from the first entry to the second"
-    yield _transitions(table, names, names, f"the next value{which}", kept)
+    yield _transitions(table, names, names, f"the next value{which}", drawn)
     law = chain.stationary if chain.homogeneous and chain.stationary_start else None
     if law is not None:
-        yield _law(law, names, kept)
+        yield _law(law, names, drawn)
 
 
-def _kept(chain: MarkovChain) -> list[int]:
+def _frequent_states(chain: MarkovChain) -> list[int]:
     """The states that are drawn: the most frequent, in their own order."""
     size = len(chain.states)
     if size <= MAX_STATES:
@@ -91,10 +92,10 @@ def _transitions(
     before: Sequence[str],
     after: Sequence[str],
     about: str,
-    kept: Sequence[int] | None = None,
+    drawn: Sequence[int] | None = None,
 ) -> PriorFigure:
-    rows = list(range(len(before)))[:MAX_STATES] if kept is None else list(kept)
-    columns = list(range(len(after)))[:MAX_STATES] if kept is None else list(kept)
+    rows = list(range(len(before)))[:MAX_STATES] if drawn is None else list(drawn)
+    columns = list(range(len(after)))[:MAX_STATES] if drawn is None else list(drawn)
     shown = np.asarray(table)[np.ix_(rows, columns)]
     figure = heat_map(
         shown, [before[k] for k in rows], [after[k] for k in columns], down="value now",
@@ -102,7 +103,7 @@ def _transitions(
     )  # fmt: skip
     some = ""
     if len(rows) < len(before) or len(columns) < len(after):
-        which = "the first" if kept is None else "the most frequent"
+        which = "the first" if drawn is None else "the most frequent"
         some = f" Of {len(before)} only {len(rows)} are shown, {which}."
     place = np.unravel_index(int(np.argmax(table)), np.shape(table))
     top = float(np.asarray(table)[place])
@@ -123,16 +124,14 @@ def heat_map(
 ) -> "Figure":
     """Cells in one colour, the stronger the larger; with their numbers if they are few."""
     from matplotlib.colors import to_rgb
-    from matplotlib.figure import Figure
 
     high, wide = table.shape
     few = max(high, wide) <= NUMBERED
     width = min(max(3.0 + 0.62 * wide, 4.6), 7.2) if few else 7.2
     height = 1.3 + (0.42 if few else 0.23) * high
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots()
-    found = np.clip(np.nan_to_num(table), 0.0, 1.0)
-    strength = found / max(float(found.max(initial=0.0)), 1e-9) * (0.5 if few else 1.0)
+    figure, axes = plain_axes(width, height)
+    shares = np.clip(np.nan_to_num(table), 0.0, 1.0)
+    strength = shares / max(float(shares.max(initial=0.0)), 1e-9) * (0.5 if few else 1.0)
     for row in range(high):
         for column in range(wide):
             if strength[row, column] > 0.004:
@@ -158,22 +157,18 @@ def heat_map(
     axes.set_xlabel(across, fontsize=9)
     axes.tick_params(length=0)
     for side in axes.spines.values():
-        side.set(color=GREY, lw=0.6)
+        side.set(visible=True, color=GREY, lw=0.6)
     return figure
 
 
-def _law(law: Floats, names: Sequence[str], kept: Sequence[int]) -> PriorFigure:
-    from matplotlib.figure import Figure
-
-    order = sorted(kept, key=lambda k: -float(law[k]))
-    figure = Figure(figsize=(7.2, 1.0 + 0.23 * len(order)), layout="constrained")
-    axes = figure.subplots()
+def _law(law: Floats, names: Sequence[str], drawn: Sequence[int]) -> PriorFigure:
+    order = sorted(drawn, key=lambda k: -float(law[k]))
+    figure, axes = plain_axes(7.2, 1.0 + 0.23 * len(order))
     places = range(len(order))
     axes.barh(places, [float(law[k]) for k in order], color=BLUE, height=0.7)
     axes.set_yticks(places, [_short(names[k]) for k in order], fontsize=8)
     axes.set_ylim(len(order) - 0.4, -0.6)
     axes.set_xlabel("probability", fontsize=9)
-    axes.spines[["top", "right"]].set_visible(False)
     first, last = order[0], order[-1]
     some = "" if len(order) == len(names) else f" The {len(order)} largest of {len(names)}."
     return PriorFigure(
@@ -204,20 +199,16 @@ def _hours(stays: Floats, names: Sequence[str]) -> PriorFigure:
 
 
 def _lags(process: Gaussian) -> PriorFigure:
-    from matplotlib.figure import Figure
-
     many = MAX_LAGS if process.length is None else min(MAX_LAGS, process.length - 1)
     lags = np.arange(1, max(many, 1) + 1)
     kernel: Any = process.kernel
     values = kernel.most(lags)
-    figure = Figure(figsize=(7.2, 3.2), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = plain_axes(7.2, 3.2)
     axes.plot(lags, values, marker="o", ms=3.5, lw=1.6, color=BLUE)
     axes.axhline(0, color=GREY, lw=0.6)
     axes.set_xlabel("steps between two numbers", fontsize=9)
     axes.set_ylabel("correlation", fontsize=9)
     axes.set_ylim(min(0.0, float(np.min(values))) - 0.02, 1.02)
-    axes.spines[["top", "right"]].set_visible(False)
     return PriorFigure(
         figure,
         "How strongly two numbers of one entity are correlated, by how many steps lie between"
@@ -247,8 +238,6 @@ def _correlations(process: Gaussian) -> PriorFigure:
 
 def _network(network: BayesianNetwork) -> PriorFigure:
     """The columns on a circle, with an arrow from each to those that depend on it."""
-    from matplotlib.figure import Figure
-
     names = [str(entry) for entry in network.entries]
     angle = np.pi / 2 - 2 * np.pi * np.arange(len(names)) / max(len(names), 1)
     x, y = 1.6 * np.cos(angle), np.sin(angle)
@@ -258,8 +247,7 @@ def _network(network: BayesianNetwork) -> PriorFigure:
         for name, parents in zip(names, network.parents, strict=True)
         for parent in parents
     ]
-    figure = Figure(figsize=(6.4, 3.8), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = plain_axes(6.4, 3.8)
     room = [8 + 3.1 * len(_short(name)) for name in names]  # points, half of a name
     for parent, child in arrows:
         level = abs(x[child] - x[parent]) / (abs(x[child] - x[parent]) + abs(y[child] - y[parent]))
@@ -282,5 +270,4 @@ def _network(network: BayesianNetwork) -> PriorFigure:
 
 
 def _short(name: str) -> str:
-    shown = visible(name)
-    return shown if len(shown) <= MAX_NAME_LETTERS else shown[: MAX_NAME_LETTERS - 1] + "…"
+    return shortened(name, MAX_NAME_LETTERS)

@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
+from takifugu.priors.networks import BayesianNetwork, MarkovRandomField
 from takifugu.priors.prior import Prior
-from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.reports.report_values import ReportedDataset, ReportedLedger
 from takifugu.visible import four_digits

@@ -7,6 +7,10 @@ names the purpose: a signature over anything else never passes for one over a re
 
 Whoever verifies decides whom to trust: the key is given, and the one in the file only says which
 key to look for.
+
+Which event of which ledger a report is as of is written into the report for programs: in a
+``<meta>`` element of the page, or in a comment after the end of the PDF, where no text of the
+report can stand, since text in a page is escaped.
 """
 
 import hashlib
@@ -21,7 +25,6 @@ from typing import TYPE_CHECKING, Any
 
 from takifugu._core.atomic import write_whole
 from takifugu.errors import InvalidFile, TakifuguError
-from takifugu.reports.report_marks import ReportedHead, reported_head
 from takifugu.visible import visible
 
 if TYPE_CHECKING:
@@ -46,6 +49,10 @@ _STATEMENT = re.compile(
 _LINES = re.compile(
     rb"public key: (?P<key>[A-Za-z0-9+/=]{44})\nsignature: (?P<mark>[A-Za-z0-9+/=]{88})\n"
 )
+LEDGER_MARK = "takifugu-ledger"
+_VALUE = rb"takifugu-ledger ([0-9a-f]{64}) ([0-9]{1,15}) ([0-9a-f]{64})"
+_PAGE = re.compile(rb'<meta name="takifugu-ledger" content="' + _VALUE + rb'">')
+_PDF = re.compile(rb"%%EOF\n?%" + _VALUE + rb"\n\Z")
 
 
 class SigningUnavailable(TakifuguError):
@@ -63,6 +70,41 @@ class SignatureRefused(TakifuguError):
 
     The reason is ``key``, ``signature``, ``report``, ``ledger`` or ``older``.
     """
+
+
+@dataclass(frozen=True)
+class ReportedHead:
+    """The event that a report is as of.
+
+    Attributes:
+        origin: The hash of the first event of the ledger: no other ledger has it.
+        seq: The number of the last event when the report was written.
+        hash: The hash of that event, and so of all before it.
+    """
+
+    origin: str
+    seq: int
+    hash: str
+
+
+def ledger_mark(origin: str, seq: int, hash_: str) -> str:
+    """What a report says of its ledger, for programs."""
+    return f"{LEDGER_MARK} {origin} {seq} {hash_}"
+
+
+def reported_head(report: bytes, *, field: str = "report") -> ReportedHead:
+    """The event that a report is as of; an error if the file is no report of this version."""
+    pattern = _PDF if report.startswith(b"%PDF-") else _PAGE
+    marks = {match.groups() for match in pattern.finditer(report)}
+    if len(marks) != 1:
+        raise InvalidFile(
+            field,
+            given="does not say which event of a ledger it is as of",
+            needed="be a report: `takifugu report` writes one",
+            reason="not-a-report",
+        )
+    origin, seq, hash_ = (part.decode("ascii") for part in marks.pop())
+    return ReportedHead(origin, int(seq), hash_)
 
 
 @dataclass(frozen=True)

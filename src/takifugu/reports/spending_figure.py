@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from takifugu.reports.html_style import BLUE, RED
+from takifugu.reports.plot_files import plain_axes
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
@@ -38,10 +39,7 @@ class BudgetEvent:
 
 def spending_figure(events: Sequence[BudgetEvent]) -> "Figure":
     """Steps of what was spent, under the line of what was allowed; one step for each event."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.2, 3.9), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = plain_axes(7.2, 3.9)
     places = list(range(len(events) + 1))
     spent = [0.0, *(min(event.spent, BEYOND) for event in events)]
     steps, heights = [*places, places[-1] + 0.5], [*spent, spent[-1]]  # the last one goes on
@@ -66,7 +64,6 @@ def spending_figure(events: Sequence[BudgetEvent]) -> "Figure":
     )  # fmt: skip
     top = max([*spent, *(budget for _, budget in allowed)], default=0.0) or 1.0
     axes.set(ylabel="Pufferfish ε", ylim=(0, 1.2 * top), xlim=(-0.25, len(events) + 0.6))
-    axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=9, loc="upper left", ncols=3)
     return figure
 

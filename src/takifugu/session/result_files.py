@@ -23,8 +23,8 @@ from takifugu._core.atomic import PendingFile, unwritable
 from takifugu._core.closing import Closing
 from takifugu.declarations.table_errors import driver
 from takifugu.errors import InvalidFile
-from takifugu.reports.html_figures import drawing
 from takifugu.reports.html_page import FactList, Page, PageTable, Part, Section, Verbatim
+from takifugu.reports.plot_files import drawing
 from takifugu.visible import FORMULA, csv_cell, four_digits, visible
 
 if TYPE_CHECKING:

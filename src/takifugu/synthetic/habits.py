@@ -44,7 +44,7 @@ import numpy as np
 
 from takifugu._core.numeric import Floats, Integers, frozen
 from takifugu.priors.labels import foursquare_labels
-from takifugu.priors.stationary import stationary_law
+from takifugu.priors.markov import stationary_law
 
 MODEL = 1  # a new number when the same parameters and generator may give other rows
 

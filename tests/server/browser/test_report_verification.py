@@ -19,8 +19,13 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from takifugu.errors import InvalidFile
 from takifugu.ledger.events.event_chain import ROOT, link
-from takifugu.reports.report_marks import ledger_mark
-from takifugu.reports.report_signature import SignatureRefused, make_key, public_file, sign_report
+from takifugu.reports.report_signature import (
+    SignatureRefused,
+    ledger_mark,
+    make_key,
+    public_file,
+    sign_report,
+)
 from tests.cli.running import call
 from tests.pdf_needs import weasyprint_or_skip
 from tests.server.browser.browsing import PATIENCE, Seat, make_tokens, seated

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from takifugu._core.numeric import Floats
-from takifugu.priors.factors import Factor
+from takifugu.priors.networks import Factor
 from takifugu.translation.certify.flow import off_diagonal
 from takifugu.translation.certify.messages import (
     CouplingSteps,

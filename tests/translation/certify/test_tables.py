@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from takifugu._core.rounding import gamma, log_ratio_up, losses_up
-from takifugu.priors.factors import Factor
+from takifugu.priors.networks import Factor
 from takifugu.translation.certify.tables import product_lower, table_lower
 from takifugu.translation.models.tree import JunctionTree
 from tests.translation.certify.networks import solved_network

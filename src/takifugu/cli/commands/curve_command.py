@@ -57,7 +57,7 @@ def run_curve(
     from takifugu.influence.families import influence_curve
     from takifugu.influence.presets import uncertain
     from takifugu.priors import read_prior
-    from takifugu.reports.influence_figures import curves_figure
+    from takifugu.reports.curve_figures import curves_figure
 
     if plot is not None:
         reports.check_target(plot)

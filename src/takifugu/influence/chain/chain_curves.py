@@ -33,9 +33,8 @@ from takifugu.influence.rounded_ratios import (
     turned,
 )
 from takifugu.priors.higher_order import HigherOrderChain
-from takifugu.priors.markov import MarkovChain
+from takifugu.priors.markov import MarkovChain, reachable
 from takifugu.priors.secrets import Secrets
-from takifugu.priors.stationary import reachable
 from takifugu.priors.time_of_day import TimeOfDayChain
 
 MAX_SETTLING_STEPS = 4096  # to wait for a law to become stationary before all later are bounded

@@ -19,7 +19,7 @@ from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
 from takifugu.influence.curve import ExposedSets, InfluenceCurve
 from takifugu.influence.network.elimination import Elimination, Surroundings, bits
 from takifugu.influence.rounded_ratios import leak_up
-from takifugu.priors.factors import FactorModel, Sides, secret_pair, secret_sides
+from takifugu.priors.networks import NetworkPrior, Sides, secret_pair, secret_sides
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
 
@@ -38,7 +38,7 @@ class Progress:
 
 
 def network_curve(
-    model: FactorModel,
+    model: NetworkPrior,
     secrets: Secrets | None = None,
     *,
     largest: int = 5,
@@ -103,7 +103,7 @@ def _try_sets(
 
 
 def nearest_curve(
-    model: FactorModel, secrets: Secrets | None = None, *, largest: int = 5
+    model: NetworkPrior, secrets: Secrets | None = None, *, largest: int = 5
 ) -> InfluenceCurve:
     """The paper's estimate (Section 6): expose the secret and its b − 1 nearest entries.
 
@@ -249,7 +249,7 @@ class _EntrySearch(BestSets):
 
 
 def _searched(
-    model: FactorModel,
+    model: NetworkPrior,
     full: Elimination,
     secrets: Secrets | None,
     largest: int,
@@ -271,7 +271,9 @@ def _searched(
     return curve_of_sets(model, searches, largest)
 
 
-def curve_of_sets(model: FactorModel, searches: Sequence[BestSets], largest: int) -> InfluenceCurve:
+def curve_of_sets(
+    model: NetworkPrior, searches: Sequence[BestSets], largest: int
+) -> InfluenceCurve:
     """The curve of all secrets, from the best sets of each entry.
 
     Its b are up to ``largest``, all that depends on some secret, and all entries.

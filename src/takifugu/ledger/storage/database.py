@@ -370,20 +370,20 @@ def _close(raw: Any) -> None:
         raw.close()
 
 
-def sqlite_address(path: Path, mode: str) -> str:
-    """The URI by which SQLite opens a file: "ro", "rw", or "rwc" to make it."""
-    return f"{path.absolute().as_uri()}?mode={mode}"
+def sqlite_connection(path: Path, mode: str, wait: float = 0.0) -> sqlite3.Connection:
+    """A connection to a file, opened as "ro", "rw", or "rwc" to make it."""
+    address = f"{path.absolute().as_uri()}?mode={mode}"
+    return sqlite3.connect(
+        address, uri=True, timeout=wait, isolation_level=None, check_same_thread=False
+    )
 
 
 def open_sqlite(path: Path, *, read_only: bool, wait: float) -> Connections:
     """The connections to the ledger in a file; `InvalidFile` if it cannot be one."""
     _check_place(path)
-    address = sqlite_address(path, "ro" if read_only else "rwc")
 
     def connect() -> sqlite3.Connection:
-        raw = sqlite3.connect(
-            address, uri=True, timeout=wait, isolation_level=None, check_same_thread=False
-        )
+        raw = sqlite_connection(path, "ro" if read_only else "rwc", wait)
         try:
             mode = "wal" if read_only else _write_ahead(raw, wait)
             if mode != "wal":
@@ -593,7 +593,7 @@ class Store:
         try:
             return self._connections.one(statement, values)
         except self._connections.errors as error:
-            raise _named(self.name, error) from error
+            raise failure_of(self.name, error) from error
 
     @contextlib.contextmanager
     def _transaction(self, *, reading: bool) -> Iterator[Connection]:
@@ -608,7 +608,7 @@ class Store:
             with self._connections.transaction(reading=reading) as connection:
                 yield connection
         except self._connections.errors as error:
-            raise _named(self.name, error) from error
+            raise failure_of(self.name, error) from error
         if not reading:
             self._refuse_replaced()
 
@@ -675,8 +675,7 @@ class Store:
         log = Path(f"{self.name}-wal")
         with contextlib.suppress(sqlite3.Error, OSError):
             if self.sqlite and not self.read_only and log.stat().st_size:
-                address = sqlite_address(Path(self.name), "rw")
-                with contextlib.closing(sqlite3.connect(address, uri=True, timeout=0)) as raw:
+                with contextlib.closing(sqlite_connection(Path(self.name), "rw")) as raw:
                     raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
@@ -724,10 +723,12 @@ _POSTGRESQL = {
 }
 
 
-def _named(ledger: str, cause: BaseException) -> LedgerError:
+def failure_of(
+    ledger: str, cause: BaseException, *, outcome: str = "nothing was released"
+) -> LedgerError:
+    """The error for what a database refused to do for a ledger; ``outcome`` says what it left."""
     kind, reason, advice = _READ_ONLY if _no_log_beside(ledger, cause) else _kind(cause)
-    message = f"ledger {ledger!r}: {line_of(cause)}; nothing was released. {advice}"
-    return kind(message, reason=reason)
+    return kind(f"ledger {ledger!r}: {line_of(cause)}; {outcome}. {advice}", reason=reason)
 
 
 def _no_log_beside(ledger: str, cause: BaseException) -> bool:
@@ -744,10 +745,8 @@ def _kind(cause: BaseException) -> tuple[type[LedgerError], str, str]:
     if code in _SQLITE:
         return _SQLITE[code]
     state = getattr(cause, "sqlstate", None) or ""
-    for prefix, named in _POSTGRESQL.items():
-        if state.startswith(prefix):
-            return named
-    return LedgerUnavailable, "unreachable", "See whether it can be reached, then try again."
+    unknown = (LedgerUnavailable, "unreachable", "See whether it can be reached, then try again.")
+    return next((kind for code, kind in _POSTGRESQL.items() if state.startswith(code)), unknown)
 
 
 def _no_text(cause: BaseException) -> bool:

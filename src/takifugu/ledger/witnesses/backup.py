@@ -21,20 +21,25 @@ from takifugu.errors import (
     InvalidFile,
     LedgerConflict,
     LedgerDamaged,
+    LedgerError,
     LedgerSetBack,
     LedgerUnavailable,
-    LedgerUnwritable,
-    NotALedger,
 )
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events import replay
 from takifugu.ledger.events.event_chain import Anchor, Event
 from takifugu.ledger.events.replay import Report
-from takifugu.ledger.storage.database import Connection, Store, line_of, sqlite_address
+from takifugu.ledger.storage.database import (
+    Connection,
+    Store,
+    failure_of,
+    line_of,
+    sqlite_connection,
+)
 from takifugu.ledger.storage.migrations import prepare
 from takifugu.ledger.witnesses.head_witness import Guard, HeadWitness, holds, identity
 from takifugu.ledger.witnesses.lost_history import LossTerms, ShownLosses, accept, counted
-from takifugu.ledger.witnesses.state_folder import sync_folder
+from takifugu.ledger.witnesses.state_folder import sync
 
 Accepts = tuple[LossTerms, str, datetime]  # under which terms, who accepts a loss, and when
 
@@ -111,15 +116,8 @@ def _accept(
     overwritten: ShownLosses | None = None,
 ) -> Event:
     """Accept in the copy what it lacks; what cannot be counted is an error."""
-    store = Store(part, read_only=False, wait=10.0)
-    try:
-        with store.writing() as connection:
-            event = accept(connection, lost, terms, actor, now, overwritten)
-    finally:
-        store.close()
-    with _connected(part, "rw") as raw:
-        raw.execute("PRAGMA journal_mode=DELETE")
-    return event
+    with _opened(part, read_only=False) as store, store.writing() as connection:
+        return accept(connection, lost, terms, actor, now, overwritten)
 
 
 def _check_new(path: Path) -> None:
@@ -154,22 +152,10 @@ def _part(path: Path, what: str) -> Iterator[Path]:
                 name.unlink(missing_ok=True)
 
 
-def _failed(error: Exception, path: Path) -> Exception:
-    code = (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return LedgerUnavailable(
-            f"ledger {str(path)!r} is in use; nothing was changed. Close what has it open, then try"
-            " again",
-            reason="locked",
-        )
-    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY):
-        return LedgerUnwritable(
-            f"{str(path)!r} cannot be written ({error}); nothing was changed", reason="disk"
-        )
-    if code == sqlite3.SQLITE_NOTADB:
-        return NotALedger(
-            f"{str(path)!r} is not the file of a ledger; nothing was changed", reason="foreign"
-        )
+def _failed(error: Exception, path: Path) -> LedgerError:
+    failure = failure_of(str(path), error, outcome="nothing was changed")
+    if failure.reason not in ("storage", "unreachable"):
+        return failure
     return LedgerDamaged(
         f"{str(path)!r} cannot be read ({line_of(error)}); nothing was changed. Move a damaged"
         " ledger away before another is put in its place",
@@ -180,10 +166,7 @@ def _failed(error: Exception, path: Path) -> Exception:
 def _connected(
     path: Path, mode: str, wait: float = 0.0
 ) -> "contextlib.closing[sqlite3.Connection]":
-    address = sqlite_address(path, mode)
-    return contextlib.closing(
-        sqlite3.connect(address, uri=True, timeout=wait, isolation_level=None)
-    )
+    return contextlib.closing(sqlite_connection(path, mode, wait))
 
 
 def _copy(source: Path, part: Path) -> None:
@@ -194,32 +177,23 @@ def _copy(source: Path, part: Path) -> None:
             to.execute("PRAGMA journal_mode=DELETE")
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise _failed(error, source) from error
-    handle = os.open(part, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync(part)
 
 
 @contextlib.contextmanager
-def _opened(part: Path) -> Iterator[Store]:
-    store = Store(part, read_only=True, wait=10.0)
-    try:
+def _opened(part: Path, *, read_only: bool = True) -> Iterator[Store]:
+    with contextlib.closing(Store(part, read_only=read_only, wait=10.0)) as store:
         yield store
-    finally:
-        store.close()
+    if not read_only:
+        with _connected(part, "rw") as raw:
+            raw.execute("PRAGMA journal_mode=DELETE")
 
 
 def _checked(part: Path) -> Report:
     """What a copy holds; refused unless all of it is sound. An older form is brought up to date."""
-    aged = Store(part, read_only=False, wait=10.0)
-    try:
+    with _opened(part, read_only=False) as aged:
         unseen = Guard(None, aged.name, writes=True, lenient=True)
         prepare(aged, datetime.now(UTC), create=False, guard=unseen)
-    finally:
-        aged.close()
-    with _connected(part, "rw") as raw:
-        raw.execute("PRAGMA journal_mode=DELETE")
     with _opened(part) as store, store.reading() as connection:
         report = replay.verify(connection, None, sqlite=True)
     if not report.sound:
@@ -368,4 +342,4 @@ def _appear(part: Path, path: Path, link: Callable[[Path, Path], None] = os.link
     except OSError:  # a disk without links
         _check_new(path)
         os.replace(part, path)
-    sync_folder(path.parent)
+    sync(path.parent)

@@ -178,7 +178,9 @@ def _accounts(
 ) -> tuple[list[dict[str, Any]], Books]:
     """What is counted for each account, and the accounts without it."""
     books = replay.replayed(connection)
-    known = used_in(connection)
+    known: dict[str, Used] = {}
+    for event in chain.events(connection):
+        _take_use(known, event)
     for dataset, used in overwritten.used.items():
         known.setdefault(dataset, Used()).add(used)
     named = {name: [_budget(given)] for name, given in terms.budgets.items()}
@@ -217,17 +219,10 @@ class Used:
         return self.secrets <= {fingerprint(Secrets()), fingerprint(by_column)}
 
 
-def used_in(connection: Connection) -> dict[str, Used]:
-    """What the events of each dataset name."""
-    by_dataset: dict[str, Used] = {}
-    for event in chain.events(connection):
-        _take_use(by_dataset, event)
-    return by_dataset
-
-
-def _take_use(found: dict[str, Used], event: Event) -> None:
+def _take_use(by_dataset: dict[str, Used], event: Event) -> None:
+    """Take in what an event says about how its dataset was charged."""
     if event.kind in ("charge", "reuse", "accepted"):
-        used = found.setdefault(event.body["dataset"], Used())
+        used = by_dataset.setdefault(event.body["dataset"], Used())
         used.secrets.add(event.body["secrets"])
         if event.kind != "accepted":
             used.translations.add(event.body["translation"])

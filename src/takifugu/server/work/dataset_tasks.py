@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, Any
 from takifugu.declarations import Amount, Category, InvalidQuery
 from takifugu.declarations.columns import NO_ORDER
 from takifugu.errors import InvalidMechanism, NoBudget, UnsoundRequest
-from takifugu.project.budgets import BudgetStanding, at_tick, standing_of
+from takifugu.project.budgets import standing_of
 from takifugu.project.opened_dataset import OpenedDataset
-from takifugu.reports.html_figures import standalone_svg
-from takifugu.reports.plot_files import as_written
+from takifugu.reports.plot_files import as_written, standalone_svg
 from takifugu.reports.spending_figure import BudgetEvent, spending_figure
 from takifugu.server.api.problems import Problem, find_policy, json_bytes
 from takifugu.server.approvals import AskedRelease, release_or_ask
@@ -155,39 +154,10 @@ def budget(host: WorkerHost, asked: Task) -> dict[str, Any]:
     return {
         "dataset": name,
         "budgets": [
-            _budget(position, instants)
+            position.document(instants=instants)
             for position in sorted(standings, key=lambda b: b.analyst or "")
         ],
     }
-
-
-def _budget(standing: BudgetStanding, instants: bool) -> dict[str, Any]:
-    return {
-        "analyst": standing.analyst,
-        "epsilon": None if standing.budget is None else str(standing.budget),
-        "delta": str(standing.delta),
-        "spent": standing.spent,
-        "left": standing.left,
-        "most": None if standing.most is None else str(standing.most),
-        "by_column": None if standing.by_column is None else dict(standing.by_column),
-        "history": [
-            {"seq": part.seq, "at": part.at.isoformat(), "spent": part.epsilon}
-            for part in standing.history
-        ],
-        "stretches": [
-            {
-                "start": _moment(part.start, instants),
-                "end": _moment(part.end, instants),
-                "spent": part.spent,
-            }
-            for part in standing.stretches
-        ],
-    }
-
-
-def _moment(tick: int | None, instants: bool) -> str | int | None:
-    moment = at_tick(tick, instants=instants)
-    return moment.isoformat() if isinstance(moment, datetime) else moment
 
 
 def session_of(host: WorkerHost, asked: Task) -> Session:

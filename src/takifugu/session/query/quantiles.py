@@ -29,7 +29,7 @@ from takifugu.mechanisms import Exponential, Mechanism, PermuteAndFlip, Sensitiv
 from takifugu.mechanisms.calibration import least_scale
 from takifugu.mechanisms.checks import MAX_COUNT
 from takifugu.mechanisms.checks import probability as checked_chance
-from takifugu.mechanisms.mechanism_plan import name, once, price
+from takifugu.mechanisms.planner import name, once, price
 from takifugu.session.cells import Rows
 from takifugu.session.possible_answers import AnswerTable
 from takifugu.session.query.query import (

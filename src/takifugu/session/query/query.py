@@ -36,8 +36,8 @@ from takifugu.mechanisms import (
     Sensitivity,
     plan_histogram,
 )
-from takifugu.mechanisms.mechanism_plan import name as mechanism_name
-from takifugu.mechanisms.mechanism_plan import once, price
+from takifugu.mechanisms.planner import name as mechanism_name
+from takifugu.mechanisms.planner import once, price
 from takifugu.priors import Name
 from takifugu.session.cells import Rows
 from takifugu.session.possible_answers import (

@@ -2,7 +2,7 @@
 
 Two kinds of mechanism rank labels. Noise on all counts, which are then sorted, pays for the counts
 as well: they are kept with the answer, and each place comes with its count, an interval and the
-probability that it is right, under a flat prior on counts (`takifugu.mechanisms.placings`). A
+probability that it is right, under a flat prior on counts (`takifugu.mechanisms.prediction`). A
 selection (permute-and-flip, the exponential mechanism) names labels and nothing else; how sure a
 place is then depends on leads that nobody has seen, and only a public ``reference`` or a ``gap``
 says how likely it is to be right. So a selection, which resolves leads that are 10 to 40 % smaller
@@ -28,11 +28,11 @@ from takifugu.mechanisms import (
     RankingError,
     plan_top_k,
 )
-from takifugu.mechanisms.mechanism_plan import merit, name, once, price
-from takifugu.mechanisms.placings import right_places
+from takifugu.mechanisms.planner import merit, name, once, price
+from takifugu.mechanisms.prediction import right_places
 from takifugu.priors import Name
 from takifugu.session.possible_answers import CUT, AnswerTable, Shown, Units, possible
-from takifugu.session.query.histogram import HistogramQuery
+from takifugu.session.query.counts import HistogramQuery
 from takifugu.session.query.query import (
     CONFIDENCE,
     Aim,

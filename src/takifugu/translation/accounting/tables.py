@@ -25,9 +25,8 @@ from takifugu.costs.cost import NOTHING, Cost
 from takifugu.costs.losses import Total
 from takifugu.errors import InvalidFile, UnsoundRequest
 from takifugu.priors.documents import read_json, write_json
-from takifugu.translation.accounting.totals import total_to_pufferfish
 from takifugu.translation.certify.closed import epsilon_up
-from takifugu.translation.protocol import LossTranslation
+from takifugu.translation.protocol import LossTranslation, total_to_pufferfish
 from takifugu.translation.translation import Method, Translation
 from takifugu.visible import four_digits
 

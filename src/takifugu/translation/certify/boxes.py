@@ -52,8 +52,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._core.compiled import share_range
 from takifugu._core.numeric import LEAST, Floats, frozen
-from takifugu._core.parallel import share_range
 from takifugu._core.rounding import UNIT
 from takifugu.errors import InvalidPrior
 from takifugu.translation.certify.flow import Rows

@@ -28,8 +28,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from takifugu._core.compiled import share_range
 from takifugu._core.numeric import Booleans, Floats, Integers, frozen
-from takifugu._core.parallel import share_range
 from takifugu._core.rounding import UNIT, up
 
 NEGLIGIBLE = 2.0**-960  # a smaller probability counts as 0: see `takifugu.translation.certify.laws`

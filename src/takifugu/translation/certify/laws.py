@@ -40,7 +40,7 @@ from numpy.typing import ArrayLike
 from takifugu._core.numeric import Booleans, Floats, Integers, distribution
 from takifugu._core.rounding import UNIT
 from takifugu.errors import InvalidPrior
-from takifugu.priors.stationary import reachable, stationary_law
+from takifugu.priors.markov import reachable, stationary_law
 from takifugu.translation.certify.flow import LARGE, NEGLIGIBLE, Stretch
 
 NEGLIGIBLE_SHIFT = -1000  # a term this many powers of 2 below the largest is not added to it
@@ -69,7 +69,7 @@ def law_slack(states: int) -> float:
     """The same for backward rows made with `recurrent_law`.
 
     Every entry of the law has a relative error of at most m²(m + 4) + 2m(m + 1) units (see
-    `takifugu.priors.stationary`); a backward row divides two of them.
+    `takifugu.priors.markov`); a backward row divides two of them.
     """
     return 16 * (states + 2) ** 3 * UNIT
 

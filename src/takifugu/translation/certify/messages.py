@@ -40,11 +40,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from takifugu._core.compiled import share_range
 from takifugu._core.numeric import Floats, Integers, distinct
-from takifugu._core.parallel import share_range
 from takifugu._core.rounding import gamma, up
 from takifugu.errors import TakifuguError
-from takifugu.priors.factors import Sides
+from takifugu.priors.networks import Sides
 from takifugu.translation.certify.closed import profile_group_loss
 from takifugu.translation.certify.tables import PartitionSums, Weights
 from takifugu.translation.models.tree import JunctionTree, Tree, any_change

@@ -42,8 +42,8 @@ from typing import Any
 
 import numpy as np
 
+from takifugu._core.compiled import share_range
 from takifugu._core.numeric import Booleans, Floats, Integers
-from takifugu._core.parallel import share_range
 from takifugu._core.rounding import UNIT, up
 from takifugu.translation.certify.stars import Star
 

@@ -28,7 +28,7 @@ import numpy as np
 from takifugu._core.numeric import Booleans, Floats, frozen
 from takifugu._core.rounding import down, float_up, gamma, log_ratio_up
 from takifugu.errors import InvalidPrior, Malformed, TooLarge, UnsoundRequest
-from takifugu.priors.factors import Factor
+from takifugu.priors.networks import Factor
 from takifugu.priors.universe import Name, numbers_by_entry
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.models.tree import JunctionTree

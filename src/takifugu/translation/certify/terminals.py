@@ -47,8 +47,8 @@ from typing import Any
 
 import numpy as np
 
+from takifugu._core.compiled import share_range
 from takifugu._core.numeric import Floats, Integers
-from takifugu._core.parallel import share_range
 from takifugu._core.rounding import UNIT
 from takifugu.translation.certify.star_walks import MIN_SHARED_WORK, split_classes
 from takifugu.translation.certify.stars import Star

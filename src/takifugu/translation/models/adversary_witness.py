@@ -21,9 +21,8 @@ import numpy as np
 from takifugu._core.numeric import Booleans, Floats
 from takifugu.costs.cost import NOTHING
 from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
-from takifugu.priors.markov import MarkovChain
+from takifugu.priors.markov import MarkovChain, stationary_law
 from takifugu.priors.secrets import Secrets
-from takifugu.priors.stationary import stationary_law
 from takifugu.translation.bounds import Bound, TransportBound, Witness
 from takifugu.translation.certify.laws import conditioned_slack
 from takifugu.translation.entry_costs import EntryCosts

@@ -9,10 +9,10 @@ count.
 an entry is what it was charged, coupled by its own law if a secret is about sets of its values.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from takifugu._core.numeric import Booleans, Floats, frozen
 from takifugu.finite.translation_exact import ExactTranslation, translation_exact
 from takifugu.finite.world import World
 from takifugu.priors.explicit import Explicit
-from takifugu.priors.factors import Factor, secret_pair, secret_sides
 from takifugu.priors.independent import IndependentEntries
+from takifugu.priors.networks import Factor, NetworkPrior, secret_pair, secret_sides
 from takifugu.priors.secrets import EntryIs, Secrets
 from takifugu.priors.universe import Name, Tables
 from takifugu.translation.accounting.largest_epsilon import largest_within
@@ -43,14 +43,19 @@ STEEPEST_SOLVED = 30.0  # a cost beyond this is not given to the linear program
 STEEPEST = 600.0  # a larger cost is not exponentiated
 
 
-@dataclass(frozen=True)
-class ListedModel:
-    """A prior as tables on its entries: a `takifugu.priors.factors.FactorModel`."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ListedModel(NetworkPrior):
+    """Another prior, as tables on its entries."""
 
-    name: str
+    kind: ClassVar[str] = "tables"
+    lists: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+
     entries: tuple[Name, ...]
     states: tuple[tuple[Name, ...], ...]
     tables: tuple[Factor, ...]
+
+    def __post_init__(self) -> None:
+        """The other prior has checked them."""
 
     def factors(self) -> tuple[Factor, ...]:
         """The tables whose product is the law."""
@@ -73,7 +78,7 @@ class ExplicitTransport(TransportBound):
         self._law = prior.probability.reshape(universe.shape)
         everything = Factor(tuple(range(self._law.ndim)), self._law)
         states: tuple[tuple[Any, ...], ...] = universe.values
-        self._model = ListedModel(prior.name, universe.entries, states, (everything,))
+        self._model = ListedModel(entries=universe.entries, states=states, tables=(everything,))
 
     @property
     def size(self) -> int | None:
@@ -181,9 +186,8 @@ class IndependentTransport(TransportBound):
     def __init__(self, prior: IndependentEntries, secrets: Secrets) -> None:
         laws = [prior.law(entry) for entry in prior.marginals]
         tables = tuple(Factor((k,), law) for k, law in enumerate(laws))
-        self._model = ListedModel(
-            "entries", prior.entry_names, tuple(prior.states.values()), tables
-        )
+        states = tuple(prior.states.values())
+        self._model = ListedModel(entries=prior.entry_names, states=states, tables=tables)
         self._laws, self._secrets = laws, secrets
         self._pairs = {
             entry: possible

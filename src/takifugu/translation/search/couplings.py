@@ -5,8 +5,8 @@ What they prove is computed by `takifugu.translation.certify.flow`.
 
 import numpy as np
 
+from takifugu._core.compiled import share_range
 from takifugu._core.numeric import Floats
-from takifugu._core.parallel import share_range
 from takifugu.errors import TooLarge
 from takifugu.translation.certify.flow import (
     LARGE,

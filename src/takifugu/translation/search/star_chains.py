@@ -21,8 +21,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from takifugu._core.compiled import share_range
 from takifugu._core.numeric import Booleans, Floats, Integers, frozen
-from takifugu._core.parallel import share_range
 from takifugu.translation.certify.star_walks import (
     LARGEST_LOSS,
     MIN_SHARED_WORK,

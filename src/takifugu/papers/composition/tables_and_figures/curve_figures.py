@@ -34,10 +34,10 @@ from takifugu.papers.composition.tables_and_figures.print_agreement import INK
 from takifugu.priors.bif import read_bif
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
-from takifugu.reports.html_figures import drawing
+from takifugu.reports.curve_figures import draw_curves
 from takifugu.reports.html_page import Drawing
 from takifugu.reports.html_style import BLUE, GREEN, ORANGE, PURPLE, RED
-from takifugu.reports.influence_figures import draw_curves
+from takifugu.reports.plot_files import drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
