@@ -15,7 +15,7 @@ from takifugu.session.query_kinds import KINDS
 from takifugu.session.query_options import OPTIONS, Option, OptionType, QueryOptions
 
 if TYPE_CHECKING:
-    from takifugu.project.plan_files import PlanFile
+    from takifugu.session.plan_documents import PlanFile
 
 Flag = tuple[Any, Any]  # the annotation, and the default
 
@@ -154,7 +154,7 @@ QUERY_FLAGS: dict[str, Flag] = {
 
 def requested(name: str, kind: str, flags: Mapping[str, Any]) -> "PlanFile":
     """The query that the options describe."""
-    from takifugu.project.plan_files import PlanFile
+    from takifugu.session.plan_documents import PlanFile
 
     options = {"kind": kind} | dict(flags)
     analyst, others = options.pop("analyst", None), options.pop("option", ())

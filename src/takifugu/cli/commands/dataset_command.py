@@ -149,7 +149,7 @@ def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -
     priors).
     """
     from takifugu.declarations import Amount, read_declaration
-    from takifugu.project.policy_facts import declaration_facts, policy_facts
+    from takifugu.project.owner_changes import declaration_facts, policy_facts
 
     refuse_data_file(dataset)
     project = _project_of(dataset, folder)

@@ -33,7 +33,7 @@ from takifugu.visible import four_digits, visible
 
 if TYPE_CHECKING:
     from takifugu.priors import Prior
-    from takifugu.project.prior_comparison import PriorComparison
+    from takifugu.project.budgets import PriorComparison
 
 app = StrictTyper(no_args_is_help=True, help="Make, fit, smooth, show and accept priors.")
 
@@ -79,7 +79,7 @@ def compare(
     null if that is not computed), beyond (the priors under which more than the budget is spent).
     Losses are rounded up; null for an infinite one.
     """
-    from takifugu.project.prior_comparison import compare_priors
+    from takifugu.project.budgets import compare_priors
 
     refuse_outside("--last", last, 0, 10_000)
     project = the_project(folder)
@@ -201,7 +201,7 @@ def new(
 
 def _state_names(text: str) -> Sequence[str | int]:
     """Names of states: numbers if all are whole numbers, unless a JSON list says what they are."""
-    from takifugu.binding.name_lists import numbers
+    from takifugu.binding.entries import numbers
 
     names = listed(text, "--states")
     whole = numbers(tuple(names))
@@ -255,7 +255,7 @@ def accept(
     and spent_after of each who has one), event (its number, or null), actor.
     """
     from takifugu.cli.shared_options import show_warnings
-    from takifugu.project.policy_facts import change_facts, change_lines
+    from takifugu.project.owner_changes import change_facts, change_lines
 
     project = the_project(folder)
     with show_warnings(), Spinner("translating"):

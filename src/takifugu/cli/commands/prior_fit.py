@@ -160,7 +160,7 @@ def fit(
         _draw(plot, f"{file.name}: {_size(prior)}", fitted.goodness)
     suits = _advice(project, data, fitted) if request.advice else None
     if as_json:
-        from takifugu.project.policy_facts import fit_facts
+        from takifugu.project.owner_changes import fit_facts
 
         facts = {"out": str(file)} | prior_facts(prior) | fit_facts(project, data, fitted)
         print_json(facts | {"advice": None if suits is None else suits.document()})

@@ -30,8 +30,7 @@ from takifugu.errors import TakifuguError, pasted
 if TYPE_CHECKING:
     from takifugu.declarations import InvalidDeclaration
     from takifugu.drafting.draft import Draft
-    from takifugu.project.quickstart import Quickstart
-    from takifugu.project.quickstart_choices import Choice, QuickstartOptions
+    from takifugu.project.quickstart import Choice, Quickstart, QuickstartOptions
 
 
 def run_init(
@@ -112,8 +111,7 @@ def run_quickstart(
     """
     from takifugu.declarations import InvalidDeclaration
     from takifugu.fitting.fit_options import parse_share, refuse_other_unit
-    from takifugu.project.quickstart import prepared, quickstart, refuse_existing
-    from takifugu.project.quickstart_choices import QuickstartOptions
+    from takifugu.project.quickstart import QuickstartOptions, prepared, quickstart, refuse_existing
 
     called = dataset_name(flags.get("name"), file)
     target = folder if folder is not None else Path(f"{called}-project")
@@ -235,7 +233,7 @@ def _command(file: str, given: dict[str, Any]) -> str:
 
 def _stop(draft: "Draft", command: str, *, as_json: bool) -> None:
     """Say what is open and how to go on; nothing was made."""
-    from takifugu.project.quickstart_choices import draft_choices
+    from takifugu.project.quickstart import draft_choices
 
     again = " ".join((command, *(point.option for point in draft.open)))
     choices = draft_choices(draft)

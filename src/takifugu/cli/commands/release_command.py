@@ -40,7 +40,7 @@ from takifugu.visible import four_digits, visible
 
 if TYPE_CHECKING:
     from takifugu.project.batches import Batch, BatchPlan
-    from takifugu.project.plan_files import PlanFile
+    from takifugu.session.plan_documents import PlanFile
     from takifugu.session.release_plan import Plan
     from takifugu.session.release_result import Result
     from takifugu.session.result_files import ResultFile
@@ -270,7 +270,7 @@ def _accepted(plan: "Plan", spinner: Spinner) -> bool:
 
 def _planned(name: str | None, flags: dict[str, Any]) -> "PlanFile":
     """The query of a plan file."""
-    from takifugu.project.plan_files import read_plan
+    from takifugu.session.plan_documents import read_plan
 
     if flags or name is None or "." not in name:
         raise InvalidOption(
@@ -364,7 +364,7 @@ def run_plan(
     (the fingerprint of the cells), notes (what to know before the release), guarantee (what is
     protected and what is not).
     """
-    from takifugu.project.plan_files import plan_document
+    from takifugu.session.plan_documents import plan_document
 
     refuse_beside(file, name, {"kind": kind, **flags, "out": out})
     if file is not None:
@@ -417,7 +417,7 @@ def run_approve(
     approval (the number of the event), actor.
     """
     from takifugu.ledger.event_documents import asked_words
-    from takifugu.project.plan_files import read_plan
+    from takifugu.session.plan_documents import read_plan
     from takifugu.session.release_plan import query_body
 
     asked, project = read_plan(plan), the_project(folder)

@@ -11,7 +11,7 @@ fitted, on which rows. It puts nothing in force, unless nothing was ever charged
 accepted with it, since there is nothing yet to evaluate differently.
 
 *Approvals.* One query of one analyst, allowed or refused by a second person. A policy may make
-releases wait for an owner (`takifugu.project.approval_rule`). The owner's decision is an event of
+releases wait for an owner (`takifugu.project.policy`). The owner's decision is an event of
 kind ``approval``, and the charge of the release names it. The ledger writes such a charge only if
 the approval
 

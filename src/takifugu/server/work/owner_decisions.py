@@ -13,14 +13,15 @@ from takifugu._core.exact import exactly
 from takifugu.errors import LedgerConflict
 from takifugu.ledger.events.decisions import decimal_up
 from takifugu.project import Project
-from takifugu.project.owner_changes import CellChange, PolicyChange
-from takifugu.project.policy import InvalidProject
-from takifugu.project.policy_facts import (
+from takifugu.project.owner_changes import (
+    CellChange,
+    PolicyChange,
     change_facts,
     change_lines,
     declaration_facts,
     policy_facts,
 )
+from takifugu.project.policy import InvalidProject
 from takifugu.visible import visible
 
 

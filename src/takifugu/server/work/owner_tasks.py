@@ -14,8 +14,8 @@ from takifugu.errors import InvalidFile, Malformed, TakifuguError
 from takifugu.fitting.fit_options import FitRequest, refuse_other_unit
 from takifugu.ledger.event_documents import verification_document
 from takifugu.project import Project
+from takifugu.project.owner_changes import fit_facts
 from takifugu.project.policy import InvalidProject
-from takifugu.project.policy_facts import fit_facts
 from takifugu.reports.html_page import Page
 from takifugu.reports.report_signature import SUFFIX
 from takifugu.server.api.problems import Problem, problem_of
