@@ -37,6 +37,7 @@ from takifugu.session import Entries, Session
 from takifugu.tables import Engine, open_engine
 from takifugu.tables.backends.duckdb_backend import FileBackend
 from takifugu.translation.translation import Translation
+from tests.declared import declared
 from tests.oracles import session as oracle
 from tests.raising import raises
 from tests.session.world import CHAIN, WEIGHT, declaration, opened
@@ -476,20 +477,7 @@ def test_sequences_of_a_table_that_others_write_to_are_measured_again(
 
 # --- policies ---
 
-STUDY = """\
-[source]
-kind = "csv"
-path = "ward.csv"
-[entity]
-column = "person"
-[order]
-column = "step"
-kind = "number"
-ties = "refuse"
-[protected.state]
-values = ["well", "ill"]
-outside = "refuse"
-"""
+STUDY = declared("ward.csv", "person", "step", {"state": ["well", "ill"]})
 
 
 def study(folder: Path, prior: Any, rows: int = 1, over: str | None = None) -> Any:
