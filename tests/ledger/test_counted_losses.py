@@ -7,24 +7,16 @@ from typing import Any
 
 import pytest
 
-from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Anchor, Ledger, open_ledger
 from takifugu.ledger.witnesses.lost_history import (
     LossTerms,
     counted,
 )
-from tests.ledger.charges import DOUBLING, RICH, charge
-from tests.raising import raises
+from tests.ledger.charges import DOUBLING, charge
 
 pytestmark = pytest.mark.nightly
 
 MICRO = Fraction(1, 10**6)
-
-
-# --- which budgets an account may have had ---
-
-
-# --- all accounts ---
 
 
 @pytest.fixture
@@ -74,24 +66,3 @@ def test_a_loss_is_counted_on_every_backend(ledger: Ledger) -> None:
         content, _ = counted(connection, lost, LossTerms({"ward": DOUBLING}))
     whole = {"dataset": "ward", "analyst": None, "epsilon": "1", "delta": "0", "rho": "0"}
     assert content == {"lost": {"seq": 9, "hash": "c" * 64}, "accounts": [whole]}
-
-
-def test_terms_are_checked_with_all_that_they_state(kept: Ledger) -> None:
-    """What cannot be counted is refused for each of the four, and for that one alone."""
-    lost = Anchor(99, "c" * 64)
-    fine = LossTerms({"ward": DOUBLING}, {"town": (7, MICRO)}, costs=False)
-    with kept._store.reading() as connection:
-        with raises(UnsoundRequest, reason="translation unknown") as told:
-            counted(connection, lost, fine)
-        assert "'town'" in str(told.value)
-        both = {"ward": DOUBLING, "town": RICH}
-        counted(connection, lost, LossTerms(both, {"town": (7, MICRO)}, costs=False))
-        counted(connection, lost, LossTerms({"town": RICH}, costs=False))
-        for some in (
-            LossTerms({"town": RICH}),
-            LossTerms({"town": RICH}, columns={"ward": ("a", "b")}, costs=False),
-        ):
-            with raises(UnsoundRequest, reason="some pairs") as told:
-                counted(connection, lost, some)
-            assert "'ward'" in str(told.value)
-    assert LossTerms() == LossTerms({}, {}, {}, True)
