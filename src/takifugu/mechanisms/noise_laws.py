@@ -55,9 +55,8 @@ def gaussian_reach(scale: float, miss: float) -> int:
         from scipy.special import ndtri
 
         return ceil(-float(ndtri(miss / 2)) * scale * (1 + 1e-9))
-    z, p = gaussian_table(scale)
-    beyond = np.cumsum(p[::-1])[: len(z) // 2 + 1][::-1]  # [h]: P(Z ≥ h), small terms first
-    return int(np.argmax(2 * np.append(beyond[1:], 0.0) <= miss))
+    reaches = np.arange(ceil(12 * scale) + 3)
+    return int(np.argmax(2 * gaussian_above(scale)(reaches.astype(np.float64)) <= miss))
 
 
 def laplace_pmf(scale: float, z: Integers) -> Floats:
@@ -81,6 +80,22 @@ def gaussian_table(scale: float) -> tuple[Integers, Floats]:
     z = np.arange(-reach, reach + 1)
     weight = np.exp(-0.5 * (z / scale) ** 2)
     return z, weight / weight.sum()
+
+
+def gaussian_above(scale: float) -> Callable[[Floats], Floats]:
+    """P(Z > z) of integer Gaussian noise as a function of whole z."""
+    if scale > TABLE / 40:
+        from scipy.special import ndtr
+
+        return lambda z: np.asarray(ndtr(-(z + 0.5) / scale))
+    z, p = gaussian_table(scale)
+    tail = np.append(np.cumsum(p[::-1])[::-1], 0.0)  # [i]: P(Z ≥ z[i]), small terms first
+
+    def above(least: Floats) -> Floats:
+        place = np.clip(least + 1 - z[0], 0, len(z)).astype(np.int64)
+        return np.asarray(np.minimum(tail[place], 1.0))
+
+    return above
 
 
 def softmax(scores: Floats, scale: float) -> Floats:
@@ -161,13 +176,7 @@ def gaussian_places(scores: Integers, k: int, scale: float) -> Floats:
     """``[place, candidate]``: the k largest of scores with integer Gaussian noise on each."""
     _refuse_many(len(scores), k, scale)
     z, own = gaussian_table(scale)
-    tail = np.append(1.0, 1 - np.cumsum(own))  # [i]: P(Z ≥ z[i])
-
-    def above(least: Floats) -> Floats:
-        place = np.clip(least.astype(np.int64) + 1 - z[0], 0, len(z))
-        return np.asarray(np.clip(tail[place], 0.0, 1.0))
-
-    return _places(scores, k, z, own, above)
+    return _places(scores, k, z, own, gaussian_above(scale))
 
 
 def _places(scores: Integers, k: int, z: Integers, own: Floats, above: RoundLaw) -> Floats:
