@@ -26,7 +26,7 @@ from takifugu.declarations import (
 )
 from takifugu.declarations.columns import FittedLabels, Outside
 from takifugu.errors import TooLarge
-from takifugu.fitting.label_finding import find_labels
+from takifugu.fitting.fit_kinds import find_labels
 from takifugu.tables import Engine, Scope, check, open_engine
 from takifugu.tables.engine import MOST_CELLS
 from tests.raising import raises

@@ -171,7 +171,7 @@ def test_a_crash_between_the_acceptance_and_its_note_is_made_good(
 
 
 @pytest.mark.nightly
-@settings(max_examples=8 if settings.get_current_profile_name() == "quick" else 500)
+@settings(max_examples=8 if settings.get_current_profile_name() == "quick" else 120)
 @given(
     before=st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3)), max_size=3),
     since=st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3)), min_size=1, max_size=4),

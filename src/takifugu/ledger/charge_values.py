@@ -371,8 +371,8 @@ def _numbers(part: Any) -> Iterator[Fraction]:
         for inner in part:
             yield from _numbers(inner)
     elif is_dataclass(part):
-        for one in fields(part):
-            yield from _numbers(getattr(part, one.name))
+        for field_ in fields(part):
+            yield from _numbers(getattr(part, field_.name))
 
 
 def loss_of(body: Mapping[str, Any]) -> Loss:

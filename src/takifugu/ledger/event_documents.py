@@ -88,7 +88,7 @@ def ledger_document(ledger: Ledger, *, places: bool) -> dict[str, Any]:
 def verification_document(ledger: Ledger, *, places: bool) -> dict[str, Any]:
     """What a verification finds: the chain, every total, the witness; each problem by name."""
     report = ledger.verify()
-    noted = report.witness
+    recorded = report.witness
 
     def words(message: str) -> str:
         for place in () if places else (ledger.name, ledger.witness):
@@ -101,7 +101,7 @@ def verification_document(ledger: Ledger, *, places: bool) -> dict[str, Any]:
         "head": {"seq": report.head.seq, "hash": report.head.hash},
         "witness": {
             "kept": ledger.witness is not None,
-            "noted": None if noted is None else {"seq": noted.seq, "hash": noted.hash},
+            "noted": None if recorded is None else {"seq": recorded.seq, "hash": recorded.hash},
         },
         "problems": [
             {"reason": problem.reason, "message": words(str(problem)), "event": problem.event}

@@ -262,7 +262,7 @@ def open_book(connection: Connection, book: Book) -> Book:
         tree = Tree(book.id, segment.start)
         tree.put(connection, _cell_marks(segment))
         segment.root = tree.save(connection)
-    _ADD_SEGMENT.run(connection, [{"account": book.id, **_segment(one)} for one in segments])
+    _ADD_SEGMENT.run(connection, [{"account": book.id, **_segment(s)} for s in segments])
     _ADD_CELL.run(
         connection,
         [
@@ -320,9 +320,9 @@ def save_segments(
         tree = segment.tree or Tree(which, segment.start, segment.root)
         tree.put(connection, marks)
         segment.root = tree.save(connection)
-    cut = [{"account": which, **_segment(one)} for one in changed if one.cut_from is not None]
+    cut = [{"account": which, **_segment(s)} for s in changed if s.cut_from is not None]
     _ADD_SEGMENT.run(connection, cut)
-    whole = [{"which": which, "at": one.start, **_segment(one)} for one in stored.values()]
+    whole = [{"which": which, "at": s.start, **_segment(s)} for s in stored.values()]
     _SAVE_SEGMENT.run(connection, whole)
     _SAVE_CELL.run(connection, stale)
     _ADD_CELL.run(connection, fresh)
@@ -334,7 +334,7 @@ def rebuild(connection: Connection, books: Books) -> str:
     for table in (CELLS, SEGMENTS, ACCOUNTS):
         Statement(f"DELETE FROM {table}").run(connection, {})
     digests.forget(connection)
-    tree = connection.state.tree = Tree()
+    tree = connection.tree = Tree()
     for book in books.books.values():
         open_book(connection, book)
     return tree.root

@@ -109,7 +109,7 @@ def not_an_address() -> InvalidFile:
     return _bad_address("is not an address", "be a path or a URL", "address")
 
 
-# --- statements, and the state of the transaction that they run in ---
+# --- statements, and the transaction that they run in ---
 
 _VALUE = re.compile(r"(?<![:\w]):([a-z_]\w*)")
 _TABLE = re.compile(  # a new index is where its table is
@@ -119,11 +119,14 @@ _CURSOR_NUMBERS = itertools.count(1)
 ColumnTypes = Mapping[str, tuple[type, ...]]
 
 
-@dataclass
-class TransactionState:
-    """What is known from the beginning of a transaction to its end.
+@dataclass(eq=False)
+class Connection:
+    """A connection of a driver during one transaction, and what is known in that.
 
     Attributes:
+        raw: The connection of the driver.
+        sqlite: Whether it is one of SQLite, and not of PostgreSQL.
+        schema: The schema of PostgreSQL that has the tables; they are not looked for in others.
         head: The end of the chain, once it was read.
         locked: Whether nobody else can add to it.
         tree: The digests of accounts and segments, once they were checked against the last event.
@@ -133,30 +136,16 @@ class TransactionState:
         events: The events that were read and checked, by number.
     """
 
+    raw: Any
+    sqlite: bool
+    schema: str = ""
     head: "Head | None" = None
     locked: bool = False
     tree: "Tree | None" = None
     witnessed: "Anchor | None" = None
     unwitnessed: bool = False
     shown: int = 0
-    events: "dict[int, Event]" = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class Connection:
-    """A connection of a driver during one transaction.
-
-    Attributes:
-        raw: The connection of the driver.
-        sqlite: Whether it is one of SQLite, and not of PostgreSQL.
-        schema: The schema of PostgreSQL that has the tables; they are not looked for in others.
-        state: The state of the transaction.
-    """
-
-    raw: Any
-    sqlite: bool
-    schema: str = ""
-    state: TransactionState = field(default_factory=TransactionState, repr=False)
+    events: "dict[int, Event]" = field(default_factory=dict, repr=False)
 
 
 class NotAsDeclared(sqlite3.DatabaseError):
@@ -505,15 +494,14 @@ class Store:
             if guard is not None:
                 guard.begin(connection)
             yield connection
-            state = connection.state
-            if state.tree is not None and state.tree.unsaved:
+            if connection.tree is not None and connection.tree.unsaved:
                 raise LedgerDamaged(
                     "totals were changed without an event; nothing was written", reason="totals"
                 )
-        if guard is not None and state.head is not None:  # also of an event that was there before
-            event = state.head.anchor
-            if event != state.witnessed:
-                guard.advance(event, state.witnessed, self.unguarded)
+        if guard is not None and connection.head is not None:  # also if it was there before
+            event = connection.head.anchor
+            if event != connection.witnessed:
+                guard.advance(event, connection.witnessed, self.unguarded)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -562,22 +550,20 @@ class Store:
         with self.unguarded() as connection:
             if guard is not None:
                 guard.compare(connection, recorded)
-            state = connection.state
-            state.witnessed = recorded
+            connection.witnessed = recorded
             yield connection
-            event = None if guard is None else guard.unrecorded(connection, state.witnessed)
+            event = None if guard is None else guard.unrecorded(connection)
         if guard is not None and event is not None:
-            guard.advance(event, state.witnessed, self.unguarded)
+            guard.advance(event, connection.witnessed, self.unguarded)
 
     def note(self, connection: Connection) -> None:
         """Record now what is to be shown while a transaction of `reading` goes on."""
         if self.guard is None:
             return
-        state = connection.state
-        event = self.guard.unrecorded(connection, state.witnessed)
+        event = self.guard.unrecorded(connection)
         if event is not None:
-            self.guard.advance(event, state.witnessed, self.unguarded)
-            state.witnessed = event
+            self.guard.advance(event, connection.witnessed, self.unguarded)
+            connection.witnessed = event
 
     @contextlib.contextmanager
     def unguarded(self) -> Iterator[Connection]:

@@ -37,7 +37,7 @@ from takifugu.ledger.storage.database import (
     sqlite_connection,
 )
 from takifugu.ledger.storage.migrations import prepare
-from takifugu.ledger.witnesses.head_witness import Guard, HeadWitness, holds, identity
+from takifugu.ledger.witnesses.head_witness import Guard, HeadWitness, holds, identity_in
 from takifugu.ledger.witnesses.lost_history import LossTerms, ShownLosses, accept, counted
 from takifugu.ledger.witnesses.state_folder import sync
 
@@ -212,14 +212,14 @@ def _compare(
     Raises unless the owner accepts that, and it can be counted: nothing is touched before.
     """
     with _opened(part) as store, store.reading() as connection:
-        whose = identity(connection)
-        noted = None if witness is None else witness.read(whose)
-        if noted is None or holds(connection, noted):
+        whose = identity_in(chain.one(connection, 1))
+        recorded = None if witness is None else witness.read(whose)
+        if recorded is None or holds(connection, recorded):
             return whose, None
         if accepts is None:
-            raise _older(f"its witness has seen event {noted.seq}", noted.seq)
-        counted(connection, noted, accepts[0])
-    return whose, noted
+            raise _older(f"its witness has seen event {recorded.seq}", recorded.seq)
+        counted(connection, recorded, accepts[0])
+    return whose, recorded
 
 
 def _older(why: str, event: int) -> LedgerSetBack:
@@ -253,9 +253,10 @@ def _replace(
 ) -> Event | None:
     """Write the copy over the ledger, in one transaction, while nobody else has it open.
 
-    What the copy lacks is noted as seen, whatever has become of the witness: it has to be accepted.
-    It is noted first, so that nothing is overwritten if that fails, and so that at every moment in
-    between, a kill included, the file in place is refused or holds all that was ever noted.
+    What the copy lacks is recorded as seen, whatever has become of the witness: it has to be
+    accepted. It is recorded first, so that nothing is overwritten if that fails, and so that at
+    every moment in between, a kill included, the file in place is refused or holds all that was
+    ever recorded.
 
     Returns:
         The event in the copy that accepts what it lacks; None if it lacks nothing.
@@ -268,8 +269,8 @@ def _replace(
             ((body,),) = to.execute("SELECT body FROM takifugu_events WHERE seq = 1").fetchall()
             ((seq, hash_),) = to.execute("SELECT seq, hash FROM takifugu_head").fetchall()
             known, ends = json.loads(body)["ledger"], Anchor(seq, hash_)
-            noted = None if witness is None else witness.read(whose)
-            seen = noted is None or _has(to, noted)
+            recorded = None if witness is None else witness.read(whose)
+            seen = recorded is None or _has(to, recorded)
         except (ValueError, KeyError, TypeError) as error:
             raise LedgerDamaged(
                 f"{str(path)!r} cannot be read; nothing was changed. Move it away first",
@@ -284,7 +285,7 @@ def _replace(
             )
         with _opened(part) as store, store.reading() as connection:
             lacking = not holds(connection, ends)
-            lost = None if noted is None or holds(connection, noted) else noted
+            lost = None if recorded is None or holds(connection, recorded) else recorded
             shown = accepts and ShownLosses.read(Connection(to, sqlite=True), connection)
         if lacking and accepts is None:
             raise _older(f"the ledger ends at event {seq}", seq)
@@ -297,19 +298,19 @@ def _replace(
             )
         if lacking and seen:
             lost = ends
-        elif lacking and noted is not None and lost is None:
-            lost = _both(ends, noted)
+        elif lacking and recorded is not None and lost is None:
+            lost = _both(ends, recorded)
         loss = None if lost is None or accepts is None else _accept(part, lost, *accepts, shown)
-        if lost is not None and lost != noted and witness is not None:
-            _note(witness, whose, lost, noted)
+        if lost is not None and lost != recorded and witness is not None:
+            _record(witness, whose, lost, recorded)
         with _connected(part, "ro") as from_:
             from_.backup(to)
     return loss
 
 
-def _note(witness: HeadWitness, whose: str, event: Anchor, noted: Anchor | None) -> None:
+def _record(witness: HeadWitness, whose: str, event: Anchor, recorded: Anchor | None) -> None:
     """Record what is about to be lost; refuse to lose it if others have recorded something."""
-    if witness.record(whose, event, noted) != event:
+    if witness.record(whose, event, recorded) != event:
         raise LedgerUnavailable(
             "a copy of the ledger is in use elsewhere: it has just recorded an event in the"
             f" witness {witness.name!r}; nothing was changed. Close it, then try again",
@@ -317,19 +318,19 @@ def _note(witness: HeadWitness, whose: str, event: Anchor, noted: Anchor | None)
         )
 
 
-def _both(ends: Anchor, noted: Anchor) -> Anchor:
-    """What is noted where the ledger in place is another history than the witness has seen.
+def _both(ends: Anchor, recorded: Anchor) -> Anchor:
+    """What is recorded where the ledger in place is another history than the witness has seen.
 
-    The copy has what was ``noted`` and the ledger has not: noted as the end of the one, the other
-    could take its place unseen. No history has an event with a hash of both, so that each of them
-    is refused until its owner accepts that the other is lost.
+    The copy has what was ``recorded`` and the ledger has not: if the end of the one were recorded,
+    the other could take its place unseen. No history has an event with a hash of both, so that each
+    of them is refused until its owner accepts that the other is lost.
     """
-    return Anchor(max(ends.seq, noted.seq + 1), chain.link(ends.hash, noted.hash))
+    return Anchor(max(ends.seq, recorded.seq + 1), chain.link(ends.hash, recorded.hash))
 
 
-def _has(raw: sqlite3.Connection, noted: Anchor) -> bool:
-    row = raw.execute("SELECT hash FROM takifugu_events WHERE seq = ?", (noted.seq,)).fetchone()
-    return row is not None and row[0] == noted.hash
+def _has(raw: sqlite3.Connection, recorded: Anchor) -> bool:
+    row = raw.execute("SELECT hash FROM takifugu_events WHERE seq = ?", (recorded.seq,)).fetchone()
+    return row is not None and row[0] == recorded.hash
 
 
 def _appear(part: Path, path: Path, link: Callable[[Path, Path], None] = os.link) -> None:
