@@ -205,11 +205,7 @@ def test_an_option_is_kept_as_it_was_meant(option: str, given: Any, kept: Any) -
 
 @pytest.mark.parametrize(
     ("option", "given", "kept"),
-    [
-        ("values", "home", ("home",)),
-        ("values", 3, (3,)),
-        ("values", ["home", 3], ("home", 3)),
-    ],
+    [("values", "home", ("home",)), ("values", 3, (3,)), ("values", ["home", 3], ("home", 3))],
 )
 def test_labels_are_a_list_of_labels(option: str, given: Any, kept: Any) -> None:
     found = QueryOptions("count", epsilon=1, **{option: given})

@@ -58,7 +58,7 @@ Axes = tuple[tuple[str, tuple[Name, ...]], ...]  # the name of each axis and the
 DeclaredKeys = Callable[[str], Sequence[Name] | None]
 P = TypeVar("P", Category, Amount)
 RANGE_PARTS = 4  # numbers are to be told to this part of their range
-DROWNED = 5  # times its size: an error of a count or a share that leaves next to nothing of it
+DROWNING_NOISE = 5  # times the size of a count or a share: an error that leaves nothing of it
 CONFIDENCE = 0.95
 NOTHING_PREDICTED: Mapping[str, Any] = {}
 
@@ -484,7 +484,7 @@ def count_scales(rows: Floats, share: float, *, guessed: bool = False) -> dict[s
         "low": np.zeros(len(rows)),
         "high": rows,
         "size": size,
-        "noise": np.minimum(DROWNED * size, rows),
+        "noise": np.minimum(DROWNING_NOISE * size, rows),
         "guessed": guessed,
     }
 
