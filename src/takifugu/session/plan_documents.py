@@ -65,12 +65,7 @@ if TYPE_CHECKING:
 
 
 ON_THE_SERVER = "on the server: "  # begins what stands for a mark that is the owner's
-DECIDED_AT_RELEASE = (
-    "key",
-    "approval",
-    "request",
-    "resumable",
-)  # of a charge: decided when it is released
+DECIDED_AT_RELEASE = ("key", "approval", "request", "resumable")  # parts of a charge
 SENT_PLAN_FORM = "takifugu-plan-2"  # of what is sent; a plan file has another
 OWNERS_PARTS = ("cells",)  # of a description: made from what is the owner's
 
@@ -404,14 +399,7 @@ def _placed(value: Any, path: str) -> int | datetime:
 
 
 PLAN_FORM = "takifugu-plan-1"
-SAME_PLAN_PARTS = (
-    "dataset",
-    "query",
-    "window",
-    "groups",
-    "mechanism",
-    "cells",
-)  # must not differ in a plan
+SAME_PLAN_PARTS = ("dataset", "query", "window", "groups", "mechanism", "cells")  # in a file
 SAME_COST_PARTS = ("currency", "per_entry", "delta", "by_value")  # nor in its cost: the rest moves
 
 

@@ -63,17 +63,11 @@ from takifugu.tables import DataFingerprint, Engine, identities
 from takifugu.translation.protocol import LossTranslation
 from takifugu.visible import visible
 
-MATCHED_BY_NAME = (
-    "entities",
-    "household",
-    "entities × sequence",
-)  # readings
-EARLIER_GAIN = Fraction(
-    5, 4
-)  # times a loss per entry that an earlier version may have allowed less
-SEARCH_TOLERANCE = 1 + Fraction(
-    1, 10**6
-)  # and more: a search for an allowance ends this close to it
+MATCHED_BY_NAME = ("entities", "household", "entities × sequence")  # readings
+EARLIER_GAIN = Fraction(5, 4)  # so many times less an earlier version may have allowed
+SEARCH_TOLERANCE = 1 + Fraction(1, 10**6)  # a search for an allowance ends this close to it
+NONE_DECLARED: Mapping[str, WeightedSum] = {}
+UNORDERED = {"row": "the columns of each row", "entities": "entities with one row each"}
 
 
 class PlannedBefore(Protocol):
@@ -485,10 +479,6 @@ def _loss(mechanism: Mechanism, unit: Cost) -> Charged:
 def _epsilon(made: UnpricedPlan) -> Fraction:
     loss = made.mechanism.loss
     return loss.epsilon if isinstance(loss, Pure) else Fraction(0)
-
-
-NONE_DECLARED: Mapping[str, WeightedSum] = {}
-UNORDERED = {"row": "the columns of each row", "entities": "entities with one row each"}
 
 
 def query_of(
