@@ -17,10 +17,11 @@ from takifugu.cli.shared_options import Spinner, aligned, echo
 from takifugu.costs.cost import Cost
 from takifugu.errors import SameRows
 from takifugu.fitting import FitOptions
+from takifugu.ledger import Ledger
 from takifugu.priors import MarkovChain
 from takifugu.project import Project, init_project
 from takifugu.project.budgets import budget_standings
-from takifugu.project.project_cache import reach, table_path
+from takifugu.project.project_cache import keep_table, reach, table_path
 from takifugu.reports.html_page import FactList, PageTable, Paragraphs, Part, Section, Verbatim
 from takifugu.reports.html_page import shown as cell_text
 from takifugu.session import OverBudget, Plan, Result
@@ -204,7 +205,7 @@ def table_step(translation: Translation) -> float:
     return float(np.floor(PROBE * aim / translation.bound(PROBE).value * 2**12) / 2**12)
 
 
-def _cache_table(project: Project, translation: Translation) -> None:
+def _cache_table(project: Project, translation: Translation, ledger: Ledger) -> None:
     """Write a small table where the project keeps its own, which takes half a minute to make.
 
     Even steps of per-entry ε, as far as the budget goes. They have few bits, so that sums of them
@@ -216,8 +217,7 @@ def _cache_table(project: Project, translation: Translation) -> None:
     most = reach([Fraction(BUDGET)])
     if most is not None:
         path = table_path(project.folder, DATASET, translation, most)
-        path.parent.mkdir(exist_ok=True)
-        tabulate_at(translation, grid).save(path)
+        keep_table(tabulate_at(translation, grid), path, ledger.mark)
 
 
 def _count_separately(project: Project, session: Session) -> None:
@@ -235,8 +235,8 @@ def _translate(project: Project, record: DemoRecord) -> LossTranslation:
     """The translation at even steps of per-entry ε, as far as the budget goes."""
     with record.working("translating") as working:
         translation = project.load(DATASET).entry_translation
-        _cache_table(project, translation)
         with project.ledger() as ledger:
+            _cache_table(project, translation, ledger)
             table = project.table(DATASET, translation, ledger, progress=working)
         view: LossTranslation = translation
         if table is not None:
