@@ -124,10 +124,10 @@ def entry_pairs(
     pairs = []
     for name in chosen:
         domain = universe.values[universe.entry(name)]
-        kept: Iterable[tuple[Hashable, Hashable]] = permutations(domain, 2)
+        chosen_pairs: Iterable[tuple[Hashable, Hashable]] = permutations(domain, 2)
         if values is not None and name in values:
-            kept = values[name]
-        pairs += [SecretPair(EntryIs(name, (x,)), EntryIs(name, (y,))) for x, y in kept]
+            chosen_pairs = values[name]
+        pairs += [SecretPair(EntryIs(name, (x,)), EntryIs(name, (y,))) for x, y in chosen_pairs]
     return both_ways(pairs)
 
 
