@@ -7,8 +7,6 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import numba
-
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 REORDER: set[str] = {"nnan", "nsz", "reassoc"}  # lets a minimum be taken four at a time
 
@@ -20,6 +18,8 @@ def compiled(loop: Loop, *, fast: bool = False) -> Loop:
     source, or in the user's cache when that is read-only, or where NUMBA_CACHE_DIR says. Where none
     can be written they are compiled in every process.
     """
+    import numba  # slow to load, and whoever shares a range without compiled loops needs none of it
+
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     options["fastmath"] = REORDER if fast else False
     try:

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 from takifugu._core.rounding import float_down
 from takifugu.costs.cost import ANY, Column, Cost
@@ -60,6 +61,30 @@ class BudgetStanding:
     history: tuple[Reading, ...] = ()
     stretches: tuple[StretchLoss, ...] = ()
     by_column: Mapping[str, float] | None = None
+
+    def document(self, *, instants: bool) -> dict[str, Any]:
+        """The same as JSON; ``instants`` says whether ticks of the order are instants."""
+        return {
+            "analyst": self.analyst,
+            "epsilon": None if self.budget is None else str(self.budget),
+            "delta": str(self.delta),
+            "spent": self.spent,
+            "left": self.left,
+            "most": None if self.most is None else str(self.most),
+            "by_column": None if self.by_column is None else dict(self.by_column),
+            "history": [
+                {"seq": reading.seq, "at": reading.at.isoformat(), "spent": reading.epsilon}
+                for reading in self.history
+            ],
+            "stretches": [
+                {
+                    "start": tick_text(part.start, instants=instants),
+                    "end": tick_text(part.end, instants=instants),
+                    "spent": part.spent,
+                }
+                for part in self.stretches
+            ],
+        }
 
     @property
     def beside_what_is_left(self) -> str:
@@ -151,6 +176,8 @@ def _by_column(view: LossTranslation, position: Position, most: float) -> dict[s
     return {column: min(loss, most) for column, loss in losses.items()}
 
 
-def at_tick(tick: int | None, *, instants: bool) -> datetime | int | None:
-    """A tick of the ledger as an instant, or as the step that it is."""
-    return EPOCH + timedelta(microseconds=tick) if instants and tick is not None else tick
+def tick_text(tick: int | None, *, instants: bool) -> str | int | None:
+    """A tick of the ledger as an instant in ISO 8601, or as the step that it is."""
+    if tick is None or not instants:
+        return tick
+    return (EPOCH + timedelta(microseconds=tick)).isoformat()

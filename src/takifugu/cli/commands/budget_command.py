@@ -1,7 +1,7 @@
 """``takifugu budget``: set a budget, and see what is spent and what remains."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -123,7 +123,7 @@ def run_show(
                 f" spent is shown as it will be then: `takifugu dataset accept {pasted(name)}`"
             )
     if as_json:
-        budgets = [_facts(standing, instants) for standing in standings]
+        budgets = [standing.document(instants=instants) for standing in standings]
         print_json({"dataset": name, "budgets": budgets, "note": note})
         return
     if not any(standing.analyst is None and standing.budget is not None for standing in standings):
@@ -132,37 +132,6 @@ def run_show(
         _print(name, standing, instants)
     if note is not None:
         echo(note)
-
-
-def _facts(standing: "BudgetStanding", instants: bool) -> dict[str, Any]:
-    return {
-        "analyst": standing.analyst,
-        "epsilon": None if standing.budget is None else str(standing.budget),
-        "delta": str(standing.delta),
-        "spent": standing.spent,
-        "left": standing.left,
-        "most": None if standing.most is None else str(standing.most),
-        "by_column": None if standing.by_column is None else dict(standing.by_column),
-        "history": [
-            {"seq": reading.seq, "at": reading.at.isoformat(), "spent": reading.epsilon}
-            for reading in standing.history
-        ],
-        "stretches": [
-            {
-                "start": _moment(part.start, instants),
-                "end": _moment(part.end, instants),
-                "spent": part.spent,
-            }
-            for part in standing.stretches
-        ],
-    }
-
-
-def _moment(tick: int | None, instants: bool) -> str | int | None:
-    from takifugu.project.budgets import at_tick
-
-    place = at_tick(tick, instants=instants)
-    return place if place is None or isinstance(place, int) else place.isoformat()
 
 
 def _print(name: str, standing: "BudgetStanding", instants: bool) -> None:
@@ -184,8 +153,10 @@ def _print(name: str, standing: "BudgetStanding", instants: bool) -> None:
     for column, loss in (standing.by_column or {}).items():
         echo(f"  {visible(column):<24}  spent {four_digits(loss, 'up')}")
     if len(standing.stretches) > 1:
+        from takifugu.project.budgets import tick_text
+
         for part in standing.stretches:
-            start, end = (_moment(tick, instants) for tick in (part.start, part.end))
+            start, end = (tick_text(tick, instants=instants) for tick in (part.start, part.end))
             window = f"{'' if start is None else start}..{'' if end is None else end}"
             echo(f"  {window:<24}  spent {four_digits(part.spent, 'up')}")
     for reading in standing.history:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from takifugu.declarations import Amount, Category, InvalidQuery
 from takifugu.declarations.columns import NO_ORDER
 from takifugu.errors import InvalidMechanism, NoBudget, UnsoundRequest
-from takifugu.project.budgets import BudgetStanding, at_tick, standing_of
+from takifugu.project.budgets import standing_of
 from takifugu.project.opened_dataset import OpenedDataset
 from takifugu.reports.plot_files import as_written, standalone_svg
 from takifugu.reports.spending_figure import BudgetEvent, spending_figure
@@ -67,7 +67,7 @@ def describe(host: WorkerHost, asked: Task) -> dict[str, Any]:
         "rows": rows,
         "rows_of_an_entity": longest,
         "entities": entities,
-        "released_from": start.isoformat() if isinstance(start, datetime) else start,
+        "released_from": _moment(start),
         "about": list(session.columns),
         "protected": [_protected(column) for column in declaration.protected],
         "public": [
@@ -86,9 +86,13 @@ def _order(engine: Engine) -> dict[str, Any]:
         "column": order.column,
         "kind": order.kind,
         "zone": order.zone,
-        "first": first.isoformat() if isinstance(first, datetime) else first,
-        "last": last.isoformat() if isinstance(last, datetime) else last,
+        "first": _moment(first),
+        "last": _moment(last),
     }
+
+
+def _moment(place: Any) -> Any:
+    return place.isoformat() if isinstance(place, datetime) else place
 
 
 def _protected(column: Category | Amount) -> dict[str, Any]:
@@ -154,39 +158,10 @@ def budget(host: WorkerHost, asked: Task) -> dict[str, Any]:
     return {
         "dataset": name,
         "budgets": [
-            _budget(position, instants)
-            for position in sorted(standings, key=lambda b: b.analyst or "")
+            standing.document(instants=instants)
+            for standing in sorted(standings, key=lambda each: each.analyst or "")
         ],
     }
-
-
-def _budget(standing: BudgetStanding, instants: bool) -> dict[str, Any]:
-    return {
-        "analyst": standing.analyst,
-        "epsilon": None if standing.budget is None else str(standing.budget),
-        "delta": str(standing.delta),
-        "spent": standing.spent,
-        "left": standing.left,
-        "most": None if standing.most is None else str(standing.most),
-        "by_column": None if standing.by_column is None else dict(standing.by_column),
-        "history": [
-            {"seq": part.seq, "at": part.at.isoformat(), "spent": part.epsilon}
-            for part in standing.history
-        ],
-        "stretches": [
-            {
-                "start": _moment(part.start, instants),
-                "end": _moment(part.end, instants),
-                "spent": part.spent,
-            }
-            for part in standing.stretches
-        ],
-    }
-
-
-def _moment(tick: int | None, instants: bool) -> str | int | None:
-    moment = at_tick(tick, instants=instants)
-    return moment.isoformat() if isinstance(moment, datetime) else moment
 
 
 def session_of(host: WorkerHost, asked: Task) -> Session:
@@ -279,42 +254,31 @@ def result_words(_: WorkerHost, asked: Task) -> dict[str, Any]:
     return {"title": result.title, "facts": result.facts()}
 
 
-def _events(whole: dict[str, Any], opened: Any) -> list[BudgetEvent]:
-    """Charges and the budgets that were set between them, in order."""
+def _events(whole: dict[str, Any], opened: OpenedDataset) -> list[BudgetEvent]:
+    """Charges and the budgets that were set between them, in order; older budgets are left out."""
+    charged = [
+        (change["seq"], datetime.fromisoformat(change["at"]), change["spent"], True)
+        for change in whole["history"]
+    ]
     set_at = [
-        (event.seq, event.at, float(Fraction(event.body["epsilon"])))
+        (event.seq, event.at, float(Fraction(event.body["epsilon"])), False)
         for event in opened.ledger.events(kind="budget", dataset=opened.name)
         if event.body.get("analyst") is None
     ]
-    charged = [
-        (change["seq"], datetime.fromisoformat(change["at"]), change["spent"])
-        for change in whole["history"]
-    ]
     first = charged[0][0] if charged else 0
-    before = [
-        change for change in set_at if change[0] < first
-    ]  # older ones are left out with their charges
-    budgets = [*before[-1:], *(change for change in set_at if change[0] >= first)]
-    known: float | None = None
+    begun = max((change for change in set_at if change[0] < first), default=None)
+    shown = [change for change in set_at if change[0] >= first or change == begun]
+    budget: float | None = None
     spent, events = 0.0, []
-    for seq, at, amount, is_charge in sorted(
-        [(*change, True) for change in charged] + [(*change, False) for change in budgets]
-    ):
-        if is_charge:
-            spent = amount
-        else:
-            known = amount
-        events.append(BudgetEvent(seq, at, spent, known, released=is_charge))
+    for seq, at, amount, is_charge in sorted([*charged, *shown]):
+        spent, budget = (amount, budget) if is_charge else (spent, amount)
+        events.append(BudgetEvent(seq, at, spent, budget, released=is_charge))
     return events
-
-
-def _metadata(result: "Result", name: str) -> bytes:
-    return json_bytes(csv_metadata(result, name))
 
 
 FILES: dict[str, Callable[["Result", str], bytes]] = {
     "csv": lambda result, _: WRITERS[".csv"](result),
-    "csv-metadata": _metadata,
+    "csv-metadata": lambda result, name: json_bytes(csv_metadata(result, name)),
     "parquet": lambda result, _: WRITERS[".parquet"](result),
     "arrow": lambda result, _: arrow_stream(result),
     "xlsx": lambda result, _: WRITERS[".xlsx"](result),

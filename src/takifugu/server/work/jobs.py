@@ -117,9 +117,9 @@ class Job:
             )
             self.state = "done"
         except WorkCancelled as error:
-            self.state, self.problem = "cancelled", error.problem
+            self.state, self.problem = "cancelled", error.document()
         except WorkFailed as error:
-            self.state, self.problem = "failed", error.problem
+            self.state, self.problem = "failed", error.document()
         except BaseException:
             self.state = "failed"
             self.problem = Problem(
@@ -164,24 +164,20 @@ class JobBoard:
             if known.task.dataset == task.dataset and known.task.options == task.options:
                 return known
             raise WorkFailed(
-                Problem(
-                    *(409, "LedgerConflict"),
-                    "another request with this idempotency key is running; use a new key for"
-                    " another request",
-                    title="The key is in use",
-                    field="Idempotency-Key",
-                    reason="key",
-                ).document()
+                *(409, "LedgerConflict"),
+                "another request with this idempotency key is running; use a new key for another"
+                " request",
+                title="The key is in use",
+                field="Idempotency-Key",
+                reason="key",
             )
         theirs = self._open[actor.name]
         if theirs >= MAX_OPEN_JOBS:
             raise WorkFailed(
-                Problem(
-                    *(429, "TooManyJobs"),
-                    f"{theirs} requests of {actor.name} have not ended yet; wait for one of them",
-                    title="Too many requests at once",
-                    reason="jobs",
-                ).document()
+                *(429, "TooManyJobs"),
+                f"{theirs} requests of {actor.name} have not ended yet; wait for one of them",
+                title="Too many requests at once",
+                reason="jobs",
             )
         job = Job(actor, task)
         self._jobs[job.id] = job

@@ -192,7 +192,7 @@ class WorkPool:
         finally:
             self._free(worker)
         if kind == "problem":
-            raise WorkFailed(content)
+            raise WorkFailed.from_document(content)
         return EncodedJson(content) if item.task.encoded else content
 
     async def _let_end(
@@ -318,7 +318,7 @@ class WorkPool:
         if not await worker.ended(5):
             worker.kill()
             await worker.ended(5)
-        worker.printed.close()
+        await worker.close_output()
 
     def _later(self, work: Any) -> None:
         started = asyncio.ensure_future(work)

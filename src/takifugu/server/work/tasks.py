@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from takifugu.server.access_rules import Actor
-from takifugu.server.api.problems import Problem, WorkFailed
+from takifugu.server.api.problems import WorkFailed
 
 if TYPE_CHECKING:
     from takifugu.server.work.worker_host import WorkerHost
@@ -105,37 +105,30 @@ class WorkerLost(WorkFailed):
         detail = "the process that worked on this ended before it was done; ask again"
         if task.key is not None:
             detail = f"{detail} with the same idempotency key: {SPENT}"
-        super().__init__(
-            Problem(503, "WorkerLost", detail, title="Worker lost", reason="worker-lost").document()
-        )
+        super().__init__(503, "WorkerLost", detail, title="Worker lost", reason="worker-lost")
 
 
 class WorkTimedOut(WorkFailed):
     """A task ran for longer than a task may, or its plan took more processor time than one may."""
 
     def __init__(self, task: Task, seconds: float, *, planning: bool = False) -> None:
-        detail = f"it took longer than {seconds:g} s and was ended"
+        detail, reason = f"it took longer than {seconds:g} s and was ended", "work-time"
         if planning:
-            detail = (
-                f"its plan took more than {seconds:g} s of processor time and was ended; ask for"
-                " fewer groups, labels or places, or give a smaller `reference` or none; or have"
-                " the owner raise `plan_time` in [server]"
+            detail, reason = (
+                (
+                    f"its plan took more than {seconds:g} s of processor time and was ended; ask for"
+                    " fewer groups, labels or places, or give a smaller `reference` or none; or have"
+                    " the owner raise `plan_time` in [server]"
+                ),
+                "plan-time",
             )
-        reason = "plan-time" if planning else "work-time"
         detail += beside(task)
-        super().__init__(
-            Problem(503, "WorkTimedOut", detail, title="Took too long", reason=reason).document()
-        )
+        super().__init__(503, "WorkTimedOut", detail, title="Took too long", reason=reason)
 
 
 class WorkCancelled(WorkFailed):
     """A task was cancelled by the one who asked for it, or because the server stops."""
 
     def __init__(self, task: Task, why: str = "it was cancelled") -> None:
-        super().__init__(
-            Problem(
-                *(409, "WorkCancelled", f"{why}{beside(task)}"),
-                title="Cancelled",
-                reason="cancelled",
-            ).document()
-        )
+        detail = f"{why}{beside(task)}"
+        super().__init__(409, "WorkCancelled", detail, title="Cancelled", reason="cancelled")
