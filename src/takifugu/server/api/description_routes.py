@@ -1,19 +1,15 @@
 """Datasets: what can be asked, under which guarantee, from which budget."""
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from takifugu.server.access_rules import API, may_see
-from takifugu.server.api.job_routes import LATER, new_task, run_as_job
-from takifugu.server.api.problems import find_policy
+from takifugu.server.api.job_routes import LATER, run_task
 from takifugu.server.api.responses import Page, PageOption, slice_response
 from takifugu.server.services import actor_of, services_of
-
-if TYPE_CHECKING:
-    from takifugu.project.policy import DatasetPolicy
 
 router = APIRouter(tags=["datasets"])
 DatasetName = Annotated[
@@ -160,11 +156,6 @@ class BudgetsView(BaseModel):
     )
 
 
-def find_dataset(request: Request, name: str) -> "DatasetPolicy":
-    """The policy of a dataset that the caller may see; 404 if there is none for them."""
-    return find_policy(services_of(request).project(), actor_of(request), name)
-
-
 @router.get(f"{API}/datasets", name="list_datasets", response_model=Page[DatasetItem])
 async def datasets(request: Request, paging: PageOption) -> Response:
     """The datasets that the caller may see, by name, with their budgets."""
@@ -172,7 +163,7 @@ async def datasets(request: Request, paging: PageOption) -> Response:
     policies = services.project().policy.datasets
     budgets = {
         (position.dataset, position.analyst): _budget(position.epsilon, position.delta)
-        for position in await services.of_ledger(lambda ledger: ledger.positions())
+        for position in await services.read_ledger(lambda ledger: ledger.positions())
         if position.epsilon is not None
     }
     names = sorted(name for name, policy in policies.items() if may_see(actor, policy))
@@ -196,7 +187,7 @@ def _budget(epsilon: Fraction, delta: Fraction) -> dict[str, str]:
 )
 async def dataset(request: Request, dataset: DatasetName) -> Response:
     """What the dataset has: columns, labels, public keys, kinds of query and their options."""
-    return await _told(request, "describe", dataset)
+    return await run_task(request, "describe", dataset)
 
 
 @router.get(
@@ -207,7 +198,7 @@ async def dataset(request: Request, dataset: DatasetName) -> Response:
 )
 async def guarantee(request: Request, dataset: DatasetName) -> Response:
     """What is protected and what is not, in plain words."""
-    return await _told(request, "guarantee", dataset)
+    return await run_task(request, "guarantee", dataset)
 
 
 @router.get(
@@ -218,9 +209,4 @@ async def guarantee(request: Request, dataset: DatasetName) -> Response:
 )
 async def budget(request: Request, dataset: DatasetName) -> Response:
     """The lifetime budget, what is spent and what is left, and how it came to be."""
-    return await _told(request, "budget", dataset)
-
-
-async def _told(request: Request, task: str, dataset: str) -> Response:
-    find_dataset(request, dataset)
-    return await run_as_job(request, new_task(request, task, dataset))
+    return await run_task(request, "budget", dataset)

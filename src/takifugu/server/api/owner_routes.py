@@ -9,8 +9,8 @@ from pydantic import BaseModel, Field, create_model
 
 from takifugu.fitting.fit_options import FIT_OPTIONS
 from takifugu.server.access_rules import API
-from takifugu.server.api.description_routes import DatasetName, find_dataset
-from takifugu.server.api.job_routes import LATER, new_task, run_as_job
+from takifugu.server.api.description_routes import DatasetName
+from takifugu.server.api.job_routes import LATER, find_dataset, run_task
 from takifugu.server.api.requests import RequestBody, body_of
 from takifugu.server.api.responses import json_response
 from takifugu.server.services import actor_of, services_of
@@ -158,15 +158,13 @@ async def add_dataset(
     Nothing that is there is replaced. A budget is set, and a prior fitted, by requests of their
     own.
     """
-    task = new_task(request, "add-dataset", None, given=body.model_dump())
-    return await run_as_job(request, task)
+    return await run_task(request, "add-dataset", None, given=body.model_dump())
 
 
 @router.get(f"{API}/datasets/{{dataset}}/policy", response_model=dict[str, Any], responses=LATER)
 async def policy(request: Request, dataset: DatasetName) -> Response:
     """The policy of a dataset with the files that it names."""
-    find_dataset(request, dataset)
-    return await run_as_job(request, new_task(request, "policy", dataset))
+    return await run_task(request, "policy", dataset)
 
 
 @router.get(
@@ -174,8 +172,7 @@ async def policy(request: Request, dataset: DatasetName) -> Response:
 )
 async def policy_change(request: Request, dataset: DatasetName) -> Response:
     """What waits to be accepted: another policy or declaration, and what is spent under both."""
-    find_dataset(request, dataset)
-    return await run_as_job(request, new_task(request, "policy-change", dataset))
+    return await run_task(request, "policy-change", dataset)
 
 
 @router.post(
@@ -185,9 +182,7 @@ async def accept_policy_change(
     request: Request, dataset: DatasetName, body: Annotated[Acceptance, body_of(Acceptance)]
 ) -> Response:
     """Accept a change as it was shown: an event of the ledger."""
-    find_dataset(request, dataset)
-    options = body.model_dump()
-    return await run_as_job(request, new_task(request, "accept-change", dataset, **options))
+    return await run_task(request, "accept-change", dataset, **body.model_dump())
 
 
 FIT_TYPES: dict[str, Any] = {
@@ -237,6 +232,5 @@ async def fit_prior(
     A fitted prior is part of the published policy: fit it on other rows than those to be released
     from. If the policy was in force already, nothing is released until the change is accepted.
     """
-    find_dataset(request, dataset)
     options = body.model_dump(exclude_defaults=True)
-    return await run_as_job(request, new_task(request, "fit-prior", dataset, **options))
+    return await run_task(request, "fit-prior", dataset, **options)

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -12,7 +13,7 @@ from pydantic import BaseModel, Field
 from takifugu.ledger.events.event_chain import Anchor
 from takifugu.server.access.headers import DRAWING
 from takifugu.server.access_rules import API, Actor
-from takifugu.server.api.job_routes import LATER, new_task, run_as_job
+from takifugu.server.api.job_routes import LATER, run_task
 from takifugu.server.api.problems import Problem, json_bytes
 from takifugu.server.api.query_routes import ResultDocument
 from takifugu.server.api.responses import Page, PageOption, json_response, names_tag, page_response
@@ -225,11 +226,11 @@ async def kept_result(services: Services, actor: Actor, charge: int) -> "KeptRes
         Problem: There is none, or not for them: 404 for both.
     """
     own = _own(actor)
-    event = await services.of_ledger(lambda ledger: ledger.event(charge))
+    event = await services.read_ledger(lambda ledger: ledger.event(charge))
     whose = own
     if event is not None and event.kind == "reuse":  # the answer is that of the event that paid
         whose, paying = event.body["analyst"], event.body["charge"]
-        event = await services.of_ledger(lambda ledger: ledger.event(paying))
+        event = await services.read_ledger(lambda ledger: ledger.event(paying))
         if own not in (None, whose):
             raise no_release()
     if event is None or event.kind != "charge":
@@ -260,7 +261,7 @@ async def releases(
     """
     services, actor = services_of(request), actor_of(request)
     before = paging.after("releases", AFTER_EVERY_EVENT)
-    events = await services.of_ledger(
+    events = await services.read_ledger(
         lambda ledger: ledger.events(
             limit=paging.limit + 1,
             kind=("charge", "reuse"),
@@ -275,7 +276,7 @@ async def releases(
 
 async def _documents(services: Services, events: "Sequence[Event]") -> list[dict[str, Any]]:
     stored = await _kept(services, events)
-    answered = await services.of_ledger(
+    answered = await services.read_ledger(
         lambda ledger: ledger.answered([_paying(event) for event in events])
     )
     return [
@@ -288,7 +289,7 @@ async def _kept(services: Services, events: "Sequence[Event]") -> set[int]:
     others = {event.body["charge"] for event in events if event.kind == "reuse"}
     paid = {event.seq: Anchor(event.seq, event.hash) for event in events}
     if others:
-        paying = await services.of_ledger(
+        paying = await services.read_ledger(
             lambda ledger: [event for seq in others if (event := ledger.event(seq)) is not None]
         )
         paid |= {event.seq: Anchor(event.seq, event.hash) for event in paying}
@@ -305,7 +306,7 @@ async def _kept(services: Services, events: "Sequence[Event]") -> set[int]:
 async def release(request: Request, charge: ChargeNumber) -> Response:
     """What the ledger has of a release."""
     services, actor = services_of(request), actor_of(request)
-    event = await services.of_ledger(lambda ledger: ledger.event(charge))
+    event = await services.read_ledger(lambda ledger: ledger.event(charge))
     if event is None or event.kind not in ("charge", "reuse"):
         raise no_release()
     own = _own(actor)
@@ -354,8 +355,9 @@ async def result(request: Request, charge: ChargeNumber, format: FormatOption = 
     if form.name == "json":
         return _file(json_bytes(dict(stored.document)), form, headers)
     options = {"document": dict(stored.document), "format": form.name}
-    task = new_task(request, "result file", None, **options, file=f"{stored.dataset}-{charge}.csv")
-    return await run_as_job(request, task, lambda content: _file(content, form, headers))
+    options["file"] = f"{stored.dataset}-{charge}.csv"
+    respond = partial(_file, form=form, headers=headers)
+    return await run_task(request, "result file", None, respond, **options)
 
 
 @router.get(
@@ -389,8 +391,9 @@ async def figure(
     headers = _headers(stored, form, inline=True) | {"Content-Security-Policy": DRAWING}
     if unchanged(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    task = new_task(request, "figure", None, document=dict(stored.document), format=form.name)
-    return await run_as_job(request, task, lambda content: _file(content, form, headers))
+    options = {"document": dict(stored.document), "format": form.name}
+    respond = partial(_file, form=form, headers=headers)
+    return await run_task(request, "figure", None, respond, **options)
 
 
 def _headers(stored: "KeptResult", form: ResultFormat, *, inline: bool = False) -> dict[str, str]:

@@ -62,7 +62,6 @@ except ModuleNotFoundError as missing:
 log = logging.getLogger("takifugu.server")
 OTHER_FILES = 256  # beside connections
 AFTER_STOP = 10.0  # seconds beyond ``stop_time`` until a process that cannot end is ended
-RESULT_STORE_SECONDS = 2.0  # seconds in which the result of a release that was just made is kept
 
 
 class Stop:
@@ -110,9 +109,6 @@ async def opened_services(
         if not await services.board.drain(stop.left):
             log.warning("jobs that were running are cancelled")
             services.board.cancel_all()
-        ending = list(services.releases.values())
-        if ending:  # results that are still being kept
-            await asyncio.wait(ending, timeout=max(stop.left, RESULT_STORE_SECONDS))
         await services.close()
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -10,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 from takifugu.errors import TakifuguError
 from takifugu.server.api import description_routes as api
 from takifugu.server.api import owner_routes as owner
-from takifugu.server.api.job_routes import finished, new_task, run_as_job
+from takifugu.server.api.job_routes import finished, new_task, run_task
 from takifugu.server.api.problems import Problem, problem_of
 from takifugu.server.api.requests import form_fields, validated
 from takifugu.server.api.responses import MAX_PAGE_ITEMS, Paging
@@ -289,7 +290,7 @@ async def _show_waiting(
     request: Request, dataset: str, kind: str, common: Mapping[str, Any]
 ) -> Response:
     """The page of a dataset that nobody can ask until an owner has decided: why, and the forms."""
-    listed = await services_of(request).of_ledger(lambda ledger: ledger.positions())
+    listed = await services_of(request).read_ledger(lambda ledger: ledger.positions())
     position = next(
         (
             candidate
@@ -328,11 +329,8 @@ async def budget_of(request: Request, dataset: str) -> Mapping[str, Any]:
 @router.get("/datasets/{dataset}/budget.svg")
 async def budget_picture(request: Request, dataset: str) -> Response:
     """The history of the budget as a picture."""
-    api.find_dataset(request, dataset)
-    task = new_task(request, "budget-figure", dataset)
-    return await run_as_job(
-        request, task, lambda drawn: Response(drawn, media_type="image/svg+xml")
-    )
+    respond = partial(Response, media_type="image/svg+xml")
+    return await run_task(request, "budget-figure", dataset, respond)
 
 
 @router.post("/datasets/{dataset}/budget")

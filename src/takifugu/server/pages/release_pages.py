@@ -11,7 +11,7 @@ from takifugu.errors import TakifuguError
 from takifugu.server.access_rules import API
 from takifugu.server.api import approval_routes, ledger_routes, release_routes
 from takifugu.server.api.approval_routes import NewDecision
-from takifugu.server.api.job_routes import new_task, run_as_job
+from takifugu.server.api.job_routes import run_task
 from takifugu.server.api.problems import Problem, problem_of
 from takifugu.server.api.requests import form_fields, validated
 from takifugu.server.api.responses import Paging
@@ -87,8 +87,8 @@ async def release_page(request: Request, charge: str) -> Response:
     except Problem:
         known = document_of(await release_routes.release(request, number))
         return await shown(request, "release_unkept.html", "/releases", release=known)
-    task = new_task(request, "result-words", None, document=dict(stored.document))
-    words = document_of(await run_as_job(request, task))
+    document = dict(stored.document)
+    words = document_of(await run_task(request, "result-words", None, document=document))
     result = result_view(stored.document, words)
     return await shown(request, "release.html", "/releases", charge=number, result=result)
 

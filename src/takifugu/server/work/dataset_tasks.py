@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 from takifugu.declarations import Amount, Category, InvalidQuery
 from takifugu.declarations.columns import NO_ORDER
-from takifugu.errors import InvalidMechanism, NoBudget, UnsoundRequest
+from takifugu.errors import InvalidMechanism, NoBudget
 from takifugu.project.budgets import standing_of
 from takifugu.project.opened_dataset import OpenedDataset
 from takifugu.reports.plot_files import as_written, standalone_svg
 from takifugu.reports.spending_figure import BudgetEvent, spending_figure
 from takifugu.server.api.problems import Problem, find_policy, json_bytes
-from takifugu.server.approvals import AskedRelease, release_or_ask
+from takifugu.server.approvals import release_or_ask
 from takifugu.server.work.tasks import Task, task
 from takifugu.server.work.worker_host import WorkerHost
 from takifugu.session.plan_documents import plan_to_document
@@ -212,18 +212,10 @@ def release(host: WorkerHost, asked: Task) -> dict[str, Any]:
     """
     if asked.actor.role != "analyst":
         raise Problem(403, "forbidden", "only analysts release; owners and auditors do not ask")
-    if asked.key is None:
-        raise UnsoundRequest("a release needs a key that names the request", field="key")
     session = session_of(host, asked)
     session.release_in_steps(host.time_step)
-    wanted = AskedRelease(
-        dataset=str(asked.dataset),
-        analyst=asked.actor.name,
-        key=asked.key,
-        options=dict(asked.options),
-    )
     return release_or_ask(
-        *(host.state(), session, wanted),
+        *(host.state(), session, asked),
         lambda: planned_query(host, session, asked),
         plan_to_document,
     )

@@ -114,13 +114,11 @@ class WorkTimedOut(WorkFailed):
     def __init__(self, task: Task, seconds: float, *, planning: bool = False) -> None:
         detail, reason = f"it took longer than {seconds:g} s and was ended", "work-time"
         if planning:
-            detail, reason = (
-                (
-                    f"its plan took more than {seconds:g} s of processor time and was ended; ask for"
-                    " fewer groups, labels or places, or give a smaller `reference` or none; or have"
-                    " the owner raise `plan_time` in [server]"
-                ),
-                "plan-time",
+            reason = "plan-time"
+            detail = (
+                f"its plan took more than {seconds:g} s of processor time and was ended; ask for"
+                " fewer groups, labels or places, or give a smaller `reference` or none; or have"
+                " the owner raise `plan_time` in [server]"
             )
         detail += beside(task)
         super().__init__(503, "WorkTimedOut", detail, title="Took too long", reason=reason)
