@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field, create_model
 
+from takifugu._core.exact import exactly
 from takifugu.fitting.fit_options import FIT_OPTIONS
 from takifugu.server.access_rules import API
 from takifugu.server.api.description_routes import DatasetName
@@ -70,15 +71,19 @@ async def set_budget(
     services, actor = services_of(request), actor_of(request)
     find_dataset(request, dataset)
 
-    def work() -> dict[str, object]:
-        from takifugu.server.work import owner_decisions
-
-        return owner_decisions.set_budget(
-            services.project().acting(actor.name),
-            *(dataset, body.epsilon),
-            delta=body.delta,
-            analyst=body.analyst,
-        )
+    def work() -> dict[str, Any]:
+        amounts = {name: str(exactly(getattr(body, name), name)) for name in ("epsilon", "delta")}
+        project = services.project().acting(actor.name)
+        before = project.budget(dataset, body.analyst)
+        event = project.set_budget(dataset, body.epsilon, analyst=body.analyst, delta=body.delta)
+        return {
+            "dataset": dataset,
+            "analyst": body.analyst,
+            **amounts,
+            "before": None if before is None else str(before),
+            "event": event.seq,
+            "actor": event.body["actor"],
+        }
 
     return json_response(await asyncio.to_thread(work))
 

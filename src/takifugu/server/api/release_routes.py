@@ -34,10 +34,6 @@ ChargeNumber = Annotated[
         examples=[12],
     ),
 ]
-NOT_CHANGED: dict[int | str, dict[str, Any]] = {
-    304: {"description": "The caller has it already, by `If-None-Match`."},
-    406: {"description": "None of the formats that the caller accepts can be had."},
-}
 FormatOption = Annotated[
     Literal["json", "csv", "csv-metadata", "parquet", "arrow", "xlsx"] | None,
     Query(description="The format; without it the header `Accept` decides, and JSON is sent."),
@@ -59,9 +55,10 @@ class ResultFormat:
     ending: str
 
 
+BINARY = {"schema": {"type": "string", "format": "binary"}}
 FORMATS = {
-    found.name: found
-    for found in (
+    form.name: form
+    for form in (
         ResultFormat("json", "application/json", ".json"),
         ResultFormat("csv", "text/csv", ".csv"),
         ResultFormat("csv-metadata", "application/csvm+json", ".csv-metadata.json"),
@@ -78,6 +75,20 @@ FIGURES = {
 }
 
 
+def _files_of(description: str, content: Mapping[str, Any]) -> dict[int | str, dict[str, Any]]:
+    """The responses of a route that sends a file, or a job, or nothing that the caller lacks."""
+    return {
+        **LATER,
+        304: {"description": "The caller has it already, by `If-None-Match`."},
+        406: {"description": "None of the formats that the caller accepts can be had."},
+        200: {
+            "description": description,
+            "content": dict(content),
+            "headers": {"ETag": {"schema": {"type": "string"}, "description": "Names this file."}},
+        },
+    }
+
+
 def chosen(request: Request, asked: str | None, formats: dict[str, ResultFormat]) -> ResultFormat:
     """The format that a request asks for; the first one if it does not care.
 
@@ -87,20 +98,12 @@ def chosen(request: Request, asked: str | None, formats: dict[str, ResultFormat]
     if asked is not None:
         return formats[asked]
     header = ",".join(request.headers.getlist("accept")) or "*/*"
-    best, best_format = 0.0, None
-    for name in formats.values():
-        quality = accepted(header, name.media_type)
-        if quality > best:
-            best, best_format = quality, name
-    if best_format is None:
+    best = max(formats.values(), key=lambda form: accepted(header, form.media_type))  # the first
+    if not accepted(header, best.media_type):
         media = ", ".join(form.media_type for form in formats.values())
-        raise Problem(
-            406,
-            "not-acceptable",
-            f"`Accept` names no format that there is: {media}",
-            field="Accept",
-        )
-    return best_format
+        detail = f"`Accept` names no format that there is: {media}"
+        raise Problem(406, "not-acceptable", detail, field="Accept")
+    return best
 
 
 def accepted(header: str, media_type: str) -> float:
@@ -327,20 +330,15 @@ def _seen_by(actor: Actor, document: dict[str, Any]) -> dict[str, Any]:
     f"{API}/releases/{{charge}}/result",
     name="fetch_result",
     response_model=ResultDocument,
-    responses={
-        **LATER,
-        **NOT_CHANGED,
-        200: {
-            "description": "The result.",
-            "content": {
-                file_format.media_type: {"schema": {"type": "string", "format": "binary"}}
-                for file_format in FORMATS.values()
-                if file_format.name not in ("json", "csv-metadata")
-            }
-            | {FORMATS["csv-metadata"].media_type: {"schema": {"type": "object"}}},
-            "headers": {"ETag": {"schema": {"type": "string"}, "description": "Names this file."}},
-        },
-    },
+    responses=_files_of(
+        "The result.",
+        {
+            form.media_type: BINARY
+            for form in FORMATS.values()
+            if form.name not in ("json", "csv-metadata")
+        }
+        | {FORMATS["csv-metadata"].media_type: {"schema": {"type": "object"}}},
+    ),
 )
 async def result(request: Request, charge: ChargeNumber, format: FormatOption = None) -> Response:
     """The result of a release, as JSON, CSV (and its metadata), Parquet, Arrow or Excel."""
@@ -364,18 +362,7 @@ async def result(request: Request, charge: ChargeNumber, format: FormatOption = 
     f"{API}/releases/{{charge}}/figure",
     name="fetch_figure",
     response_class=Response,
-    responses={
-        **LATER,
-        **NOT_CHANGED,
-        200: {
-            "description": "The figure.",
-            "content": {
-                file_format.media_type: {"schema": {"type": "string", "format": "binary"}}
-                for file_format in FIGURES.values()
-            },
-            "headers": {"ETag": {"schema": {"type": "string"}, "description": "Names this file."}},
-        },
-    },
+    responses=_files_of("The figure.", {form.media_type: BINARY for form in FIGURES.values()}),
 )
 async def figure(
     request: Request,

@@ -36,7 +36,7 @@ from takifugu.server.work.pool import WorkPool
 
 try:
     import uvicorn
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from takifugu.server.access.tokens import settle_tokens, watch_tokens
     from takifugu.server.app import create_app
@@ -143,7 +143,12 @@ def whole_app(services: Services) -> tuple[ASGIApp, Readiness]:
     inner: ASGIApp = SmallBodies(app, settings)
     inner = KnownHosts(inner, settings)
     inner = ForwardedHeaders(inner, settings.proxies)
-    return RequestRecord(inner, services.metrics, settings), readiness
+    recorded = RequestRecord(inner, services.metrics, settings)
+
+    async def whole(scope: Scope, receive: Receive, send: Send) -> None:
+        await (recorded if scope["type"] == "http" else app)(scope, receive, send)
+
+    return whole, readiness
 
 
 def tell_manager(state: str) -> None:
@@ -334,10 +339,7 @@ async def _serve(
             readiness.stopping = True
             stop.begin()
 
-        async def loaded(scope: Any, receive: Any, send: Any) -> None:
-            await app(scope, receive, send)  # a function of three: no factory, to uvicorn
-
-        config.app = loaded
+        config.app = app
         limits = ConnectionLimits.from_settings(settings, services.metrics.refused)
         server = StoppableServer(config, limits, announce=announced, stopping=stopping)
         services.metrics.watch(lambda: _connections(server))
