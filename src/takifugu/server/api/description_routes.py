@@ -1,6 +1,5 @@
 """Datasets: what can be asked, under which guarantee, from which budget."""
 
-from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Request, Response
@@ -9,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from takifugu.server.access_rules import API, may_see
 from takifugu.server.api.job_routes import LATER, run_task
 from takifugu.server.api.responses import Page, PageOption, slice_response
-from takifugu.server.services import actor_of, services_of
+from takifugu.server.services import Services, actor_of, services_of
 
 router = APIRouter(tags=["datasets"])
 DatasetName = Annotated[
@@ -161,11 +160,7 @@ async def datasets(request: Request, paging: PageOption) -> Response:
     """The datasets that the caller may see, by name, with their budgets."""
     services, actor = services_of(request), actor_of(request)
     policies = services.project().policy.datasets
-    budgets = {
-        (position.dataset, position.analyst): _budget(position.epsilon, position.delta)
-        for position in await services.read_ledger(lambda ledger: ledger.positions())
-        if position.epsilon is not None
-    }
+    budgets = await set_budgets(services)
     names = sorted(name for name, policy in policies.items() if may_see(actor, policy))
 
     def item(name: str) -> dict[str, Any]:
@@ -175,8 +170,16 @@ async def datasets(request: Request, paging: PageOption) -> Response:
     return slice_response("datasets", names, paging, item)
 
 
-def _budget(epsilon: Fraction, delta: Fraction) -> dict[str, str]:
-    return {"epsilon": str(epsilon), "delta": str(delta)}
+async def set_budgets(services: Services) -> dict[tuple[str, str | None], dict[str, str]]:
+    """The budgets that are set, by dataset and analyst, as JSON."""
+    return {
+        (position.dataset, position.analyst): {
+            "epsilon": str(position.epsilon),
+            "delta": str(position.delta),
+        }
+        for position in await services.read_ledger(lambda ledger: ledger.positions())
+        if position.epsilon is not None
+    }
 
 
 @router.get(
