@@ -1,19 +1,39 @@
-"""Datasets: what can be asked, under which guarantee, from which budget."""
+"""Who calls, and datasets: what can be asked, under which guarantee, from which budget."""
 
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from takifugu.server.access_rules import API, may_see
+from takifugu.server.access_rules import API, Role, may_see
 from takifugu.server.api.job_routes import LATER, run_task
-from takifugu.server.api.responses import Page, PageOption, slice_response
+from takifugu.server.api.responses import Page, PageOption, json_response, slice_response
 from takifugu.server.services import Services, actor_of, services_of
 
-router = APIRouter(tags=["datasets"])
+router = APIRouter()
 DatasetName = Annotated[
     str, Path(description="The name of a dataset, exactly.", examples=["visits"])
 ]
+
+
+class Me(BaseModel):
+    """Who calls, as their token says."""
+
+    name: str = Field(
+        description="The name that events of the ledger carry, and that a budget has.",
+        examples=["ana"],
+    )
+    role: Role = Field(description="What the holder may do.", examples=["analyst"])
+    token: str = Field(
+        description="The public identity of the token, which is not the token.", examples=["k3v9x2"]
+    )
+
+
+@router.get(f"{API}/me", tags=["me"], response_model=Me)
+async def me(request: Request) -> Response:
+    """The name and the role of the token that calls."""
+    actor = actor_of(request)
+    return json_response({"name": actor.name, "role": actor.role, "token": actor.token})
 
 
 class BudgetView(BaseModel):
@@ -155,7 +175,9 @@ class BudgetsView(BaseModel):
     )
 
 
-@router.get(f"{API}/datasets", name="list_datasets", response_model=Page[DatasetItem])
+@router.get(
+    f"{API}/datasets", tags=["datasets"], name="list_datasets", response_model=Page[DatasetItem]
+)
 async def datasets(request: Request, paging: PageOption) -> Response:
     """The datasets that the caller may see, by name, with their budgets."""
     services, actor = services_of(request), actor_of(request)
@@ -184,6 +206,7 @@ async def set_budgets(services: Services) -> dict[tuple[str, str | None], dict[s
 
 @router.get(
     f"{API}/datasets/{{dataset}}",
+    tags=["datasets"],
     name="describe_dataset",
     response_model=DatasetDescription,
     responses=LATER,
@@ -195,6 +218,7 @@ async def dataset(request: Request, dataset: DatasetName) -> Response:
 
 @router.get(
     f"{API}/datasets/{{dataset}}/guarantee",
+    tags=["datasets"],
     name="dataset_guarantee",
     response_model=GuaranteeView,
     responses=LATER,
@@ -206,6 +230,7 @@ async def guarantee(request: Request, dataset: DatasetName) -> Response:
 
 @router.get(
     f"{API}/datasets/{{dataset}}/budget",
+    tags=["datasets"],
     name="dataset_budget",
     response_model=BudgetsView,
     responses=LATER,

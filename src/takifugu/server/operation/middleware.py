@@ -22,8 +22,8 @@ from takifugu.project.server_section import ServerSettings, is_loopback, network
 from takifugu.server.access.headers import security_headers
 from takifugu.server.api.problems import MEDIA_TYPE, Problem
 from takifugu.server.api.responses import problem_response
+from takifugu.server.operation.health import NOBODY, OTHER, ServerMetrics
 from takifugu.server.operation.server_log import current_request
-from takifugu.server.operation.server_metrics import NOBODY, OTHER, ServerMetrics
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 log = logging.getLogger("takifugu.server.requests")

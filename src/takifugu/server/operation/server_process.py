@@ -45,14 +45,13 @@ try:
         LimitedConnection,
         watch_connections,
     )
-    from takifugu.server.operation.health import Readiness
+    from takifugu.server.operation.health import Readiness, ServerMetrics
     from takifugu.server.operation.middleware import (
         ForwardedHeaders,
         KnownHosts,
         RequestRecord,
         SmallBodies,
     )
-    from takifugu.server.operation.server_metrics import ServerMetrics
     from takifugu.server.services import Services, open_services
 except ModuleNotFoundError as missing:
     if (missing.name or OWN).partition(".")[0] == OWN:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from takifugu.errors import TakifuguError
 from takifugu.server.access.authentication import keep_session, sign_in, sign_out
 from takifugu.server.access.headers import AccessRefused
-from takifugu.server.api import token_routes as api
+from takifugu.server.api import owner_routes as api
 from takifugu.server.api.problems import Problem
 from takifugu.server.api.requests import form_fields, validated
 from takifugu.server.pages.page_rendering import (

@@ -14,9 +14,7 @@ from time import monotonic
 from typing import Any, BinaryIO
 
 from takifugu.project.server_section import ServerSettings
-from takifugu.server.work import plain_messages
-from takifugu.server.work.plain_messages import NotPlain
-from takifugu.server.work.tasks import Task
+from takifugu.server.work.tasks import NotPlain, Task, packed, receive_async
 
 REPORT_SECONDS = 1.0  # seconds in which what is printed is told together
 
@@ -162,7 +160,7 @@ class WorkerProcess:
     def _write(self, message: Any) -> None:
         if self._writer is None:
             raise WorkerGone
-        self._writer.write(plain_messages.packed(message))
+        self._writer.write(packed(message))
 
     async def _receive(self, progress: Progress | None) -> tuple[str, Any]:
         """The next message that is neither progress nor a record of the log."""
@@ -170,7 +168,7 @@ class WorkerProcess:
             raise WorkerGone
         try:
             while True:
-                kind, content = await plain_messages.receive_async(self._reader)
+                kind, content = await receive_async(self._reader)
                 if kind == "progress":
                     if progress is not None:
                         progress(content)
