@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
-from takifugu.ledger.events.event_chain import Anchor
 from takifugu.server.access.headers import DRAWING
 from takifugu.server.access_rules import API, Actor
 from takifugu.server.api.job_routes import LATER, run_task
@@ -20,7 +19,7 @@ from takifugu.server.api.responses import Page, PageOption, json_response, names
 from takifugu.server.services import Services, actor_of, services_of
 
 if TYPE_CHECKING:
-    from takifugu.ledger import Event
+    from takifugu.ledger import Event, Ledger
     from takifugu.server.state.server_state import KeptResult
 
 router = APIRouter(tags=["releases"])
@@ -186,14 +185,10 @@ class ReleaseView(BaseModel):
     )
 
 
-def _words(event: "Event") -> str:
-    from takifugu.ledger.event_documents import asked_words
-
-    return asked_words(event.body)
-
-
 def release_document(event: "Event", stored: bool, answered: bool) -> dict[str, Any]:
     """A charge as its analyst may see it: no mark of the data, and no key."""
+    from takifugu.ledger.event_documents import asked_words
+
     body = event.body
     return {
         "charge": event.seq,
@@ -201,7 +196,7 @@ def release_document(event: "Event", stored: bool, answered: bool) -> dict[str, 
         "dataset": body["dataset"],
         "analyst": body["analyst"],
         "at": event.at.isoformat(),
-        "asked": _words(event),
+        "asked": asked_words(body),
         "query": body["query"],
         "mechanism": body["mechanism"],
         "loss": body["loss"],
@@ -228,18 +223,21 @@ async def kept_result(services: Services, actor: Actor, charge: int) -> "KeptRes
     Raises:
         Problem: There is none, or not for them: 404 for both.
     """
-    own = _own(actor)
-    event = await services.read_ledger(lambda ledger: ledger.event(charge))
-    whose = own
-    if event is not None and event.kind == "reuse":  # the answer is that of the event that paid
-        whose, paying = event.body["analyst"], event.body["charge"]
-        event = await services.read_ledger(lambda ledger: ledger.event(paying))
+
+    def read(ledger: "Ledger") -> "tuple[Event | None, Event | None]":
+        event = ledger.event(charge)
+        reused = event is not None and event.kind == "reuse"
+        return event, ledger.event(_paying(event)) if event is not None and reused else event
+
+    event, paying = await services.read_ledger(read)  # the answer is that of the one that paid
+    whose = own = _own(actor)
+    if event is not None and event.kind == "reuse":
+        whose = event.body["analyst"]
         if own not in (None, whose):
             raise no_release()
-    if event is None or event.kind != "charge":
+    if paying is None or paying.kind != "charge":
         raise no_release()
-    paid = Anchor(event.seq, event.hash)
-    result: KeptResult | None = await asyncio.to_thread(services.state.result, paid, whose)
+    result: KeptResult | None = await asyncio.to_thread(services.state.result, paying.anchor, whose)
     if result is None:
         raise no_release()
     return result
@@ -278,31 +276,26 @@ async def releases(
 
 
 async def _documents(services: Services, events: "Sequence[Event]") -> list[dict[str, Any]]:
-    stored = await _kept(services, events)
-    answered = await services.read_ledger(
-        lambda ledger: ledger.answered([_paying(event) for event in events])
-    )
-    return [
-        release_document(event, event.seq in stored, _paying(event) in answered) for event in events
-    ]
+    """Releases, with whether each is answered, and whether its result is kept here."""
+    known = {event.seq: event for event in events}
 
-
-async def _kept(services: Services, events: "Sequence[Event]") -> set[int]:
-    """The events whose result is here, or that of the charge whose answer was used again."""
-    others = {event.body["charge"] for event in events if event.kind == "reuse"}
-    paid = {event.seq: Anchor(event.seq, event.hash) for event in events}
-    if others:
-        paying = await services.read_ledger(
-            lambda ledger: [event for seq in others if (event := ledger.event(seq)) is not None]
+    def read(ledger: "Ledger") -> "tuple[dict[int, Event | None], Set[int]]":
+        paying = {_paying(event) for event in events}
+        return {seq: known.get(seq) or ledger.event(seq) for seq in paying}, ledger.answered(
+            list(paying)
         )
-        paid |= {event.seq: Anchor(event.seq, event.hash) for event in paying}
-    wanted = {
-        event.seq: (paid[charge], event.body["analyst"])
+
+    paying, answered = await services.read_ledger(read)
+    results = {
+        event.seq: (paid.anchor, event.body["analyst"])
         for event in events
-        if (charge := _paying(event)) in paid
+        if (paid := paying[_paying(event)]) is not None
     }
-    stored = await asyncio.to_thread(services.state.kept_charges, list(wanted.values()))
-    return {seq for seq, identity in wanted.items() if identity in stored}
+    stored = await asyncio.to_thread(services.state.kept_charges, list(results.values()))
+    return [
+        release_document(event, results.get(event.seq) in stored, _paying(event) in answered)
+        for event in events
+    ]
 
 
 @router.get(f"{API}/releases/{{charge}}", name="show_release", response_model=ReleaseView)
