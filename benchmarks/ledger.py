@@ -187,7 +187,7 @@ def _filled(path: Path, size: int) -> Ledger:
         moved = {"seq": last.seq + size, "hash": hash_}
         update(HEAD, *moved, where="id = 1").run(connection, moved)
         tables.rebuild(connection, books)
-        connection.state.head = chain.Head(last.seq + size, hash_, last.at)
+        connection.head = chain.Head(last.seq + size, hash_, last.at)
         chain.append(connection, "totals", {}, datetime.now(UTC))
     store.close()
     return ledger

@@ -20,7 +20,7 @@ from takifugu.influence.network.attractive_curves import attractive_curve
 from takifugu.influence.network.network_curves import network_curve
 from takifugu.priors.bif import read_bif
 from takifugu.priors.contacts import contagion, read_contacts
-from takifugu.priors.networks import FactorModel, neighbours
+from takifugu.priors.networks import NetworkPrior, neighbours
 
 IN_FULL = 4  # sets of up to so many entries are all given to the reference
 SAMPLED = 60  # larger sets, of each size, that the reference evaluates
@@ -44,7 +44,7 @@ def run() -> None:
         print(f"{WARD} is not there: the ward was skipped")
 
 
-def _alarm(model: FactorModel) -> None:
+def _alarm(model: NetworkPrior) -> None:
     start = time.process_time()
     network_curve(model, largest=1)
     print(f"first call, compiling if need be: {time.process_time() - start:.1f} s")
@@ -71,7 +71,7 @@ def _told(curve: InfluenceCurve, b: int) -> str:
     return f"a({b}) = {curve.pooled()[b - 1]:.6f}, {share:.1%} of the pairs exact"
 
 
-def _minute(model: FactorModel) -> None:
+def _minute(model: NetworkPrior) -> None:
     """As far as a minute of processor time reaches; what is left open is an upper bound."""
     start = time.process_time()
     curve = network_curve(
@@ -83,7 +83,7 @@ def _minute(model: FactorModel) -> None:
             print(f"  {_told(curve, b)}")
 
 
-def _reference(model: FactorModel, sets: list[frozenset[int]], b: int) -> float:
+def _reference(model: NetworkPrior, sets: list[frozenset[int]], b: int) -> float:
     """Seconds for all sets of one size, scaled up from a sample if they are large."""
     near, sample = neighbours(model), sets
     if b > IN_FULL:  # every k-th by size of the boundary, which the cost grows with

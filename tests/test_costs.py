@@ -32,8 +32,7 @@ from takifugu.costs.cost import (
 )
 from takifugu.costs.shapes import MOST_VALUES
 from takifugu.errors import UnsoundRequest
-from takifugu.priors import IndependentEntries, MarkovChain, Product
-from takifugu.translation.entry_costs import EntryCosts, check_labels, labels_of
+from takifugu.translation.entry_costs import EntryCosts
 from tests.raising import raises
 
 anything: Any = costs  # as a caller without a type checker sees it
@@ -577,24 +576,3 @@ def test_entry_costs_hold_costs_in_one_way() -> None:
         EntryCosts.of([0.5, 0.5])  # type: ignore[list-item]
     with raises(UnsoundRequest, field="costs"):
         EntryCosts((Cost.any(1),), (Cost.any(1),))
-
-
-def test_a_label_that_no_entry_can_have_is_refused() -> None:
-    chain = MarkovChain(np.array([[0.9, 0.1], [0.1, 0.9]]), states=("home", "work"))
-    people = Product(
-        {"one": chain, "two": IndependentEntries({"x": {0: 0.5, 1: 0.5}, "y": {0: 0.5, 1: 0.5}})}
-    )
-    check_labels(EntryCosts.of(Cost.of({Membership(["home"]): 1})), labels_of(chain))
-    check_labels(EntryCosts.of(Cost.of({Membership(["home", 1]): 1})), labels_of(people))
-    check_labels(EntryCosts.of(Cost.of({Distance(0, 1): 1})), labels_of(chain))
-    wrong: dict[str | int, Shape] = {
-        "Home": Membership(["home", "Home"]),
-        1: Matrix(["home", 1], [[0, 1], [1, 0]]),
-        "1": Membership(["1"]),
-    }
-    for label, shape in wrong.items():
-        with raises(UnsoundRequest, field="cost", reason="unknown label", given=label):
-            check_labels(EntryCosts.of([Cost.any(1), Cost.of({shape: 1})]), labels_of(chain))
-    with raises(UnsoundRequest, field="cost", reason="unknown label", given="home"):
-        column = Column("place", Membership(["home"]))
-        check_labels(EntryCosts.of(Cost.of({column: 1})), labels_of(chain))

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import takifugu
-from takifugu.cli.output_files import OutputFile
+from takifugu.cli.commands.release_command import OutputFile
 from takifugu.declarations import Category, InvalidDeclaration
 from takifugu.errors import Malformed
 from takifugu.reports.html_page import (

@@ -10,8 +10,8 @@ import takifugu.errors
 import takifugu.ledger
 import takifugu.project.policy
 from takifugu.cli import exit_status
-from takifugu.cli import output_files as outputs
 from takifugu.cli.command_reference import commands, rewritten, section
+from takifugu.cli.commands import release_command as outputs
 from takifugu.project import batches, schedules
 from takifugu.reports import pdf_file, report_signature
 from takifugu.session import release_errors

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from takifugu.cli.query_flags import requested
+from takifugu.cli.declared_flags import requested
 from takifugu.cli.shared_options import InvalidOption, listed, read_secrets
 from takifugu.priors import read_prior
 from tests.cli.running import run

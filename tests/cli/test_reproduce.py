@@ -15,7 +15,6 @@ from takifugu.cli.commands.reproduce_command import (
     MAX_ROWS,
     MIN_ROWS,
     ROWS_HELP,
-    ProgressBars,
 )
 from takifugu.errors import TakifuguError, UnsoundRequest
 from takifugu.papers.composition.data.simulated import PAPER_ROWS
@@ -195,13 +194,3 @@ def test_a_folder_that_cannot_be_written_is_one_line(
     assert stopped.value.code == 2 and not said.out
     last = said.err.splitlines()[-1]
     assert last.startswith("takifugu: ") and "taken" in last
-
-
-def test_bars_are_full_when_the_next_thing_begins() -> None:
-    with ProgressBars() as bars:
-        bars("one", 0, 1)
-        bars("two", 1, 3)
-        bars("two", 2, 3)
-        bars.notice("[a notice]")
-        tasks = bars.progress.tasks
-        assert [(task.description, task.completed) for task in tasks] == [("one", 1), ("two", 2)]

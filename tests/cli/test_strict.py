@@ -11,7 +11,7 @@ import typer.main
 
 from takifugu.cli import app, exit_status
 from takifugu.cli.command_reference import commands
-from takifugu.cli.query_flags import requested
+from takifugu.cli.declared_flags import requested
 from takifugu.cli.shared_options import InvalidOption, StrictCommand, StrictGroup
 from tests.cli.running import call, start
 from tests.raising import raises

@@ -24,10 +24,9 @@ from takifugu.declarations import (
     Order,
     Source,
 )
-from takifugu.declarations.columns import Outside
-from takifugu.declarations.label_lists import FittedLabels
+from takifugu.declarations.columns import FittedLabels, Outside
 from takifugu.errors import TooLarge
-from takifugu.fitting.label_finding import find_labels
+from takifugu.fitting.fit_kinds import find_labels
 from takifugu.tables import Engine, Scope, check, open_engine
 from takifugu.tables.engine import MOST_CELLS
 from tests.raising import raises

@@ -18,7 +18,7 @@ import pytest
 
 from takifugu.declarations import Amount, Category, InvalidDeclaration, InvalidQuery, Order
 from takifugu.errors import InvalidPrior, TooLarge
-from takifugu.tables import Engine, Scope, cross_tabulation
+from takifugu.tables import Engine, Scope, aggregates
 from takifugu.tables.run_counting import refuse_irregular
 from tests.contracts.engines import LABELS, START, Store, Stored, opened, rows
 from tests.raising import raises
@@ -251,7 +251,7 @@ def test_many_cross_tabulations_are_made_in_one_pass(stored: Stored) -> None:
         with opened(stored, protected=(label, CODE)) as engine:
             with passes(engine) as asked:
                 found = engine.cross_tabulations(TABLES, Scope(end=middle))
-            with patch.object(cross_tabulation, "MAX_SETS", 3), passes(engine) as twice:
+            with patch.object(aggregates, "MAX_SETS", 3), passes(engine) as twice:
                 assert engine.cross_tabulations(TABLES, Scope(end=middle)) == found
             assert len(twice) == 2
             single = engine.histogram(["label"], Scope(end=middle))

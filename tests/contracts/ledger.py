@@ -7,12 +7,13 @@ and closes it after the test; ``ledger``, with a budget of 2 for the dataset "wa
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from fractions import Fraction
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,6 +61,20 @@ def worker(*arguments: str) -> "subprocess.Popen[str]":
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
     )
+
+
+@contextmanager
+def acknowledgements_lost() -> Iterator[None]:
+    """Charges are written until the block is left, and whoever made them is not told."""
+    enter = Ledger._enter
+
+    def lost(self: Ledger, *arguments: Any) -> None:
+        enter(self, *arguments)
+        raise LedgerUnavailable("the connection broke after the commit")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Ledger, "_enter", lost)
+        yield
 
 
 def paid(ledger: Ledger) -> set[str]:
@@ -301,18 +316,11 @@ def test_the_same_key_is_charged_once_and_gives_no_second_release(
 
 
 def test_a_retry_after_a_lost_acknowledgement_is_charged_once_and_may_release(
-    ledger: Ledger, url: str, opened: Opener, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, url: str, opened: Opener
 ) -> None:
-    first, enter = charge("0.25"), Ledger._enter
-
-    def lost(self: Ledger, *arguments: object) -> None:
-        enter(self, *arguments)  # type: ignore[arg-type]
-        raise LedgerUnavailable("the connection broke after the commit")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "_enter", lost)
-        with pytest.raises(LedgerUnavailable):
-            ledger.charge(first, DOUBLING)
+    first = charge("0.25")
+    with acknowledgements_lost(), pytest.raises(LedgerUnavailable):
+        ledger.charge(first, DOUBLING)
     assert not opened(url).charge(first, DOUBLING).may_release  # it cannot know what we know
     assert ledger.charge(first, DOUBLING).may_release
     assert not ledger.charge(first, DOUBLING).may_release

@@ -12,12 +12,18 @@ from typing import Any
 
 import pytest
 
-from takifugu.errors import ApprovalRefused, InvalidCharge, LedgerConflict, UnsoundRequest
+from takifugu.errors import (
+    ApprovalRefused,
+    InvalidCharge,
+    LedgerConflict,
+    LedgerUnavailable,
+    UnsoundRequest,
+)
 from takifugu.ledger import Charge, Event, Ledger, Terms
 from takifugu.ledger.event_documents import event_words
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.storage.database import Store, update
-from tests.contracts.ledger import Opener, paid
+from tests.contracts.ledger import Opener, acknowledgements_lost, paid
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
 
@@ -49,20 +55,11 @@ def test_an_actor_is_not_part_of_what_is_charged(ledger: Ledger) -> None:
     assert ledger.spent("ward", DOUBLING) == 0.5
 
 
-def test_acting_shares_what_was_lost_on_the_way(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_acting_shares_what_was_lost_on_the_way(ledger: Ledger) -> None:
     """A retry by another actor of the same open ledger is still a retry."""
-    enter, first = Ledger._enter, charge("0.25")
-
-    def lost(self: Ledger, *arguments: Any) -> None:
-        enter(self, *arguments)
-        raise RuntimeError
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "_enter", lost)
-        with pytest.raises(RuntimeError):
-            ledger.acting("ana").charge(first, DOUBLING)
+    first = charge("0.25")
+    with acknowledgements_lost(), pytest.raises(LedgerUnavailable):
+        ledger.acting("ana").charge(first, DOUBLING)
     assert ledger.charge(first, DOUBLING).may_release
     assert not ledger.charge(first, DOUBLING).may_release
 
@@ -138,11 +135,27 @@ def test_tokens_that_are_made_and_revoked_are_written_down(ledger: Ledger) -> No
 # --- approvals ---
 
 
+@pytest.fixture
+def unwitnessed(url: str, opened: Opener) -> Ledger:
+    """A ledger that may be written anew by whoever has the storage; with a budget of 2."""
+    ledger = opened(url, witness=False)
+    ledger.set_budget("ward", 2)
+    return ledger
+
+
 def approve(ledger: Ledger, wanted: Charge, *, by: str = "olga", **others: Any) -> int:
     body = wanted.body()
     asked = {key: body[key] for key in ("dataset", "analyst", "question")}
     options: dict[str, Any] = asked | {"words": "stays", "epsilon": "0.5"} | others
     return ledger.acting(by).approve(**options).seq
+
+
+def refuse(ledger: Ledger, wanted: Charge, **others: Any) -> Event:
+    """Refuse what was asked for, as olga."""
+    body = wanted.body()
+    asked = {key: body[key] for key in ("dataset", "analyst", "question")}
+    options: dict[str, Any] = asked | {"words": "stays", "epsilon": "0.5"} | others
+    return ledger.acting("olga").refuse_request(**options)
 
 
 def named(wanted: Charge, approval: int, **others: Any) -> Charge:
@@ -228,33 +241,28 @@ def test_an_approval_is_used_once(ledger: Ledger, url: str, opened: Opener) -> N
 
 def test_a_refusal_allows_nothing_and_withdraws_what_was_allowed(ledger: Ledger) -> None:
     wanted = charge("0.25", analyst="ana")
-    body = wanted.body()
-    asked = {key: body[key] for key in ("dataset", "analyst", "question")}
-    number, owner, ana = approve(ledger, wanted), ledger.acting("olga"), ledger.acting("ana")
-    refused = owner.refuse_request(**asked, words="stays", epsilon="0.5")
+    number, ana = approve(ledger, wanted), ledger.acting("ana")
+    refused = refuse(ledger, wanted)
     assert event_words(refused.body).startswith("release to ana from ward refused: stays")
     for given, reason in ((refused.seq, "refused"), (number, "withdrawn")):
         with raises(ApprovalRefused, reason=reason, approval=given):
             ana.charge(named(wanted, given), DOUBLING)
     number = approve(ledger, wanted)
-    owner.refuse_request(**asked | {"analyst": "bob"}, words="stays", epsilon="0.5")
+    refuse(ledger, wanted, analyst="bob")
     ana.charge(named(wanted, number), DOUBLING)  # another analyst's refusal
     assert ledger.verify().sound
 
 
 def test_a_refusal_of_a_request_withdraws_that_request_alone(ledger: Ledger) -> None:
     wanted = charge("0.25", analyst="ana")
-    body = wanted.body()
-    asked = {key: body[key] for key in ("dataset", "analyst", "question")}
-    owner, ana = ledger.acting("olga"), ledger.acting("ana")
-    refusal: dict[str, Any] = {**asked, "words": "stays", "epsilon": "0.5"}
+    question, ana = wanted.body()["question"], ledger.acting("ana")
     one, two = (approve(ledger, wanted, request=which) for which in ("r1", "r2"))
     whole = approve(ledger, wanted)
-    refused = owner.refuse_request(**refusal, request="r1")
+    refused = refuse(ledger, wanted, request="r1")
     assert refused.body["request"] == "r1"
-    with ledger.decision_on(body["question"], "r1") as last:
+    with ledger.decision_on(question, "r1") as last:
         assert last == refused
-    with ledger.decision_on(body["question"], "r3") as last:
+    with ledger.decision_on(question, "r3") as last:
         assert last is None
     with raises(ApprovalRefused, reason="withdrawn", approval=one):
         ana.charge(named(wanted, one, request="r1"), DOUBLING)
@@ -262,7 +270,7 @@ def test_a_refusal_of_a_request_withdraws_that_request_alone(ledger: Ledger) -> 
         ana.charge(named(wanted, number, request=which), DOUBLING)
     assert ledger.verify().sound
     three = approve(ledger, wanted, request="r3")
-    owner.refuse_request(**refusal)  # the query, whoever asked for it
+    refuse(ledger, wanted)  # the query, whoever asked for it
     with raises(ApprovalRefused, reason="withdrawn", approval=three):
         ana.charge(named(wanted, three, request="r3"), DOUBLING)
 
@@ -283,12 +291,12 @@ def test_an_approval_of_a_request_serves_that_request_alone(ledger: Ledger) -> N
 
 
 @pytest.mark.parametrize("bound", [True, False])
-def test_verify_finds_a_charge_of_another_request(url: str, opened: Opener, bound: bool) -> None:
-    ledger = opened(url, witness=False)
-    ledger.set_budget("ward", 2)
+def test_verify_finds_a_charge_of_another_request(
+    unwitnessed: Ledger, url: str, bound: bool
+) -> None:
     wanted = charge("0.25", analyst="ana")
-    number = approve(ledger, wanted, request="r1")
-    receipt = ledger.acting("ana").charge(named(wanted, number, request="r1"), DOUBLING)
+    number = approve(unwitnessed, wanted, request="r1")
+    receipt = unwitnessed.acting("ana").charge(named(wanted, number, request="r1"), DOUBLING)
 
     def without_request(body: dict[str, Any]) -> None:
         if body["kind"] == "charge":
@@ -297,7 +305,7 @@ def test_verify_finds_a_charge_of_another_request(url: str, opened: Opener, boun
             del body["bound"]  # as an earlier version wrote it, whose charges named no request
 
     rewritten(url, without_request)
-    found = {(problem.reason, problem.event) for problem in ledger.verify().problems}
+    found = {(problem.reason, problem.event) for problem in unwitnessed.verify().problems}
     assert (("approval", receipt.anchor.seq) in found) == bound
 
 
@@ -317,23 +325,19 @@ def test_what_a_check_refuses_is_not_written(ledger: Ledger) -> None:
         approve(ledger, wanted, request="")
 
 
-def test_verify_finds_a_charge_whose_request_was_refused(url: str, opened: Opener) -> None:
-    ledger = opened(url, witness=False)
-    ledger.set_budget("ward", 2)
+def test_verify_finds_a_charge_whose_request_was_refused(unwitnessed: Ledger, url: str) -> None:
     wanted = charge("0.25", analyst="ana")
-    body = wanted.body()
-    asked = {key: body[key] for key in ("dataset", "analyst", "question")}
-    number = approve(ledger, wanted, request="r1")
-    ledger.acting("olga").refuse_request(**asked, words="stays", epsilon="0.5", request="r2")
-    receipt = ledger.acting("ana").charge(named(wanted, number, request="r1"), DOUBLING)
-    assert ledger.verify().sound
+    number = approve(unwitnessed, wanted, request="r1")
+    refuse(unwitnessed, wanted, request="r2")
+    receipt = unwitnessed.acting("ana").charge(named(wanted, number, request="r1"), DOUBLING)
+    assert unwitnessed.verify().sound
 
     def same_request(body: dict[str, Any]) -> None:
         if body["kind"] == "approval":
             body["request"] = "r1"
 
     rewritten(url, same_request)
-    found = {(problem.reason, problem.event) for problem in ledger.verify().problems}
+    found = {(problem.reason, problem.event) for problem in unwitnessed.verify().problems}
     assert ("approval", receipt.anchor.seq) in found
 
 
@@ -393,30 +397,26 @@ def rewritten(url: str, change: Callable[[dict[str, Any]], None]) -> None:
     ],
 )
 def test_verify_finds_a_charge_whose_approval_does_not_fit(
-    url: str, opened: Opener, change: dict[str, Any]
+    unwitnessed: Ledger, url: str, change: dict[str, Any]
 ) -> None:
-    ledger = opened(url, witness=False)
-    ledger.set_budget("ward", 2)
     wanted = charge("0.25", analyst="ana")
-    number = approve(ledger, wanted)
-    receipt = ledger.acting("ana").charge(named(wanted, number), DOUBLING)
-    assert ledger.verify().sound
+    number = approve(unwitnessed, wanted)
+    receipt = unwitnessed.acting("ana").charge(named(wanted, number), DOUBLING)
+    assert unwitnessed.verify().sound
 
     def unfit(body: dict[str, Any]) -> None:
         if body["kind"] == "approval":
             body |= change
 
     rewritten(url, unfit)
-    found = {(problem.reason, problem.event) for problem in ledger.verify().problems}
+    found = {(problem.reason, problem.event) for problem in unwitnessed.verify().problems}
     assert ("approval", receipt.anchor.seq) in found
 
 
-def test_verify_finds_an_approval_that_was_used_twice(url: str, opened: Opener) -> None:
-    ledger = opened(url, witness=False)
-    ledger.set_budget("ward", 2)
+def test_verify_finds_an_approval_that_was_used_twice(unwitnessed: Ledger, url: str) -> None:
     wanted = charge("0.25", analyst="ana")
-    one, two = approve(ledger, wanted), approve(ledger, wanted)
-    ana = ledger.acting("ana")
+    one, two = approve(unwitnessed, wanted), approve(unwitnessed, wanted)
+    ana = unwitnessed.acting("ana")
     ana.charge(named(wanted, one), DOUBLING)
     second = ana.charge(named(wanted, two), DOUBLING)
 
@@ -425,25 +425,23 @@ def test_verify_finds_an_approval_that_was_used_twice(url: str, opened: Opener) 
             body["approval"] = one
 
     rewritten(url, twice)
-    assert [(problem.reason, problem.event) for problem in ledger.verify().problems] == [
+    assert [(problem.reason, problem.event) for problem in unwitnessed.verify().problems] == [
         ("approval", second.anchor.seq)
     ]
 
 
-def test_verify_finds_a_second_answer(url: str, opened: Opener) -> None:
-    ledger = opened(url, witness=False)
-    ledger.set_budget("ward", 2)
-    one, two = (ledger.charge(charge("0.25"), DOUBLING, resume=True) for _ in range(2))
-    ledger.record_answer(one, 1)
-    ledger.abandon(two)
-    last = ledger.head().seq
+def test_verify_finds_a_second_answer(unwitnessed: Ledger, url: str) -> None:
+    one, two = (unwitnessed.charge(charge("0.25"), DOUBLING, resume=True) for _ in range(2))
+    unwitnessed.record_answer(one, 1)
+    unwitnessed.abandon(two)
+    last = unwitnessed.head().seq
 
     def twice(body: dict[str, Any]) -> None:
         if body["kind"] == "abandoned":
             body["charge"] = one.anchor.seq
 
     rewritten(url, twice)
-    found = {(problem.reason, problem.event) for problem in ledger.verify().problems}
+    found = {(problem.reason, problem.event) for problem in unwitnessed.verify().problems}
     assert ("answer", last) in found
 
 

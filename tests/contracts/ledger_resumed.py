@@ -14,7 +14,7 @@ from takifugu.errors import BudgetExceeded, LedgerConflict, LedgerError, LedgerU
 from takifugu.ledger import Ledger, Receipt
 from takifugu.ledger.event_documents import event_words
 from takifugu.ledger.events.stored_answers import request_key
-from tests.contracts.ledger import Opener, paid, tamper, worker
+from tests.contracts.ledger import Opener, acknowledgements_lost, paid, tamper, worker
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
 
@@ -203,18 +203,11 @@ def test_an_answer_that_is_recorded_cannot_be_abandoned(ledger: Ledger) -> None:
 
 
 def test_a_lost_acknowledgement_is_resumed_by_anybody(
-    ledger: Ledger, url: str, opened: Opener, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, url: str, opened: Opener
 ) -> None:
-    first, enter = charge("0.25"), Ledger._enter
-
-    def lost(self: Ledger, *arguments: object) -> None:
-        enter(self, *arguments)  # type: ignore[arg-type]
-        raise LedgerUnavailable("the connection broke after the commit")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "_enter", lost)
-        with pytest.raises(LedgerUnavailable):
-            ledger.charge(first, DOUBLING, resume=True)
+    first = charge("0.25")
+    with acknowledgements_lost(), pytest.raises(LedgerUnavailable):
+        ledger.charge(first, DOUBLING, resume=True)
     assert opened(url).charge(first, DOUBLING, resume=True).may_release
     assert ledger.charge(first, DOUBLING, resume=True).may_release
     assert ledger.spent("ward", DOUBLING) == 0.5

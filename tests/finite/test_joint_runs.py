@@ -22,7 +22,7 @@ from takifugu.finite.evidence import (
     reduce_evidence,
     revealing_multiset,
 )
-from takifugu.finite.joint_runs import growth, joint_leakage, joint_mechanism, post_process, search
+from takifugu.finite.joint_runs import joint_leakage, joint_mechanism, post_process, search
 from takifugu.priors import Explicit, OneOf, SecretPair, Tables, Universe, both_ways, entry_pairs
 from tests.oracles import finite as oracle
 from tests.raising import raises
@@ -241,31 +241,28 @@ def test_fifty_runs_of_a_generic_mechanism_are_settled() -> None:
             assert case.loss(counts).max() <= result.epsilon
 
 
-def test_growth_sets_the_loss_beside_linear_composition() -> None:
+def test_many_runs_lose_at_most_the_odds_of_the_data() -> None:
     universe = Tables.bits(2)
     linked = Explicit(universe, np.array([0.45, 0.05, 0.05, 0.45]))
-    world = World(universe, (linked,), entry_pairs(universe))
     coin = FiniteMechanism(
         universe, np.array([[0.75, 0.25], [0.75, 0.25], [0.25, 0.75], [0.25, 0.75]])
     )
-    grown = growth(world, coin, range(1, 6))
-    assert grown.runs.tolist() == [1, 2, 3, 4, 5]
-    assert grown.epsilon == pytest.approx([math.log(3) * k for k in range(1, 6)])
-    assert grown.linear == pytest.approx([math.log(3) * k for k in range(1, 6)])
-    assert (grown.attained <= grown.epsilon).all()
+    own = World(universe, (linked,), entry_pairs(universe))
+    assert joint_leakage(own, [(coin, 5)]).epsilon == pytest.approx(5 * math.log(3))
     # the pair of the other bit loses at most its prior odds, log 9
     other = World(universe, (linked,), entry_pairs(universe, entries=[1]))
-    assert growth(other, coin, [1, 50]).epsilon[1] == pytest.approx(math.log(9), abs=1e-6)
+    assert joint_leakage(other, [(coin, 50)]).epsilon == pytest.approx(math.log(9), abs=1e-6)
 
 
-def test_growth_shows_a_collapse() -> None:
-    # two runs of what hides one bit of two reveal the secret
+def test_two_runs_of_what_hides_one_bit_of_two_reveal_the_secret() -> None:
     universe = Universe(((0, 0), (0, 1), (1, 0), (1, 1)))
     secret = OneOf("0", ((0, 0), (0, 1))), OneOf("1", ((1, 0), (1, 1)))
     world = World(universe, (Explicit.uniform(universe),), both_ways([SecretPair(*secret)]))
     table = np.array([[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5], [0.5, 0, 0.5, 0], [0, 0.5, 0, 0.5]])
-    grown = growth(world, FiniteMechanism(universe, table), [1, 2])
-    assert grown.epsilon[0] < 1e-9 and grown.epsilon[1] == math.inf
+    one, two = (
+        joint_leakage(world, [(FiniteMechanism(universe, table), k)]).epsilon for k in (1, 2)
+    )
+    assert one < 1e-9 and two == math.inf
 
 
 def test_outputs_that_say_the_same_are_merged() -> None:
@@ -323,8 +320,6 @@ def test_bad_requests_get_one_clear_line() -> None:
         assert mechanism.name in caught.value.given and repr(runs) in caught.value.given
     with raises(InvalidMechanism, field="runs"):
         joint_leakage(world, [])
-    with raises(InvalidMechanism, field="runs"):
-        growth(world, mechanism, [])
     with raises(InvalidMechanism, field="runs"):
         joint_mechanism("mechanism")  # type: ignore[arg-type]
     with raises(InvalidWorld, field="mechanism") as elsewhere:

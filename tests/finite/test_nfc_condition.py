@@ -1,5 +1,6 @@
 """The linear programs of the necessary condition against vertices, grids and exact sums."""
 
+from itertools import product
 from math import inf, log
 
 import mpmath
@@ -13,12 +14,14 @@ from takifugu.finite import FiniteMechanism, World
 from takifugu.finite.nfc import (
     condition_on_claims,
     constraint_values,
+    dp_costs,
+    dp_epsilon,
     necessary_condition,
     requirements,
 )
 from takifugu.finite.nfc import outputs_and_requirements as outputs_module
 from takifugu.priors import Explicit, Knowledge, OneOf, SecretPair, Universe, both_ways
-from tests.finite.nfc_worlds import Problem, apart, laws, problem, problems
+from tests.finite.nfc_worlds import Problem, apart, laws, problem, problems, twins
 from tests.oracles import nfc as oracle
 from tests.raising import raises
 
@@ -206,3 +209,20 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outputs_module, "MOST_REQUIREMENTS", 0)
     with raises(TooLarge, size=1, limit=0):
         requirements(known.world)
+
+
+@given(given_=problems(zeros=True))
+@settings(max_examples=40)
+def test_hiding_behind_one_dataset_costs_what_plain_ratios_say(given_: Problem) -> None:
+    datasets, found = range(len(given_.world.universe)), dp_costs(given_.world, given_.mechanisms)
+    for d, e in product(datasets, datasets):
+        plain = max(row[0] for row in oracle.log_ratios(given_.table, d, [e]))
+        assert found[d, e] == plain or 0 <= found[d, e] - plain + 1e-15 < 1e-12
+
+
+def test_a_mixture_may_be_cheaper_than_one_dataset_and_need_not_be() -> None:
+    given_ = apart()
+    assert dp_epsilon(given_.world, given_.mechanisms) == pytest.approx(log(5))
+    assert necessary_condition(given_.world, given_.mechanisms).upper == pytest.approx(log(5 / 3))
+    given_ = twins()
+    assert dp_epsilon(given_.world, given_.mechanisms) == pytest.approx(0, abs=1e-12)

@@ -8,8 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from takifugu._core.numeric import Floats, Integers
-from takifugu.fitting.count_tests import independence_given
-from takifugu.fitting.goodness import GoodnessOfFit, order_test, stationarity_test
+from takifugu.fitting.goodness import (
+    GoodnessOfFit,
+    independence_given,
+    order_test,
+    stationarity_test,
+)
 from tests.oracles import likelihood_ratio
 
 FALSE_ALARM = 1e-6

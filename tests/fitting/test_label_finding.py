@@ -14,7 +14,7 @@ from takifugu.declarations import InvalidDeclaration, InvalidQuery, parse_declar
 from takifugu.drafting import table
 from takifugu.errors import TooLarge
 from takifugu.fitting import FitOptions, Fitted, fit_prior
-from takifugu.fitting.label_finding import find_labels
+from takifugu.fitting.fit_kinds import find_labels
 from takifugu.priors import MarkovChain
 from takifugu.tables import Engine, check, open_engine
 from takifugu.tables import label_lookup as limits

@@ -58,7 +58,7 @@ def table(values: Floats, *, step: float = 0.001, skip: int | None = None) -> Ta
 
 def fitted(values: Floats, step: float = 0.001, **options: object) -> FittedProcess:
     with table(values, step=step).open() as engine:
-        return fit_process(engine, "kwh", **options)  # type: ignore[arg-type]
+        return fit_process(engine, "kwh", options=FitOptions(kind="gaussian", **options))  # type: ignore[arg-type]
 
 
 @pytest.mark.nightly
@@ -202,7 +202,8 @@ def test_the_registry_fits_on_the_first_days_alone() -> None:
     with table(values).open() as engine:
         found = fit_prior(engine, ["kwh"], options)
     with table(values[:, :240]).open() as engine:
-        alone = fit_process(engine, "kwh", profile="hour", kernel="ar1", lags=5)
+        options = FitOptions(kind="gaussian", profile="hour", kernel="ar1", lags=5)
+        alone = fit_process(engine, "kwh", options=options)
     assert found.prior == alone.prior and found.prior.fitted_on and found.remaining == 20 * 240
     assert "Bartlett" in found.statement and found.estimate.facts["rows"] == 20 * 240
     assert [line["lag"] for line in found.estimate.facts["lags"]] == list(range(6))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from takifugu._core.numeric import Floats
-from takifugu.fitting.network_goodness import left_out_test, network_goodness, pair_law
+from takifugu.fitting.network_fitting import left_out_test, network_goodness, pair_law
 from takifugu.priors.networks import BayesianNetwork
 
 NAMES = ("a", "b", "c", "d", "e")

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from takifugu._core.numeric import Floats
+from takifugu.fitting import FitOptions
 from takifugu.fitting.kernel_fitting import correlations_of
-from takifugu.fitting.moment_fitting import FittedProcess, fit_process
-from takifugu.fitting.process_goodness import (
+from takifugu.fitting.moment_fitting import (
+    FittedProcess,
+    fit_process,
     normality_test,
     predictor,
     process_goodness,
@@ -16,6 +18,7 @@ from takifugu.fitting.process_goodness import (
     steady_test,
 )
 from takifugu.priors import AR1, Gaussian, Matern, SquaredExponential
+from takifugu.tables import Engine
 
 pytest.importorskip("pyarrow", reason="tables in memory need PyArrow")
 from tests.fitting.test_moment_fitting import drawn, table
@@ -23,9 +26,15 @@ from tests.fitting.test_moment_fitting import drawn, table
 FALSE_ALARM = 1e-6
 
 
+def process(engine: Engine, **options: object) -> FittedProcess:
+    return fit_process(engine, "kwh", options=FitOptions(kind="gaussian", **options))  # type: ignore[arg-type]
+
+
 def fitted(values: Floats, kernel: str = "ar1") -> FittedProcess:
     with table(values).open() as engine:
-        return fit_process(engine, "kwh", kernel=kernel, lags=12)
+        return fit_process(
+            engine, "kwh", options=FitOptions(kind="gaussian", kernel=kernel, lags=12)
+        )
 
 
 @pytest.mark.nightly
@@ -56,7 +65,11 @@ def test_a_kernel_that_is_too_smooth_to_predict_is_compared_by_its_lags() -> Non
     rng = np.random.default_rng(16)
     day = 2 * np.sin(np.arange(240) / 24 * 2 * np.pi)  # as like after 24 hours as after none
     with table(0.3 * drawn(Gaussian(AR1(0.8)), 60, 240, rng) + day).open() as engine:
-        daily = fit_process(engine, "kwh", kernel="squared-exponential", lags=24)
+        daily = fit_process(
+            engine,
+            "kwh",
+            options=FitOptions(kind="gaussian", kernel="squared-exponential", lags=24),
+        )
     found = residual_test(daily)
     assert found.verdict == "does not fit" and found.numbers == {}
     smooth = drawn(Gaussian(SquaredExponential(40.0)), 60, 200, rng)
@@ -88,7 +101,9 @@ def test_a_dependence_that_changes_is_found() -> None:
     rng = np.random.default_rng(15)
     values = np.hstack([drawn(Gaussian(AR1(rho)), 40, 240, rng) for rho in (0.8, 0.3)])
     with table(values).open() as engine:
-        found = fit_process(engine, "kwh", kernel="ar1", lags=6)
+        found = fit_process(
+            engine, "kwh", options=FitOptions(kind="gaussian", kernel="ar1", lags=6)
+        )
         whole = process_goodness(engine, "kwh", found)
     assert [test.about for test in whole.tests] == ["residuals", "normality", "stationarity"]
     assert whole.tests[2].verdict == "does not fit" and not whole.fits

@@ -11,7 +11,7 @@ from takifugu._core.numeric import Floats
 from takifugu.errors import InvalidPrior
 from takifugu.influence import network_curve
 from takifugu.priors.bif import read_bif
-from takifugu.priors.networks import BayesianNetwork, written_out
+from takifugu.priors.networks import BayesianNetwork
 from tests.influence.strategies import networks
 from tests.oracles.pgmpy_inference import Inference
 from tests.priors.files import example
@@ -23,7 +23,7 @@ EXAMPLES = 300 if os.environ.get("DEEP") else 15
 
 def ours(net: BayesianNetwork, name: str) -> Floats:
     """The law of an entry, all others summed out of what is written out."""
-    law = written_out(net).probability.reshape([len(states) for states in net.states])
+    law = net.explicit().probability.reshape([len(states) for states in net.states])
     found: Floats = law.sum(axis=tuple(k for k, one in enumerate(net.entries) if one != name))
     return found
 

@@ -9,7 +9,7 @@ from takifugu.influence import attractive_curve, network_curve
 from takifugu.influence.network.attractive_curves import AttractiveField
 from takifugu.priors import Secrets
 from takifugu.priors.contacts import contagion, read_contacts
-from takifugu.priors.networks import MarkovRandomField, written_out
+from takifugu.priors.networks import MarkovRandomField
 from tests.influence.strategies import attractive, network
 from tests.oracles import networks as oracle
 from tests.raising import raises
@@ -23,7 +23,7 @@ def test_curve_is_never_below_all_splits_and_equal_where_it_says_so(
     model: MarkovRandomField,
 ) -> None:
     curve = attractive_curve(model, largest=len(model.entries))
-    law = written_out(model)
+    law = model.explicit()
     for k, pair in enumerate(curve.pairs):
         entry, value = int(pair.split("=")[0]), int(pair.split("=")[1][0])
         for point, b in enumerate(curve.exposed):

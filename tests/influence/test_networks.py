@@ -12,7 +12,7 @@ from takifugu.influence import InfluenceCurve, nearest_curve, network_curve, sam
 from takifugu.influence.network.network_curves import Progress
 from takifugu.priors import Secrets
 from takifugu.priors.bif import read_bif
-from takifugu.priors.networks import BayesianNetwork, FactorModel, MarkovRandomField, written_out
+from takifugu.priors.networks import BayesianNetwork, MarkovRandomField, NetworkPrior
 from tests.influence.strategies import fields, network, networks
 from tests.oracles import networks as oracle
 from tests.priors.files import example
@@ -22,7 +22,7 @@ ROUNDING = 1e-9
 
 
 def rows(
-    curve: InfluenceCurve, model: FactorModel
+    curve: InfluenceCurve, model: NetworkPrior
 ) -> list[tuple[int, tuple[int, ...], tuple[int, ...], int]]:
     """For each row of a curve of single values: entry, left value, right value, number."""
     found: list[tuple[int, tuple[int, ...], tuple[int, ...], int]] = []
@@ -34,8 +34,8 @@ def rows(
     return found
 
 
-def check_exact(model: FactorModel, curve: InfluenceCurve) -> None:
-    law = written_out(model)
+def check_exact(model: NetworkPrior, curve: InfluenceCurve) -> None:
+    law = model.explicit()
     assert curve.exact.all()
     seen = set()
     for entry, left, right, k in rows(curve, model):
@@ -61,7 +61,7 @@ def test_network_curve_is_what_all_splits_give(model: BayesianNetwork) -> None:
     try:
         curve = network_curve(model, largest=len(model.entries))
     except InvalidPrior:  # every entry has one possible value
-        law = written_out(model)
+        law = model.explicit()
         assert all(
             sum(oracle.probability(law, e, (v,)) > 0 for v in range(len(s))) == 1
             for e, s in enumerate(model.states)
@@ -84,7 +84,7 @@ def test_field_curve_with_zeros_is_what_all_splits_give(model: MarkovRandomField
     try:
         curve = network_curve(model, largest=len(model.entries))
     except InvalidPrior:  # every entry has one possible value
-        law = written_out(model)
+        law = model.explicit()
         assert all(
             sum(oracle.probability(law, e, (v,)) > 0 for v in range(len(s))) == 1
             for e, s in enumerate(model.states)
@@ -130,7 +130,7 @@ def dense(seed: int) -> BayesianNetwork:
 def test_a_dense_network_is_exact() -> None:
     model = dense(7)
     curve = network_curve(model, Secrets(entries=("v1", "v4")), largest=3)
-    law = written_out(model)
+    law = model.explicit()
     assert curve.exact.all()
     for entry, left, right, k in rows(curve, model):
         for point, b in enumerate(curve.exposed[:2]):
@@ -162,7 +162,7 @@ def test_nearest_entries_are_never_better_than_the_exact_curve(model: BayesianNe
     assert np.all(nearest.leak >= exact.leak - ROUNDING)
     assert np.all(np.diff(nearest.leak, axis=1) <= 0)
     assert np.all(np.diff(exact.leak, axis=1) <= 0)
-    law = written_out(model)
+    law = model.explicit()
     for entry, left, right, k in rows(nearest, model):
         for point in range(len(nearest.exposed)):
             shown = nearest.splits.describe(k, point)["exposed"]  # type: ignore[union-attr]
@@ -233,7 +233,7 @@ def test_groups_of_values_can_be_secret(model: BayesianNetwork) -> None:
     states = model.states[0]
     secrets = Secrets(entries=(name,), pairs=(((states[0],), states[1:]),))
     curve = network_curve(model, secrets, largest=3)
-    law = written_out(model)
+    law = model.explicit()
     rest = tuple(range(1, len(states)))
     for k, (left, right) in enumerate([((0,), rest), (rest, (0,))]):
         for point, b in enumerate(curve.exposed):
@@ -265,7 +265,7 @@ def test_bad_options_are_refused() -> None:
 def test_asia_is_exact_and_falls_to_nothing() -> None:
     model = read_bif(example("asia"))
     curve = network_curve(model, largest=4)
-    law = written_out(model)
+    law = model.explicit()
     assert curve.exact[:, :4].all()
     for entry, left, right, k in rows(curve, model):
         if entry in (0, 5):

@@ -152,3 +152,11 @@ class Blind(Places):
         """Refused."""
         del unit, pufferfish, spent, beside
         raise UnsoundRequest("no such label", reason="label")
+
+
+def total(epsilon: str = "0", delta: str = "0", rho: str = "0", **counts: str) -> Total:
+    """A total of currencies and of counts of single labels."""
+    made = Total(Fraction(epsilon), Fraction(delta), Fraction(rho))
+    for label, size in counts.items():
+        made = made.plus(count(size, label))
+    return made

@@ -15,21 +15,21 @@ from takifugu.errors import (
     LedgerConflict,
     LedgerDamaged,
     LedgerSetBack,
-    LedgerUnavailable,
+    LedgerUnwritable,
     UnsoundRequest,
 )
-from takifugu.ledger import (
-    Groups,
-    Window,
-    accept_loss,
-    open_ledger,
-)
-from takifugu.ledger.witnesses.state_folder import FileWitness
+from takifugu.ledger import Groups, Terms, Window, accept_loss, open_ledger, restore_ledger
+from takifugu.ledger.witnesses.lost_history import LossTerms
 from takifugu.translation.protocol import LossTranslation
 from tests.contracts.ledger import paid
 from tests.ledger.charges import DOUBLING, IDENTITY, RICH, charge
 from tests.ledger.folders import in_memory
-from tests.ledger.older_copies import Opener, copied_ledger, set_back
+from tests.ledger.older_copies import (
+    Opener,
+    copied_ledger,
+    no_room_in_the_witness,
+    set_back,
+)
 from tests.raising import raises
 
 
@@ -159,24 +159,19 @@ def test_nothing_is_accepted_where_nothing_was_lost_or_the_copy_is_not_sound(pat
 
 
 def test_a_crash_between_the_acceptance_and_its_note_is_made_good(
-    path: Path, opened: Opener, monkeypatch: pytest.MonkeyPatch
+    path: Path, opened: Opener
 ) -> None:
     set_back(path)
 
-    def dies(*_: object) -> None:
-        raise LedgerUnavailable("killed")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(FileWitness, "record", dies)
-        with pytest.raises(LedgerUnavailable):
-            accept_loss(path, costs=False)
+    with no_room_in_the_witness(), pytest.raises(LedgerUnwritable):
+        accept_loss(path, costs=False)
     ledger = opened(path)
     assert ledger.verify().sound and ledger.verify().witness == ledger.head()
     assert len(paid(ledger)) == 1
 
 
 @pytest.mark.nightly
-@settings(max_examples=8 if settings.get_current_profile_name() == "quick" else 500)
+@settings(max_examples=8 if settings.get_current_profile_name() == "quick" else 120)
 @given(
     before=st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3)), max_size=3),
     since=st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3)), min_size=1, max_size=4),
@@ -225,3 +220,19 @@ def a_loss(
             (total,) = ledger.lost("ward", window=Window(day, day + 1))
             assert true[day] <= total.epsilon <= Fraction(raised, 2)
         assert ledger.verify().sound
+
+
+def test_a_policy_after_a_loss_of_history_is_accepted_at_an_infinite_loss(folder: Path) -> None:
+    """What the lost charges were made under is not known, and no prior translates them."""
+    path, copy = folder / "a.ledger", folder / "copy"
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 1)
+        ledger.backup(copy)
+        ledger.charge(charge("0.25"), DOUBLING)
+    path.unlink()
+    restore_ledger(copy, path, lossy=True, terms=LossTerms({"ward": DOUBLING}))
+    with open_ledger(path) as ledger:
+        ledger.enter_policy("ward", Terms("prior", "secrets"), {})
+        accepted = list(ledger.history("ward"))[-1].body
+    told = [accepted[name] for name in ("kind", "budget", "spent_before", "spent_after")]
+    assert told == ["accepted", "1", None, "infinity"]

@@ -6,8 +6,6 @@ import pytest
 
 from takifugu.ledger.events.decisions import (
     ApprovedRequests,
-    misfit,
-    withdraws,
 )
 
 pytestmark = pytest.mark.nightly
@@ -23,46 +21,6 @@ APPROVAL: dict[str, Any] = {
     "under": 4,
 }
 CHARGE = {"kind": "charge", "dataset": "ward", "analyst": "ana", "question": "q", "actor": "ana"}
-
-
-@pytest.mark.parametrize(
-    ("approval", "body", "under", "reason"),
-    [
-        ({}, {}, 4, None),
-        ({}, {"actor": None}, 4, None),
-        ({"decision": "refused"}, {}, 4, "refused"),
-        ({}, {"dataset": "x"}, 4, "dataset"),
-        ({}, {"analyst": "x"}, 4, "analyst"),
-        ({}, {"question": "x"}, 4, "question"),
-        ({}, {"actor": "Olga"}, 4, "person"),
-        ({"actor": "ANA"}, {"actor": "x"}, 4, "person"),
-        ({}, {}, 5, "terms"),
-        ({}, {}, None, "terms"),
-        ({"under": None}, {}, None, None),
-    ],
-)
-def test_why_an_approval_does_not_fit(
-    approval: dict[str, Any], body: dict[str, Any], under: int | None, reason: str | None
-) -> None:
-    assert misfit(APPROVAL | approval, CHARGE | body, under) == reason
-    assert misfit(None, CHARGE | body, under) == "missing"
-
-
-@pytest.mark.parametrize(
-    ("later", "does"),
-    [
-        ({"decision": "refused"}, True),
-        ({"decision": "approved"}, False),
-        ({"decision": "refused", "kind": "charge"}, False),
-        ({"decision": "refused", "dataset": "x"}, False),
-        ({"decision": "refused", "analyst": "x"}, False),
-        ({"decision": "refused", "question": "x"}, False),
-        ({"decision": "refused", "request": "r2"}, False),
-        ({"decision": "refused", "request": "r1"}, True),
-    ],
-)
-def test_what_withdraws_an_approval(later: dict[str, Any], does: bool) -> None:
-    assert withdraws(APPROVAL | later, APPROVAL | {"request": "r1"}) is does
 
 
 def test_a_replay_refuses_what_the_ledger_would() -> None:

@@ -1,7 +1,6 @@
 """Copies that miss nothing, and copies put back that set nothing back unseen."""
 
 import fcntl
-import json
 import os
 import shutil
 import signal
@@ -9,20 +8,17 @@ import sqlite3
 import stat
 import warnings
 from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from takifugu.errors import (
-    BudgetExceeded,
     InvalidFile,
     LedgerConflict,
     LedgerDamaged,
     LedgerError,
     LedgerSetBack,
     LedgerUnavailable,
-    LedgerUnwritable,
     NotALedger,
     UnsoundRequest,
 )
@@ -38,7 +34,8 @@ from takifugu.ledger.witnesses.lost_history import LossTerms
 from takifugu.ledger.witnesses.state_folder import FileWitness, heads_folder
 from tests.contracts.ledger import paid, worker
 from tests.ledger import postgres
-from tests.ledger.charges import CELLS, DOUBLING, RICH, charge, count
+from tests.ledger.charges import DOUBLING, charge
+from tests.ledger.older_copies import before_the_next_record
 from tests.raising import raises
 
 TERMS = LossTerms({"ward": DOUBLING})
@@ -322,19 +319,16 @@ def test_nothing_is_overwritten_if_others_have_moved_the_witness(
     if lost:
         (head,) = heads_folder().iterdir()
         head.unlink()
-    note = FileWitness.record
 
-    def after_others(self: FileWitness, *arguments: object) -> object:
-        monkeypatch.setattr(FileWitness, "record", note)
+    def others() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LostWitness)
             if lost:
                 begin_witness(folder / "elsewhere")
             with open_ledger(folder / "elsewhere") as other:
                 other.charge(charge("0.5"), DOUBLING)
-        return note(self, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(FileWitness, "record", after_others)
+    before_the_next_record(monkeypatch, others)
     with raises(LedgerUnavailable, reason="in use"):
         restore_ledger(folder / "backup", path, lossy=True, terms=TERMS)
     with open_ledger(path, inspect=True) as ledger:
@@ -391,80 +385,3 @@ def test_a_ledger_on_a_server_says_what_to_use_instead(
     (folder / "backup").touch()
     with raises(InvalidFile, field="restore", reason="server"):
         restore_ledger(folder / "backup", server.address())
-
-
-def test_a_ledger_from_before_the_digests_is_migrated(folder: Path) -> None:
-    path = folder / "old.ledger"
-    old = Path(__file__).with_name("before_digests.sql").read_text(encoding="utf-8")
-    with sqlite3.connect(path) as raw:
-        raw.executescript(old)
-    raw.close()
-    with raises(LedgerUnwritable, reason="migration"):
-        open_ledger(path, read_only=True)
-    with pytest.warns(LostWitness):
-        open_ledger(path).close()
-    with open_ledger(path) as ledger:
-        events = list(ledger.history())
-        assert [e.kind for e in events[9:]] == ["totals", "witness"]
-        assert events[8].hash.startswith("6ace4439cd4efb14")  # what was written is as it was
-        assert ledger.verify().sound and ledger.spent("ward", DOUBLING) == 1
-        assert ledger.spent("ward", DOUBLING, analyst="ana") == 0.5
-        ledger.accept_cells("ward", CELLS, unchanged=True)
-        ledger.charge(charge("0.125", (3, 4), ["fr"], analyst="ana"), DOUBLING)
-        assert ledger.verify().sound
-    with sqlite3.connect(path) as raw:
-        raw.execute("UPDATE takifugu_accounts SET epsilon = '1000'")
-    raw.close()
-    with open_ledger(path) as ledger, pytest.raises(LedgerDamaged):
-        ledger.charge(charge("0.125"), DOUBLING)
-
-
-def test_an_old_ledger_whose_totals_were_edited_is_migrated_to_what_its_events_say(
-    folder: Path,
-) -> None:
-    path = folder / "old.ledger"
-    old = Path(__file__).with_name("before_digests.sql").read_text(encoding="utf-8")
-    with sqlite3.connect(path) as raw:
-        raw.executescript(old)
-        raw.execute("UPDATE takifugu_accounts SET epsilon = '1000', worst = '0 0 0'")
-    raw.close()
-    with pytest.warns(LostWitness):
-        open_ledger(path).close()
-    with open_ledger(path) as ledger:
-        assert ledger.verify().sound and ledger.spent("ward", DOUBLING) == 1
-        assert ledger.positions()[0].epsilon == 2
-
-
-def test_a_ledger_from_before_costs_means_the_same_and_takes_them(folder: Path) -> None:
-    path = folder / "old.ledger"
-    old = Path(__file__).with_name("before_costs.sql").read_text(encoding="utf-8")
-    with sqlite3.connect(path) as raw:
-        raw.executescript(old)
-        rows = raw.execute("SELECT seq, hash, body FROM takifugu_events ORDER BY seq").fetchall()
-        totals = raw.execute("SELECT always, worst FROM takifugu_accounts ORDER BY id").fetchall()
-    raw.close()
-    with raises(LedgerUnwritable, reason="migration"):
-        open_ledger(path, read_only=True)
-    with pytest.warns(LostWitness):
-        open_ledger(path).close()
-    with sqlite3.connect(path) as raw:
-        found = raw.execute("SELECT seq, hash, body FROM takifugu_events ORDER BY seq").fetchall()
-        assert found[:-1] == rows  # not a letter was changed
-        assert json.loads(found[-1][2])["kind"] == "witness"
-        kept = raw.execute("SELECT always, worst FROM takifugu_accounts ORDER BY id").fetchall()
-        assert kept == totals
-    raw.close()
-    with open_ledger(path) as ledger:
-        assert ledger.verify().sound
-        assert ledger.spent("ward", DOUBLING) == 0.8125
-        assert ledger.spent("ward", DOUBLING, analyst="bob") == 0.8125
-        assert ledger.spent("clinic", RICH) == pytest.approx(0.753, abs=1e-3)
-        again = ledger.lookup(charge("0.25", (0, 5), ["fr"], analyst="ana"))
-        assert again is not None and again.value == {"count": 7}
-        ledger.charge(charge(count("1/8", "home"), (0, 3), analyst="ana"), DOUBLING)
-        assert ledger.spent("ward", DOUBLING) == 1.0625
-        with raises(BudgetExceeded, analyst="ana", left=Fraction(1, 8)):
-            ledger.charge(charge(count("1", "home"), (0, 3), ["fr"], analyst="ana"), DOUBLING)
-        assert ledger.verify().sound
-        ledger.rebuild()
-        assert ledger.verify().sound

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.costs.cost import Column, Cost, Distance, Matrix, Membership, Shape
+from takifugu.costs.cost import Cost, Distance, Matrix, Membership, Shape
 from takifugu.costs.losses import Concentrated, Loss, Metric, Pure, Total
 from takifugu.ledger import Groups, Window, frontier
 from takifugu.ledger.account import Account
@@ -120,22 +120,6 @@ def test_a_coefficient_stays_short_and_is_rounded_up() -> None:
     assert true <= found < true + Fraction(1, 2**1100)
     tiny = frontier.add(Total(), Metric(Cost.of({shape: 5e-324})))
     assert frontier.read_one(frontier.write((tiny,))) == tiny and tiny.costs.scalar > 0
-
-
-def test_text_without_costs_is_as_it_always_was() -> None:
-    for text in ("0 0 0", "1/3 0 0", "1/3 1/1000000 0", "0 0 2", "1 0 0;1/2 0 3"):
-        assert frontier.write(frontier.read(text)) == text
-    joint = Total(
-        Fraction(1, 7),
-        rho=Fraction(2),
-        costs=Cost.of({Column("zone; 1", Membership(["home"])): "1/3"}),
-    )
-    text = frontier.write((joint, Total()))
-    assert text.count(" ") == 5 and text.count(";") == 1 and text.isascii()
-    assert frontier.read(text) == (joint, Total())
-    for wrong in ("0 0 0 ", "0 0 0 x", "0 0 0 null", '0 0 0 [["1",["any"]]]', "0 0 0 0 0"):
-        with pytest.raises(ValueError):  # noqa: PT011 - whoever reads a row says which
-            frontier.read(wrong)
 
 
 @pytest.mark.costly

@@ -9,7 +9,6 @@ import pytest
 
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Anchor, Ledger, open_ledger
-from takifugu.ledger.account import WHOLE, Books
 from takifugu.ledger.witnesses.lost_history import (
     LossTerms,
     counted,
@@ -23,15 +22,6 @@ MICRO = Fraction(1, 10**6)
 
 
 # --- which budgets an account may have had ---
-
-
-def accounts(**budgets: int | None) -> Books:
-    """Accounts on "ward" by analyst, with these budgets; "whole" is that of the dataset."""
-    books = Books()
-    for name, budget in budgets.items():
-        book = books.book("ward", WHOLE if name == "whole" else name)
-        book.epsilon = None if budget is None else Fraction(budget)
-    return books
 
 
 # --- all accounts ---

@@ -16,8 +16,9 @@ from takifugu.errors import (
     UnknownAnalyst,
 )
 from takifugu.ledger import Ledger, Snapshot, Terms
-from takifugu.ledger.events.decisions import decimal_up
-from takifugu.ledger.snapshot import similar_names
+from takifugu.ledger.charging import similar_names
+from takifugu.ledger.events.decisions import Review, decimal_up
+from takifugu.ledger.frontier import ZERO
 from tests.contracts.ledger import tamper
 from tests.ledger.charges import DOUBLING, IDENTITY, charge
 from tests.raising import raises
@@ -83,22 +84,6 @@ def test_each_dataset_has_its_own_terms(ledger: Ledger) -> None:
     ledger.charge(charge("0.25"), DOUBLING)
     ledger.charge(charge("0.25", dataset="town", prior="new prior"), DOUBLING)
     assert ledger.snapshot("ward").terms == OLD and ledger.snapshot("nowhere").terms is None
-
-
-def test_what_was_charged_while_the_owner_looked_is_looked_at_again(ledger: Ledger) -> None:
-    ledger.charge(charge("0.25"), DOUBLING)
-    seen = ledger.review("ward", IDENTITY, DOUBLING)
-    ledger.charge(charge("0.25"), DOUBLING)
-    with raises(LedgerConflict, reason="review", dataset="ward"):
-        ledger.accept(NEW, seen)
-    seen = ledger.review("ward", IDENTITY, DOUBLING)
-    ledger.set_budget("ward", 3)
-    with raises(LedgerConflict, reason="review", dataset="ward"):
-        ledger.accept(NEW, seen)
-    seen = ledger.review("ward", IDENTITY, DOUBLING)
-    accept(ledger, Terms("a third", "secrets"))
-    with raises(LedgerConflict, reason="review", dataset="ward"):
-        ledger.accept(NEW, seen)
 
 
 def test_a_policy_is_in_force_at_once_only_before_the_first_charge(ledger: Ledger) -> None:
@@ -169,9 +154,65 @@ def test_what_is_written_of_a_loss_is_not_below_it(value: float) -> None:
     assert Fraction(value) <= Fraction(text) < Fraction(value) + Fraction(1, 10**6)
 
 
-def test_a_loss_without_end_and_one_that_is_not_known_say_so() -> None:
-    assert decimal_up(math.inf) == "infinity" and decimal_up(math.nan) == "infinity"
-    assert decimal_up(None) is None and decimal_up(0.0) == "0"
+@pytest.mark.parametrize("meanwhile", ["charged", "budget", "delta", "accepted", "nothing"])
+def test_what_changed_since_it_was_seen_is_not_accepted(ledger: Ledger, meanwhile: str) -> None:
+    ledger.charge(charge("0.25"), DOUBLING)
+    seen = ledger.review("ward", IDENTITY, DOUBLING)
+    match meanwhile:
+        case "charged":
+            ledger.charge(charge("0.25"), DOUBLING)
+        case "budget":
+            ledger.set_budget("ward", 3)
+        case "delta":
+            ledger.set_budget("ward", 2, delta="1e-6")
+        case "accepted":
+            ledger.accept(NEW, seen)
+    if meanwhile == "nothing":
+        ledger.accept(NEW, seen)
+        return
+    head = ledger.head()
+    with raises(LedgerConflict, reason="review", dataset="ward"):
+        ledger.accept(NEW, seen)
+    assert ledger.head() == head
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, None),
+        (0.0, "0"),
+        (0.5, "0.5"),
+        (1e-9, "0.000001"),
+        (math.nextafter(0.5, 1), "0.500001"),
+        (math.inf, "infinity"),
+        (math.nan, "infinity"),
+        (-1.0, "infinity"),
+        (100.0, "100"),
+    ],
+)
+def test_a_loss_is_written_in_millionths_rounded_up(value: float | None, text: str | None) -> None:
+    assert decimal_up(value) == text
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "after", "within"),
+    [
+        ("1", 0.5, True),
+        ("1", 1.0, True),
+        ("1", math.nextafter(1.0, 2.0), False),
+        ("1", math.inf, False),
+        ("0", 0.0, True),
+        (None, 0.0, True),
+        (None, 0.5, False),
+        (None, math.inf, False),
+    ],
+)
+def test_a_review_is_within_a_budget_that_is_not_below_the_loss(
+    epsilon: str | None, after: float, within: bool
+) -> None:
+    budget = None if epsilon is None else Fraction(epsilon)
+    review = Review("ward", None, budget, Fraction(0), (ZERO,), None, after)
+    assert review.within is within
 
 
 # --- analysts ---

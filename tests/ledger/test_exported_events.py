@@ -6,7 +6,7 @@ import pytest
 
 from takifugu.errors import InvalidFile, LedgerDamaged
 from takifugu.ledger import open_ledger
-from takifugu.ledger.event_documents import check_export
+from takifugu.ledger.event_documents import check_export, export_part
 from takifugu.ledger.events.event_chain import Anchor
 from tests.raising import raises
 
@@ -63,3 +63,19 @@ def test_what_is_no_export_is_refused(tmp_path: Path, text: str) -> None:
         check_export(tmp_path / "x")
     with raises(InvalidFile, field="export"):
         check_export(tmp_path / "missing")
+
+
+def test_parts_of_an_export_make_the_whole_and_go_no_further(export: Path) -> None:
+    whole = export.read_bytes()
+    kept = open_ledger(export.parent / "a.ledger", read_only=True, witness=False)
+    for most in (1, 2, 5, 100):
+        parts, after = b"", 0
+        while after < 6:
+            part, after = export_part(kept, after, 6, most)
+            parts += part
+        assert parts == whole
+    part, after = export_part(kept, 2, 4, 100)  # none after the one that was last
+    assert after == 4 and part.count(b"\n") == 2 and part in whole
+    with raises(LedgerDamaged, reason="missing", event=7):
+        export_part(kept, 6, 9, 100)
+    kept.close()

@@ -1,5 +1,7 @@
 """The file of a witness: two records in turn, made durable before anything is returned."""
 
+import fcntl
+import hashlib
 import os
 import stat
 from pathlib import Path
@@ -8,6 +10,7 @@ import pytest
 
 from takifugu.errors import LedgerSetBack, LedgerUnwritable
 from takifugu.ledger import Anchor
+from takifugu.ledger.witnesses import state_folder
 from takifugu.ledger.witnesses.state_folder import SLOT_BYTES, FileWitness
 from tests.raising import raises
 
@@ -166,3 +169,47 @@ def test_a_file_of_another_length_is_mended_and_keeps_the_record_before(
     content[place : place + SLOT_BYTES] = bytes(SLOT_BYTES)  # as if it had not been written
     path.write_bytes(content)
     assert witness.read(LEDGER) == seen
+
+
+def record(turn: int, event: Anchor) -> bytes:
+    """A record as it has always been written: a line, its check, and zeros to the next block."""
+    text = f"{turn} {LEDGER} {event.seq} {event.hash}"
+    check = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return f"{text} {check}\n".encode().ljust(4096, b"\0")
+
+
+def test_records_are_written_in_turn_each_in_a_block_of_its_own(
+    folder: Path,
+) -> None:
+    path = folder / "head"
+    witness = FileWitness(path, folder=False)
+    seen, blocks = None, [bytes(4096), bytes(4096)]
+    for turn, event in enumerate(EVENTS):
+        assert witness.record(LEDGER, event, seen) == event
+        blocks[turn % 2] = record(turn, event)
+        assert path.read_bytes() == b"".join(blocks)
+        seen = event
+
+
+def test_a_file_without_a_record_is_made_private_before_it_gets_one(
+    folder: Path,
+) -> None:
+    path = folder / "head"
+    witness = FileWitness(path, folder=False)
+    path.write_bytes(bytes(8192))
+    path.chmod(0o644)
+    assert witness.record(LEDGER, EVENTS[0], None) == EVENTS[0]
+    assert path.read_bytes() == record(0, EVENTS[0]) + bytes(4096)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_lock_that_is_released_meanwhile_is_taken(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = folder / "head"
+    witness = FileWitness(path, folder=False, wait=5.0)
+    witness.record(LEDGER, EVENTS[0], None)
+    with path.open("rb") as busy:
+        fcntl.flock(busy, fcntl.LOCK_EX)
+        monkeypatch.setattr(state_folder, "sleep", lambda _: fcntl.flock(busy, fcntl.LOCK_UN))
+        assert witness.record(LEDGER, EVENTS[1], EVENTS[0]) == EVENTS[1]

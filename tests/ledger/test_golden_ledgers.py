@@ -12,7 +12,7 @@ import pytest
 from takifugu.costs.losses import Total
 from takifugu.ledger import Anchor, Cells, Ledger
 from takifugu.ledger.events.event_chain import KINDS
-from tests.ledger.charges import KNOWN, charge, count
+from tests.ledger.charges import DOUBLING, KNOWN, charge, count
 
 Opener = Callable[..., Ledger]
 FAMILIES = Cells.of({"source": {"kind": "csv", "path": "ward.csv"}, "entity": "family"})
@@ -20,6 +20,11 @@ HEAD = Anchor(34, "e101ad89c68b80820648efb30ef1e4268243916dcbd7eeac6b7a63ae78f94
 EXPORT = (
     "a269b5687d4b0a3ba3678c8c248dc254b87e05cd1414d011e8d1b5fff4113ef2"  # of the lines of an export
 )
+SPENT: dict[str, dict[tuple[str, str | None], float]] = {
+    "before_digests": {("ward", None): 1, ("ward", "ana"): 0.5},
+    "before_cells": {("ward", None): 0.8125},
+    "before_costs": {("ward", None): 0.8125, ("ward", "bob"): 0.8125},
+}
 FORMS = ("before_digests", "before_cells", "before_costs", "before_scalars", "every_event")
 
 
@@ -42,8 +47,31 @@ def test_a_ledger_of_every_form_replays_to_the_totals_that_it_names(
     assert list(ledger.stored(0, len(events))) == events
     before = ledger.positions()
     assert ledger.verify().sound
+    for (dataset, analyst), spent in SPENT.get(form, {}).items():
+        assert ledger.spent(dataset, DOUBLING, analyst=analyst) == spent
     ledger.rebuild()
     assert ledger.verify().sound and ledger.positions() == before
+
+
+def test_totals_of_an_older_form_that_were_edited_become_what_its_events_say(
+    folder: Path, opened: Opener
+) -> None:
+    path = written(folder, "before_digests")
+    with closing(sqlite3.connect(path)) as raw, raw:
+        raw.execute("UPDATE takifugu_accounts SET epsilon = '1000', worst = '0 0 0'")
+    ledger = opened(path, witness=False)
+    assert ledger.verify().sound and ledger.spent("ward", DOUBLING) == 1
+    assert ledger.positions()[0].epsilon == 2
+
+
+def test_an_answer_from_before_costs_is_given_and_costs_may_be_charged(
+    folder: Path, opened: Opener
+) -> None:
+    ledger = opened(written(folder, "before_costs"), witness=False)
+    again = ledger.lookup(charge("0.25", (0, 5), ["fr"], analyst="ana"))
+    assert again is not None and again.value == {"count": 7}
+    ledger.charge(charge(count("1/8", "home"), (0, 3), analyst="ana"), DOUBLING)
+    assert ledger.spent("ward", DOUBLING) == 1.0625 and ledger.verify().sound
 
 
 def test_every_kind_of_event_means_what_it_meant(folder: Path, opened: Opener) -> None:

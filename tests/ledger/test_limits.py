@@ -11,19 +11,11 @@ from takifugu.costs.losses import Metric, Total
 from takifugu.ledger.frontier import Frontier
 from takifugu.ledger.limits import Limit, after, to_pufferfish
 from takifugu.translation.certify.closed import Filter
-from tests.ledger.charges import DOUBLING, KNOWN, Blind, Doubling, Places, count
+from tests.ledger.charges import DOUBLING, KNOWN, Blind, Doubling, Places, count, total
 
 pytestmark = pytest.mark.nightly
 
 NO_DELTA = Fraction(0)
-
-
-def counted(**sizes: str) -> Total:
-    """A total of counts of single labels."""
-    found = Total()
-    for label, size in sizes.items():
-        found = found.plus(count(size, label))
-    return found
 
 
 def nested(many: int, size: str) -> Total:
@@ -91,8 +83,8 @@ class Asked(Places):
 def test_what_was_refused_or_is_larger_is_never_taken_for_what_was_admitted() -> None:
     translation = Asked()
     limit = Limit(translation, Fraction(6), NO_DELTA)
-    small, large = (counted(home="1.25"),), (counted(home="1.5"),)
-    beyond, both = (counted(home="1.51"),), (counted(home="1.25"), counted(ward="1.25"))
+    small, large = (total(home="1.25"),), (total(home="1.5"),)
+    beyond, both = (total(home="1.51"),), (total(home="1.25"), total(ward="1.25"))
     for totals in (small, large, beyond, both):
         assert limit.decided(totals) is None
     assert limit.admits(small) and translation.times == 1
@@ -106,9 +98,9 @@ def test_what_was_refused_or_is_larger_is_never_taken_for_what_was_admitted() ->
     assert limit.admits(large)
     asked = translation.times
     for size in ("1.25", "1.3", "1.5"):  # no more than what was admitted
-        assert limit.decided((counted(home=size),)) is True
+        assert limit.decided((total(home=size),)) is True
     assert limit.translate(small)  # forgets nothing larger
-    assert limit.decided((counted(home="1.4"),)) is True
+    assert limit.decided((total(home="1.4"),)) is True
     assert translation.times == asked
     assert limit.decided(beyond) is False
     assert limit.decided((Total(),)) is True and limit.decided(()) is True
@@ -138,15 +130,15 @@ def largest(admits: Filter, spent: Frontier, unit: Cost, beside: Frontier) -> Fr
     [
         ((Total(),), count("1/3", "home"), ()),
         ((Total(Fraction(1, 3)),), count("0.7", "home"), ()),
-        ((counted(home="0.3"),), count("0.7", "home"), ()),
-        ((counted(home="0.3"),), count("0.7", "ward"), ()),
-        ((counted(home="0.3", ward="0.9"),), count("3", "work"), ()),
-        ((counted(home="0.3"), counted(ward="1.7")), count("0.5", "ward"), ()),
-        ((counted(ward="1.7"), counted(home="0.3")), count("0.5", "work"), ()),
-        ((counted(home="0.3"),), count("0.5", "work"), (counted(ward="1.9"),)),
-        ((counted(home="0.3"),), count("0.5", "work"), (counted(ward="2.1"),)),
-        ((counted(home="2"),), count("0.5", "home"), ()),
-        ((counted(home="2.5"),), count("0.5", "work"), ()),
+        ((total(home="0.3"),), count("0.7", "home"), ()),
+        ((total(home="0.3"),), count("0.7", "ward"), ()),
+        ((total(home="0.3", ward="0.9"),), count("3", "work"), ()),
+        ((total(home="0.3"), total(ward="1.7")), count("0.5", "ward"), ()),
+        ((total(ward="1.7"), total(home="0.3")), count("0.5", "work"), ()),
+        ((total(home="0.3"),), count("0.5", "work"), (total(ward="1.9"),)),
+        ((total(home="0.3"),), count("0.5", "work"), (total(ward="2.1"),)),
+        ((total(home="2"),), count("0.5", "home"), ()),
+        ((total(home="2.5"),), count("0.5", "work"), ()),
         ((nested(10, "0.1"),), count("0.5", "home"), ()),  # sets that all tell home apart
         ((nested(10, "0.1"),), count("2", "home"), ()),
         ((nested(40, "1/60"), Total(Fraction(1))), count("0.3", "home", "l0"), ()),
@@ -167,7 +159,7 @@ def test_the_factor_of_a_cost_by_its_epsilon_is_the_largest_that_fits(
 
 def test_what_others_have_lost_counts_beside_what_is_read() -> None:
     limit = Limit(KNOWN, Fraction(12), NO_DELTA)
-    read, unit = (counted(home="0.5"),), count("1", "home")
+    read, unit = (total(home="0.5"),), count("1", "home")
 
     def room(*beside: Total) -> Fraction:
         found = limit.room(read, unit, beside)
@@ -177,7 +169,7 @@ def test_what_others_have_lost_counts_beside_what_is_read() -> None:
         return found
 
     assert room() == Fraction(5, 2)
-    assert room(counted(home="0.25")) == Fraction(5, 2)
-    assert room(counted(home="2.75")) == Fraction(5, 2)  # more of the same
-    assert room(counted(ward="1")) == 2  # both changes between ward and work add 1 each
-    assert room(counted(ward="1"), counted(home="0.25")) == 2
+    assert room(total(home="0.25")) == Fraction(5, 2)
+    assert room(total(home="2.75")) == Fraction(5, 2)  # more of the same
+    assert room(total(ward="1")) == 2  # both changes between ward and work add 1 each
+    assert room(total(ward="1"), total(home="0.25")) == 2

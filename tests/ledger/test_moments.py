@@ -8,9 +8,12 @@ import pytest
 
 from takifugu.errors import LedgerUnwritable
 from takifugu.ledger import Charge, Ledger
-from takifugu.ledger.witnesses.state_folder import FileWitness
 from tests.ledger.charges import DOUBLING, charge
-from tests.ledger.older_copies import Opener, copied_ledger
+from tests.ledger.older_copies import (
+    Opener,
+    copied_ledger,
+    no_room_in_the_witness,
+)
 
 READS: dict[str, Callable[[Ledger, Charge], object]] = {
     "quote": lambda ledger, asked: ledger.quote(asked, DOUBLING).answer,
@@ -32,17 +35,13 @@ def failed_moment(ledger: Ledger) -> Iterator[None]:
 
 @pytest.mark.parametrize("how", READS)
 def test_an_answer_is_recorded_before_it_is_shown_though_the_moment_goes_on(
-    folder: Path, opened: Opener, monkeypatch: pytest.MonkeyPatch, how: str
+    folder: Path, opened: Opener, how: str
 ) -> None:
     path = copied_ledger(folder)
     writer, reader, asked = opened(path), opened(path), charge("0.25")
     receipt = writer.charge(asked, DOUBLING, resume=True)
 
-    def dies(*_: object) -> None:
-        raise LedgerUnwritable("no room for the record")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(FileWitness, "record", dies)
+    with no_room_in_the_witness():
         with pytest.raises(LedgerUnwritable):
             writer.record_answer(receipt, 1)
         with failed_moment(reader), pytest.raises(LedgerUnwritable):

@@ -53,6 +53,16 @@ def test_cells_are_not_merged_where_events_do_not_add_up(kept: Ledger) -> None:
         kept.accept_cells("ward", OTHER)
 
 
+@pytest.mark.parametrize("totals", [None, "", "0" * 63, "0" * 65])
+def test_an_event_that_names_no_totals_releases_nothing(kept: Ledger, totals: str | None) -> None:
+    def without(body: dict[str, Any]) -> None:
+        body["totals"] = totals
+
+    rewritten(kept.name, without)
+    with raises(LedgerDamaged, reason="totals"):
+        kept.charge(charge("0.25"), DOUBLING)
+
+
 # --- twins ---
 
 

@@ -11,7 +11,7 @@ from takifugu.errors import (
     LedgerUnwritable,
     NotALedger,
 )
-from takifugu.ledger.storage.database import _named, line_of
+from takifugu.ledger.storage.database import failure_of, line_of
 
 pytestmark = pytest.mark.nightly
 
@@ -65,7 +65,7 @@ class OfServer(Exception):
 def test_every_failure_of_a_database_has_a_name(
     cause: Exception, kind: type[LedgerError], reason: str
 ) -> None:
-    found = _named("some.ledger", cause)
+    found = failure_of("some.ledger", cause)
     assert type(found) is kind and found.reason == reason
     assert str(found).startswith("ledger 'some.ledger': said so; nothing was released. ")
 
@@ -76,7 +76,7 @@ def test_a_failure_is_told_in_one_line_that_quotes_nothing_stored() -> None:
     quoting = sqlite3.OperationalError("Could not decode to UTF-8 column 'body' with text 'secret'")
     torn = UnicodeDecodeError("utf-8", b"\xff secret", 0, 1, "invalid start byte")
     for error in (quoting, torn):
-        found = _named("some.ledger", error)
+        found = failure_of("some.ledger", error)
         assert type(found) is LedgerDamaged and found.reason == "storage"
         assert line_of(error) == "what should be text is not" and "secret" not in str(found)
     other = OfServer("53100")

@@ -23,7 +23,13 @@ from takifugu.ledger import (
 )
 from takifugu.ledger.witnesses.state_folder import FileWitness, heads_folder
 from tests.ledger.charges import DOUBLING, charge
-from tests.ledger.older_copies import Opener, copied_ledger, set_back
+from tests.ledger.older_copies import (
+    Opener,
+    copied_ledger,
+    forgetful_witness,
+    no_room_in_the_witness,
+    set_back,
+)
 from tests.raising import raises
 
 pytestmark = pytest.mark.nightly
@@ -45,18 +51,14 @@ READS: dict[str, Callable[[Ledger, Charge], Answer | None]] = {
 @pytest.mark.parametrize("read_only", [False, True])
 @pytest.mark.parametrize("how", READS)
 def test_an_answer_is_shown_only_once_its_event_is_noted(
-    path: Path, opened: Opener, monkeypatch: pytest.MonkeyPatch, how: str, read_only: bool
+    path: Path, opened: Opener, how: str, read_only: bool
 ) -> None:
     """Its writer died before the note: lost with an older copy, it would be drawn again."""
     one, other, asked = opened(path), opened(path, read_only=read_only), charge("0.25")
     receipt = one.charge(asked, DOUBLING, resume=True)
     one.backup(path.with_name("without"))
 
-    def dies(*_: object) -> None:
-        raise LedgerUnwritable("no room for the note")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(FileWitness, "record", dies)
+    with no_room_in_the_witness():
         with pytest.raises(LedgerUnwritable):
             one.record_answer(receipt, 1)
         assert other.spent("ward", DOUBLING) == 1 and other.verify().witness == receipt.anchor
@@ -107,7 +109,6 @@ VIEWS: dict[str, Callable[[Ledger], str]] = {
 def test_a_view_shows_an_answer_only_once_its_event_is_noted(
     path: Path,
     opened: Opener,
-    monkeypatch: pytest.MonkeyPatch,
     view: str,
     how: dict[str, bool],
 ) -> None:
@@ -116,11 +117,7 @@ def test_a_view_shows_an_answer_only_once_its_event_is_noted(
     receipt = one.charge(asked, DOUBLING, resume=True)
     one.backup(path.with_name("without"))
 
-    def dies(*_: object) -> None:
-        raise LedgerUnwritable("no room for the note")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(FileWitness, "record", dies)
+    with no_room_in_the_witness():
         with pytest.raises(LedgerUnwritable):
             one.record_answer(receipt, "first")
         with pytest.raises(LedgerUnwritable):
@@ -142,17 +139,13 @@ def test_a_view_notes_once_what_it_shows_and_only_answers(
     one, reader = opened(path), opened(path, read_only=True)
     notes, note = list[Anchor](), FileWitness.record
 
-    def forgets(_: FileWitness, _ledger: str, event: Anchor, _seen: Anchor | None) -> Anchor:
-        return event
-
     def counted(
         self: FileWitness, ledger: str, event: Anchor, seen: Anchor | None
     ) -> Anchor | None:
         notes.append(event)
         return note(self, ledger, event, seen)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(FileWitness, "record", forgets)
+    with forgetful_witness():
         for _ in range(5):
             one.record_answer(one.charge(charge("1/64"), DOUBLING), 1)
         one.charge(charge("1/64"), DOUBLING)
@@ -206,17 +199,11 @@ def test_a_reader_without_a_record_is_told_what_makes_one(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("left", ["charge", "abandoned"])
-def test_what_a_repeat_is_told_of_is_noted(
-    path: Path, opened: Opener, monkeypatch: pytest.MonkeyPatch, left: str
-) -> None:
+def test_what_a_repeat_is_told_of_is_noted(path: Path, opened: Opener, left: str) -> None:
     one, other, asked = opened(path), opened(path), charge("0.25")
 
-    def dies(*_: object) -> None:
-        raise LedgerUnwritable("no room for the note")
-
     receipt = one.charge(asked, DOUBLING, resume=True) if left == "abandoned" else None
-    with monkeypatch.context() as patch:
-        patch.setattr(FileWitness, "record", dies)
+    with no_room_in_the_witness():
         with pytest.raises(LedgerUnwritable):
             one.abandon(receipt) if receipt else one.charge(asked, DOUBLING, resume=True)
         with pytest.raises(LedgerUnwritable):
@@ -227,26 +214,21 @@ def test_what_a_repeat_is_told_of_is_noted(
     assert other.verify().witness == other.head()
 
 
-def test_an_answer_that_is_noted_is_shown_without_a_note(
-    path: Path, opened: Opener, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_that_is_noted_is_shown_without_a_note(path: Path, opened: Opener) -> None:
     one, asked = opened(path), charge("0.25")
     one.record_answer(one.charge(asked, DOUBLING), 1)
 
-    def dies(*_: object) -> None:
-        raise LedgerUnwritable("no room for the note")
-
-    monkeypatch.setattr(FileWitness, "record", dies)
-    with pytest.raises(LedgerUnwritable):
-        one.charge(charge("0.125"), DOUBLING)  # a later event that is not noted
-    known = opened(path, read_only=True).lookup(asked)
-    assert known is not None and known.value == 1
-    with open_ledger(path, inspect=True) as ledger:
-        assert ledger.lookup(asked) == known
+    with no_room_in_the_witness():
+        with pytest.raises(LedgerUnwritable):
+            one.charge(charge("0.125"), DOUBLING)  # a later event that is not noted
+        known = opened(path, read_only=True).lookup(asked)
+        assert known is not None and known.value == 1
+        with open_ledger(path, inspect=True) as ledger:
+            assert ledger.lookup(asked) == known
 
 
 def test_a_note_of_a_history_that_was_given_up_does_not_vouch_for_an_answer(
-    path: Path, opened: Opener, monkeypatch: pytest.MonkeyPatch
+    path: Path, opened: Opener
 ) -> None:
     with open_ledger(path) as ledger:
         for _ in range(9):
@@ -255,11 +237,7 @@ def test_a_note_of_a_history_that_was_given_up_does_not_vouch_for_an_answer(
     shutil.copy(path.with_name("copy"), path)
     asked = charge("0.25", dataset="annex", data="other data")
 
-    def forgets(_: FileWitness, _ledger: str, event: Anchor, _seen: Anchor | None) -> Anchor:
-        return event
-
-    with monkeypatch.context() as patch:
-        patch.setattr(FileWitness, "record", forgets)
+    with forgetful_witness():
         accept_loss(path, actor="owner", costs=False)
         with open_ledger(path) as ledger:
             ledger.set_budget("annex", 2)

@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 from takifugu.errors import (
-    LedgerConflict,
     LedgerDamaged,
-    LedgerSetBack,
     LedgerUnavailable,
 )
 from takifugu.ledger import Anchor, open_ledger, restore_ledger
@@ -71,22 +69,6 @@ def test_the_file_of_a_copy_is_checked_as_well_as_its_events(path: Path, folder:
     assert "the file is damaged" in str(told.value) and path.read_bytes() == before
 
 
-# --- logs of a ledger that is gone ---
-
-
-@pytest.mark.parametrize("end", ["-wal", "-journal"])
-def test_a_log_that_lies_there_is_not_read_into_a_copy(path: Path, folder: Path, end: str) -> None:
-    path.unlink()
-    log = folder / f"ward.ledger{end}"
-    log.write_bytes(b"log")
-    with raises(LedgerConflict, reason="log") as told:
-        restore_ledger(folder / "backup", path)
-    assert repr(str(log)) in str(told.value)
-    assert log.read_bytes() == b"log" and not path.exists()
-    log.write_bytes(b"")  # it holds nothing
-    assert restore_ledger(folder / "backup", path).events == 3
-
-
 # --- in the place of a ledger ---
 
 
@@ -104,23 +86,6 @@ def test_a_copy_that_is_newer_takes_the_place_of_an_older_ledger(path: Path, fol
         assert restore_ledger(folder / "newer", path, **how).head == head
         with open_ledger(path) as ledger:
             assert ledger.head() == head == ledger.verify().witness
-
-
-def test_without_a_witness_an_older_copy_is_known_by_the_ledger_in_its_place(
-    path: Path, folder: Path
-) -> None:
-    with open_ledger(path) as ledger:
-        ledger.charge(charge("0.5"), DOUBLING)
-    with raises(LedgerSetBack, reason="older", event=4) as told:
-        restore_ledger(folder / "backup", path, witness=False)
-    assert "the ledger ends at event 4, which it lacks" in str(told.value)
-    with raises(LedgerSetBack, reason="no witness", event=4) as told:
-        restore_ledger(folder / "backup", path, witness=False, lossy=True, terms=TERMS)
-    assert "lacks event 4 of the ledger" in str(told.value)
-    with raises(LedgerSetBack, reason="older", event=4) as told:
-        restore_ledger(folder / "backup", path)
-    assert "its witness has seen event 4, which it lacks" in str(told.value)
-    assert restore_ledger(folder / "backup", path, lossy=True, terms=TERMS).events == 3
 
 
 def test_a_copy_older_than_two_histories_leaves_what_was_noted(path: Path, folder: Path) -> None:

@@ -35,7 +35,7 @@ def test_every_event_is_written_under_the_lock(
     written, append = [], chain.append
 
     def locked(connection: Any, kind: str, *rest: Any, **how: Any) -> chain.Event:
-        assert connection.state.locked, kind
+        assert connection.locked, kind
         written.append(kind)
         return append(connection, kind, *rest, **how)
 
@@ -54,7 +54,7 @@ def test_every_event_is_written_under_the_lock(
         *("charge", "abandoned", "accepted", "cells"),
     ]
     with kept.decision_on("question", "request"), kept._store.unguarded() as connection:
-        assert not connection.state.locked
+        assert not connection.locked
 
 
 def test_a_receipt_says_what_was_written(kept: Ledger) -> None:

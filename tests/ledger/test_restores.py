@@ -15,7 +15,6 @@ from takifugu.errors import (
     LedgerDamaged,
     LedgerSetBack,
     LedgerUnwritable,
-    NotALedger,
     UnsoundRequest,
 )
 from takifugu.ledger import Anchor, LostWitness, open_ledger, restore_ledger
@@ -97,13 +96,6 @@ def test_a_copy_is_not_made_through_a_link_that_lies_there(
     ):
         ledger.backup(folder / "another")
     assert (folder / "precious").read_text() == "precious" and not (folder / "another").exists()
-
-
-def test_what_is_no_backup_is_told_by_its_own_name(path: Path, folder: Path) -> None:
-    (folder / "text").write_text("not a database at all, but long enough" * 40)
-    with raises(NotALedger, reason="foreign") as told:
-        restore_ledger(folder / "text", path)
-    assert repr(str(folder / "text")) in str(told.value) and ".part" not in str(told.value)
 
 
 def test_what_is_lost_is_noted_also_where_the_witness_was_behind(path: Path, folder: Path) -> None:

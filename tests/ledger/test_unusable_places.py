@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from takifugu.errors import InvalidFile, LedgerDamaged, LedgerUnwritable
-from takifugu.ledger import Ledger, open_ledger
+from takifugu.ledger import open_ledger
 from takifugu.ledger.witnesses.state_folder import heads_folder
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises
@@ -26,21 +26,6 @@ def test_a_ledger_without_its_head_is_not_written_to(folder: Path) -> None:
             connection.raw.execute("DELETE FROM takifugu_head")
         with raises(LedgerDamaged, reason="head"):
             ledger.check_writable()
-
-
-# --- names that no database can look for ---
-
-
-@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
-def test_no_event_has_a_name_that_cannot_be_asked_for(ledger: Ledger, name: str) -> None:
-    ledger.charge(charge("0.25", analyst="ana"), DOUBLING)
-    for how in ({"dataset": name}, {"analyst": name}, {"kind": name}):
-        assert list(ledger.history(**how)) == [] == list(ledger.events(**how))  # type: ignore[arg-type]
-    assert not ledger.events(dataset="ward", analyst=name)
-    assert not ledger.events(kind=["charge", name])
-    assert not list(ledger.history("ward", kind=name))
-    assert len(list(ledger.history("ward", kind="charge"))) == 1
-    assert len(ledger.events(kind=["charge"], dataset="ward", analyst="ana")) == 1
 
 
 # --- what was written by others ---

@@ -142,18 +142,6 @@ def test_an_inverse_that_guarantees_too_much_is_cut_down_to_what_is_proven() -> 
             Limit(Broken(), Fraction(1), Fraction(0))
 
 
-def test_an_inverse_that_is_a_rounding_apart_is_cut_down_by_a_rounding() -> None:
-    class Rounded(LossTranslation):
-        def to_pufferfish(self, epsilon: float, /) -> float:
-            return math.nextafter(epsilon, math.inf)
-
-        def to_dp(self, epsilon: float, /) -> float:
-            return epsilon
-
-    allowed = Limit(Rounded(), Fraction(1), Fraction(0)).allowed
-    assert 1 - Fraction(1, 2**40) < allowed < 1
-
-
 def test_a_malformed_budget_is_refused(tmp_path: Path) -> None:
     with room.open_ledger(tmp_path / "x.ledger") as ledger:
         for epsilon, delta in [(-1, 0), (1, 1), (1, -0.5), (Fraction(1, 3**800), 0)]:

@@ -27,7 +27,13 @@ from takifugu.ledger import (
 )
 from takifugu.ledger.witnesses.state_folder import SLOT_BYTES, FileWitness, heads_folder
 from tests.ledger.charges import DOUBLING, charge
-from tests.ledger.older_copies import Opener, copied_ledger, set_back
+from tests.ledger.older_copies import (
+    Opener,
+    before_the_next_record,
+    copied_ledger,
+    no_room_in_the_witness,
+    set_back,
+)
 from tests.raising import raises
 
 
@@ -90,14 +96,7 @@ def test_of_two_copies_that_charge_at_the_same_moment_one_is_refused(
     path: Path, opened: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = opened(path), opened(path.with_name("copy"))
-    note = FileWitness.record
-
-    def after_the_other(self: FileWitness, *arguments: object) -> object:
-        monkeypatch.setattr(FileWitness, "record", note)
-        one.charge(charge("0.25"), DOUBLING)
-        return note(self, *arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(FileWitness, "record", after_the_other)
+    before_the_next_record(monkeypatch, lambda: one.charge(charge("0.25"), DOUBLING))
     with raises(LedgerSetBack, reason="another history"):
         two.charge(charge("0.5"), DOUBLING)
     one.charge(charge("0.25"), DOUBLING)
@@ -109,31 +108,20 @@ def test_a_note_that_comes_late_never_moves_the_witness_backwards(
     path: Path, opened: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow, quick = opened(path), opened(path)
-    note = FileWitness.record
-
-    def late(self: FileWitness, *arguments: object) -> object:
-        monkeypatch.setattr(FileWitness, "record", note)
-        for _ in range(2):
-            quick.charge(charge("0.125"), DOUBLING)
-        return note(self, *arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(FileWitness, "record", late)
+    before_the_next_record(
+        monkeypatch, lambda: [quick.charge(charge("0.125"), DOUBLING) for _ in range(2)]
+    )
     assert slow.charge(charge("0.125"), DOUBLING).anchor.seq == 4
     assert quick.verify().witness == quick.head() and quick.head().seq == 6
 
 
 def test_a_crash_before_the_note_leaves_the_witness_behind_and_no_harm(
-    path: Path, opened: Opener, monkeypatch: pytest.MonkeyPatch
+    path: Path, opened: Opener
 ) -> None:
     ledger, first = opened(path), charge("0.25")
 
-    def dies(*_: object) -> None:
-        raise LedgerUnwritable("no room for the note")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(FileWitness, "record", dies)
-        with pytest.raises(LedgerUnwritable):
-            ledger.charge(first, DOUBLING)
+    with no_room_in_the_witness(), pytest.raises(LedgerUnwritable):
+        ledger.charge(first, DOUBLING)
     report = ledger.verify()
     assert report.sound and report.witness is not None and report.witness.seq == 3
     assert opened(path, read_only=True).verify().witness == report.witness
@@ -143,16 +131,10 @@ def test_a_crash_before_the_note_leaves_the_witness_behind_and_no_harm(
     assert report.witness == ledger.head() and ledger.spent("ward", DOUBLING) == 1
 
 
-def test_a_repeat_is_acknowledged_only_once_its_event_is_noted(
-    path: Path, opened: Opener, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_repeat_is_acknowledged_only_once_its_event_is_noted(path: Path, opened: Opener) -> None:
     ledger, first = opened(path), charge("0.25")
 
-    def dies(*_: object) -> None:
-        raise LedgerUnwritable("no room for the note")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(FileWitness, "record", dies)
+    with no_room_in_the_witness():
         for _ in range(2):
             with pytest.raises(LedgerUnwritable):
                 ledger.charge(first, DOUBLING)

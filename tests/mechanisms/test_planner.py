@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu._core.numeric import frozen
+from takifugu._core.rounding import float_up
 from takifugu.costs.losses import Approximate, Concentrated, Loss, Pure
 from takifugu.errors import InvalidMechanism, TooLarge, UnsoundRequest
 from takifugu.influence import chain_curve
@@ -37,6 +38,7 @@ from takifugu.mechanisms.prediction import (
 )
 from takifugu.priors.markov import MarkovChain
 from takifugu.translation.curve_translation import CurveTranslation
+from tests.mechanisms.test_scales import Times
 from tests.oracles import noise as oracle
 from tests.raising import raises
 
@@ -263,11 +265,6 @@ def test_predictions_that_take_too_long_are_refused_with_their_size_before_they_
         plan_top_k(1000, 900, gap=10.0, loss=Pure(1))
 
 
-def test_large_rounds_of_permute_and_flip_are_resolved_by_their_bound() -> None:
-    assert resolution(78, 3, "flips") == resolution(78, 3, "gumbel")
-    assert resolution(78, 1, "flips") < resolution(78, 1, "gumbel")
-
-
 @pytest.mark.statistical
 @pytest.mark.parametrize("k", [1, 3])
 def test_what_was_predicted_happens(k: int) -> None:
@@ -398,13 +395,6 @@ def test_a_plan_is_words_and_json() -> None:
     assert said["error"]["right"] == list(plan.error.right or ())
 
 
-def test_noise_of_each_ranking() -> None:
-    assert noise_of(PermuteAndFlip(4.0)) == ("flips", 4.0, 4.0)
-    assert noise_of(Exponential(4.0, 3))[2] == pytest.approx(4 * np.pi / sqrt(6))
-    assert noise_of(NoisyTopK(IntegerLaplace(40.0), 3))[2] == pytest.approx(40 * sqrt(2), 1e-3)
-    assert noise_of(NoisyTopK(IntegerGaussian(40.0), 3))[2] == pytest.approx(40)
-
-
 @pytest.mark.parametrize(
     ("options", "field", "reason"),
     [
@@ -460,3 +450,49 @@ def test_a_loss_says_all_and_stands_alone(besides: dict[str, Any]) -> None:
 def test_a_mechanism_of_one_round_is_named_without_it() -> None:
     assert name(Exponential(1.0)) == "the exponential mechanism"
     assert name(Exponential(1.0, 2)) == "the exponential mechanism in 2 rounds"
+
+
+@pytest.mark.parametrize("delta", [Fraction(1, 3), Fraction(2, 3), Fraction(1, 7)])
+def test_a_delta_that_no_float_holds_is_never_exceeded(delta: Fraction) -> None:
+    """One third and two thirds are rounded to either side by the nearest float."""
+    for choice in plan_top_k(4, 2, loss=Approximate("0.5", delta)).choices:
+        if isinstance(choice.loss, Approximate):
+            assert delta * Fraction(999, 1000) < choice.loss.delta <= delta
+            assert Fraction(49, 100) < choice.loss.epsilon <= Fraction(1, 2)
+
+
+def test_a_plan_that_would_lose_more_than_was_asked_for_is_refused() -> None:
+    with raises(UnsoundRequest, field="translation"):
+        plan_histogram(3, translation=Times(3.0, 0.5), epsilon=1)
+    target = plan_histogram(3, translation=Times(3.0, 0.5), within=9)  # no ε to be exceeded
+    assert isinstance(target.loss, Pure)
+    assert target.pufferfish == 3 * float_up(target.loss.epsilon)
+
+
+def test_the_reason_of_a_plan_in_full() -> None:
+    assert plan_histogram(3, 2, loss=Pure("0.5")).reason == (
+        "within ε = 0.5 per entry, integer Laplace noise has a standard deviation of 5.642 on each"
+        " of the 3 counts and costs ε = 0.5. The 2 groups have public keys and disjoint entries:"
+        " one charge for all."
+    )
+    plan = plan_histogram(3, within=9, delta=0.2)
+    assert "to keep each count within ±9 with a confidence of 0.95, " in plan.reason
+
+
+@pytest.mark.parametrize(
+    ("options", "known"),
+    [
+        ({"gap": 5}, 5 * staircase(4, 2)[None, :]),
+        ({"reference": [9, 1, 4, 2]}, np.array([[9.0, 1, 4, 2]])),
+        ({"reference": [[9, 1, 4, 2], [3, 1, 0, 0]]}, np.array([[9.0, 1, 4, 2], [3, 1, 0, 0]])),
+    ],
+)
+def test_a_ranking_for_a_reference_is_by_what_is_right(options: Any, known: Any) -> None:
+    plan = plan_top_k(4, 2, 2, loss=Pure(1), **options)
+    for choice in plan.choices:
+        shape, scale, _ = noise_of(choice.mechanism)
+        seen = [predicted(row, 2, shape, scale) for row in known]
+        assert choice.error.right == pytest.approx(np.mean([one.places for one in seen], axis=0))
+        assert choice.error.hits == pytest.approx(np.mean([one.hits for one in seen]))
+    rights = [choice.error.mean_right or 0.0 for choice in plan.choices]
+    assert rights == sorted(rights, reverse=True)

@@ -8,7 +8,6 @@ import mpmath
 import numpy as np
 import pytest
 
-from takifugu.mechanisms import prediction
 from takifugu.mechanisms.prediction import (
     Shape,
     different_groups,
@@ -16,7 +15,6 @@ from takifugu.mechanisms.prediction import (
     resolution,
     staircase,
 )
-from tests.oracles import noise as oracle
 
 pytestmark = pytest.mark.nightly
 
@@ -25,31 +23,6 @@ TAILS: dict[Shape, Callable[[float], float]] = {
     "gaussian": lambda z: float(mpmath.ncdf(-z)),
     "gumbel": lambda z: float(-mpmath.expm1(-mpmath.exp(-z))),
 }
-
-
-SCORES = ([5, 3, 0], [4, 4, 1, 1], [2, 2, 2], [9, 1, 0, 0, -3], [3])
-
-
-@pytest.mark.parametrize("scores", SCORES, ids=str)
-@pytest.mark.parametrize(
-    ("shape", "law"), [("gumbel", oracle.softmax), ("flips", oracle.permute_and_flip)]
-)
-def test_rounds_are_right_as_often_as_their_orders(
-    scores: list[int], shape: Shape, law: Callable[[object, float], list[float]]
-) -> None:
-    ordered = sorted(scores, reverse=True)
-    for k in range(1, len(scores) + 1):
-        exact = oracle.peeled(scores, k, 1.6, law)
-        found = predicted(np.array(scores, float), k, shape, 1.6)
-        right = [
-            sum(p for o, p in exact.items() if scores[o[place]] == ordered[place])
-            for place in range(k)
-        ]
-        among = sum(p * sum(scores[i] >= ordered[k - 1] for i in o) for o, p in exact.items())
-        assert found.places == pytest.approx(right, abs=1e-4)
-        assert found.hits == pytest.approx(among / k, abs=1e-4)
-        assert found.mean == pytest.approx(sum(right) / k, abs=1e-4)
-        assert found.hits <= 1 + 1e-12
 
 
 @pytest.mark.parametrize("shape", ["laplace", "gaussian"])
@@ -74,18 +47,6 @@ def test_noise_then_sorting_is_right_as_often_as_the_integral_says(shape: Shape)
     )
 
 
-def test_many_candidates_are_predicted_by_the_exponential_mechanism(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    scores = np.array([6.0, 3.0, 1.0, 0.0])
-    exact, bound = (predicted(scores, 2, shape, 1.5) for shape in ("flips", "gumbel"))
-    assert exact.mean > bound.mean + 1e-3
-    monkeypatch.setattr(prediction, "MAX_WINNER_SETS", 3)
-    found = predicted(scores, 2, "flips", 1.5)
-    assert found.places.tolist() == bound.places.tolist()
-    assert found.hits == bound.hits
-
-
 @pytest.mark.parametrize(
     ("shape", "least"),
     [
@@ -100,16 +61,6 @@ def test_the_resolution_of_two_is_where_the_closed_form_is_right(
 ) -> None:
     found = resolution(2, 1, shape)
     assert least * (1 - 1e-4) <= found <= least * (1 + 2e-3)
-
-
-def test_the_resolution_of_more_is_the_least_step_that_is_enough() -> None:
-    for shape in get_args(Shape):
-        step = resolution(6, 3, shape)
-        assert step > 2
-        assert predicted(staircase(6, 3) * step, 3, shape, 1.0).places.min() >= 0.95
-        assert predicted(staircase(6, 3) * step * 0.998, 3, shape, 1.0).places.min() < 0.95
-        assert resolution(1, 1, shape) == 0.0
-    assert resolution(60, 3, "flips") == resolution(60, 3, "gumbel")
 
 
 @pytest.mark.parametrize("shape", get_args(Shape))

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable
 from itertools import product
-from math import exp, inf, sqrt
+from math import exp
 
 import mpmath
 import numpy as np
 import pytest
 
 from takifugu._core.numeric import Floats
-from takifugu.errors import TooLarge
 from takifugu.mechanisms import noise_laws
 from takifugu.mechanisms.mechanism_protocol import Error
 from tests.oracles import noise as oracle
@@ -26,16 +25,6 @@ NOISE: dict[str, Callable[[float, int], float]] = {
 def table(kind: str, scale: float, reach: int = 110) -> dict[int, float]:
     far = 40 if kind == "gaussian" else reach
     return {z: NOISE[kind](scale, z) for z in range(-far, far + 1)}
-
-
-@pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("kind", NOISE)
-def test_an_error_is_the_deviation_and_the_least_interval(kind: str, scale: float) -> None:
-    law = table(kind, scale)
-    found: Error = getattr(noise_laws, f"{kind}_error")(scale)
-    assert found.deviation == pytest.approx(sqrt(sum(p * z * z for z, p in law.items())), rel=1e-9)
-    assert found.interval == least(law, 0.05)
-    assert isinstance(found.interval, float)
 
 
 def least(law: dict[int, float], miss: float) -> int:
@@ -69,47 +58,6 @@ def test_a_very_wide_gaussian_is_within_its_reach_and_no_less() -> None:
             assert mpmath.erfc(nearer / scale / mpmath.sqrt(2)) > miss
 
 
-@pytest.mark.parametrize("scale", SCALES)
-def test_laplace_noise_and_its_tail(scale: float) -> None:
-    z = np.arange(-6, 7)
-    law = table("laplace", scale)
-    assert noise_laws.laplace_pmf(scale, z) == pytest.approx([law[t] for t in z.tolist()], rel=1e-9)
-    tails = [sum(p for t, p in law.items() if t > least) for least in z.tolist()]
-    found = noise_laws.laplace_above(scale, z.astype(float))
-    assert found == pytest.approx(tails, abs=1e-12)
-
-
-def test_the_table_of_a_gaussian_goes_twelve_scales_out() -> None:
-    for scale, reach in ((1.0, 14), (0.4, 7), (2.6, 34)):
-        z, p = noise_laws.gaussian_table(scale)
-        assert z.tolist() == list(range(-reach, reach + 1))
-        law = [oracle.gaussian(scale, t, reach=40) for t in z.tolist()]
-        assert p == pytest.approx(law, rel=1e-9)
-
-
-ROWS = ([3, 1, 1, 0, -2], [0, 4, 4, 1, 2], [-1, -1, -1, -1, -1])
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
-@pytest.mark.parametrize(
-    ("law", "truth"),
-    [
-        (noise_laws.softmax, oracle.softmax),
-        (noise_laws.permute_and_flip, oracle.permute_and_flip),
-    ],
-)
-def test_one_round_of_each_group_is_as_in_a_list(
-    law: Callable[[Floats, float], Floats],
-    truth: Callable[[list[int], float], list[float]],
-    count: int,
-) -> None:
-    rows = np.array(ROWS, float)[:, :count]
-    for scale in (0.7, 3.0):
-        expected = np.array([truth(row[:count], scale) for row in ROWS])
-        assert law(rows, scale) == pytest.approx(expected, abs=1e-12)
-        assert law(rows[0], scale) == pytest.approx(expected[0], abs=1e-12)
-
-
 def test_permute_and_flip_over_a_dozen_is_its_integral() -> None:
     for n in (9, 12):
         q = [exp(-i / 3.0) for i in range(n)]
@@ -122,33 +70,6 @@ def test_permute_and_flip_over_a_dozen_is_its_integral() -> None:
             expected.append(others.integ()(1.0))
         found = noise_laws.permute_and_flip(-np.arange(n, dtype=float), 3.0)
         assert found == pytest.approx(expected, abs=1e-11)
-
-
-@pytest.mark.parametrize("k", [1, 2, 3, 4])
-def test_peeled_rounds_are_those_of_every_order(k: int) -> None:
-    scores = [3, 1, 0, 1]
-    places = np.zeros((k, 4))
-    for order, probability in oracle.peeled(scores, k, 1.4, oracle.permute_and_flip).items():
-        for place, candidate in enumerate(order):
-            places[place, candidate] += probability
-    found = noise_laws.peeled(
-        np.array(scores, float), k, lambda left: noise_laws.permute_and_flip(left, 1.4)
-    )
-    assert found.shape == (k, 4)
-    assert found == pytest.approx(places, abs=1e-12)
-
-
-def test_rounds_are_peeled_up_to_the_most_sets(monkeypatch: pytest.MonkeyPatch) -> None:
-    scores = np.zeros(5)
-    monkeypatch.setattr(noise_laws, "MOST_SETS", 10)  # 10 sets of two, 10 of three, 5 of four
-    for k in (1, 2, 3, 4, 5):
-        found = noise_laws.peeled(scores, k, lambda left: noise_laws.softmax(left, 1.0))
-        assert found == pytest.approx(np.full((k, 5), 0.2))
-    monkeypatch.setattr(noise_laws, "MOST_SETS", 9)
-    with pytest.raises(TooLarge) as caught:
-        noise_laws.peeled(scores, 3, lambda left: noise_laws.softmax(left, 1.0))
-    for fact in ("first 3 of 5", "by 10 sets", "most 9 are"):
-        assert fact in str(caught.value)
 
 
 def sorted_places(scores: list[int], k: int, law: dict[int, float]) -> Floats:
@@ -195,15 +116,3 @@ def test_places_of_wider_and_of_hardly_any_noise_add_up(kind: str) -> None:
             least = np.clip(scores[i] + z - scores[j] - (j < i), -251, 250)
             first *= np.where(least < -250, 0.0, upto[least + 250])
         assert found[0, i] == pytest.approx(first.sum(), abs=1e-12)
-
-
-@pytest.mark.parametrize("kind", NOISE)
-def test_places_are_summed_up_to_the_most_sums(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    places = getattr(noise_laws, f"{kind}_places")
-    monkeypatch.setattr(noise_laws, "MOST_SUMS", 3**2 * 2.5 * 2)
-    assert places(np.array([1, 2, 3]), 2, 2.5).shape == (2, 3)
-    monkeypatch.setattr(noise_laws, "MOST_SUMS", 44.9)
-    with pytest.raises(TooLarge, match=r"3 candidates with noise of scale 2\.5 "):
-        places(np.array([1, 2, 3]), 2, 2.5)
-    monkeypatch.setattr(noise_laws, "MOST_SUMS", inf)
-    assert places(np.array([1, 2, 3]), 2, 2.5).shape == (2, 3)

@@ -6,7 +6,6 @@ the dataset, the row its law of outputs. Nothing of the package is used.
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
-from functools import cache
 from itertools import permutations, product
 from typing import Any
 
@@ -38,22 +37,6 @@ def bits(n: int) -> World:
         type_a = ("A", tuple(x[k] ^ x[0] for k in range(1, n)))
         type_b = ("B", (sum(x if n % 2 == 1 else x[1:]) % 2,))
         world.append((Fraction(1, 2**n), x, {type_a: HALF, type_b: HALF}))
-    return world
-
-
-def linear(
-    maps: Sequence[Sequence[Sequence[int]]],
-    probabilities: Sequence[Fraction],
-    secrets: Sequence[int],
-) -> World:
-    """Any list of 0/1 matrices, one drawn for each run."""
-    n = len(maps[0][0])
-    world: World = []
-    for x in product((0, 1), repeat=n):
-        row: dict[Hashable, Fraction] = {}
-        for j, matrix in enumerate(maps):
-            row[f"map{j}", tuple(int(np.dot(line, x)) % 2 for line in matrix)] = probabilities[j]
-        world.append((Fraction(1, 2**n), tuple(x[i] for i in secrets), row))
     return world
 
 
@@ -111,36 +94,6 @@ def worst_odds(
             elif joint[left] > 0:
                 worst = max(worst, joint[left] / total[left] / (joint[right] / total[right]))
     return worst
-
-
-def collector_mean(
-    maps: Sequence[Sequence[Sequence[int]]],
-    probabilities: Sequence[Fraction],
-    secrets: Sequence[int],
-) -> Fraction | float:
-    """Expected draws until the maps seen determine the secrets: a Markov chain over sets."""
-    n = len(maps[0][0])
-
-    def determined(seen: frozenset[int]) -> bool:
-        answers: dict[Hashable, set[Hashable]] = {}
-        for x in product((0, 1), repeat=n):
-            key = tuple(int(np.dot(line, x)) % 2 for j in sorted(seen) for line in maps[j])
-            answers.setdefault(key, set()).add(tuple(x[i] for i in secrets))
-        return all(len(values) == 1 for values in answers.values())
-
-    @cache
-    def mean(seen: frozenset[int]) -> Fraction:
-        if determined(seen):
-            return Fraction(0)
-        stay = sum((probabilities[j] for j in seen), Fraction(0))
-        on = sum(
-            (probabilities[j] * mean(seen | {j}) for j in range(len(maps)) if j not in seen),
-            Fraction(0),
-        )
-        return (1 + on) / (1 - stay)
-
-    everything = frozenset(range(len(maps)))
-    return mean(frozenset()) if determined(everything) else float("inf")
 
 
 def extremes(

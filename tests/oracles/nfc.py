@@ -132,22 +132,6 @@ def best_two_by_two(
     return min(max(a + b * x for a, b in lines) for x in points)
 
 
-def fewest_constraints(
-    cost: Sequence[Sequence[float]],
-    asked: Sequence[tuple[int, Sequence[int]]],
-    epsilon: float,
-) -> int:
-    """The fewest (D, D') of cost at most epsilon that meet all (D, among), over all subsets."""
-    useful = sorted(
-        {(d, other) for d, among in asked for other in among if cost[d][other] <= epsilon}
-    )
-    for size in range(len(useful) + 1):
-        for chosen in combinations(useful, size):
-            if all(any((d, other) in chosen for other in among) for d, among in asked):
-                return size
-    raise AssertionError("nothing meets every requirement")
-
-
 def implied(w: Sequence[float], others: Sequence[Sequence[float]]) -> bool:
     """Whether w is a combination of some others with weights that are >= 0 and sum to <= 1.
 

@@ -18,7 +18,6 @@ from takifugu.priors import (
     read_contact_slices,
     read_contacts,
 )
-from takifugu.priors.networks import written_out
 from takifugu.translation.bounds import LooserTranslation
 from takifugu.translation.models.networks import NetworkTransport
 from tests.oracles import cost_programs
@@ -37,7 +36,7 @@ def test_the_law_is_the_product_that_is_stated() -> None:
     slices = (met(("ann", "bob")), met(("bob", "cem"), hours=5.0))
     prior = contagion_over_time(slices, background=0.1, odds_per_hour=2.0, again=7.0, most=4.0)
     assert prior.entries == ("ann: 0", "ann: 1", "bob: 0", "bob: 1", "cem: 0", "cem: 1")
-    law = written_out(prior).probability
+    law = prior.explicit().probability
     weights = []
     for a0, a1, b0, b1, c0, c1 in product((0, 1), repeat=6):
         weight = 0.1 ** (a0 + a1 + b0 + b1 + c0 + c1) * 7.0 ** (a0 * a1 + b0 * b1 + c0 * c1)
@@ -50,7 +49,7 @@ def test_one_position_is_plain_contagion() -> None:
     contacts = met(("ann", "bob"), ("ann", "cem"))
     plain = contagion(contacts, background=0.1, odds_per_hour=2.0)
     timed = contagion_over_time([contacts], background=0.1, odds_per_hour=2.0, again=9.0)
-    assert written_out(timed).probability == pytest.approx(written_out(plain).probability)
+    assert timed.explicit().probability == pytest.approx(plain.explicit().probability)
 
 
 def test_three_people_at_three_times() -> None:
@@ -92,7 +91,7 @@ def test_no_mechanism_loses_more_than_the_bound(onward: float) -> None:
         between=[{("ann", "bob"): float(rng.normal())} for _ in range(2)],
     )
     transport = NetworkTransport(prior, Secrets())
-    law = written_out(prior).probability.reshape(2, 2, 2, 2)
+    law = prior.explicit().probability.reshape(2, 2, 2, 2)
     for epsilon in (1e-300, 0.3, 2.0):
         found = transport.uniform(epsilon)
         witness = transport.witness(epsilon, found)
@@ -111,7 +110,7 @@ def test_no_mechanism_loses_more_than_the_bound(onward: float) -> None:
 def test_counting_infections_loses_what_enumeration_says() -> None:
     slices = (met(("ann", "bob")), met(("ann", "cem")), met(("bob", "cem")))
     prior = contagion_over_time(slices, background=0.05, odds_per_hour=3.0, again=12.0)
-    law = written_out(prior).probability
+    law = prior.explicit().probability
     found = NetworkTransport(prior, Secrets()).uniform(0.4)
     assert found.by_entry is not None
     for entry in range(9):

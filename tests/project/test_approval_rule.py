@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 from takifugu.errors import ApprovalRefused
 from takifugu.ledger import Event
-from takifugu.project.approval_rule import ApprovalRule
 from takifugu.project.batches import Batch, BatchItem
 from takifugu.project.policy import InvalidProject, parse_policy
 from takifugu.project.project import Project, open_project
 from takifugu.project.project_report import project_report
 from takifugu.session.query_options import QueryOptions
-from takifugu.session.release_errors import ApprovalNeeded, OverBudget
+from takifugu.session.release_errors import ApprovalNeeded, ApprovalRule, OverBudget
 from takifugu.session.release_plan import Plan
 from tests.project.studies import with_prior
 from tests.raising import raises

@@ -4,10 +4,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from takifugu.binding.prior_checks import terms_of
+from takifugu.binding.prior_reading import terms_of
 from takifugu.priors import Secrets
-from takifugu.project.plan_files import read_plan
 from takifugu.session.cells import cells_of, declared
+from takifugu.session.plan_documents import read_plan
 from takifugu.session.release_errors import StalePlan
 from takifugu.translation.translation import Translation
 from tests.project.studies import three_places

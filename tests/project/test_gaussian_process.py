@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from takifugu.binding.prior_checks import terms_of
+from takifugu.binding.prior_reading import terms_of
 from takifugu.priors import AR1, Gaussian, Secrets, write_prior
 from takifugu.project.policy import parse_policy
 from takifugu.project.project_cache import keep_terms, kept_terms

@@ -11,8 +11,8 @@ from takifugu.errors import (
     InvalidFile,
     Malformed,
 )
-from takifugu.project.plan_files import plan_document, read_plan
 from takifugu.session import StalePlan
+from takifugu.session.plan_documents import plan_document, read_plan
 from takifugu.session.query_options import QueryOptions
 from tests.project.studies import with_prior
 from tests.raising import raises

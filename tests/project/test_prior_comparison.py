@@ -9,7 +9,7 @@ import pytest
 
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import AR1, Gaussian, MarkovChain, Prior, write_prior
-from takifugu.project.prior_comparison import PRESENT, compare_priors
+from takifugu.project.budgets import PRESENT, compare_priors
 from takifugu.project.project import Project, init_project
 from takifugu.translation.translation import Translation
 from tests.cli.running import call

@@ -19,21 +19,23 @@ from takifugu.ledger.limits import spent_epsilon
 from takifugu.priors.prior import FittedRows
 from takifugu.project.project import Project, open_project
 from takifugu.project.project_report import project_report
-from takifugu.project.reported_dataset import NOT_PROTECTED, fitted_sentence, related_words
-from takifugu.project.reported_releases import (
+from takifugu.project.report_sentences import (
     AS_DRAWN,
     FOREIGN_ANSWER,
     NO_NAMES,
+    NOT_PROTECTED,
     ORDER_ONLY,
     WITH_COUNTS,
+    fitted_sentence,
     method_of,
+    related_words,
     stored_table,
 )
 from takifugu.reports.pdf_file import pdf_of
 from takifugu.reports.report_page import figure_of, report_page, table_of
 from takifugu.reports.report_values import PrivacyReport, ReportedDataset
+from takifugu.session.guarantee import odds_words
 from takifugu.session.held_out import releasable_rows
-from takifugu.session.odds import odds_words
 from takifugu.visible import four_digits
 from tests.pdf_needs import weasyprint_or_skip
 from tests.project.reported import PLACES, WARD, many

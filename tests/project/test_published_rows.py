@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import takifugu as tf
-from takifugu.binding.prior_checks import terms_of
+from takifugu.binding.prior_reading import terms_of
 from takifugu.drafting import Table
 from takifugu.errors import SameRows, UnsoundRequest
 from takifugu.fitting import FitOptions

@@ -21,7 +21,7 @@ from takifugu.ledger import open_ledger
 from takifugu.mechanisms import BoundedSum, Bounds, IntegerLaplace
 from takifugu.priors import AR1, Gaussian, MarkovChain, Secrets
 from takifugu.session import OverBudget, Session, StalePlan
-from takifugu.session.query.count import CountQuery
+from takifugu.session.query.counts import CountQuery
 from takifugu.session.query_options import QueryOptions
 from takifugu.tables import open_engine
 from takifugu.translation.accounting.tables import tabulate

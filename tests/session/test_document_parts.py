@@ -37,10 +37,9 @@ from takifugu.documents.reading import (
 )
 from takifugu.errors import UnsoundRequest
 from takifugu.session.plan_documents import title
-from takifugu.session.query.linear import Weights
+from takifugu.session.query.sums import Weights
 from takifugu.session.release_cost import AnalystCost, ReleaseCost, value_cost
-from takifugu.session.release_plan import Saving
-from takifugu.session.rows_read import RowsRead
+from takifugu.session.release_plan import RowsRead, Saving
 from takifugu.session.usefulness import GroupAccuracy, Remedy, Usefulness
 from tests.raising import raises
 from tests.session.test_prices import cost

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from takifugu.binding.prior_checks import terms_of
+from takifugu.binding.prior_reading import terms_of
 from takifugu.declarations import Amount, Category, Declaration, Order, Source
 from takifugu.errors import CellsChanged, UnsoundRequest
 from takifugu.ledger import Ledger, open_ledger

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from takifugu.binding.fitted_labels import labels_of
-from takifugu.declarations.label_lists import FittedLabels
+from takifugu.binding.prior_reading import fitted_labels
+from takifugu.declarations.columns import FittedLabels
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import MarkovChain
 from tests.raising import raises
@@ -19,11 +19,13 @@ def test_a_prior_says_the_labels_of_its_own_column() -> None:
     """The other column stays without: no prior is about it."""
     other = str(UNFITTED.category("state").other)
     chain = MarkovChain(ROWS, states=("home", "ward", other), length=4)
-    said = labels_of({"prior": chain}, UNFITTED, over="sequence", about="state")
+    said = fitted_labels({"prior": chain}, UNFITTED, over="sequence", about="state")
     assert said == {"state": ("home", "ward", other)}
-    assert labels_of({"prior": chain}, UNFITTED, over="sequence", about="mood").keys() == {"mood"}
-    assert labels_of({}, UNFITTED, over="sequence", about="state") == {}
-    assert labels_of({"prior": chain}, DECLARED, over="sequence", about="state") == {}
+    assert fitted_labels({"prior": chain}, UNFITTED, over="sequence", about="mood").keys() == {
+        "mood"
+    }
+    assert fitted_labels({}, UNFITTED, over="sequence", about="state") == {}
+    assert fitted_labels({"prior": chain}, DECLARED, over="sequence", about="state") == {}
     nameless = MarkovChain(ROWS, states=("home", "ward", "garden"), length=4)
     with raises(UnsoundRequest, field="prior", reason="no-other", needed=other):
-        labels_of({"prior": nameless}, UNFITTED, over="sequence", about="state")
+        fitted_labels({"prior": nameless}, UNFITTED, over="sequence", about="state")

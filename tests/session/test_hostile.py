@@ -21,7 +21,7 @@ from takifugu.declarations import Category, InvalidDeclaration, InvalidQuery
 from takifugu.ledger import Window
 from takifugu.mechanisms import COUNT, BoundedSum, IntegerLaplace, PermuteAndFlip
 from takifugu.session import Plan, ReleaseFailed, Session, StalePlan
-from takifugu.session.query.histogram import HistogramQuery
+from takifugu.session.query.counts import HistogramQuery
 from takifugu.session.query.quantiles import QuantileQuery
 from takifugu.session.query_options import QueryOptions
 from takifugu.tables import Engine, Scope

@@ -18,7 +18,7 @@ from takifugu.declarations.table_errors import run_isolated
 from takifugu.errors import TakifuguError
 from takifugu.mechanisms import IntegerLaplace, Mechanism, PermuteAndFlip
 from takifugu.session.cells import Rows
-from takifugu.session.query.histogram import HistogramQuery
+from takifugu.session.query.counts import HistogramQuery
 from takifugu.session.query.query import draw
 from takifugu.session.release_errors import ReleaseFailed
 from takifugu.tables.scope import EVERYTHING

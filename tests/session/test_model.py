@@ -21,7 +21,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from takifugu._core.keys import state_folder
-from takifugu.binding.prior_checks import terms_of
+from takifugu.binding.prior_reading import terms_of
 from takifugu.costs.losses import Total
 from takifugu.declarations import Category, Declaration, Order, Source
 from takifugu.errors import LedgerSetBack, TakifuguError

@@ -9,8 +9,8 @@ from takifugu.costs.cost import Cost, Membership
 from takifugu.costs.losses import Concentrated, Total
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Standing
+from takifugu.ledger.charging import Payer
 from takifugu.ledger.limits import Limit
-from takifugu.ledger.snapshot import Payer
 from takifugu.session.release_cost import Charged, Prices
 from takifugu.translation.protocol import LossTranslation
 from tests.ledger.charges import KNOWN, RICH, Places, Rich, count

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.binding.name_lists import (
-    SHOWN,
+from takifugu.binding.entries import (
+    MAX_LISTED_NAMES,
     both_lists,
     listed,
     numbers,
@@ -19,7 +19,7 @@ from takifugu.binding.name_lists import (
 from takifugu.session.cells import Rows
 from takifugu.session.possible_answers import LONGEST, counting_order
 from takifugu.session.query_kinds import query_class
-from takifugu.session.time_steps import until_step
+from takifugu.session.releases import until_step
 from takifugu.session.usefulness import AnswerScales
 from takifugu.tables import Scope
 
@@ -57,7 +57,7 @@ def test_a_step_ends_at_whole_multiples(took: float, step: float, left: float) -
 
 
 def test_lists_of_names_are_cut_and_compared_with_types() -> None:
-    ten = tuple(f"n{place}" for place in range(SHOWN))
+    ten = tuple(f"n{place}" for place in range(MAX_LISTED_NAMES))
     assert listed(()) == "nothing"
     assert listed(ten).endswith("'n9'") and listed((*ten, "x")).endswith("'n9', …")
     assert listed(["y" * 100]) == "'" + "y" * 79

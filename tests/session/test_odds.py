@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from takifugu.errors import UnsoundRequest
-from takifugu.session.odds import odds, odds_words
+from takifugu.session.guarantee import odds, odds_words
 from tests.raising import raises
 
 WEIGHTS = st.lists(st.integers(1, 1000), min_size=2, max_size=8)

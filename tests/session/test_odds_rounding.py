@@ -7,7 +7,7 @@ import pytest
 from mpmath import mp, mpf
 
 from takifugu.errors import UnsoundRequest
-from takifugu.session.odds import CERTAIN, MARGIN, PosteriorOdds, odds
+from takifugu.session.guarantee import CERTAIN, MARGIN, PosteriorOdds, odds
 from tests.raising import raises
 
 pytestmark = pytest.mark.nightly

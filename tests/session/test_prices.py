@@ -14,8 +14,8 @@ from takifugu.costs.cost import ANY, Cost, Membership
 from takifugu.costs.losses import Concentrated, Loss, Metric, Pure, Total
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Position, Standing
+from takifugu.ledger.charging import Payer
 from takifugu.ledger.limits import Limit
-from takifugu.ledger.snapshot import Payer
 from takifugu.session.release_cost import (
     APART,
     MOST_NAMED,

@@ -12,10 +12,13 @@ from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.mechanisms import Bounds, IntegerGaussian, IntegerLaplace
 from takifugu.session.possible_answers import CUT, SUM_TO_ONE
 from takifugu.session.query import query as queries
-from takifugu.session.query.count import CountQuery, CountsQuery
-from takifugu.session.query.histogram import HistogramQuery, ProportionsQuery
-from takifugu.session.query.linear import WeightedSum, WeightedSumQuery
-from takifugu.session.query.marginals import MarginalsQuery
+from takifugu.session.query.counts import (
+    CountQuery,
+    CountsQuery,
+    HistogramQuery,
+    MarginalsQuery,
+    ProportionsQuery,
+)
 from takifugu.session.query.quantiles import QuantileQuery
 from takifugu.session.query.query import (
     Aim,
@@ -25,7 +28,7 @@ from takifugu.session.query.query import (
     numbers_of,
     shape,
 )
-from takifugu.session.query.sum_and_mean import MeanQuery, SumQuery
+from takifugu.session.query.sums import MeanQuery, SumQuery, WeightedSum, WeightedSumQuery
 from takifugu.session.query.top_k import TopKQuery
 from takifugu.session.query.transitions import TransitionsQuery
 from tests.raising import raises

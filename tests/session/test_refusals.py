@@ -26,8 +26,8 @@ from takifugu.priors import (
 from takifugu.session import Entries
 from takifugu.session.cells import refuse_order, rows_of
 from takifugu.session.held_out import ReleasableRows
-from takifugu.session.query.linear import WeightedSum, WeightedSumQuery, declared_sums
 from takifugu.session.query.query import Aim
+from takifugu.session.query.sums import WeightedSum, WeightedSumQuery, declared_sums
 from takifugu.session.release_errors import BudgetConflict
 from tests.raising import raises
 from tests.session.plain_engine import ENGINE, WEIGHT, rows

@@ -15,7 +15,7 @@ from takifugu.declarations import DriverMissing
 from takifugu.errors import InvalidFile
 from takifugu.ledger import Anchor
 from takifugu.session import Result
-from takifugu.session.provenance import PriorUsed, Provenance
+from takifugu.session.release_result import PriorUsed, Provenance
 from takifugu.session.result_files import (
     FORMULAS,
     LONGEST_CELL,

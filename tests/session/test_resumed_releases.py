@@ -14,7 +14,7 @@ import takifugu
 from takifugu.declarations import DatabaseFailed
 from takifugu.errors import ApprovalRefused, InvalidCharge, LedgerConflict, LedgerUnavailable
 from takifugu.ledger import Ledger
-from takifugu.session import Session, time_steps
+from takifugu.session import Session
 from takifugu.session import releases as steps
 from takifugu.session.release_errors import OverBudget, ReleaseFailed
 from tests.raising import raises
@@ -78,8 +78,8 @@ def test_nothing_is_recorded_before_the_step_of_time_is_over(
     session, ledger = world
     held: list[tuple[float, list[str]]] = []
     clock = iter((1000.0, 1012.0))
-    monkeypatch.setattr(time_steps, "monotonic", lambda: next(clock))
-    monkeypatch.setattr(time_steps, "sleep", lambda left: held.append((left, kinds(ledger))))
+    monkeypatch.setattr(steps, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(steps, "sleep", lambda left: held.append((left, kinds(ledger))))
     session.release_in_steps(5.0)
     if fails:
         monkeypatch.setattr(steps, "draw", lambda *_: 1 / 0)

@@ -11,10 +11,10 @@ import pytest
 from takifugu.declarations import InvalidQuery
 from takifugu.ledger import open_ledger
 from takifugu.priors import FittedRows
-from takifugu.project.plan_files import PlanFile
 from takifugu.session import Session
+from takifugu.session.plan_documents import PlanFile
 from takifugu.session.query_options import QueryOptions
-from takifugu.session.rows_read import RowsRead
+from takifugu.session.release_plan import RowsRead
 from takifugu.tables import open_engine
 from takifugu.tables.backends.duckdb_backend import FileBackend
 from tests.raising import raises

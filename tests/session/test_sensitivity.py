@@ -18,11 +18,10 @@ from takifugu._core.numeric import Integers
 from takifugu.declarations import Amount, Category, Declaration, Order, Source
 from takifugu.declarations.columns import Outside
 from takifugu.session.cells import rows_of
-from takifugu.session.query.count import CountQuery
-from takifugu.session.query.histogram import HistogramQuery
+from takifugu.session.query.counts import CountQuery, HistogramQuery
 from takifugu.session.query.quantiles import QuantileQuery
 from takifugu.session.query.query import Query
-from takifugu.session.query.sum_and_mean import MeanQuery, SumQuery
+from takifugu.session.query.sums import MeanQuery, SumQuery
 from takifugu.session.query.transitions import TransitionsQuery
 from takifugu.tables import Engine, open_engine
 

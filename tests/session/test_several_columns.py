@@ -12,8 +12,8 @@ from takifugu.costs.losses import Pure, Total
 from takifugu.declarations import InvalidQuery
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Standing
+from takifugu.ledger.charging import Payer
 from takifugu.ledger.limits import Limit
-from takifugu.ledger.snapshot import Payer
 from takifugu.priors import BayesianNetwork, MarkovChain, Secrets
 from takifugu.session import Session
 from takifugu.session.release_cost import Prices

@@ -13,7 +13,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.mechanisms import NoisyTopK, PermuteAndFlip
 from takifugu.priors import MarkovChain
 from takifugu.session import Plan, Result, Session
-from takifugu.session.query.linear import WeightedSum
+from takifugu.session.query.sums import WeightedSum
 from takifugu.session.query.top_k import TopKQuery
 from takifugu.translation.translation import Translation
 from tests.raising import raises

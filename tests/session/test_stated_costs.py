@@ -26,11 +26,10 @@ from takifugu.mechanisms import IntegerLaplace, RandomisedResponse, channel_cost
 from takifugu.priors import MarkovChain
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.session.cells import rows_of
-from takifugu.session.query.count import CountQuery, CountsQuery
-from takifugu.session.query.histogram import HistogramQuery, ProportionsQuery
+from takifugu.session.query.counts import CountQuery, CountsQuery, HistogramQuery, ProportionsQuery
 from takifugu.session.query.quantiles import QuantileQuery
 from takifugu.session.query.query import Aim, Query
-from takifugu.session.query.sum_and_mean import MeanQuery, SumQuery
+from takifugu.session.query.sums import MeanQuery, SumQuery
 from takifugu.session.query.top_k import TopKQuery
 from takifugu.session.query.transitions import TransitionsQuery
 from takifugu.tables import Engine, open_engine

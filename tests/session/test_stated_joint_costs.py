@@ -24,12 +24,15 @@ from takifugu.declarations import Amount, Category, Declaration, Order, Source
 from takifugu.declarations.columns import Outside
 from takifugu.mechanisms import IntegerLaplace
 from takifugu.session.cells import rows_of
-from takifugu.session.query.count import CountQuery, CountsQuery
-from takifugu.session.query.histogram import HistogramQuery, ProportionsQuery
-from takifugu.session.query.linear import WeightedSumQuery
-from takifugu.session.query.marginals import MarginalsQuery
+from takifugu.session.query.counts import (
+    CountQuery,
+    CountsQuery,
+    HistogramQuery,
+    MarginalsQuery,
+    ProportionsQuery,
+)
 from takifugu.session.query.query import Aim, Query
-from takifugu.session.query.sum_and_mean import MeanQuery, SumQuery
+from takifugu.session.query.sums import MeanQuery, SumQuery, WeightedSumQuery
 from takifugu.session.query.top_k import TopKQuery
 from takifugu.session.query.transitions import TransitionsQuery
 from takifugu.session.query_options import QueryOptions
@@ -221,7 +224,7 @@ def test_queries_of_one_column_tell_nothing_of_the_others(
 @pytest.mark.parametrize("weights", [(1, 1, 1), ("1/2", "-3/4", 2), (0, "1/3", "1/6"), (2, -4, 6)])
 def test_linear_queries_cost_what_they_state(tmp_path: Path, weights: Any) -> None:
     """Attained at a row of the largest weight; the rows of weight 0 are not read at all."""
-    from takifugu.session.query.linear import WeightedSum
+    from takifugu.session.query.sums import WeightedSum
 
     with worlds(tmp_path, "drop", "drop") as engine:
         given = dict(zip((7, 8, 9), weights, strict=True))

@@ -18,7 +18,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.mechanisms import BoundedMean, BoundedSum
 from takifugu.mechanisms.prediction import staircase
 from takifugu.session import Plan, Session
-from takifugu.session.query.linear import WeightedSum
+from takifugu.session.query.sums import WeightedSum
 from takifugu.session.release_errors import MostlyNoise, OverBudget
 from takifugu.session.usefulness import (
     ASIDE,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.binding.prior_checks import _refuse_values, terms_of
+from takifugu.binding.prior_reading import _refuse_values, terms_of
 from takifugu.binding.protected_values import WHOLLY, ProtectedValues, are_labels
 from takifugu.costs.cost import Cost, Membership, Steps
 from takifugu.declarations import Amount, Category, Declaration, Order, Source

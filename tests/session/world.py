@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from takifugu.binding.prior_checks import terms_of
+from takifugu.binding.prior_reading import terms_of
 from takifugu.declarations import Amount, Category, Declaration, Order, Source
 from takifugu.ledger import Ledger, open_ledger
 from takifugu.priors import MarkovChain

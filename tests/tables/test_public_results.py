@@ -1,6 +1,6 @@
 """Public results are remembered within a bound of memory."""
 
-from takifugu.tables.public_results import PublicResults
+from takifugu.tables.engine import PublicResults
 
 
 def test_what_was_asked_for_longest_ago_is_forgotten() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from takifugu.declarations import DatabaseFailed
-from takifugu.tables.backends.spill_folder import PREFIX, Spill, remove_stale
+from takifugu.tables.backends.duckdb_backend import PREFIX, Spill, remove_stale
 from tests.raising import raises
 
 SPILLING = """

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from takifugu._core.numeric import Floats
-from takifugu.priors.networks import FactorModel
+from takifugu.priors.networks import NetworkPrior
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.certify.fields import PairwiseField, RisingField
 from takifugu.translation.certify.tables import EntrySpending
@@ -22,7 +22,7 @@ from takifugu.translation.search.fields import (
 
 
 def attractive_losses(
-    model: FactorModel,
+    model: NetworkPrior,
     epsilon: EntrySpending,
     secrets: Secrets | None = None,
     *,
@@ -34,7 +34,7 @@ def attractive_losses(
 
 
 def walk_losses(
-    model: FactorModel,
+    model: NetworkPrior,
     epsilon: EntrySpending,
     secrets: Secrets | None = None,
     *,

@@ -12,7 +12,7 @@ from takifugu.finite import World
 from takifugu.finite.translation_exact import translation_exact
 from takifugu.priors import EntryIs, SecretPair, Secrets
 from takifugu.priors.contacts import contagion, read_contacts
-from takifugu.priors.networks import BayesianNetwork, Factor, MarkovRandomField, written_out
+from takifugu.priors.networks import BayesianNetwork, Factor, MarkovRandomField, NetworkPrior
 from takifugu.priors.universe import Name
 from takifugu.translation import network_losses
 from takifugu.translation.certify.fields import pairwise_field
@@ -52,7 +52,7 @@ def test_no_mechanism_is_worse_than_the_one_that_counts(
     losses = attractive_losses(model, spent)
     assert losses.exact
     n = data.draw(st.integers(0, len(losses.pairs) - 1))
-    law = written_out(model)
+    law = model.explicit()
     exact = translation_exact(World(law.universe, (law,), (losses.pairs[n],)), spent)
     assert losses.upper[n] == pytest.approx(exact.upper, abs=1e-6)
     assert losses.lower[n] <= exact.upper and exact.lower <= losses.upper[n]
@@ -65,7 +65,7 @@ def test_the_closed_form_lies_between_the_bounds_by_sums_and_by_pinning(
     model: MarkovRandomField, data: st.DataObject
 ) -> None:
     spent = tuple(data.draw(SPENT) for _ in model.entries)
-    law = written_out(model).probability
+    law = model.explicit().probability
     exact = [
         float(oracle.attractive_loss(law, (2,) * len(spent), *values_of(pair), spent))
         for pair in attractive_losses(model, spent).pairs
@@ -132,13 +132,13 @@ def test_tables_of_three_entries_are_summed_but_not_pinned() -> None:
     with raises(UnsoundRequest, reason="repelling"):
         attractive_losses(network, 0.1)  # given the effect, one cause explains the other away
     both = _Joint()
-    losses = attractive_losses(both, 0.3)
-    law = written_out(both)
+    losses = attractive_losses(both, 0.3)  # type: ignore[arg-type]
+    law = NetworkPrior.explicit(both)  # type: ignore[arg-type]
     for pair, upper in zip(losses.pairs, losses.upper, strict=True):
         exact = oracle.attractive_loss(law.probability, (2, 2, 2), *values_of(pair), (0.3,) * 3)
         assert upper == pytest.approx(float(exact), abs=1e-12)
     with raises(TooLarge, size=3, limit=2):
-        attractive_losses(both, 0.3, largest=1)
+        attractive_losses(both, 0.3, largest=1)  # type: ignore[arg-type]
 
 
 class _Joint:
@@ -147,6 +147,7 @@ class _Joint:
     entries = (0, 1, 2)
     states = ((0, 1),) * 3
     name = "joint"
+    fitted_on = ()
 
     def factors(self) -> tuple[Factor, ...]:
         return (Factor((0, 1, 2), np.array([[[5.0, 1.0], [1.0, 1.0]], [[1.0, 1.0], [1.0, 4.0]]])),)

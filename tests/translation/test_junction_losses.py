@@ -11,7 +11,7 @@ from takifugu.finite import World
 from takifugu.finite.translation_exact import translation_exact
 from takifugu.priors import EntryIs, SecretPair, Secrets
 from takifugu.priors.bif import read_bif
-from takifugu.priors.networks import BayesianNetwork, FactorModel, MarkovRandomField, written_out
+from takifugu.priors.networks import BayesianNetwork, MarkovRandomField, NetworkPrior
 from takifugu.translation import chain_losses, network_losses
 from takifugu.translation.search.products import product_witness
 from tests.influence.strategies import fields, networks
@@ -24,11 +24,11 @@ MODELS = st.one_of(networks(), fields(), networks(zeros=False))
 SPENT = st.sampled_from([0.0, 0.02, 0.1, 0.5, 1.3])
 
 
-def shape(model: FactorModel) -> tuple[int, ...]:
+def shape(model: NetworkPrior) -> tuple[int, ...]:
     return tuple(len(states) for states in model.states)
 
 
-def ends(model: FactorModel, pair: SecretPair) -> tuple[int, list[int], list[int]]:
+def ends(model: NetworkPrior, pair: SecretPair) -> tuple[int, list[int], list[int]]:
     assert isinstance(pair.left, EntryIs) and isinstance(pair.right, EntryIs)
     entry = model.entries.index(pair.left.entry)
     states = list(model.states[entry])
@@ -36,9 +36,9 @@ def ends(model: FactorModel, pair: SecretPair) -> tuple[int, list[int], list[int
     return entry, left, right
 
 
-def truth(model: FactorModel, epsilon: list[float], pair: SecretPair) -> float:
+def truth(model: NetworkPrior, epsilon: list[float], pair: SecretPair) -> float:
     return oracle.worst_loss(
-        written_out(model).probability, shape(model), epsilon, *ends(model, pair)
+        model.explicit().probability, shape(model), epsilon, *ends(model, pair)
     )
 
 
@@ -65,7 +65,7 @@ def test_costs_too_far_apart_are_bounded_not_exponentiated() -> None:
 @settings(max_examples=40)
 @given(model=MODELS, data=st.data())
 def test_no_mechanism_loses_more_and_the_witness_loses_what_it_says(
-    model: FactorModel, data: st.DataObject
+    model: NetworkPrior, data: st.DataObject
 ) -> None:
     spent = [data.draw(SPENT) for _ in model.entries]
     losses = network_losses(model, spent)
@@ -77,7 +77,7 @@ def test_no_mechanism_loses_more_and_the_witness_loses_what_it_says(
     exact = truth(model, spent, pair)
     assert exact <= losses.upper[n] + LP
     witness = product_witness(model, spent, pair)
-    law = written_out(model).probability
+    law = model.explicit().probability
     shown = oracle.product_loss(law, shape(model), witness.factors, *ends(model, pair))
     assert witness.lower <= shown + 1e-12 and witness.lower == pytest.approx(shown, abs=1e-9)
     assert shown <= exact + LP
@@ -118,7 +118,7 @@ def test_asia_equals_the_exact_translation_for_its_worst_secret(epsilon: float) 
     asia = read_bif(example("asia"))
     losses = network_losses(asia, epsilon)
     assert losses.binding is not None
-    law = written_out(asia)
+    law = asia.explicit()
     exact = translation_exact(World(law.universe, (law,), (losses.binding,)), epsilon)
     assert exact.upper - 1e-9 <= losses.loss <= exact.lower + 1e-6
     assert product_witness(asia, epsilon, losses.binding).lower >= exact.lower - 1e-6

@@ -12,7 +12,7 @@ from takifugu.costs.cost import NOTHING, Cost, Distance, Matrix, Membership
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import Explicit, IndependentEntries, SecretPair, Secrets
 from takifugu.priors.bif import read_bif
-from takifugu.priors.networks import FactorModel, MarkovRandomField, written_out
+from takifugu.priors.networks import MarkovRandomField, NetworkPrior
 from takifugu.priors.universe import Tables
 from takifugu.translation import Translation, network_losses
 from takifugu.translation.entry_costs import EntryCosts
@@ -29,13 +29,13 @@ LP = 1e-7
 MODELS = st.one_of(networks(most=4), fields(most=4), networks(zeros=False, most=4))
 
 
-def law_of(model: FactorModel) -> Floats:
+def law_of(model: NetworkPrior) -> Floats:
     shape = tuple(len(states) for states in model.states)
-    return written_out(model).probability.reshape(shape)
+    return model.explicit().probability.reshape(shape)
 
 
 @st.composite
-def costs_of(draw: st.DrawFn, model: FactorModel) -> EntryCosts:
+def costs_of(draw: st.DrawFn, model: NetworkPrior) -> EntryCosts:
     """A cost for each entry: nothing, any value, counts, numbers, or a matrix that is lopsided."""
     found = []
     for states in model.states:
@@ -59,8 +59,8 @@ def costs_of(draw: st.DrawFn, model: FactorModel) -> EntryCosts:
     return EntryCosts(by_entry=tuple(found))
 
 
-def truth(model: FactorModel, costs: EntryCosts, pair: SecretPair) -> oracle.Solved:
-    law = written_out(model)
+def truth(model: NetworkPrior, costs: EntryCosts, pair: SecretPair) -> oracle.Solved:
+    law = model.explicit()
     shape = tuple(len(states) for states in model.states)
     matrices = [
         [[float(cost.between(u, v)) for v in states] for u in states]
@@ -70,7 +70,7 @@ def truth(model: FactorModel, costs: EntryCosts, pair: SecretPair) -> oracle.Sol
     return oracle.worst_loss(law_of(model), [np.array(m) for m in matrices], masks[0], masks[1])
 
 
-def check(model: FactorModel, costs: EntryCosts, secrets: Secrets | None = None) -> None:
+def check(model: NetworkPrior, costs: EntryCosts, secrets: Secrets | None = None) -> None:
     losses = network_losses(model, costs, secrets)
     chosen = [k for k in range(len(losses.pairs)) if np.isfinite(losses.upper[k])]
     for k in sorted(chosen, key=lambda k: -losses.upper[k])[:2]:
@@ -83,7 +83,7 @@ def check(model: FactorModel, costs: EntryCosts, secrets: Secrets | None = None)
 @settings(max_examples=15)
 @given(model=MODELS, data=st.data())
 def test_no_admissible_function_loses_more_and_the_witness_is_one(
-    model: FactorModel, data: st.DataObject
+    model: NetworkPrior, data: st.DataObject
 ) -> None:
     check(model, data.draw(costs_of(model)))
 
@@ -93,7 +93,7 @@ def test_no_admissible_function_loses_more_and_the_witness_is_one(
 @settings(max_examples=10)
 @given(model=MODELS, data=st.data())
 def test_shortened_messages_are_sound_too(
-    limits: tuple[int, int, int], model: FactorModel, data: st.DataObject
+    limits: tuple[int, int, int], model: NetworkPrior, data: st.DataObject
 ) -> None:
     """By way of other states, in parts with transport problems, in parts with simple couplings.
 
@@ -116,7 +116,7 @@ def test_shortened_messages_are_sound_too(
 @settings(max_examples=15)
 @given(model=networks(zeros=False, most=4), data=st.data())
 def test_groups_of_values_are_coupled_by_their_laws(
-    model: FactorModel, data: st.DataObject
+    model: NetworkPrior, data: st.DataObject
 ) -> None:
     wide = [k for k, states in enumerate(model.states) if len(states) > 2]
     if not wide:
@@ -216,10 +216,10 @@ def test_attractive_fields_are_exact_for_costs_that_differ_by_direction(seed: in
 @pytest.mark.costly
 @settings(max_examples=10)
 @given(model=networks(zeros=False, most=4), data=st.data())
-def test_a_written_out_prior_is_exact(model: FactorModel, data: st.DataObject) -> None:
+def test_a_written_out_prior_is_exact(model: NetworkPrior, data: st.DataObject) -> None:
     costs = data.draw(costs_of(model))
-    answer = Translation(written_out(model)).explain_cost(costs)
-    own = transport_of(model, Secrets()).valued(costs)  # type: ignore[arg-type]
+    answer = Translation(model.explicit()).explain_cost(costs)
+    own = transport_of(model, Secrets()).valued(costs)
     assert answer.pufferfish <= own.value + 1e-8
     assert answer.lower == pytest.approx(answer.pufferfish, abs=1e-5) or not answer.pufferfish
 

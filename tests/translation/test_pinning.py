@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.priors.networks import MarkovRandomField, written_out
+from takifugu.priors.networks import MarkovRandomField
 from takifugu.translation.certify.fields import RisingField, pairwise_field
 from tests.oracles import translation as oracle
 from tests.translation.rising_fields import attractive_losses, log_odds_rise
@@ -126,7 +126,7 @@ def test_couplings_beyond_exponentials_leave_group_privacy() -> None:
 def test_the_oracle_agrees_with_that_of_the_closed_form() -> None:
     model = field_of(8, 4, pull=0.7)
     spent = np.array([0.2, 0.0, 0.5, 0.1])
-    law = written_out(model).probability
+    law = model.explicit().probability
     other = oracle.attractive_loss(law, (2,) * 4, 3, 1, tuple(spent.tolist()))
     assert exactly(model, spent, 3, 1) == pytest.approx(float(other), rel=1e-12)
 

@@ -18,8 +18,6 @@ from takifugu.translation.accounting.tables import tabulate_at
 from takifugu.translation.bounds import Bound
 from tests.raising import raises
 
-pytestmark = pytest.mark.nightly
-
 TABLE = TranslationTable("that", np.array([1.0, 2.0, 4.0]), np.array([1.5, 3.0, 9.0]))
 CHAIN = MarkovChain(np.array([[0.9, 0.1], [0.2, 0.8]]), length=3)
 
@@ -108,19 +106,6 @@ def test_what_is_no_table(grid: Any, losses: Any, field: str) -> None:
         TranslationTable("that", np.array(grid), np.array(losses))
 
 
-def test_what_is_just_a_table() -> None:
-    for grid, losses in (
-        ([1.0], [1.0]),
-        ([1.0, 2.0], [1 - 1e-12, 2 - 2e-12]),
-        ([1.0, 2.0], [0.0, 0.0]),
-        ([1.0, 2.0], [2.0, 2.0]),
-        ([1e-300], [1e-300]),
-    ):
-        table = TranslationTable("that", np.array(grid), np.array(losses))
-        assert table.epsilon.tolist() == grid and table.loss.tolist() == losses
-        assert not table.epsilon.flags.writeable and table.about == "that"
-
-
 def test_a_table_comes_back_with_its_infinite_loss(tmp_path: Path) -> None:
     translation = Translation(CHAIN)
     grid, losses = np.array([1.0, 2.0]), np.array([2.0, np.inf])
@@ -136,26 +121,6 @@ def test_a_table_comes_back_with_its_infinite_loss(tmp_path: Path) -> None:
         (tmp_path / "other.json").write_text(json.dumps(other))
         with pytest.raises(InvalidFile):
             TranslationTable.load(tmp_path / "other.json", translation)
-
-
-def test_a_table_covers_the_losses_asked_for() -> None:
-    told: list[tuple[int, int]] = []
-    table = tabulate(
-        straight(2.0, 3.0, 4.0),
-        losses=(0.5, 8.0),
-        share=0.5,
-        progress=lambda done, all_: told.append((done, all_)),
-    )
-    grid, losses = table.epsilon, table.loss
-    assert losses == pytest.approx(2 * grid) and table.about == "straight"
-    assert 0.25 < losses[0] <= 0.5 and losses[-1] > 8 >= losses[-2]
-    steps = grid[1:] / grid[:-1]
-    assert steps.max() <= 1.5 * (1 + 1e-9) and steps.min() > 1.4
-    assert [done for done, _ in told] == list(range(1, len(grid) + 1))
-    assert told[-1] == (len(grid), len(grid)) and all(done <= all_ for done, all_ in told)
-    assert told[0][1] == pytest.approx(len(grid), abs=2)
-    assert len(tabulate(straight(2.0, 3.0, 4.0), losses=(0.5, 8.0), share=1).epsilon) < 8
-    assert tabulate(straight(2.0, 3.0, 4.0)).loss[-1] > 10
 
 
 def test_where_the_loss_rises_faster_there_are_more_points() -> None:
@@ -238,27 +203,3 @@ def test_a_table_with_its_translation_behind_it() -> None:
     assert both.to_cost(one, 3.0, beside=[Cost.any(3)]) == 0
     assert both.to_cost(count, 3.0) == both.to_cost(one, 3.0, spent=[count]) == 33
     assert both.to_cost(one, 3.0, beside=[count]) == 33
-
-
-def test_a_table_of_a_translation_answers_what_it_holds() -> None:
-    plain = Translation(MarkovChain(np.array([[0.9, 0.1], [0.2, 0.8]]), length=3))
-    table = tabulate_at(plain, [0.1, 0.2, 0.4])
-    tabled = TabledTranslation(plain, table)
-    assert tabled.least == table.loss[0] and tabled.computed is plain
-    assert tabled.fingerprint == table.fingerprint and tabled.every_pair
-    assert tabled.to_pufferfish(0.4) == table.loss[-1]
-    assert tabled.to_pufferfish(0.3) == table.loss[-1] > plain.to_pufferfish(0.3)
-    assert tabled.to_pufferfish(0.5) == plain.to_pufferfish(0.5)
-    assert tabled.to_dp(float(table.loss[0])) == 0.1
-    below = float(table.loss[0]) / 2
-    assert tabled.to_dp(below) == 0 and tabled.to_dp(0.0) == 0
-    computed = TabledTranslation(plain, table, least=0.0)
-    assert computed.least == 0 and computed.to_dp(below) == plain.to_dp(below) > 0
-    assert computed.to_dp(0.0) == 0
-    for wrong in (-1.0, np.nan):
-        with raises(UnsoundRequest, field="table"):
-            computed.to_dp(wrong)
-    far = Total(Fraction(1))
-    assert tabled.total_to_pufferfish(far, Fraction(0)) == plain.to_pufferfish(1.0)
-    near = Total(Fraction(3, 10))
-    assert tabled.total_to_pufferfish(near, Fraction(0)) == table.loss[-1]

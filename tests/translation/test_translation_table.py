@@ -2,12 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from takifugu.errors import InvalidFile, UnsoundRequest
+from takifugu.errors import InvalidFile
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.priors.bif import read_bif
 from takifugu.translation import Translation, TranslationTable, tabulate
@@ -70,13 +69,6 @@ def test_a_table_that_reaches_further_has_the_same_points_and_more() -> None:
     assert short.loss.tolist() == long.loss[:shared].tolist()
 
 
-@pytest.mark.nightly
-def test_where_no_loss_is_finite_there_is_nothing_to_tabulate() -> None:
-    turning = Translation(MarkovChain(np.array([[0.0, 1.0], [1.0, 0.0]])))  # one entry reveals all
-    with raises(UnsoundRequest, field="losses", reason="allowance"):
-        tabulate(turning, losses=(0.2, 8.0))
-
-
 def test_it_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     path = table_beside(tmp_path / "ward.json", HOME)
     TABLE.save(path)
@@ -121,23 +113,6 @@ def test_an_edited_table_is_refused(tmp_path: Path) -> None:
         TranslationTable.load(tmp_path / "none.json", HOME)
 
 
-@pytest.mark.parametrize("dp", [100.0, -1.0, np.nan])
-def test_outside_the_table_is_an_error(dp: float) -> None:
-    with raises(UnsoundRequest, field="table"):
-        TABLE.to_pufferfish(dp)
-
-
-def test_a_target_below_the_table_is_an_error() -> None:
-    with raises(UnsoundRequest, field="table", given=0.01):
-        TABLE.to_dp(0.01)
-
-
-@pytest.mark.parametrize("losses", [[0.2, 0.1], [0.05, 0.3]])
-def test_a_table_that_no_proof_gives_is_refused(losses: list[float]) -> None:
-    with pytest.raises(UnsoundRequest):
-        TranslationTable("x", np.array([0.1, 0.2]), np.array(losses))
-
-
 @pytest.mark.nightly
 def test_the_curve_of_a_large_network_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     def asked(_: Translation) -> None:
@@ -150,33 +125,3 @@ def test_the_curve_of_a_large_network_is_not_computed(monkeypatch: pytest.Monkey
     best = [alarm.bound(epsilon).value for epsilon in table.epsilon.tolist()]
     assert table.loss == pytest.approx(best)
     assert table.loss[-1] > 0.7
-
-
-ROWS = np.array([[0.9, 0.1], [0.2, 0.8]])
-
-
-@pytest.mark.nightly
-def test_a_table_answers_one_number_with_one_number() -> None:
-    table = TranslationTable("that", np.array([1.0, 2.0, 4.0]), np.array([1.5, 3.0, 9.0]))
-    for given in (3, 3.0):
-        assert isinstance(table.to_dp(given), float) and isinstance(
-            table.to_pufferfish(given), float
-        )
-    assert np.shape(table.to_dp([3.0])) == np.shape(table.to_pufferfish([3.0])) == (1,)
-
-
-@pytest.mark.nightly
-def test_a_table_is_named_for_its_secrets_and_its_uncertainty(tmp_path: Any) -> None:
-    chain = MarkovChain(ROWS, length=3)
-    names = {
-        table_beside(tmp_path / "ward.json", translation).name
-        for translation in (
-            Translation(chain),
-            Translation(chain, uncertainty=0.1),
-            Translation(chain, Secrets(entries=(0,))),
-        )
-    }
-    assert len(names) == 3
-    for name in names:
-        first, second, mark, *rest = name.split(".")
-        assert (first, second, rest) == ("ward", "json", ["table", "json"]) and len(mark) == 8

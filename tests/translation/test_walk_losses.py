@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from takifugu.costs.cost import Cost
 from takifugu.errors import TooLarge
 from takifugu.priors import Secrets
-from takifugu.priors.networks import MarkovRandomField, written_out
+from takifugu.priors.networks import MarkovRandomField
 from takifugu.translation import LooserTranslation, Translation
 from takifugu.translation.certify.field_loops import reweighted
 from takifugu.translation.entry_costs import EntryCosts
@@ -101,7 +101,7 @@ def test_no_mechanism_loses_more_in_any_small_field(
 ) -> None:
     spent = spent[: len(field.entries)]
     losses = walk_losses(field, spent, depth=depth)
-    law = written_out(field).probability.reshape([len(own) for own in field.states])
+    law = field.explicit().probability.reshape([len(own) for own in field.states])
     costs = [oracle.any_value(n, e) for n, e in zip(law.shape, spent, strict=True)]
     for entry in range(law.ndim):
         for x, y in ((0, 1), (1, 0)):

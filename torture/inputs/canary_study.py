@@ -20,7 +20,7 @@ import numpy as np
 
 from takifugu.cli import main
 from takifugu.papers.composition.data import write_prepared
-from takifugu.papers.composition.results import write_results
+from takifugu.papers.composition.experiments.measurements import write_results
 from takifugu.priors import MarkovChain, MarkovRandomField, write_prior
 from takifugu.translation import Translation
 from takifugu.translation.accounting.tables import tabulate

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def _results(folder: Path) -> Any:
-    from takifugu.papers.composition.results import read_results
+    from takifugu.papers.composition.experiments.measurements import read_results
 
     return read_results(folder / "results.json")
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from takifugu.binding.prior_checks import terms_of
+from takifugu.binding.prior_reading import terms_of
 from takifugu.errors import TakifuguError
 from takifugu.session.cells import cells_of
 from takifugu.tables import open_engine

@@ -16,7 +16,7 @@ import takifugu as tf
 from takifugu.drafting import Table
 from takifugu.priors import IndependentEntries, MarkovChain
 from takifugu.priors.prior import Prior
-from takifugu.session.query.linear import WeightedSum
+from takifugu.session.query.sums import WeightedSum
 
 STATES, MOODS, LOADS = ("home", "ward", "out"), ("well", "ill"), tuple(range(5))
 WEIGHTS = {0: 1, 1: 3}  # of the hours of a linear query

@@ -17,7 +17,7 @@ from takifugu.influence.network.attractive_curves import attractive_curve
 from takifugu.influence.network.network_curves import network_curve
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.priors.interval_chain import IntervalMarkovChain
-from takifugu.priors.networks import FactorModel
+from takifugu.priors.networks import NetworkPrior
 from takifugu.priors.secrets import EntryIs, SecretPair
 from tests.extremes import instances
 from tests.extremes.chain_points import chain_points
@@ -61,13 +61,13 @@ def _points(
         )
 
 
-def network(instance: Instance) -> FactorModel:
+def network(instance: Instance) -> NetworkPrior:
     """A network or a field."""
     rng = _rng(instance)
     return instances.network(rng) if rng.integers(2) else instances.field(rng)
 
 
-def attractive(instance: Instance) -> FactorModel:
+def attractive(instance: Instance) -> NetworkPrior:
     """An attractive field."""
     return instances.attractive(_rng(instance))
 

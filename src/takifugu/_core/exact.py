@@ -4,7 +4,7 @@ import re
 import sys
 from decimal import Decimal
 from fractions import Fraction
-from math import isfinite
+from math import inf, isfinite
 from typing import SupportsFloat
 
 from takifugu.errors import UnsoundRequest
@@ -58,6 +58,21 @@ def at_least_zero(value: Number, name: str) -> Fraction:
             f"{name} is {shown(number)}; it must be 0 or more", field=name, given=number
         )
     return number
+
+
+def require_finite(value: float, name: str, *, positive: bool = False) -> None:
+    """Raise unless ``value`` is finite, and 0 or more, or above 0 if it must be ``positive``."""
+    if not (0 < value < inf if positive else 0 <= value < inf):  # also false for NaN
+        needed = "positive and finite" if positive else "0 or more, and finite"
+        raise UnsoundRequest(f"{name} is {value}; it must be {needed}", field=name, given=value)
+
+
+def require_inside_one(value: float, name: str) -> None:
+    """Raise unless ``value`` is a probability that is neither 0 nor 1."""
+    if not 0 < value < 1:  # also false for NaN
+        raise UnsoundRequest(
+            f"{name} is {value}; it must be above 0 and below 1", field=name, given=value
+        )
 
 
 def shown(number: Fraction) -> str:

@@ -105,6 +105,11 @@ class ByContent:
             object.__setattr__(self, "_fingerprint", known)  # a cache, not a change
         return known
 
+    def _set(self, **checked: Any) -> None:
+        """Store fields as ``__post_init__`` has checked them: a list in, a frozen array kept."""
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
     def identity(self) -> Any:
         """What the fingerprint is taken of: the fields, unless a class overrides it."""
         return self

@@ -23,6 +23,23 @@ def frozen(values: ArrayLike) -> Floats:
     return array
 
 
+def numbers(
+    values: object,
+    field: str,
+    problem: type[Malformed],
+    *,
+    needed: str = "hold one number in each place",
+    reason: str = "",
+) -> Floats:
+    """``values`` as a frozen array; an error that names the field if they are no numbers."""
+    try:
+        return frozen(values)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise problem(
+            field, given="is not an array of numbers", needed=needed, reason=reason
+        ) from error
+
+
 def distinct(values: ArrayLike, axis: int | None = None) -> NDArray[Any]:
     """The distinct values, or rows with ``axis=0``, in order.
 
@@ -68,26 +85,13 @@ def distribution(
     values: ArrayLike, field: str, problem: type[Malformed], *, axis_name: str = "row"
 ) -> Floats:
     """Freeze ``values`` after checking that its last axis holds probabilities that sum to 1."""
-    try:
-        array = frozen(values)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise problem(
-            field,
-            given="is not an array of numbers",
-            needed="hold one number in each place",
-            reason="type",
-        ) from error
+    array = numbers(values, field, problem, reason="type")
     if array.ndim == 0 or array.shape[-1] == 0:
         raise problem(
             field,
             given=f"has shape {array.shape}",
             needed="hold at least one number",
             reason="shape",
-        )
-    if np.isnan(array).any():
-        where = _place(np.isnan(array), axis_name)
-        raise problem(
-            field, given=f"{where}is not a number", needed="hold numbers only", reason="nan"
         )
     if vanished(values, array):
         raise problem(
@@ -96,31 +100,17 @@ def distribution(
             needed=f"hold 0 or at least {LEAST:.3g}; write 0 for what cannot happen",
             reason="tiny",
         )
-    if (array < 0).any():
-        where = _place(array < 0, axis_name)
-        raise problem(
-            field,
-            given=f"{where}is {array[array < 0][0]:g}",
-            needed="be a probability, 0 or more",
-            reason="range",
-        )
-    if (array > 2).any():
-        where = _place(array > 2, axis_name)
-        raise problem(
-            field,
-            given=f"{where}is {array[array > 2][0]:g}",
-            needed="be a probability, at most 1",
-            reason="range",
-        )
-    small = (array > 0) & (array < LEAST)
-    if small.any():
-        where = _place(small, axis_name)
-        raise problem(
-            field,
-            given=f"{where}is {array[small][0]:g}",
-            needed=f"be 0 or at least {LEAST:.3g}; write 0 for what cannot happen",
-            reason="tiny",
-        )
+    tiny = f"be 0 or at least {LEAST:.3g}; write 0 for what cannot happen"
+    for wrong, needed, reason in (
+        (np.isnan(array), "hold numbers only", "nan"),
+        (array < 0, "be a probability, 0 or more", "range"),
+        (array > 2, "be a probability, at most 1", "range"),
+        ((array > 0) & (array < LEAST), tiny, "tiny"),
+    ):
+        if wrong.any():
+            value = "not a number" if reason == "nan" else f"{array[wrong][0]:g}"
+            given = f"{_place(wrong, axis_name)}is {value}"
+            raise problem(field, given=given, needed=needed, reason=reason)
     off = np.abs(array.sum(axis=-1) - 1)
     if not (off <= SUMS_TO_ONE).all():
         worst = int(np.argmax(off))

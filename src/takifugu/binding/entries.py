@@ -19,14 +19,17 @@ once: when the session is opened, or in the policy of a project. Names are then 
 
 They differ in whom the guarantee is about, and in what a loss on rows means. Entities and how many
 rows each has are public by declaration, so a message may name them.
+
+Names are compared with their types: 1 is not "1", since a whole number and its text may name
+different rows.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
-from takifugu.binding.name_lists import SHOWN, both_lists, listed, numbers, only_here, typed
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import Name
 from takifugu.priors.explicit import Explicit
@@ -36,6 +39,62 @@ from takifugu.priors.markov import MarkovChain
 from takifugu.priors.networks import NetworkPrior
 from takifugu.priors.prior import Prior, SequencePrior
 from takifugu.priors.universe import Tables
+
+N = TypeVar("N", bound=Hashable)
+MAX_LISTED_NAMES = 10  # names that a message lists
+WHOLE, LONG = re.compile(r"0|-?[1-9][0-9]*"), 20  # how a whole number of 64 bits is written
+
+
+def listed(names: Collection[object]) -> str:
+    """The first names; what cannot be printed is escaped."""
+    shown = ", ".join(repr(name)[:80] for name in list(names)[:MAX_LISTED_NAMES])
+    return shown + (", …" if len(names) > MAX_LISTED_NAMES else "") if names else "nothing"
+
+
+def both_lists(
+    names: tuple[Hashable, ...], what: str, others: tuple[Hashable, ...], *, more: bool = False
+) -> str:
+    """Two lists side by side, and what is in one of them alone; there may be ``more`` others."""
+    lists = [f"Prior: {listed(names)}", f"{what}: {listed(others)}"]
+    if not more and (alone := only_here(names, others)):
+        lists.append(f"only in the prior: {listed(alone)}")
+    if alone := only_here(others, names):
+        lists.append(f"only in {what}: {listed(alone)}")
+    return "; ".join(lists)
+
+
+def only_here(here: tuple[N, ...], there: tuple[Hashable, ...]) -> tuple[N, ...]:
+    """What is in the first list alone."""
+    others = typed(there)
+    return tuple(name for name in here if (type(name), name) not in others)
+
+
+def typed(names: Iterable[object]) -> frozenset[tuple[type, object]]:
+    """Names with their types: 1 is not "1"."""
+    return frozenset((type(name), name) for name in names)
+
+
+def types_alone(names: Collection[Hashable], others: Collection[Hashable]) -> bool:
+    """Whether two lists differ in nothing but types: whole numbers here and text there."""
+    return typed(names) != typed(others) and set(map(str, names)) == set(map(str, others))
+
+
+TYPES_DIFFER = (
+    " They are whole numbers on one side and text, in quotes, on the other: write those of the"
+    " prior as the table has them."
+)
+
+
+def numbers(names: tuple[Name, ...]) -> tuple[Name, ...]:
+    """Names that are written as whole numbers are whole numbers."""
+    return tuple(_number(name) for name in names)
+
+
+def _number(name: Name) -> Name:
+    if isinstance(name, str) and len(name) < LONG and WHOLE.fullmatch(name):
+        return int(name)
+    return name
+
 
 Over = Literal["sequence", "row", "entities", "household", "entities × sequence"]
 KINDS: tuple[Over, ...] = ("sequence", "row", "entities", "household", "entities × sequence")
@@ -341,10 +400,12 @@ def _refuse_positions(name: str, prior: Prior, positions: tuple[Name, ...]) -> N
             )
         return
     if typed(numbers(names)) != typed(range(len(names))):
+        first = ", ".join(map(json.dumps, names[:MAX_LISTED_NAMES]))
+        more = ", …" if len(names) > MAX_LISTED_NAMES else ""
         raise UnsoundRequest(
             f"{name} has the entries {listed(names)}, which are no positions of a sequence: those"
             f" are called 0 to {len(names) - 1}. Rename them, or list them in order: positions ="
-            f" [{', '.join(map(json.dumps, names[:SHOWN]))}{', …' if len(names) > SHOWN else ''}]",
+            f" [{first}{more}]",
             field=name,
             reason="no-positions",
             given=names,

@@ -31,10 +31,10 @@ The names of a prior beside the entities of a table.
 import re
 from collections.abc import Mapping
 
-from takifugu.binding.entries import Entries
-from takifugu.binding.name_lists import (
-    SHOWN,
+from takifugu.binding.entries import (
+    MAX_LISTED_NAMES,
     TYPES_DIFFER,
+    Entries,
     both_lists,
     listed,
     numbers,
@@ -66,7 +66,7 @@ from takifugu.translation.rows.household import household_chain
 def matched_entities(name: str, names: tuple[Name, ...], engine: Engine) -> Mapping[Name, int]:
     """The rows of each entity, if entities and names are the same, in any order."""
     entity = engine.declaration.entity
-    most = len(names) + SHOWN + 1
+    most = len(names) + MAX_LISTED_NAMES + 1
     rows = engine.whole.entities(most)
     if typed(rows) == typed(names):
         return rows
@@ -110,7 +110,7 @@ def refuse_people_over_time(name: str, prior: Prior, engine: Engine) -> None:
                 needed=count,
             )
     engine.whole.refuse_disorder()
-    uneven = uneven_positions(engine, SHOWN)
+    uneven = uneven_positions(engine, MAX_LISTED_NAMES)
     if uneven:
         order = engine.declaration.order
         places = ", ".join((order.column, *order.ties))
@@ -184,7 +184,7 @@ def refuse_households(name: str, prior: Prior, stated: Entries, engine: Engine) 
         _refuse_unlike(name, chain, household)
     else:
         _refuse_members(name, chain, household, stated.member, engine)
-    uneven = uneven_households(engine, household, size, SHOWN)
+    uneven = uneven_households(engine, household, size, MAX_LISTED_NAMES)
     if uneven:
         order = engine.declaration.order
         raise UnsoundRequest(
@@ -225,7 +225,7 @@ def _grouping(name: str, column: str, engine: Engine, what: str = "household") -
 def _refuse_several(name: str, column: str, what: str, engine: Engine) -> None:
     """Raise if an entity has no key of a column, or not always the same."""
     entity = engine.declaration.entity
-    astray = entities_without_one(engine, column, SHOWN)
+    astray = entities_without_one(engine, column, MAX_LISTED_NAMES)
     if astray:
         raise UnsoundRequest(
             f"{astray.count} of `{entity}`, the first {listed(astray.first)}, have no `{column}` in"
@@ -296,7 +296,7 @@ def _refuse_members(
             needed=only_here(keys, members),
         )
     _refuse_several(name, column, "member", engine)
-    others = households_of_others(engine, household, column, members, SHOWN)
+    others = households_of_others(engine, household, column, members, MAX_LISTED_NAMES)
     if others:
         raise UnsoundRequest(
             f"{others.count} of `{household}`, the first {listed(others.first)}, have not exactly"

@@ -10,32 +10,54 @@ Every protected column must be in the prior, and nothing else: the guarantee kee
 each, so that none may be left out. The values of a column in the prior must be the labels that the
 table declares for it. Where the prior has joint states, every combination must be one: a row whose
 values make none would be outside of the prior, and nothing would be guaranteed for it.
+
+Whether a prior is about the data that is to be protected, as far as that is public.
+
+A bound for seven days does not hold for a year, one for two states not for three, and one for a
+ward of 75 not for a town. Row counts and declared labels are public, so all of it can be checked
+before the first query; `takifugu.binding.entries` checks what the entries are.
+
+The labels of columns that have those of the rows which a prior was fitted on.
+
+They are the states of the prior, which is published: no other list is kept anywhere. With several
+priors the first one says them, and the others must have the same, as they must for any column.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 from math import prod
+from typing import Any
 
-from takifugu.binding.entries import Entries, EntriesOption, of_several_columns, stated_entries
-from takifugu.binding.name_lists import (
+from takifugu._core.fingerprint import fingerprint
+from takifugu.binding.entries import (
     TYPES_DIFFER,
+    Entries,
+    EntriesOption,
     both_lists,
     listed,
+    of_several_columns,
     only_here,
+    stated_entries,
     typed,
     types_alone,
 )
+from takifugu.binding.matched_rows import refuse_unmatched
 from takifugu.binding.number_states import refuse_other_numbers
 from takifugu.binding.protected_values import are_labels, values_by_column
 from takifugu.declarations import Amount, Category, Declaration
 from takifugu.errors import UnsoundRequest, one_of
+from takifugu.ledger import Terms
 from takifugu.priors import Name, Secrets
+from takifugu.priors.gaussian import Gaussian
+from takifugu.priors.independent import Product, people_of
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import Prior
+from takifugu.priors.truncated_gaussian import TruncatedGaussian
+from takifugu.tables import Engine
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
 
-SHOWN = 3  # combinations of labels that a message lists
+MAX_SHOWN_STATES = 3  # combinations of labels that a message lists
 
 
 def refuse_other_columns(name: str, prior: Prior, declaration: Declaration) -> None:
@@ -98,12 +120,15 @@ def refuse_missing_states(name: str, prior: MarkovChain) -> None:
         return
     known = frozenset(prior.states)
     missing = tuple(
-        islice((state for state in product(*values.values()) if state not in known), SHOWN)
+        islice(
+            (state for state in product(*values.values()) if state not in known), MAX_SHOWN_STATES
+        )
     )
     shown = ", ".join(map(repr, missing))
+    more = ", …" if every - len(known) > MAX_SHOWN_STATES else ""
     raise UnsoundRequest(
         f"{name} has {len(prior.states)} joint states of {listed(tuple(values))}, and their labels"
-        f" make {every}: {shown}{', …' if every - len(known) > SHOWN else ''} is left out. A row"
+        f" make {every}: {shown}{more} is left out. A row"
         " with such values would be outside of the prior; list every combination, with"
         " probabilities of 0 where it never happens",
         field=name,
@@ -312,3 +337,153 @@ def _by_column(
             )
         one.sides(values[name])  # refuses a value that the column does not have
     return kept
+
+
+Labels = dict[str, tuple[Name, ...]]  # by column
+
+
+def fitted_labels(
+    priors: Mapping[str, Prior], declaration: Declaration, *, over: OverOption, about: str | None
+) -> Labels:
+    """The labels that the priors say of the columns of ``declaration`` that have none yet."""
+    if not declaration.unfitted or not priors:
+        return {}
+    name, prior = next(iter(priors.items()))
+    read = stated_entries(priors, over, entity=declaration.entity)[name]
+    if of_several_columns(prior, read):
+        states = {str(column): values for column, values in values_by_column(prior).items()}
+    elif read.over == "household":
+        from takifugu.translation.rows.household import household_chain
+
+        members = values_by_column(household_chain(name, prior))
+        states = {protected_column(declaration, about): next(iter(members.values()))}
+    else:
+        one = next(iter(people_of((prior,))))
+        named = tuple(value for value in one.entry_values[0] if isinstance(value, str | int))
+        states = {protected_column(declaration, about): named}
+    found = {column: states[column] for column in declaration.unfitted if column in states}
+    for column, labels in found.items():
+        _refuse_nameless(name, column, labels, declaration)
+    return found
+
+
+def _refuse_nameless(
+    name: str, column: str, labels: tuple[Name, ...], declaration: Declaration
+) -> None:
+    """Raise if states are only numbered, or lack the one that stands for everything else."""
+    other = declaration.category(column).other
+    if other in labels:
+        return
+    raise UnsoundRequest(
+        f"{name} has no state {other!r}; the labels of `{column}` are its states, and one of them"
+        f" must be {other!r}, for values that it does not list. `takifugu prior fit` makes such a"
+        " prior",
+        field=name,
+        reason="no-other",
+        needed=other,
+    )
+
+
+def refuse_misfit(
+    translation: PriorTranslation,
+    engine: Engine,
+    columns: tuple[str, ...],
+    over: OverOption = None,
+    *,
+    where: str = "",
+) -> dict[str, Entries]:
+    """What the entries of every prior are; an error if the data has others, or other values."""
+    if engine.declaration.order.absent:  # the file may have more rows than when it was added
+        engine.whole.refuse_disorder()
+    several = translation.priors if len(translation.priors) > 1 else {}
+    sizes = {name: prior.size for name, prior in several.items()}
+    if len(set(sizes.values())) > 1:
+        listed = ", ".join(f"{name} {'unbounded' if n is None else n}" for name, n in sizes.items())
+        raise UnsoundRequest(
+            f"the priors have different numbers of entries ({listed}); give all the same length",
+            field="prior",
+            reason="sizes-differ",
+            given=sizes,
+        )
+    read = stated_entries(translation.priors, over, entity=engine.declaration.entity, where=where)
+    refuse_unmatched(translation.priors, read, engine)
+    if isinstance(translation, Translation):
+        for name, prior in _priors(translation):
+            _refuse_values(name, prior, engine.declaration, columns[0])
+    return read
+
+
+def _refuse_values(name: str, prior: Prior, declaration: Declaration, about: str) -> None:
+    column = next(c for c in declaration.protected if c.column == about)
+    if isinstance(prior, Gaussian):
+        if not isinstance(column, Amount) or column.missing != "refuse":
+            raise UnsoundRequest(
+                f"{name} is about numbers, each of which is there; `{about}` must be a column of"
+                ' numbers with missing = "refuse"',
+                field=name,
+                reason="numbers",
+            )
+        return
+    if isinstance(prior, TruncatedGaussian):
+        inside = (
+            isinstance(column, Amount) and max(abs(column.low), abs(column.high)) <= prior.bound
+        )
+        if not inside:
+            raise UnsoundRequest(
+                f"{name} is about numbers within ±{prior.bound:g}; `{about}` must be a column of"
+                " numbers with bounds inside that",
+                field=name,
+                reason="bounds",
+                given=prior.bound,
+            )
+        return
+    for states in prior.entry_values:
+        if isinstance(column, Amount):
+            refuse_other_numbers(name, states, column, numbered=True)
+        elif not _fits(states, column):
+            differ = types_alone(states, column.keys)
+            raise UnsoundRequest(
+                f"{name} has {len(states)} states and `{about}` has {len(column.keys)} labels, or"
+                f" they have other names. {both_lists(states, 'labels', column.keys)}."
+                f"{TYPES_DIFFER if differ else ''} The states of a prior must be the labels of its"
+                " column",
+                field=name,
+                reason="types-differ" if differ else "states-differ",
+                given=tuple(states),
+                needed=column.keys,
+            )
+
+
+def _fits(states: tuple[Any, ...], column: Category) -> bool:
+    """Whether states are the labels; one more may stand for what is dropped."""
+    spare = (0, 1) if column.outside == "drop" else (0,)
+    more = len(states) - len(column.keys)
+    unnamed = states == tuple(range(len(states)))
+    return more in spare and (unnamed or set(column.keys) <= set(states))
+
+
+def _priors(translation: Translation) -> Iterator[tuple[str, Prior]]:
+    """Every prior that an entity may follow: each part of a product is one."""
+    waiting = list(translation.priors.items())
+    while waiting:
+        name, prior = waiting.pop(0)
+        if isinstance(prior, Product):
+            waiting += [(f"{name}, {part}", each) for part, each in prior.parts.items()]
+        else:
+            yield name, prior
+
+
+def terms_of(translation: PriorTranslation) -> Terms:
+    """What a budget holds under, for the ledger: the priors with their uncertainty, the secrets.
+
+    Where a prior relates columns or people, what it is over is one of the terms.
+    """
+    prior: tuple[Any, ...] = (
+        "belief",  # as it is stored
+        dict(translation.priors),
+        float(translation.uncertainty),
+    )
+    if isinstance(translation, Translation):
+        return Terms(fingerprint(prior), fingerprint(translation.secrets))
+    secrets = ("by column", dict(translation.secrets))
+    return Terms(fingerprint((*prior, "over", translation.reading)), fingerprint(secrets))

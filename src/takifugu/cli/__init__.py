@@ -22,19 +22,14 @@ from takifugu.cli.commands import ledger_command as ledger
 from takifugu.cli.commands import prior_command as prior
 from takifugu.cli.commands import report_command as report
 from takifugu.cli.commands import schedule_command as schedule
-from takifugu.cli.commands import token_command as token
-from takifugu.cli.commands import witness_command as witness
-from takifugu.cli.commands.approve_command import run_approve
+from takifugu.cli.commands import serve_command as serve
 from takifugu.cli.commands.check_command import run_check
 from takifugu.cli.commands.collapse_command import run_collapse
 from takifugu.cli.commands.curve_command import run_curve
-from takifugu.cli.commands.init_command import run_init
-from takifugu.cli.commands.plan_command import run_plan
-from takifugu.cli.commands.quickstart_command import run_quickstart
+from takifugu.cli.commands.quickstart_command import run_init, run_quickstart
 from takifugu.cli.commands.reassess_command import run_reassess
-from takifugu.cli.commands.release_command import run_release
+from takifugu.cli.commands.release_command import run_approve, run_plan, run_release
 from takifugu.cli.commands.reproduce_command import run_reproduce
-from takifugu.cli.commands.serve_command import run_serve
 from takifugu.cli.commands.translate_command import run_translate
 from takifugu.cli.demo.demo_command import run_demo
 from takifugu.cli.exit_status import EPILOG, MISTAKE, STOPPED, status_of
@@ -96,10 +91,10 @@ app.command("plan")(run_plan)
 app.command("release")(run_release)
 app.command("approve")(run_approve)
 app.add_typer(schedule.app, name="schedule")
-app.command("serve")(run_serve)
-app.add_typer(token.app, name="token")
+app.command("serve")(serve.run_serve)
+app.add_typer(serve.token_app, name="token")
 app.add_typer(report.app, name="report")
-app.add_typer(witness.app, name="witness")
+app.add_typer(serve.witness_app, name="witness")
 app.add_typer(ledger.app, name="ledger")
 app.command("curve")(run_curve)
 app.command("translate")(run_translate)

@@ -12,7 +12,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
@@ -26,8 +26,12 @@ from takifugu.errors import InvalidFile, Malformed
 from takifugu.visible import visible
 
 if TYPE_CHECKING:
-    from takifugu.priors import Secrets
+    from takifugu.priors import Prior, Secrets
     from takifugu.project.project import Project
+    from takifugu.session.session import Session
+
+
+SecretPairs = tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
 
 
 class PlainValue:
@@ -202,6 +206,15 @@ def print_json(document: Any) -> None:
     echo(json.dumps(plain(document), ensure_ascii=False, allow_nan=False, indent=2))
 
 
+def show_result(facts: Mapping[str, Any], *lines: str, as_json: bool, err: bool = False) -> None:
+    """Print the JSON object of a command if that is asked for, otherwise its lines."""
+    if as_json:
+        print_json(facts)
+        return
+    for line in lines:
+        echo(line, err=err)
+
+
 def plain(value: Any) -> Any:
     """A value with every infinite number as the string "infinity"."""
     if isinstance(value, dict):
@@ -254,9 +267,9 @@ def read_secrets(pairs: str | None, entries: str | None, within: str | None = No
     return Secrets(entries=chosen, pairs=None if pairs is None else _pairs(pairs), within=within)
 
 
-def _pairs(text: str) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+def _pairs(text: str) -> SecretPairs:
     if text.endswith(".json"):
-        return _pairs_from_file(Path(text))
+        return _listed_pairs(Path(text), _pairs_document(text))
     sides = [str(pair).split("/") for pair in listed(text, "--pairs")]
     if not all(len(side) == 2 and all(part.strip() for part in side) for side in sides):
         raise InvalidOption(
@@ -264,7 +277,7 @@ def _pairs(text: str) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
             given=f"is {text!r}",
             needed="look like 'hospital/home,ward/home|work', or name a .json file",
         )
-    return tuple((_group(left), _group(right)) for left, right in sides)
+    return tuple((_values_of(left), _values_of(right)) for left, right in sides)
 
 
 def read_json_option(option: str, path: Path, needed: str) -> Any:
@@ -279,33 +292,30 @@ def read_column_pairs(text: str | None) -> dict[str, Any] | None:
     """Secret pairs by column, if --pairs names a .json file that holds an object of such."""
     if text is None or not text.endswith(".json"):
         return None
-    path = Path(text)
-    document = read_json_option("--pairs", path, PAIRS_NEEDED)
+    document = _pairs_document(text)
     if not isinstance(document, dict):
         return None
-    return {column: _listed_pairs(path, pairs) for column, pairs in document.items()}
+    return {column: _listed_pairs(Path(text), pairs) for column, pairs in document.items()}
 
 
-def _pairs_from_file(path: Path) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
-    return _listed_pairs(path, read_json_option("--pairs", path, PAIRS_NEEDED))
+def _pairs_document(text: str) -> Any:
+    return read_json_option("--pairs", Path(text), PAIRS_NEEDED)
 
 
-def _listed_pairs(
-    path: Path, found: Any, needed: str = PAIRS_NEEDED
-) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
-    if not isinstance(found, list) or not all(isinstance(p, list) and len(p) == 2 for p in found):
-        raise InvalidOption("--pairs", given=f"{path} is not a list of pairs", needed=needed)
+def _listed_pairs(path: Path, pairs: Any) -> SecretPairs:
+    if not isinstance(pairs, list) or not all(isinstance(p, list) and len(p) == 2 for p in pairs):
+        raise InvalidOption("--pairs", given=f"{path} is not a list of pairs", needed=PAIRS_NEEDED)
 
     def side(given: Any) -> tuple[str, ...]:
         values = tuple(given) if isinstance(given, list) else (given,)
         if not values or not all(isinstance(value, str | int) for value in values):
-            raise InvalidOption("--pairs", given=f"{path} holds other things", needed=needed)
+            raise InvalidOption("--pairs", given=f"{path} holds other things", needed=PAIRS_NEEDED)
         return values
 
-    return tuple((side(left), side(right)) for left, right in found)
+    return tuple((side(left), side(right)) for left, right in pairs)
 
 
-def _group(text: str) -> tuple[str, ...]:
+def _values_of(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split("|"))
 
 
@@ -365,8 +375,30 @@ def show_warnings() -> Iterator[None]:
             warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
 
 
-def _once(parser: Any, ctx: Any) -> Any:
-    """The parser, made to count the options that it meets."""
+@contextmanager
+def open_session(
+    project: "Project",
+    dataset: str,
+    analyst: str | None,
+    activity: str,
+    *,
+    backend: Any,
+    table: bool = True,
+) -> "Iterator[tuple[Session, Spinner]]":
+    """A session of a dataset, and the spinner that shows what it does."""
+    with (
+        show_warnings(),
+        Spinner(activity) as spinner,
+        project.session(
+            dataset, analyst, progress=spinner, backend=backend, table=table
+        ) as session,
+    ):
+        yield session, spinner
+
+
+def _strict_parser(parser: Any, command: Any, ctx: Any) -> Any:
+    """The parser of a command, made to read plain values and to count the options."""
+    read_plainly(command.get_params(ctx))
     if ctx.resilient_parsing:  # a shell that completes a line
         return parser
     parse = parser.parse_args
@@ -389,8 +421,7 @@ class StrictCommand(TyperCommand):
 
     def make_parser(self, ctx: Any) -> Any:
         """The parser of this command."""
-        read_plainly(self.get_params(ctx))
-        return _once(super().make_parser(ctx), ctx)
+        return _strict_parser(super().make_parser(ctx), self, ctx)
 
 
 class StrictGroup(TyperGroup):
@@ -398,8 +429,7 @@ class StrictGroup(TyperGroup):
 
     def make_parser(self, ctx: Any) -> Any:
         """The parser of this command."""
-        read_plainly(self.get_params(ctx))
-        return _once(super().make_parser(ctx), ctx)
+        return _strict_parser(super().make_parser(ctx), self, ctx)
 
 
 class StrictTyper(typer.Typer):
@@ -428,3 +458,32 @@ def help_and_keys(callback: Any) -> tuple[str, str]:
     """
     words, _, keys = (inspect.getdoc(callback) or "").partition("\n\nJSON: ")
     return words, keys
+
+
+def write_recorded(prior: "Prior", out: Path) -> None:
+    """Write a prior.
+
+    If ``out`` is a prior of a dataset of the project around it, that is recorded in its ledger.
+    """
+    from takifugu.priors import write_prior
+    from takifugu.project.project import open_project
+
+    file = nearest_project(out.parent)
+    project = None
+    if file is not None:
+        with suppress(Malformed):  # a project that cannot be read releases nothing
+            project = open_project(file)
+    with nullcontext() if project is None else project.recording_prior(out):
+        write_prior(prior, out)
+
+
+def write_and_show(prior: "Prior", out: Path, as_json: bool, details: str = "") -> None:
+    """Write a prior, and say where."""
+    write_recorded(prior, out)
+    facts = {"out": str(out)} | prior_facts(prior)
+    show_result(facts, f"wrote {out}{details}", as_json=as_json, err=True)
+
+
+def prior_facts(prior: "Prior") -> dict[str, Any]:
+    """What `prior show` prints."""
+    return {"kind": prior.kind, "fingerprint": prior.fingerprint} | prior.facts()

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from takifugu._core.fingerprint import ByContent
-from takifugu.declarations.columns import Amount, Category, Order, Source
-from takifugu.declarations.label_lists import FittedLabels
+from takifugu.declarations.columns import Amount, Category, FittedLabels, Order, Source
 from takifugu.declarations.table_errors import InvalidDeclaration, InvalidQuery
 from takifugu.errors import one_of
 from takifugu.priors import Name

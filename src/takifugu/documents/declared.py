@@ -99,6 +99,9 @@ def codec_of(kind: Any) -> Codec:
         return Codec(
             by_name(part.read), lambda values: {k: part.write(v) for k, v in values.items()}
         )
+    if isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        row = _row(tuple(map(codec_of, get_type_hints(kind).values())))
+        return Codec(lambda value, path: kind(*row(value, path)), list)
     if isinstance(kind, type) and is_dataclass(kind):
         return Codec(lambda value, path: from_document(kind, value, path), to_document)
     raise TypeError(f"{kind!r} has no form in a document")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 import numpy as np
 
 from takifugu._core.atomic import real_path, write_whole
-from takifugu.declarations.columns import OrderKind, Outside
+from takifugu.declarations.columns import FROM_THE_FITTED_ROWS, OrderKind, Outside
 from takifugu.declarations.declaration import Declaration
 from takifugu.declarations.declaration_files import (
     FROM_THE_DATA,
@@ -19,7 +19,6 @@ from takifugu.declarations.declaration_files import (
     declaration_text,
     read_declaration,
 )
-from takifugu.declarations.label_lists import FROM_THE_FITTED_ROWS
 from takifugu.declarations.table_errors import InvalidDeclaration
 from takifugu.drafting.source_schema import SUFFIXES
 from takifugu.errors import TakifuguError

@@ -30,9 +30,8 @@ from takifugu._core.numeric import (
     Floats,
     Integers,
     distribution,
-    frozen,
 )
-from takifugu._core.rounding import UNIT, log_bounds, up
+from takifugu._core.rounding import UNIT, log_bounds
 from takifugu.errors import InvalidMechanism, InvalidWorld, TooLarge
 from takifugu.finite.evidence import (
     Blocks,
@@ -46,7 +45,7 @@ from takifugu.finite.evidence import (
     reduce_evidence,
     revealing_multiset,
 )
-from takifugu.finite.leakage import WorstCase, leakage, measure
+from takifugu.finite.leakage import WorstCase, measure
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
 from takifugu.priors.explicit import Knowledge
@@ -318,16 +317,6 @@ class JointLeakage:
     method: Literal["listing", "branch and bound", "impossible on one side", "linear programs"]
 
 
-@dataclass(frozen=True, eq=False)
-class Growth:
-    """How the loss grows with the number of runs, beside what linear composition would allow."""
-
-    runs: Integers  # [k]
-    epsilon: Floats  # [k]: upper bounds
-    attained: Floats  # [k]: lower bounds
-    linear: Floats  # [k]: runs · ε(1)
-
-
 def joint_mechanism(
     *parts: FiniteMechanism | tuple[FiniteMechanism, int], limit: int = 2**24
 ) -> FiniteMechanism:
@@ -395,30 +384,6 @@ def joint_leakage(
     if evidence.size <= LISTED:
         return _listed(world, evidence)
     return _searched(world, evidence, tolerance, boxes)
-
-
-def growth(
-    world: World,
-    mechanism: FiniteMechanism,
-    runs: Iterable[int] = range(1, 11),
-    *,
-    tolerance: float = 1e-9,
-    boxes: int = 200_000,
-) -> Growth:
-    """ε of 1, 2, 3, … runs of ``mechanism``, beside k·ε(1)."""
-    wanted = list(runs)
-    if not wanted:
-        raise InvalidMechanism("runs", given="is empty", needed="hold at least one number of runs")
-    results = [
-        joint_leakage(world, [(mechanism, k)], tolerance=tolerance, boxes=boxes) for k in wanted
-    ]
-    once = leakage(world, mechanism).epsilon
-    return Growth(
-        np.array(wanted, dtype=np.int64),
-        frozen([result.epsilon for result in results]),
-        frozen([result.attained for result in results]),
-        frozen([float(up(k * once)) for k in wanted]),
-    )
 
 
 def _listed(world: World, evidence: Evidence) -> JointLeakage:

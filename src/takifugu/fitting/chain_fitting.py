@@ -1,6 +1,5 @@
 """Fit a Markov chain to a declared table: the counting is done where the rows are."""
 
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, overload
@@ -14,7 +13,7 @@ from takifugu.fitting.fit_kinds import (
     MAX_LISTED_STATES,
     RARE,
     Estimate,
-    fit_prior,
+    fit_table,
     name_of,
     parts,
     refuse_uncut,
@@ -283,14 +282,13 @@ def fit_markov(
     """
     options = FitOptions(
         first_days=first_days,
-        share=None if share is None else share_of_entities(share),
+        share=share_of_entities(share),
         other=other,
         tau=tau,
         length=length,
         confidence=confidence,
     )
-    with nullcontext(table) if isinstance(table, Engine) else table.open() as engine:
-        prior = fit_prior(engine, (column,), options).prior
+    prior = fit_table(table, column, options)
     if not isinstance(prior, MarkovChain | IntervalMarkovChain):  # pragma: no cover
         raise TypeError(f"a fitted chain is a {prior.kind}")
     return prior

@@ -8,6 +8,7 @@ on, and says what it rests on. A new kind is one module beside this one, and one
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time, timedelta
 from fractions import Fraction
@@ -17,26 +18,139 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from takifugu._core.numeric import Integers
-from takifugu.declarations.columns import Amount, Category
+from takifugu.declarations.columns import FROM_THE_FITTED_ROWS, Amount, Category
 from takifugu.declarations.declaration import Declaration
 from takifugu.declarations.table_errors import InvalidQuery
 from takifugu.fitting.fit_options import KINDS, ByEntity, FirstDays, FitKind, FitOptions, Split
-from takifugu.fitting.label_finding import AT_LEAST, FoundLabels, find_labels
-from takifugu.priors import FittedRows, MarkovChain, Prior
+from takifugu.priors import FittedRows, MarkovChain, Name, Prior
 from takifugu.priors.adversaries import given_earlier_rows
 from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.networks import BayesianNetwork
 from takifugu.priors.prior import state_text
+from takifugu.tables import relations as rel
 from takifugu.tables.engine import Engine
 from takifugu.tables.label_lookup import refuse_many_labels
+from takifugu.tables.relations import Relation
 from takifugu.tables.run_counting import count_leavers
 from takifugu.tables.scope import EVERYTHING, Scope, Share, fitted_rows
 from takifugu.visible import visible
 
 if TYPE_CHECKING:
     from takifugu.advice.prior_advice import FitEvidence, PriorAdvice
+    from takifugu.drafting.declared_table import Table
     from takifugu.fitting.goodness import GoodnessOfFit
     from takifugu.translation.protocol import LossTranslation
+
+AT_LEAST = 1  # entities, unless more are asked for
+
+
+@dataclass(frozen=True)
+class FoundLabels:
+    """The labels of a column on the rows that a prior is fitted on.
+
+    Attributes:
+        column: The column.
+        labels: The labels, sorted, without ``other``.
+        left_out: How many labels too few entities had.
+        at_least: How many entities a label needed.
+        other: What everything else counts as.
+    """
+
+    column: str
+    labels: tuple[Name, ...]
+    left_out: int
+    at_least: int
+    other: Name
+
+    @property
+    def statement(self) -> str:
+        """What readers of the policy should know about the list."""
+        each = ", also those of one entity alone"
+        if self.at_least > 1:
+            each = f", each of at least {self.at_least} entities"
+        rest = ""
+        if self.left_out:
+            labels = "label" if self.left_out == 1 else "labels"
+            rest = f" {self.left_out:,} {labels} of fewer entities left out."
+        return (
+            f"The {len(self.labels):,} labels of {self.column!r} were found on the same"
+            f" rows{each}, and are published; everything else counts as {self.other!r}.{rest}"
+        )
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "column": self.column,
+            "labels": len(self.labels),
+            "left_out": self.left_out,
+            "at_least": self.at_least,
+            "other": self.other,
+        }
+
+
+def find_labels(
+    engine: Engine,
+    columns: Sequence[str],
+    scope: Scope,
+    at_least: int | None,
+    *,
+    every_pair: bool = False,
+    otherwise: int = AT_LEAST,
+) -> tuple[FoundLabels, ...]:
+    """The labels of those ``columns`` that have none yet, on the rows of ``scope``.
+
+    The list is published with the prior. A label that one person alone has had then says that
+    somebody among the fitted rows had it: with ``at_least``, labels of fewer entities count as
+    ``other``. One aggregate finds the list where the rows are; the labels that are not kept do not
+    leave the database.
+
+    ``every_pair``: whether which of any two labels a cell holds is to be kept secret.
+    ``otherwise``: how many entities a label needs if ``at_least`` is None.
+    """
+    wanted = [column for column in columns if column in engine.declaration.unfitted]
+    if at_least is not None:
+        if isinstance(at_least, bool) or not isinstance(at_least, int) or at_least < 1:
+            raise InvalidQuery(
+                "at least", given=f"is {at_least!r:.40}", needed="be a whole number, ≥ 1"
+            )
+        if not wanted:
+            raise InvalidQuery(
+                "at least",
+                given="is given, and the labels are declared",
+                needed=f'be left out, or declare values = "{FROM_THE_FITTED_ROWS}"',
+                reason="superfluous",
+            )
+    least = otherwise if at_least is None else at_least
+    found = tuple(_found(engine, column, scope, least) for column in wanted)
+    for each in found:
+        refuse_many_labels(each.column, len(each.labels) + 1, every_pair=every_pair, found=True)
+    return found
+
+
+def _found(engine: Engine, column: str, scope: Scope, at_least: int) -> FoundLabels:
+    entity = engine.declaration.entity
+    rows = engine.collect(lambda rows: kept_labels(rows, column, entity, at_least), scope)
+    other = engine.declaration.category(column).other
+    left_out = sum(int(many) for label, many in rows if label is None)
+    labels = tuple(sorted(label for label, _ in rows if label is not None and label != other))
+    if not labels:
+        raise InvalidQuery(
+            "at least" if left_out else "split",
+            given=f"leaves no label of {column!r}",
+            needed="be fewer entities" if left_out else "fit on rows that have some",
+            reason="no-labels",
+        )
+    return FoundLabels(column, labels, left_out, at_least, other)
+
+
+def kept_labels(rows: Relation, column: str, entity: str, at_least: int) -> Relation:
+    """Rows of: a label that enough entities have, or NULL for all others; how many labels it is."""
+    owned = rows.filter(rows[column].notnull())
+    owned = owned.select(label=owned[column], who=owned[entity]).distinct()
+    each = owned.group_by("label").aggregate(entities=owned.who.count())
+    enough = each.entities >= at_least
+    labels = each.select(label=rel.ifelse(enough, each.label, rel.null(each.label.type)))
+    return labels.group_by("label").aggregate(many=labels.count()).select("label", "many")
 
 
 @dataclass(frozen=True)
@@ -90,11 +204,6 @@ class FitSize:
     people: int
     rows: int
     longest: int
-
-    @property
-    def lengths(self) -> tuple[int, ...]:
-        """Lengths that a prior may have: one that is shorter than a sequence does not fit."""
-        return (self.longest,)
 
 
 Fitter = Callable[[Engine, tuple[str, ...], Scope, FitOptions], Estimate]
@@ -186,7 +295,7 @@ class Fitted:
             epsilon,
             steps=steps,
             evidence=self.evidence,
-            lengths=() if self.size is None else self.size.lengths,
+            lengths=() if self.size is None else (self.size.longest,),  # a shorter one does not fit
             progress=progress,
         )
 
@@ -259,6 +368,12 @@ def fit_prior(
     )
 
 
+def fit_table(table: "Table | Engine", column: str, options: FitOptions) -> Prior:
+    """The prior of a column of a declared table, which is opened for it, or of an open one."""
+    with nullcontext(table) if isinstance(table, Engine) else table.open() as engine:
+        return fit_prior(engine, (column,), options).prior
+
+
 def _gap_notes(engine: Engine, columns: tuple[str, ...]) -> tuple[str, ...]:
     """That a fit leaves cells out, of which the prior then says nothing."""
     return tuple(
@@ -295,17 +410,12 @@ def _default(kind: FitKind, declaration: Declaration) -> tuple[str, ...]:
 
 def _refuse_columns(columns: tuple[str, ...], declaration: Declaration) -> None:
     protected = [column.column for column in declaration.protected]
-    for column in columns:
-        if column not in protected:
-            raise InvalidQuery(
-                "columns",
-                given=f"name {column!r:.60}",
-                needed=f"name protected columns, each once, of {', '.join(protected)}",
-            )
-    if not columns or len(set(columns)) < len(columns):
+    strange = [column for column in columns if column not in protected]
+    if strange or not columns or len(set(columns)) < len(columns):
+        given = f"name {strange[0]!r:.60}" if strange else "repeat a column"
         raise InvalidQuery(
             "columns",
-            given="repeat a column" if columns else "are none",
+            given=given if columns else "are none",
             needed=f"name protected columns, each once, of {', '.join(protected)}",
         )
 
@@ -369,7 +479,7 @@ def _goodness(
     Of chains by hour of the day the order is not tested: hours that differ look like an order.
     """
     from takifugu.fitting.goodness import GoodnessOfFit, goodness, stationarity
-    from takifugu.fitting.network_goodness import network_goodness
+    from takifugu.fitting.network_fitting import network_goodness
 
     if estimate.goodness is not None:
         return estimate.goodness()

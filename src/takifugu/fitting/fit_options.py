@@ -71,14 +71,9 @@ class ByEntity:
 Split = FirstDays | ByEntity | None  # None fits on all rows, and none is left
 
 
-def share_of_entities(given: Fraction | float | str) -> Fraction:
-    """A share by its digits: 0.2 is a fifth."""
-    try:
-        return exactly(str(given), "share")
-    except UnsoundRequest:
-        raise InvalidQuery(
-            "share", given=f"is {given!r:.40}", needed="be between 0 and 1, as 0.2 or '1/5'"
-        ) from None
+def share_of_entities(given: Fraction | float | str | None) -> Fraction | None:
+    """A share by its digits, 0.2 is a fifth; None for no split."""
+    return None if given is None else parse_share(str(given), "share")
 
 
 def parse_share(text: str, name: str, error: type[Malformed] = InvalidQuery) -> Fraction:

@@ -23,7 +23,7 @@ from takifugu.priors.fitting import TAU
 from takifugu.priors.households import refuse_large_household
 from takifugu.tables import relations as rel
 from takifugu.tables.engine import Engine
-from takifugu.tables.expressions import by_place, flag
+from takifugu.tables.expressions import by_place, flag, with_earlier
 from takifugu.tables.household_facts import (
     Some,
     entities_without_one,
@@ -138,7 +138,7 @@ def _runs(people: People, scope: Scope, depth: int) -> Any:
     engine, members = people.engine, people.members
     order = engine.declaration.order
     rows = engine._within(scope)
-    places = {f"at_{i}": rows[name] for i, name in enumerate((order.column, *order.ties))}
+    places = {f"place_{i}": rows[name] for i, name in enumerate((order.column, *order.ties))}
     columns = {"home": rows[people.household], "value": rows[people.column], **places}
     if people.member is None:
         owned = rows.select(**columns, who=rows[engine.declaration.entity])
@@ -150,21 +150,21 @@ def _runs(people: People, scope: Scope, depth: int) -> Any:
         for k, name in enumerate(_as_keys(members, keys)):
             raw = [one for one, code in codes.items() if keys[code] == name]
             slot = slot + k * flag(owned.role.isin(raw))
-    put = owned.select("home", "value", *places, slot=slot)
+    put = owned.select("value", *places, who=owned.home, slot=slot)
     nothing = rel.null(put.value.type)
-    each = put.group_by(["home", *places]).aggregate(
+    each = put.group_by(["who", *places]).aggregate(
         **{
             f"here_{k}": rel.ifelse(put.slot == k, put.value, nothing).max()
             for k in range(len(members))
         }
     )
-    window = rel.Window(each.home, tuple(each[name] for name in places))
     lagged = {
-        f"value_{lag}_{k}": each[f"here_{k}"].lag(lag).over(window) if lag else each[f"here_{k}"]
+        f"value_{lag}_{k}": (f"here_{k}", lag)
         for lag in range(depth, -1, -1)
         for k in range(len(members))
     }
-    beside = each.select(whole=flag(each.at_0.lag(depth).over(window).notnull()), **lagged)
+    beside = with_earlier(each, **lagged, start=("place_0", depth))
+    beside = beside.mutate(whole=flag(beside.start.notnull()))
     counted = beside.group_by([*lagged, "whole"]).aggregate(count=beside.count())
     look = engine.lookup(people.column)
     return by_place(counted, dict.fromkeys(lagged, look), {"count": "sum"}, keep=("whole",))

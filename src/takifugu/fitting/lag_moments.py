@@ -27,7 +27,7 @@ from takifugu.priors import Name
 from takifugu.tables import relations as rel
 from takifugu.tables.backends.backend import Kind
 from takifugu.tables.engine import Engine
-from takifugu.tables.expressions import clamped, flag
+from takifugu.tables.expressions import by_entity, clamped, flag, with_earlier
 from takifugu.tables.label_lookup import OUTSIDE, Lookup
 from takifugu.tables.scope import EVERYTHING, Scope
 
@@ -317,56 +317,40 @@ def lag_sums(
     and ``farthest`` say how far apart in the order consecutive rows of an entity are: seconds for
     times. ``tie`` and ``gap`` are as in `expressions.transitions`.
     """
-    order = declaration.order
-    places = (order.column, *order.ties)
     units, missing = clamped(rows[amount.column], amount, kinds[amount.column])
-    gap = rows[declaration.entity].isnull()
-    for name in places:
-        gap = gap | rows[name].isnull()
+    order = declaration.order
     at = rows[order.column]
     if kinds[order.column] in ("time", "zoned"):
         at = at.epoch_seconds()
     width = int((amount.high - amount.low) / amount.step)
     steps = units - grid.low  # 0 or more, so that any division rounds down
     on_grid = steps * grid.fine if grid.coarse == 1 else steps // grid.coarse
-    base = rows.select(
-        **{f"place_{i}": rows[name] for i, name in enumerate(places)},
-        who=rows[declaration.entity],
+    base = by_entity(
+        rows,
+        declaration,
         value=on_grid - _subtracted(rows, centre),
         at=at,
         at_low=flag(steps == 0),
         at_high=flag(steps == width),
         missing=flag(missing),
-        gap=flag(gap),
     )
     if centre.own:
         own = rel.Window(base.who)
         mean = base.value.sum().over(own).cast("real") / base.value.count().over(own)
         base = base.mutate(value=base.value - (mean + 0.5).floor().cast("whole"))
-    ordered = [base[f"place_{i}"] for i in range(len(places))]
-    window = rel.Window(base.who, tuple(ordered))
-    before = {f"before_{k}": base.value.lag(k).over(window) for k in range(1, lags + 1)}
-    rowed = base.select(
-        "value", "at_low", "at_high", "missing", "gap",
-        first=flag(rel.row_number().over(window) == 0),
-        apart=base.at - base.at.lag(1).over(window),
-        **{f"place_{i}": place for i, place in enumerate(ordered)},
-        **{f"place_before_{i}": place.lag(1).over(window) for i, place in enumerate(ordered)},
-        **before,
-    )  # fmt: skip
-    tie = rowed.place_0 == rowed.place_before_0
-    for i in range(1, len(places)):
-        tie = tie & (rowed[f"place_{i}"] == rowed[f"place_before_{i}"])
+    before = {f"before_{k}": ("value", k) for k in range(1, lags + 1)}
+    rowed = with_earlier(base, **before, at_before=("at", 1))
+    apart = rowed.at - rowed.at_before
     offset = 2**31 * grid.powers  # so that any division rounds down
     power = (rowed.value + offset) // grid.powers - 2**31 if grid.powers > 1 else rowed.value
     measures: dict[str, Any] = {
         "rows": rowed.value.count(),
         "entities": rowed["first"].sum(),
         "missing": rowed.missing.sum(),
-        "tie": flag(tie).max(),
+        "tie": rowed.tie.max(),
         "gap": rowed.gap.max(),
-        "closest": rowed.apart.min(),
-        "farthest": rowed.apart.max(),
+        "closest": apart.min(),
+        "farthest": apart.max(),
         "at_low": rowed.at_low.sum(),
         "at_high": rowed.at_high.sum(),
         "sum": rowed.value.sum(),

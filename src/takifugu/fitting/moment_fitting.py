@@ -6,10 +6,9 @@ and where it does not describe the rows is said beside it.
 """
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf
+from math import exp, inf
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,17 @@ import numpy as np
 from takifugu._core.numeric import Floats
 from takifugu.declarations.table_errors import InvalidQuery
 from takifugu.drafting.declared_table import Table
-from takifugu.fitting.fit_kinds import Estimate, fit_prior
+from takifugu.fitting.fit_kinds import Estimate, fit_table
 from takifugu.fitting.fit_options import FitOptions, share_of_entities
-from takifugu.fitting.goodness import GoodnessOfFit
+from takifugu.fitting.goodness import (
+    FitTest,
+    GoodnessOfFit,
+    Panel,
+    conclude,
+    log_tail,
+    p_words,
+    parts_of,
+)
 from takifugu.fitting.kernel_fitting import KernelFit, best_kernel, correlations_of, fit_kernel
 from takifugu.fitting.lag_moments import LagMoments, lag_moments
 from takifugu.priors import Gaussian
@@ -35,6 +42,9 @@ MATERIAL_EXCESS = 0.01  # and by how much
 LONG_MEMORY = 100.0  # a sum of correlations: such a process hardly forgets
 RANDOM_WALK_LIMIT = 8.0  # T·(1 − ρ) below which one is possible (Dickey & Fuller, 1979, 5 %)
 CLAMPED = 0.01  # a share of values at a bound that a Gaussian does not describe
+
+
+GAUSSIAN = FitOptions(kind="gaussian")
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,39 +129,24 @@ class FittedProcess:
 
 
 def fit_process(
-    engine: Engine,
-    column: str,
-    scope: Scope = EVERYTHING,
-    *,
-    kernel: str | None = None,
-    lags: int = LAGS,
-    profile: str | None = None,
-    own_levels: bool = False,
-    margin: float = 0.0,
-    length: int | None = None,
+    engine: Engine, column: str, scope: Scope = EVERYTHING, options: FitOptions = GAUSSIAN
 ) -> FittedProcess:
     """Fit a Gaussian process to ``column`` on the rows of ``scope``.
 
-    Args:
-        engine: The table.
-        column: A column of numbers without missing values.
-        scope: The rows to fit on.
-        kernel: Of `kernel_fitting.FAMILIES`; None for the one that is nearest to all lags. On rows
-            before some time a smooth one is refused (`takifugu.priors.adversaries`), and None is
-            AR(1).
-        lags: The last lag that is counted.
-        profile: A public column: each of its keys has a mean of its own.
-        own_levels: Whether each entity has a mean of its own too, known to the adversary.
-        margin: By how many standard errors the parameter of the kernel is raised.
-        length: How many entries the process has; None for an unbounded one.
+    On rows before some time a smooth kernel is refused (`takifugu.priors.adversaries`), and the
+    default is AR(1). Where entities have means of their own (``own_levels``), the adversary knows
+    them.
     """
+    margin = 0.0 if options.margin is None else options.margin
     if not 0 <= margin < inf:
         raise InvalidQuery("margin", given=f"is {margin}", needed="be 0 or more, and finite")
-    moments = lag_moments(engine, column, scope, lags=lags, profile=profile, own=own_levels)
-    if kernel is None and scope.end is not None:
-        kernel = "ar1"
+    lags = LAGS if options.lags is None else options.lags
+    moments = lag_moments(
+        engine, column, scope, lags=lags, profile=options.profile, own=options.own_levels
+    )
+    kernel = "ar1" if options.kernel is None and scope.end is not None else options.kernel
     fit = _fitted(moments, kernel, moments.correlations)
-    if own_levels:
+    if options.own_levels:
         for _ in range(MEAN_CORRECTION_ROUNDS):
             fit = _fitted(moments, fit.family.word, _with_means(moments, fit.kernel))
     if not fit.error < inf:
@@ -161,7 +156,12 @@ def fit_process(
             needed="be another, as ar1",
             reason="undetermined",
         )
-    prior = Gaussian(fit.raised(margin), length, moments.mean, moments.variance)  # type: ignore[arg-type]
+    prior = Gaussian(
+        fit.raised(margin),  # type: ignore[arg-type]
+        options.length,
+        moments.mean,
+        moments.variance,
+    )
     return FittedProcess(prior, moments, fit, margin)
 
 
@@ -175,30 +175,19 @@ def fit_gaussian_process(
             given=f"are {', '.join(columns)}",
             needed="be one column of numbers: a Gaussian process is fitted to one",
         )
-    found = fit_process(
-        engine,
-        columns[0],
-        train,
-        kernel=options.kernel,
-        lags=LAGS if options.lags is None else options.lags,
-        profile=options.profile,
-        own_levels=options.own_levels,
-        margin=0.0 if options.margin is None else options.margin,
-        length=options.length,
-    )
+    process = fit_process(engine, columns[0], train, options)
 
     def goodness() -> GoodnessOfFit:
-        from takifugu.fitting.process_goodness import process_goodness
 
-        return process_goodness(engine, columns[0], found, train)
+        return process_goodness(engine, columns[0], process, train)
 
     return Estimate(
-        found.prior,
-        int(found.moments.products[1:].sum()),
+        process.prior,
+        int(process.moments.products[1:].sum()),
         "products",
-        found.rests,
-        found.notes,
-        found.document(),
+        process.rests,
+        process.notes,
+        process.document(),
         "sequence",
         goodness,
     )
@@ -239,7 +228,7 @@ def fit_gaussian(
     options = FitOptions(
         kind="gaussian",
         first_days=first_days,
-        share=None if share is None else share_of_entities(share),
+        share=share_of_entities(share),
         kernel=kernel,
         lags=lags,
         profile=profile,
@@ -247,8 +236,7 @@ def fit_gaussian(
         margin=margin,
         length=length,
     )
-    with nullcontext(table) if isinstance(table, Engine) else table.open() as engine:
-        prior = fit_prior(engine, (column,), options).prior
+    prior = fit_table(table, column, options)
     assert isinstance(prior, Gaussian)  # noqa: S101
     return prior
 
@@ -332,4 +320,177 @@ def excess_dependence(found: FittedProcess) -> Iterator[str]:
         f" {four_digits(float(fit.empirical[worst]))}, by the prior"
         f" {four_digits(float(fitted[worst]))}. Its guarantee is about rows that depend less; try"
         f" {remedy}."
+    )
+
+
+MAX_PREDICTORS = 8  # values that the next one is predicted from
+PREDICTED = 1e-3  # a share of the variance: what is left over below it is rounding
+MATERIAL_CORRELATION = 0.05  # a correlation
+SKEWED, HEAVY = 0.25, 0.5  # a skewness, and a kurtosis off 3, that matter
+MAX_POWER_LAG = 5_000  # lags of the sums of powers
+
+
+def process_goodness(
+    engine: Engine, column: str, found: FittedProcess, scope: Scope = EVERYTHING
+) -> GoodnessOfFit:
+    r"""Residuals, normality, and whether the dependence stays the same over the fitted rows.
+
+    **Residuals.** The process predicts each value linearly from the p before it, with the
+    coefficients that solve the Yule-Walker equations of its kernel. What is left over, :math:`e_t =
+    \sum_i a_i x_{t-i}` with a₀ = 1, would be uncorrelated, and its autocovariances follow from
+    those of x alone: :math:`\sum_{ij} a_i a_j γ(k + i - j)`. So no row is read again. The sum of
+    their squared correlations, each times the number of products (Box & Pierce, 1970; Ljung & Box,
+    1978), is about chi-square.
+
+    **Normality.** The skewness of n correlated normal numbers has the variance
+    :math:`6\sum_kρ_k^3/n`, and their kurtosis :math:`24\sum_kρ_k^4/n` (Lobato & Velasco, 2004): the
+    test of Jarque and Bera with these is about chi-square on 2 degrees of freedom.
+
+    **Stationarity.** The correlation at lag 1 in each part of the days is compared with that of
+    all, by its standard error.
+    """
+    return GoodnessOfFit(
+        (residual_test(found), normality_test(found), _steady(engine, column, found, scope))
+    )
+
+
+def residual_test(found: FittedProcess) -> FitTest:
+    """Whether what the fitted kernel does not predict is uncorrelated."""
+    moments, kernel = found.moments, found.fit.kernel
+    panel = Panel(
+        "Autocorrelation, and that of the fitted kernel",
+        "correlation",
+        tuple(map(str, range(moments.longest + 1))),
+        tuple(map(float, found.fit.empirical)),
+        tuple(map(float, found.fit.errors)),
+        tuple(map(float, found.fit.fitted)),
+    )
+    markov = found.fit.family.word in ("ar1", "matern-1/2")
+    before = 1 if markov else min(MAX_PREDICTORS, moments.longest // 2)
+    left = None if before < 1 else predictor(correlations_of(kernel, before))
+    if left is None or moments.longest - before < 2:
+        above = tuple(excess_dependence(found))
+        sentence = (
+            "What the kernel does not predict was not tested: the kernel is too smooth, or there"
+            " are too few lags."
+        )
+        if above:
+            return FitTest("residuals", "does not fit", f"{above[0]} {sentence}", {}, panel)
+        return FitTest("residuals", "not tested", sentence, {}, panel)
+    scaled = found.fit.empirical  # corrected for estimated means, where there are any
+    covariances = np.array(
+        [
+            sum(
+                left[i] * left[j] * scaled[abs(k + i - j)]
+                for i in range(before + 1)
+                for j in range(before + 1)
+            )
+            for k in range(moments.longest - before + 1)
+        ]
+    )
+    correlations = covariances[1:] / covariances[0]
+    products = moments.products[1 : len(correlations) + 1]
+    statistic = float(np.sum(products * correlations**2))
+    degrees = len(correlations) - 1
+    log_p = log_tail(statistic, degrees)
+    worst = int(np.argmax(np.abs(correlations)))
+    largest = float(correlations[worst])
+    numbers = {
+        "statistic": statistic, "degrees": degrees, "log_p": log_p, "p": exp(log_p),
+        "largest": largest, "lag": worst + 1,
+    }  # fmt: skip
+    facts = f" ({p_words(log_p)}; largest correlation {four_digits(largest)}, at lag {worst + 1})"
+    return conclude(
+        *("residuals", log_p, abs(largest) >= MATERIAL_CORRELATION, numbers, panel),
+        fits=f"What the kernel does not predict is uncorrelated{facts}.",
+        little=f"What the kernel does not predict is nearly uncorrelated{facts}.",
+        not_at_all=f"The kernel does not describe how these rows depend on each other{facts}. Take"
+        " another --kernel, or --profile and --own-levels where values differ by hour or entity.",
+    )
+
+
+def predictor(correlations: Floats) -> Floats | None:
+    """``[lag]`` from 0 on: 1 and minus the coefficients of the best linear prediction.
+
+    None if hardly anything is left over, as for very smooth kernels: what is left is rounding.
+    """
+    size = len(correlations) - 1
+    at = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
+    try:
+        weights = np.linalg.solve(correlations[at], correlations[1:])
+    except np.linalg.LinAlgError:
+        return None
+    if not 1 - float(weights @ correlations[1:]) > PREDICTED:
+        return None
+    return np.concatenate([[1.0], -weights])
+
+
+def normality_test(found: FittedProcess) -> FitTest:
+    """Whether the numbers, less their means, have the skewness and the kurtosis of a normal law."""
+    moments = found.moments
+    every = correlations_of(found.fit.kernel, MAX_POWER_LAG)
+    cubes, fourths = (float(1 + 2 * np.sum(every[1:] ** k)) for k in (3, 4))
+    skewness, heavy = moments.skewness, moments.kurtosis - 3
+    statistic = moments.rows * (skewness**2 / (6 * cubes) + heavy**2 / (24 * fourths))
+    log_p = log_tail(statistic, 2)
+    numbers = {
+        "statistic": statistic, "degrees": 2, "log_p": log_p, "p": exp(log_p),
+        "skewness": skewness, "kurtosis": moments.kurtosis,
+    }  # fmt: skip
+    facts = (
+        f" ({p_words(log_p)}; skewness {four_digits(skewness)}, kurtosis"
+        f" {four_digits(moments.kurtosis)}, where a normal law has 0 and 3)"
+    )
+    matters = abs(skewness) >= SKEWED or abs(heavy) >= HEAVY
+    return conclude(
+        *("normality", log_p, matters, numbers, None),
+        fits=f"The numbers look normal{facts}.",
+        little=f"The numbers are nearly normal{facts}.",
+        not_at_all=f"The numbers are not normal{facts}: a Gaussian process is a prior about other"
+        " numbers. A chain over ranges of them (--kind markov --cuts …) assumes no law.",
+    )
+
+
+def _steady(engine: Engine, column: str, found: FittedProcess, scope: Scope) -> FitTest:
+    """The correlation at lag 1 in each part of the days."""
+    moments = found.moments
+    firsts, counts, names = [], [], []
+    for name, part in parts_of(engine, scope):
+        try:
+            own = lag_moments(
+                engine, column, part, lags=1, profile=moments.profile, own=moments.own
+            )
+        except InvalidQuery:  # too few rows, or hardly varying ones
+            continue
+        firsts.append(float(own.correlations[1]))
+        counts.append(int(own.products[1]))
+        names.append(name)
+    if len(firsts) < 2:
+        sentence = "Whether the dependence stays the same was not tested: too few rows."
+        return FitTest("stationarity", "not tested", sentence, {})
+    return steady_test(names, np.array(firsts), np.array(counts, dtype=np.float64))
+
+
+def steady_test(names: list[str], correlations: Floats, products: Floats) -> FitTest:
+    """Whether correlations at lag 1, each of so many products, are all the same."""
+    usual = float(np.average(correlations, weights=products))
+    errors = np.sqrt(max(1 - usual**2, 1e-12) / products)
+    statistic = float(np.sum(((correlations - usual) / errors) ** 2))
+    log_p = log_tail(statistic, len(names) - 1)
+    low, high = float(correlations.min()), float(correlations.max())
+    numbers: dict[str, Any] = {
+        "statistic": statistic, "degrees": len(names) - 1, "log_p": log_p, "p": exp(log_p),
+        "parts": names, "correlations": [float(c) for c in correlations],
+    }  # fmt: skip
+    panel = Panel(
+        "Correlation at lag 1, by part of the rows", "correlation", tuple(names),
+        tuple(map(float, correlations)), tuple(map(float, errors)), (usual,) * len(names),
+    )  # fmt: skip
+    facts = f" (at lag 1 from {four_digits(low)} to {four_digits(high)}; {p_words(log_p)})"
+    return conclude(
+        *("stationarity", log_p, high - low >= MATERIAL_CORRELATION, numbers, panel),
+        fits=f"The dependence stays the same over {len(names)} parts of these rows{facts}.",
+        little=f"The dependence changes little over these rows{facts}.",
+        not_at_all=f"The dependence changes over these rows{facts}: fit on days that are like those"
+        " to be released, or raise it with --margin.",
     )

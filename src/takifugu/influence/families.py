@@ -19,7 +19,6 @@ from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.networks import BayesianNetwork, MarkovRandomField
 from takifugu.priors.prior import Prior
-from takifugu.priors.secret_distance import check_distance
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
@@ -62,7 +61,7 @@ def influence_curve(
     networks are exact where the search finishes. ``progress`` is called with a line of text.
     """
     secrets = Secrets() if secrets is None else secrets
-    check_distance(prior, secrets)
+    prior.check_secrets(secrets)
     for family, (module, name) in SEQUENCE_CURVES.items():
         if isinstance(prior, family):
             by_family = getattr(import_module(f"takifugu.influence.chain.{module}"), name)

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from takifugu.ledger.charge_values import Groups as Groups
     from takifugu.ledger.charge_values import Receipt as Receipt
     from takifugu.ledger.charge_values import Window as Window
+    from takifugu.ledger.charging import Position as Position
+    from takifugu.ledger.charging import Quote as Quote
+    from takifugu.ledger.charging import Snapshot as Snapshot
+    from takifugu.ledger.charging import Standing as Standing
     from takifugu.ledger.events.decisions import Review as Review
     from takifugu.ledger.events.decisions import Terms as Terms
     from takifugu.ledger.events.event_chain import Anchor as Anchor
@@ -37,10 +41,6 @@ if TYPE_CHECKING:
     from takifugu.ledger.lifecycle import begin_witness as begin_witness
     from takifugu.ledger.lifecycle import open_ledger as open_ledger
     from takifugu.ledger.lifecycle import restore_ledger as restore_ledger
-    from takifugu.ledger.snapshot import Position as Position
-    from takifugu.ledger.snapshot import Quote as Quote
-    from takifugu.ledger.snapshot import Snapshot as Snapshot
-    from takifugu.ledger.snapshot import Standing as Standing
     from takifugu.ledger.witnesses.head_witness import LostWitness as LostWitness
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -40,33 +40,26 @@ def check_json(value: Any, name: str) -> None:
         case str():
             try:
                 value.encode()
-            except UnicodeEncodeError as error:
-                raise InvalidCharge(
-                    name, given="holds half a character", needed="be Unicode text", reason="text"
-                ) from error
+            except UnicodeEncodeError:
+                raise _no_json(name, "holds half a character", "be Unicode text", "text") from None
         case float():
             if value - value != 0:
-                raise InvalidCharge(
-                    name, given=f"holds {value}", needed="hold finite numbers", reason="infinite"
-                )
+                raise _no_json(name, f"holds {value}", "hold finite numbers", "infinite")
         case list() | tuple():
             for part in value:
                 check_json(part, name)
         case dict():
             for key, part in value.items():
                 if not isinstance(key, str):
-                    raise InvalidCharge(
-                        name,
-                        given=f"has a key that is a {type(key).__name__}",
-                        needed="be JSON",
-                        reason="type",
-                    )
+                    raise _no_json(name, f"has a key that is a {type(key).__name__}")
                 check_json(key, name)
                 check_json(part, name)
         case _:
-            raise InvalidCharge(
-                name, given=f"holds a {type(value).__name__}", needed="be JSON", reason="type"
-            )
+            raise _no_json(name, f"holds a {type(value).__name__}")
+
+
+def _no_json(name: str, given: str, needed: str = "be JSON", reason: str = "type") -> InvalidCharge:
+    return InvalidCharge(name, given=given, needed=needed, reason=reason)
 
 
 def sha256(text: str) -> str:
@@ -102,22 +95,18 @@ _ZERO = Fraction(0)
 
 def check_name(value: object, name: str) -> None:
     """Refuse what cannot be a name: not text, empty, or far too long."""
-    if not isinstance(value, str) or not value or len(value) > 500 or "\0" in value:
-        raise InvalidCharge(
-            name, given=f"is {value!r:.80}", needed="be a text of 1 to 500 letters", reason="name"
-        )
-    check_json(value, name)
+    _check_letters(value, name, 1, 500, "be a text of 1 to 500 letters")
 
 
 def check_text(value: object, name: str) -> None:
     """Refuse what cannot be a line of text to be stored."""
-    if not isinstance(value, str) or len(value) > MAX_TEXT_LETTERS or "\0" in value:
-        raise InvalidCharge(
-            name,
-            given=f"is {value!r:.80}",
-            needed=f"be a text of at most {MAX_TEXT_LETTERS} letters",
-            reason="name",
-        )
+    needed = f"be a text of at most {MAX_TEXT_LETTERS} letters"
+    _check_letters(value, name, 0, MAX_TEXT_LETTERS, needed)
+
+
+def _check_letters(value: object, name: str, least: int, most: int, needed: str) -> None:
+    if not isinstance(value, str) or not least <= len(value) <= most or "\0" in value:
+        raise InvalidCharge(name, given=f"is {value!r:.80}", needed=needed, reason="name")
     check_json(value, name)
 
 

@@ -47,20 +47,11 @@ class Window:
     def __post_init__(self) -> None:
         units = {_unit(moment) for moment in (self.start, self.end) if moment is not None}
         if len(units) > 1:
-            raise InvalidCharge(
-                "window",
-                given=f"mixes {'s and '.join(sorted(units))}s",
-                needed="use one unit",
-                reason="unit",
-            )
+            raise _bad_window(f"mixes {'s and '.join(sorted(units))}s", "use one unit", "unit")
         start, end = self.ticks
         if not start < end:
-            raise InvalidCharge(
-                "window",
-                given=f"is [{self.start}, {self.end})",
-                needed="start before it ends",
-                reason="empty",
-            )
+            given = f"is [{self.start}, {self.end})"
+            raise _bad_window(given, "start before it ends", "empty")
 
     @property
     def unit(self) -> str | None:
@@ -77,27 +68,23 @@ class Window:
         )
 
 
+def _bad_window(given: str, needed: str, reason: str) -> InvalidCharge:
+    return InvalidCharge("window", given=given, needed=needed, reason=reason)
+
+
 def _unit(moment: Moment) -> str:
     match moment:
         case datetime():
             if moment.tzinfo is None:
-                raise InvalidCharge(
-                    "window",
-                    given="has a time without a zone",
-                    needed="name the zone of its times",
-                    reason="zone",
-                )
+                given = "has a time without a zone"
+                raise _bad_window(given, "name the zone of its times", "zone")
             return "instant"
         case date():
             return "day"
         case int() if not isinstance(moment, bool):
             return "step"
-    raise InvalidCharge(
-        "window",
-        given=f"holds a {type(moment).__name__}",
-        needed="hold steps, days or instants",
-        reason="type",
-    )
+    given = f"holds a {type(moment).__name__}"
+    raise _bad_window(given, "hold steps, days or instants", "type")
 
 
 def _tick(moment: Moment) -> int:
@@ -107,9 +94,7 @@ def _tick(moment: Moment) -> int:
         case date():
             return moment.toordinal()
     if not -(2**62) < moment < 2**62:
-        raise InvalidCharge(
-            "window", given=f"holds {moment}", needed="stay within ±2^62", reason="range"
-        )
+        raise _bad_window(f"holds {moment}", "stay within ±2^62", "range")
     return moment
 
 
@@ -126,32 +111,21 @@ class Groups:
         for column in self.columns:
             check_name(column, "groups")
         if not self.columns or len(set(self.columns)) < len(self.columns):
-            raise InvalidCharge(
-                "groups",
-                given="names no column, or one twice",
-                needed="name each column once",
-                reason="columns",
-            )
+            raise _bad_groups("names no column, or one twice", "name each column once", "columns")
         if not self.keys:
-            raise InvalidCharge(
-                "groups", given="has no key", needed="have at least one", reason="empty"
-            )
+            raise _bad_groups("has no key", "have at least one", "empty")
         for key in self.keys:
             if len(key) != len(self.columns):
-                raise InvalidCharge(
-                    "groups",
-                    given=f"has a key of {len(key)} values",
-                    needed=f"give one for each of the {len(self.columns)} columns",
-                    reason="size",
-                )
+                needed = f"give one for each of the {len(self.columns)} columns"
+                raise _bad_groups(f"has a key of {len(key)} values", needed, "size")
             if not all(v is None or isinstance(v, str | int) for v in key):
-                raise InvalidCharge(
-                    "groups",
-                    given="has a key that is not text or a whole number",
-                    needed="have exact keys",
-                    reason="type",
-                )
+                given = "has a key that is not text or a whole number"
+                raise _bad_groups(given, "have exact keys", "type")
             check_json(key, "groups")
+
+
+def _bad_groups(given: str, needed: str, reason: str) -> InvalidCharge:
+    return InvalidCharge("groups", given=given, needed=needed, reason=reason)
 
 
 def cell_names(
@@ -222,14 +196,12 @@ class Cells:
     @property
     def parts(self) -> dict[str, Any]:
         """The parts, readable."""
-        parts: dict[str, Any] = json.loads(self.text)
-        return parts
+        return dict(json.loads(self.text))
 
     @property
     def value_parts(self) -> dict[str, Any]:
         """What else the values of protected columns depend on, readable."""
-        parts: dict[str, Any] = json.loads(self.values)
-        return parts
+        return dict(json.loads(self.values))
 
     @property
     def fingerprint(self) -> str:
@@ -288,11 +260,14 @@ class Charge:
     def __post_init__(self) -> None:
         for name in ("dataset", "data", "prior", "secrets", "translation", "key"):
             check_name(getattr(self, name), name)
-        if self.analyst is not None:
-            check_name(self.analyst, "analyst")
-        check_approval(self.approval)
-        if self.request is not None:
-            check_name(self.request, "request")
+        for name in ("analyst", "request"):
+            if getattr(self, name) is not None:
+                check_name(getattr(self, name), name)
+        number: object = self.approval
+        if number is not None and (type(number) is not int or not 0 < number < 2**63):
+            raise InvalidCharge(
+                "approval", given=f"is {number!r:.40}", needed="be the number of an event"
+            )
         if not isinstance(self.cells, Cells):
             raise InvalidCharge(
                 "cells", given=f"is a {type(self.cells).__name__}", needed="be made by Cells.of"
@@ -302,22 +277,14 @@ class Charge:
     def body(self) -> dict[str, Any]:
         """The JSON object of its event, without its time and number."""
         query = canonical_json(dict(self.query), "query")
-        body = {
-            "dataset": self.dataset,
-            "analyst": self.analyst,
+        body = {name: getattr(self, name) for name in _WRITTEN_AS_IT_IS} | {
             "query": json.loads(query),
             "query_fingerprint": sha256(query),
             "mechanism": json.loads(canonical_json(dict(self.mechanism), "mechanism")),
             "loss": loss_body(self.loss),
             "window": window_body(self.window),
             "groups": groups_body(self.groups),
-            "data": self.data,
-            "prior": self.prior,
-            "secrets": self.secrets,
-            "translation": self.translation,
             "cells": self.cells.fingerprint,
-            "declared": self.declared,
-            "key": self.key,
         }
         if self.cells.value_parts:
             body["values"] = self.cells.value_parts
@@ -329,6 +296,12 @@ class Charge:
             if self.request is not None:
                 body["request"] = self.request
         return body
+
+
+_WRITTEN_AS_IT_IS = (
+    *("dataset", "analyst", "data", "declared", "key"),
+    *("prior", "secrets", "translation"),
+)
 
 
 @dataclass(frozen=True)
@@ -354,14 +327,6 @@ class Receipt:
     resumable: bool = False
 
 
-def check_approval(number: object) -> None:
-    """Refuse what cannot be the number of an event."""
-    if number is not None and (type(number) is not int or not 0 < number < 2**63):
-        raise InvalidCharge(
-            "approval", given=f"is {number!r:.40}", needed="be the number of an event"
-        )
-
-
 def query_identity(body: Mapping[str, Any]) -> str:
     """What makes two charges the same query: everything that decides the law of the answer."""
     same = ("dataset", "query_fingerprint", "data", "mechanism", "loss", "window", "groups")
@@ -369,29 +334,24 @@ def query_identity(body: Mapping[str, Any]) -> str:
     return sha256(encode_json({name: body[name] for name in (*same, *read)}))
 
 
+_CURRENCIES: dict[str, tuple[type[Pure | Approximate | Concentrated], tuple[str, ...]]] = {
+    "pure": (Pure, ("epsilon",)),
+    "approximate": (Approximate, ("epsilon", "delta")),
+    "concentrated": (Concentrated, ("rho",)),
+}  # their classes, and the amounts of each
+
+
 def loss_body(loss: Loss) -> dict[str, Any]:
     """A loss as JSON: its currency and exact rationals; of a cost, its shapes by name of value."""
-    match loss:
-        case Pure(epsilon=epsilon):
-            parts: dict[str, Any] = {
-                "currency": "pure",
-                "epsilon": write_fraction(epsilon, "loss"),
-            }
-        case Approximate(epsilon=epsilon, delta=delta):
-            parts = {
-                "currency": "approximate",
-                "epsilon": write_fraction(epsilon, "loss"),
-                "delta": write_fraction(delta, "loss"),
-            }
-        case Concentrated(rho=rho):
-            parts = {"currency": "concentrated", "rho": write_fraction(rho, "loss")}
-        case Metric(cost=cost) if isinstance(cost, Cost):
-            parts = {"currency": "metric", "cost": _cost_document(cost)}
-        case _:
-            raise InvalidCharge(
-                "loss", given=f"is a {type(loss).__name__}", needed="be a Loss", reason="type"
-            )
-    return parts
+    if isinstance(loss, Metric) and isinstance(loss.cost, Cost):
+        return {"currency": "metric", "cost": _cost_document(loss.cost)}
+    for currency, (kind, amounts) in _CURRENCIES.items():
+        if isinstance(loss, kind):
+            written = {name: write_fraction(getattr(loss, name), "loss") for name in amounts}
+            return {"currency": currency, **written}
+    raise InvalidCharge(
+        "loss", given=f"is a {type(loss).__name__}", needed="be a Loss", reason="type"
+    )
 
 
 def _cost_document(cost: Cost) -> list[list[Any]]:
@@ -411,22 +371,16 @@ def _numbers(part: Any) -> Iterator[Fraction]:
         for inner in part:
             yield from _numbers(inner)
     elif is_dataclass(part):
-        for one in fields(part):
-            yield from _numbers(getattr(part, one.name))
+        for field_ in fields(part):
+            yield from _numbers(getattr(part, field_.name))
 
 
 def loss_of(body: Mapping[str, Any]) -> Loss:
-    """The loss that `loss_body` wrote; a `ValueError` if it is none."""
-    match body["currency"]:
-        case "pure":
-            return Pure(read_fraction(body["epsilon"]))
-        case "approximate":
-            return Approximate(read_fraction(body["epsilon"]), read_fraction(body["delta"]))
-        case "concentrated":
-            return Concentrated(read_fraction(body["rho"]))
-        case "metric":
-            return Metric(cost_of(body["cost"]))
-    raise ValueError(f"no such currency: {body['currency']}")
+    """The loss that `loss_body` wrote; a `KeyError` or `ValueError` if it is none."""
+    if body["currency"] == "metric":
+        return Metric(cost_of(body["cost"]))
+    kind, amounts = _CURRENCIES[body["currency"]]
+    return kind(*(read_fraction(body[name]) for name in amounts))
 
 
 def cost_of(document: Any) -> Cost:

@@ -4,6 +4,7 @@ Nothing here changes a ledger.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -16,10 +17,10 @@ from takifugu._core.atomic import read_whole
 from takifugu.costs.cost import Cost, cost_words
 from takifugu.errors import InvalidFile, LedgerDamaged
 from takifugu.ledger.charge_values import EPOCH
+from takifugu.ledger.charging import Position
 from takifugu.ledger.events.event_chain import ROOT, Anchor, Event, link
 from takifugu.ledger.frontier import total_document
 from takifugu.ledger.ledger import Ledger, export_line
-from takifugu.ledger.snapshot import Position
 from takifugu.visible import four_digits
 
 HIDDEN_MARKS = frozenset({"data", "question", "marks"})  # marks of the data; early ones had no key
@@ -87,7 +88,7 @@ def ledger_document(ledger: Ledger, *, places: bool) -> dict[str, Any]:
 def verification_document(ledger: Ledger, *, places: bool) -> dict[str, Any]:
     """What a verification finds: the chain, every total, the witness; each problem by name."""
     report = ledger.verify()
-    noted = report.witness
+    recorded = report.witness
 
     def words(message: str) -> str:
         for place in () if places else (ledger.name, ledger.witness):
@@ -100,11 +101,11 @@ def verification_document(ledger: Ledger, *, places: bool) -> dict[str, Any]:
         "head": {"seq": report.head.seq, "hash": report.head.hash},
         "witness": {
             "kept": ledger.witness is not None,
-            "noted": None if noted is None else {"seq": noted.seq, "hash": noted.hash},
+            "noted": None if recorded is None else {"seq": recorded.seq, "hash": recorded.hash},
         },
         "problems": [
-            {"reason": one.reason, "message": words(str(one)), "event": one.event}
-            for one in report.problems
+            {"reason": problem.reason, "message": words(str(problem)), "event": problem.event}
+            for problem in report.problems
         ],
     }
     return document | ({"place": ledger.name} if places else {})
@@ -135,18 +136,15 @@ FITTED_ROWS_WORDS = {
 
 def event_words(body: Mapping[str, Any]) -> str:
     """An event in one clause."""
-    return decision(body) or _activity(body)
-
-
-def decision(body: Mapping[str, Any]) -> str | None:
-    """A decision in one clause; None for another kind of event, or one that cannot be read."""
     try:
-        return _decision(body)
+        words = _decision(body)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
-        return None
+        words = None  # a decision that cannot be read
+    return words or _activity(body)
 
 
 def _decision(body: Mapping[str, Any]) -> str | None:
+    """A decision in one clause; None for another kind of event."""
     match body["kind"]:
         case "budget":
             epsilon, delta = Fraction(body["epsilon"]), Fraction(body["delta"])
@@ -270,9 +268,19 @@ def few(value: Any) -> str:
     return text if len(text) <= 60 else text[:59] + "…"
 
 
+_ACTIVITIES = {
+    "abandoned": "answer to event {charge} abandoned",
+    "answer": "answer to event {charge} stored",
+    "created": "ledger created",
+    "separate": "{where} counted separately from {other}",
+    "source": "rows of {where} compared with those of other datasets",
+    "state": "state {number} of the data of {where} begun",
+}
+
+
 def _activity(body: Any) -> str:
     who = f" by {body['actor']}" if body.get("actor") else ""
-    where = f"{body['dataset']}" if body.get("dataset") else ""
+    where = str(body.get("dataset") or "")
     if body.get("analyst"):
         where += f", analyst {body['analyst']}"
     match body["kind"]:
@@ -284,16 +292,10 @@ def _activity(body: Any) -> str:
                 by += f", by {body['actor']}"
             words = f"{query_words(body)}; {_loss(body['loss'])}{by}"
             return f"{act}{to} from {body['dataset']}: {words}"
-        case "abandoned":
-            return f"answer to event {body['charge']} abandoned{who}"
-        case "answer":
-            return f"answer to event {body['charge']} stored{who}"
         case "loss":
-            names = ", ".join(dict.fromkeys(one["dataset"] for one in body["accounts"]))
+            names = ", ".join(dict.fromkeys(account["dataset"] for account in body["accounts"]))
             lost = body["lost"]["seq"]
             return f"loss of history up to event {lost} accepted{who}: {names} counted as spent"
-        case "created":
-            return f"ledger created{who}"
         case "totals":
             return "digests of totals begun"
         case "cells" if body["how"] == "everywhere":
@@ -302,12 +304,8 @@ def _activity(body: Any) -> str:
             return f"declaration of {where} accepted{who}: earlier releases charged to {every}"
         case "cells":
             return f"declaration of {where} stated to be unchanged{who}"
-        case "source":
-            return f"rows of {where} compared with those of other datasets{who}"
-        case "state":
-            return f"state {body['number']} of the data of {where} begun{who}"
-        case "separate":
-            return f"{where} counted separately from {body['other']}{who}"
+        case kind if kind in _ACTIVITIES:
+            return _ACTIVITIES[kind].format_map({**body, "where": where}) + who
         case kind:
             more = (str(body[name]) for name in ("how", "other") if name in body)
             return " ".join(filter(None, (kind, where, *more))) + who
@@ -333,8 +331,7 @@ def _cost(document: Any) -> str:
     return f"{cost_words(cost)}; at most epsilon = {four_digits(cost.scalar, 'up')} per entry"
 
 
-_BEFORE, _BETWEEN, _AFTER = '{"hash":"', '","body":', "}"
-_DIGITS = 64
+_EXPORTED = re.compile(r'\{"hash":"(.{64})","body":(.*)\}')
 
 
 @dataclass(frozen=True)
@@ -366,14 +363,17 @@ def check_export(path: Path, anchors: Sequence[Anchor] = ()) -> ExportedChain:
         path: What `takifugu ledger export` wrote.
         anchors: Events that must be in it with these hashes.
     """
-    wanted = {anchor.seq: anchor.hash for anchor in anchors}
+    recorded = {anchor.seq: anchor.hash for anchor in anchors}
     previous, origin, ledger = ROOT, "", None
     needed = "be as `takifugu ledger export` wrote it"
     *lines, last = read_whole(path, field="export", needed=needed).split("\n")
     if last or not lines:
         raise _unreadable(len(lines) + 1)
     for seq, line in enumerate(lines, 1):
-        hash_, text = _parts(line, seq)
+        parts = _EXPORTED.fullmatch(line)
+        if parts is None:
+            raise _unreadable(seq)
+        hash_, text = parts.groups()
         if hash_ != link(previous, text):
             raise LedgerDamaged(
                 f"event {seq} of the export does not follow from the one before it: the file was"
@@ -381,7 +381,7 @@ def check_export(path: Path, anchors: Sequence[Anchor] = ()) -> ExportedChain:
                 reason="edited",
                 event=seq,
             )
-        if wanted.pop(seq, hash_) != hash_:
+        if recorded.pop(seq, hash_) != hash_:
             raise LedgerDamaged(
                 f"event {seq} of the export is another one than the recorded one: it is another"
                 " history",
@@ -391,8 +391,8 @@ def check_export(path: Path, anchors: Sequence[Anchor] = ()) -> ExportedChain:
         if seq == 1:
             origin, ledger = hash_, _ledger_in(text)
         previous = hash_
-    if wanted:
-        missing = min(wanted)
+    if recorded:
+        missing = min(recorded)
         raise LedgerDamaged(
             f"the export ends with event {seq} and lacks event {missing}, which was recorded: it"
             " is older, or was cut. Ask for a newer one",
@@ -408,15 +408,6 @@ def _ledger_in(text: str) -> str | None:
         return str(json.loads(text)["ledger"])
     except (ValueError, KeyError, TypeError):
         return None
-
-
-def _parts(line: str, seq: int) -> tuple[str, str]:
-    """The hash of an event, and the text that was hashed."""
-    end = len(_BEFORE) + _DIGITS
-    body = end + len(_BETWEEN)
-    if not (line.startswith(_BEFORE) and line[end:body] == _BETWEEN and line.endswith(_AFTER)):
-        raise _unreadable(seq)
-    return line[len(_BEFORE) : end], line[body : -len(_AFTER)]
 
 
 def _unreadable(seq: int) -> InvalidFile:

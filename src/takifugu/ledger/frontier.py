@@ -62,23 +62,21 @@ def _bounded(total: Total) -> Total:
     return Total(bounded(total.epsilon), bounded(total.delta), bounded(total.rho), costs)
 
 
-def dominates(one: Total, other: Total) -> bool:
-    """Whether ``one`` is at least ``other`` in every currency, for every change of value.
+def dominates(larger: Total, total: Total) -> bool:
+    """Whether ``larger`` is at least ``total`` in every currency, for every change of value.
 
-    What the costs of ``other`` have beyond those of ``one`` is at most the sum of the coefficients,
-    times [u≠v]: what ``one`` has more of ε may make up for it.
+    What the costs of ``total`` have beyond those of ``larger`` is at most the sum of the
+    coefficients, times [u≠v]: what ``larger`` has more of ε may make up for it.
     """
-    if not (one.epsilon >= other.epsilon and one.delta >= other.delta and one.rho >= other.rho):
+    if larger.epsilon < total.epsilon or larger.delta < total.delta or larger.rho < total.rho:
         return False
-    if not other.costs:
+    if not total.costs or larger is total or larger.costs is total.costs:
         return True
-    if one is other or one.costs is other.costs:
-        return True
-    if _size(one) < _size(other) * (1 - FLOAT_TOLERANCE):
+    if _size(larger) < _size(total) * (1 - FLOAT_TOLERANCE):
         return False  # ε and all coefficients together are clearly less
-    mine, room = one.costs.coefficients, one.epsilon - other.epsilon
-    for shape, value in other.costs.terms:
-        beyond = value - mine.get(shape, NO_AMOUNT)
+    known, room = larger.costs.coefficients, larger.epsilon - total.epsilon
+    for shape, value in total.costs.terms:
+        beyond = value - known.get(shape, NO_AMOUNT)
         if beyond > 0:
             room -= beyond * shape.diameter
             if room < 0:
@@ -160,27 +158,28 @@ def _order(total: Total) -> tuple[Fraction, Fraction, Fraction, str]:
     return total.epsilon, total.delta, total.rho, _costs_text(total.costs) if total.costs else ""
 
 
-def _with(kept: list[Total], total: Total) -> list[Total]:
-    """No more totals than ``kept``, which dominate these and ``total``: one of them covers it.
+def _with(totals: list[Total], more: Total) -> list[Total]:
+    """No more totals than ``totals``, which dominate these and ``more``: one of them covers it.
 
     Counts of other labels in other windows are incomparable, and may be many. A single total for
     all of them would say that some entry lost all of that.
     """
-    least = min(kept, key=lambda one: _growth(one, total))
-    joint = covering((least, total))
-    return [*(one for one in kept if one is not least and not dominates(joint, one)), joint]
+    least = min(totals, key=lambda total: _growth(total, more))
+    joint = covering((least, more))
+    others = (total for total in totals if total is not least and not dominates(joint, total))
+    return [*others, joint]
 
 
-def _growth(one: Total, other: Total) -> tuple[float, float]:
+def _growth(total: Total, more: Total) -> tuple[float, float]:
     """How much two totals grow if one is to cover both: in δ and ρ first, then in ε and costs.
 
     Floats, each rounded once: every process chooses the same.
     """
-    mine, others = one.costs.sizes, other.costs.sizes
-    apart = [abs(float(one.epsilon) - float(other.epsilon))]
-    apart += [abs(value - others.get(shape, 0.0)) for shape, value in mine.items()]
-    apart += [value for shape, value in others.items() if shape not in mine]
-    return float(abs(one.delta - other.delta) + abs(one.rho - other.rho)), fsum(apart)
+    sizes, others = total.costs.sizes, more.costs.sizes
+    apart = [abs(float(total.epsilon) - float(more.epsilon))]
+    apart += [abs(value - others.get(shape, 0.0)) for shape, value in sizes.items()]
+    apart += [value for shape, value in others.items() if shape not in sizes]
+    return float(abs(total.delta - more.delta) + abs(total.rho - more.rho)), fsum(apart)
 
 
 def write(totals: Frontier) -> str:

@@ -54,6 +54,17 @@ from takifugu.ledger.charge_values import (
     loss_of,
     window_body,
 )
+from takifugu.ledger.charging import (
+    Position,
+    Quote,
+    Snapshot,
+    Standing,
+    payers,
+    paying,
+    read_snapshot,
+    refuse_second_spelling,
+    refuse_unknown,
+)
 from takifugu.ledger.events import cell_naming, decisions, replay, stored_answers
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.decisions import Append, Asked, Review, Terms
@@ -69,18 +80,6 @@ from takifugu.ledger.events.replay import (
 from takifugu.ledger.events.stored_answers import RESUMABLE, Answer, EarlierCharge
 from takifugu.ledger.frontier import Frontier
 from takifugu.ledger.limits import Limits, spent_epsilon
-from takifugu.ledger.snapshot import (
-    Payer,
-    Position,
-    Quote,
-    Snapshot,
-    Standing,
-    payers,
-    paying,
-    read_snapshot,
-    refuse_second_spelling,
-    refuse_unknown,
-)
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.database import Connection, Store
 from takifugu.ledger.storage.schema import EVENTS, select
@@ -93,7 +92,8 @@ MAX_UNLOCKED_TRANSLATIONS = 6  # of one charge, before it holds the lock while i
 MAX_EVENTS = 10_000  # of one page
 EPSILON = Pure(0)  # a loss in ε, the currency that is meant by default
 _BY_KEY = select(EVENTS, "seq", where='"key" = :which')
-_STORED = chain.events_where("seq > :after", "ORDER BY seq LIMIT :limit")
+_ASCENDING, _DESCENDING = "ORDER BY seq LIMIT :limit", "ORDER BY seq DESC LIMIT :limit"
+_STORED = chain.events_where("seq > :after", _ASCENDING)
 
 
 @dataclass(frozen=True)
@@ -252,9 +252,8 @@ class Ledger(Closing):
             last = chain.last_of(connection, "charge", dataset)
             cells = body["window"], body["groups"]
             accounts = payers(connection, dataset, paying(analyst), *cells, books)
-        return Quote(
-            snapshot, answer, shared is not None, last, self._translated(accounts, translation)
-        )
+        standings = charging.standings_of(accounts, translation, self._limits)
+        return Quote(snapshot, answer, shared is not None, last, standings)
 
     def data_state(self, dataset: str, mark: str) -> str:
         """The state of the data that has this ``mark``, for `Charge.data`.
@@ -539,8 +538,8 @@ class Ledger(Closing):
             tables.set_partition(connection, dataset, partition)
             return append("partition", {"dataset": dataset, "columns": list(partition)})
 
-    def accept_cells(self, dataset: str, found: Cells, *, unchanged: bool = False) -> Event:
-        """Name the cells of ``dataset`` as in ``found`` from now on.
+    def accept_cells(self, dataset: str, cells: Cells, *, unchanged: bool = False) -> Event:
+        """Name the cells of ``dataset`` as in ``cells`` from now on.
 
         All that was released so far then counts on every row, and groups and windows may be chosen
         again. Where values are named otherwise than before, costs by value count as their scalar.
@@ -550,7 +549,7 @@ class Ledger(Closing):
         check_name(dataset, "dataset")
         how = cell_naming.UNCHANGED if unchanged else cell_naming.EVERYWHERE
         with self._deciding() as (connection, append):
-            return append("cells", cell_naming.accept_cells(connection, dataset, found, how))
+            return append("cells", cell_naming.accept_cells(connection, dataset, cells, how))
 
     def count_separately(self, dataset: str, other: str) -> Event:
         """Let two datasets have a budget each although they have the same rows."""
@@ -697,15 +696,7 @@ class Ledger(Closing):
         names, entries = paying(analyst), (window_body(window), groups_body(groups))
         with self._store.reading() as connection:
             accounts = payers(connection, dataset, names, *entries)
-        return self._translated(accounts, translation)
-
-    def _translated(
-        self, accounts: tuple[Payer, ...], translation: LossTranslation
-    ) -> tuple[Standing, ...]:
-        return tuple(
-            Standing.under(payer, self._limits.limit(translation, payer.epsilon, payer.delta))
-            for payer in accounts
-        )
+        return charging.standings_of(accounts, translation, self._limits)
 
     def remaining(
         self,
@@ -839,12 +830,9 @@ class Ledger(Closing):
         reading = self._store.reading_apart if shows_answers else self._store.unguarded
         with reading() as connection:
             if last is not None:
-                latest = chain.events_where(condition, "ORDER BY seq DESC LIMIT :limit")
-                rows = latest.all(connection, values | {"limit": last})
-                events = tuple(map(chain.read, reversed(rows)))
-                chain.show_answers(connection, events)
+                latest = _page(connection, condition, _DESCENDING, values | {"limit": last})
                 self._store.note(connection)  # before the first is out
-                yield from events
+                yield from reversed(latest)
                 return
             if shows_answers:
                 self._note_answers(connection, condition, values)
@@ -884,15 +872,12 @@ class Ledger(Closing):
         kinds = (kind,) if isinstance(kind, str) else kind
         condition, values = chain.matching(kinds, after, dataset=dataset, analyst=analyst)
         values |= {"limit": limit}
-        order = "ORDER BY seq LIMIT :limit"
+        order = _ASCENDING
         if before is not None:
             values |= {"before": before}
-            condition, order = f"{condition} AND seq < :before", "ORDER BY seq DESC LIMIT :limit"
-        page = chain.events_where(condition, order)
+            condition, order = f"{condition} AND seq < :before", _DESCENDING
         with self._showing(answers=kinds is None or ANSWER in kinds) as connection:
-            events = tuple(map(chain.read, page.all(connection, values)))
-            chain.show_answers(connection, events)
-            return events
+            return _page(connection, condition, order, values)
 
     def event(self, seq: int) -> Event | None:
         """One event, checked against the hash of the one before it; None if there is none."""
@@ -914,10 +899,8 @@ class Ledger(Closing):
         self, connection: Connection, condition: str, values: Mapping[str, Any]
     ) -> None:
         """Have the witness know every answer among events that are shown one after another."""
-        latest = chain.events_where(
-            f"{condition} AND kind = '{ANSWER}'", "ORDER BY seq DESC LIMIT 1"
-        )
-        chain.show_answers(connection, latest.all(connection, values))
+        last = chain.events_where(f"{condition} AND kind = '{ANSWER}'", _DESCENDING)
+        chain.show_answers(connection, last.all(connection, {**values, "limit": 1}))
         self._store.note(connection)
 
     def answered(self, charges: Sequence[int]) -> frozenset[int]:
@@ -984,6 +967,16 @@ class Ledger(Closing):
                         file.write(export_line(row.hash, row.body))
                         count += 1
             return count
+
+
+def _page(
+    connection: Connection, condition: str, order: str, values: Mapping[str, Any]
+) -> tuple[Event, ...]:
+    """Some events, to be shown."""
+    rows = chain.events_where(condition, order).all(connection, values)
+    events = tuple(map(chain.read, rows))
+    chain.show_answers(connection, events)
+    return events
 
 
 def export_line(hash_: str, body: str) -> str:

@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 from takifugu._core.keys import state_folder
 from takifugu.errors import LedgerConflict
 from takifugu.ledger.canonical_text import check_name
-from takifugu.ledger.events.event_chain import Event
+from takifugu.ledger.events.event_chain import Anchor, Event
 from takifugu.ledger.events.replay import Report
 from takifugu.ledger.ledger import Ledger
 from takifugu.ledger.storage.database import LOCK_WAIT_SECONDS, Store
@@ -53,13 +53,38 @@ def _opened_by_owner(
 ) -> Iterator[tuple[Store, Guard, datetime]]:
     """A ledger that may lack what its witness has seen, opened for the owner to decide on that."""
     store = Store(where, read_only=False, wait=wait)
-    try:
-        guard = Guard(open_witness(witness, wait), store.name, writes=True, lenient=True)
-        now = clock().astimezone(UTC)
-        prepare(store, now, create=False, guard=guard, actor=actor, follow=False)
+    guard, now, _ = _prepared(store, witness, wait, clock, actor, lenient=True, follow=False)
+    with closing(store):
         yield store, guard, now
-    finally:
+
+
+def _prepared(
+    store: Store,
+    witness: str | Path | bool,
+    wait: float,
+    clock: Callable[[], datetime],
+    actor: str,
+    *,
+    lenient: bool,
+    create: bool = False,
+    follow: bool = True,
+) -> tuple[Guard, datetime, Anchor]:
+    """A ledger brought up to date and compared with its witness: what guards it, its first event.
+
+    It is closed if that fails.
+    """
+    noting: HeadWitness | None = None
+    try:
+        noting = open_witness(witness, wait)
+        guard = Guard(noting, store.name, writes=not store.read_only, lenient=lenient)
+        now = clock().astimezone(UTC)
+        first = prepare(store, now, create=create, guard=guard, actor=actor, follow=follow)
+    except BaseException:
         store.close()
+        if noting is not None:
+            noting.close()
+        raise
+    return guard, now, first
 
 
 def open_ledger(
@@ -93,21 +118,10 @@ def open_ledger(
             unnoticed.
         inspect: Whether to open an older copy all the same, read-only.
     """
+    who = _checked_actor(actor)
     store = Store(where, read_only=read_only or inspect, wait=wait)
-    who = current_actor() if actor is None else actor
-    noting: HeadWitness | None = None
-    try:
-        check_name(who, "actor")
-        noting = open_witness(witness, wait)
-        guard = Guard(noting, store.name, writes=not store.read_only, lenient=inspect)
-        now = clock().astimezone(UTC)
-        make = create and not store.read_only
-        origin = prepare(store, now, create=make, guard=guard, actor=who)
-    except BaseException:
-        store.close()
-        if noting is not None:
-            noting.close()
-        raise
+    make = create and not store.read_only
+    _, _, origin = _prepared(store, witness, wait, clock, who, lenient=inspect, create=make)
     place = None if key is None else Path(key)
     rows = KnownRows(state_folder() / "rows") if witness is True else None
     return Ledger(store, origin, clock=clock, actor=who, key=place, rows=rows)

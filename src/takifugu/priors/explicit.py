@@ -12,7 +12,7 @@ from takifugu._core.numeric import LEAST, Booleans, Floats, distribution, frozen
 from takifugu.errors import InvalidPrior, TooLarge
 from takifugu.priors.prior import Prior, known_keys
 from takifugu.priors.secrets import Secret
-from takifugu.priors.universe import Name, Tables, Universe
+from takifugu.priors.universe import Name, Tables, Universe, is_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Explicit(Prior):
 
     def __post_init__(self) -> None:
         p = distribution(self.probability, "probability", InvalidPrior)
-        object.__setattr__(self, "probability", p)  # the one write: list in, frozen array kept
+        self._set(probability=p)
         if p.shape != (len(self.universe),):
             raise InvalidPrior(
                 "probability",
@@ -116,7 +116,7 @@ class Explicit(Prior):
                 "entries", given="is missing or malformed", needed="list [name, values] pairs"
             )
         names = [name for name, _ in entries]
-        if not all(isinstance(n, str | int) and not isinstance(n, bool) for n in names):
+        if not all(map(is_name, names)):
             raise InvalidPrior(
                 "entries", given="has a name that is none", needed="be named by texts or numbers"
             )
@@ -158,9 +158,9 @@ class Between(ByContent):
 
     def __post_init__(self) -> None:
         try:
-            object.__setattr__(self, "coefficients", frozen(self.coefficients))
-            object.__setattr__(self, "low", float(self.low))
-            object.__setattr__(self, "high", float(self.high))
+            self._set(
+                coefficients=frozen(self.coefficients), low=float(self.low), high=float(self.high)
+            )
         except (TypeError, ValueError, OverflowError) as error:
             raise InvalidPrior(
                 "coefficients", given="or bounds are not numbers", needed="be numbers"

@@ -2,12 +2,14 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
+from takifugu._core.exact import exactly
 from takifugu._core.numeric import Floats, frozen
-from takifugu.errors import InvalidPrior
+from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.priors.kernels import (
     AR1,
     MOST_ENTRIES,
@@ -21,6 +23,7 @@ from takifugu.priors.kernels import (
     positive,
 )
 from takifugu.priors.prior import Prior, checked_length, known_keys
+from takifugu.priors.secrets import Secrets
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +60,7 @@ class Gaussian(Prior):
                 given=f"is a {type(self.kernel).__name__}",
                 needed="be SquaredExponential, AR1, Matern or Covariance",
             )
-        object.__setattr__(self, "variance", positive(self.variance, "variance"))
+        self._set(variance=positive(self.variance, "variance"))
         length = checked_length(self.length)
         if isinstance(self.kernel, Covariance):
             size = len(self.kernel.rows)
@@ -68,8 +71,7 @@ class Gaussian(Prior):
                     needed="be left out: a covariance has its own",
                 )
             length = size
-        object.__setattr__(self, "length", length)
-        object.__setattr__(self, "mean", _mean(self.mean, length))
+        self._set(length=length, mean=_mean(self.mean, length))
 
     @property
     def entry_names(self) -> Sequence[int] | None:
@@ -103,6 +105,10 @@ class Gaussian(Prior):
     def least_deviation(self) -> float:
         """The root of a lower bound on the eigenvalues of the covariance, rounded down."""
         return float(np.sqrt(self.variance) * np.sqrt(self.kernel.least_eigenvalue())) * 0.999999
+
+    def check_secrets(self, secrets: Secrets) -> None:
+        """Refuse secrets that are not pairs of numbers within a distance."""
+        secret_distance(secrets)
 
     def facts(self) -> dict[str, Any]:
         """What `takifugu prior show` prints, beside kind and fingerprint."""
@@ -148,3 +154,24 @@ def _mean(given: Any, length: int | None) -> Floats | float:
     if not np.isfinite(mean):
         raise InvalidPrior("mean", given=f"is {mean}", needed="be finite")
     return mean
+
+
+def secret_distance(secrets: Secrets) -> Fraction:
+    """How far apart two numbers are that must not be told apart, at most; an error if not given."""
+    if secrets.pairs is not None:
+        raise UnsoundRequest(
+            "the entries of a Gaussian are numbers, and the secrets are pairs of labels; give"
+            " Secrets(within=r) (`--secrets-within r`) instead: which of two numbers at most r"
+            " apart",
+            field="secrets",
+            reason="pairs",
+        )
+    if secrets.within is None:
+        raise UnsoundRequest(
+            "the entries of a Gaussian are numbers: say how far apart two of them may be that must"
+            " not be told apart, as Secrets(within=r) (`--secrets-within r`); there is no default,"
+            " because no finite loss protects all distances",
+            field="secrets",
+            reason="no-distance",
+        )
+    return exactly(secrets.within, "within")

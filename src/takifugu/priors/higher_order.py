@@ -16,6 +16,7 @@ from takifugu.priors.prior import (
     SequencePrior,
     checked_length,
     named_states,
+    refuse_other_words,
 )
 from takifugu.priors.universe import Name, State, Tables
 
@@ -62,7 +63,7 @@ class HigherOrderChain(SequencePrior):
 
     def __post_init__(self) -> None:
         table = distribution(self.transition, "transition", InvalidPrior)
-        object.__setattr__(self, "transition", table)  # the one write: list in, frozen array kept
+        self._set(transition=table)
         if table.ndim < 3 or len(set(table.shape)) != 1:
             raise InvalidPrior(
                 "transition",
@@ -70,13 +71,10 @@ class HigherOrderChain(SequencePrior):
                 needed="have one axis for each of at least two entries before, and one for the"
                 " next, all of the same size; order 1 is a markov-chain",
             )
-        object.__setattr__(self, "states", named_states(self.states, len(table)))
-        object.__setattr__(self, "length", checked_length(self.length))
+        states, length = named_states(self.states, len(table)), checked_length(self.length)
+        self._set(states=states, length=length)
         refuse_windows(len(table), self.order)
-        if self.start not in ("stationary", "unknown"):
-            raise InvalidPrior(
-                "start", given=f"is {self.start!r}", needed="be 'stationary' or 'unknown'"
-            )
+        refuse_other_words("start", self.start, ("stationary", "unknown"))
         if self.start == "stationary":
             _ = self.window_chain.stationary  # an error now rather than later
 

@@ -9,6 +9,7 @@ from takifugu.errors import InvalidPrior
 from takifugu.priors.documents import from_document
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.prior import Prior, known_keys
+from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name, Tables
 
 MAX_NESTED_PRODUCTS = 16  # products inside one another
@@ -82,12 +83,6 @@ class IndependentEntries(Prior):
         }
         return {"kind": self.kind, "marginals": laws}
 
-    @classmethod
-    def _of_document(cls, document: Mapping[str, Any]) -> "IndependentEntries":
-        """Read ``{"kind": "independent-entries", "marginals": {entry: {value: p}}}``."""
-        known_keys(document, cls.kind, (), ("marginals",))
-        return cls(document.get("marginals", {}))
-
 
 def too_deep() -> InvalidPrior:
     """The error of products that are nested too deeply."""
@@ -158,6 +153,11 @@ class Product(Prior):
         """The largest number of entries of one person; None if it is unbounded."""
         sizes = [part.person_size for part in self.parts.values()]
         return None if None in sizes else max(size for size in sizes if size is not None)
+
+    def check_secrets(self, secrets: Secrets) -> None:
+        """Refuse secrets that cannot be about the entries of somebody."""
+        for part in self.parts.values():
+            part.check_secrets(secrets)
 
     def facts(self) -> dict[str, Any]:
         """What `takifugu prior show` prints, beside kind and fingerprint."""

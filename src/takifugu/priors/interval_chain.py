@@ -7,13 +7,14 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._core.numeric import LEAST, Floats, frozen
+from takifugu._core.numeric import LEAST, Floats, numbers
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import (
     SequencePrior,
     checked_length,
     named_states,
+    refuse_other_words,
 )
 from takifugu.priors.universe import State
 
@@ -60,14 +61,9 @@ class IntervalMarkovChain(SequencePrior):
                     given=f"row {x} sums to {fsum(least):.6g} and `upper` to {fsum(most):.6g}",
                     needed="leave room for probabilities that sum to 1 between them",
                 )
-        object.__setattr__(self, "lower", low)
-        object.__setattr__(self, "upper", high)
-        object.__setattr__(self, "states", named_states(self.states, len(low)))
-        object.__setattr__(self, "length", checked_length(self.length))
-        if self.start not in ("any", "stationary"):
-            raise InvalidPrior(
-                "start", given=f"is {self.start!r}", needed="be 'any' or 'stationary'"
-            )
+        refuse_other_words("start", self.start, ("any", "stationary"))
+        states, length = named_states(self.states, len(low)), checked_length(self.length)
+        self._set(lower=low, upper=high, states=states, length=length)
 
     @classmethod
     def around(
@@ -111,12 +107,7 @@ class IntervalMarkovChain(SequencePrior):
 
 
 def _bounds(values: ArrayLike, field: str) -> Floats:
-    try:
-        array = frozen(values)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidPrior(
-            field, given="is not an array of numbers", needed="be a square matrix of numbers"
-        ) from error
+    array = numbers(values, field, InvalidPrior, needed="be a square matrix of numbers")
     if array.ndim != 2 or array.shape[0] != array.shape[1] or not array.size:
         raise InvalidPrior(field, given=f"has shape {array.shape}", needed="be a square matrix")
     if not ((array >= 0) & (array <= 1)).all():  # also false for NaN

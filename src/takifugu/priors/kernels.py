@@ -43,7 +43,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from takifugu._core.numeric import Floats, Integers, frozen
+from takifugu._core.numeric import Floats, Integers, numbers
 from takifugu._core.rounding import UNIT, float_down, float_up
 from takifugu.errors import InvalidPrior
 
@@ -328,12 +328,7 @@ def kernel_document(kernel: Kernel) -> dict[str, Any]:
 
 def checked_covariance(values: Any) -> Floats:
     """A square, finite and symmetric matrix."""
-    try:
-        rows = frozen(values)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidPrior(
-            "covariance", given="is not a matrix of numbers", needed="be a list of rows"
-        ) from error
+    rows = numbers(values, "covariance", InvalidPrior, needed="be a list of rows")
     if rows.ndim != 2 or rows.shape[0] != rows.shape[1] or not rows.size:
         raise InvalidPrior("covariance", given=f"has shape {rows.shape}", needed="be square")
     if not np.isfinite(rows).all() or not np.array_equal(rows, rows.T):

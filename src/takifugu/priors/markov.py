@@ -18,6 +18,7 @@ from takifugu.priors.prior import (
     checked_law,
     checked_length,
     checked_states,
+    refuse_other_words,
 )
 from takifugu.priors.universe import State, Tables
 
@@ -131,7 +132,7 @@ class MarkovChain(SequencePrior):
 
     def __post_init__(self) -> None:
         table = distribution(self.transition, "transition", InvalidPrior)
-        object.__setattr__(self, "transition", table)  # the one write: list in, frozen array kept
+        self._set(transition=table)
         if table.ndim not in (2, 3) or table.shape[-1] != table.shape[-2]:
             raise InvalidPrior(
                 "transition",
@@ -139,20 +140,13 @@ class MarkovChain(SequencePrior):
                 needed="be square, or a list of square matrices, one for each step",
             )
         names, columns = checked_states(self.states, table.shape[-1], self.columns)
-        object.__setattr__(self, "states", names)
-        object.__setattr__(self, "columns", columns)
-        object.__setattr__(self, "length", self._checked_length())
-        if self.known not in ("none", "any"):
-            raise InvalidPrior("known", given=f"is {self.known!r}", needed="be 'none' or 'any'")
-        if isinstance(self.start, str):
-            if self.start not in ("stationary", "unknown"):
-                raise InvalidPrior(
-                    "start",
-                    given=f"is {self.start!r}",
-                    needed="be 'stationary', 'unknown' or a law",
-                )
-            if self.start == "unknown":
-                return
+        self._set(states=names, columns=columns, length=self._checked_length())
+        refuse_other_words("known", self.known, ("none", "any"))
+        if not isinstance(self.start, str):
+            self._set(start=checked_law(self.start, len(self.states)))
+            return
+        refuse_other_words("start", self.start, ("stationary", "unknown"), more=" or a law")
+        if self.start == "stationary":
             if not self.homogeneous:
                 raise InvalidPrior(
                     "start",
@@ -160,8 +154,6 @@ class MarkovChain(SequencePrior):
                     needed="be given as a law: one probability for each state",
                 )
             _ = self._stationary_law  # an error now rather than later
-            return
-        object.__setattr__(self, "start", checked_law(self.start, len(self.states)))
 
     def _checked_length(self) -> int | None:
         length = checked_length(self.length)

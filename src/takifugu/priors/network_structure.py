@@ -11,6 +11,7 @@ and only the first sum depends on the tree.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from itertools import combinations
 from math import fsum, log
 from pathlib import Path
@@ -168,20 +169,11 @@ def checked_structure(
 
 
 def find_cycle(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """The entries along a cycle, each a parent of the next, the first again at the end; or none."""
-    done = set[str]()
-    for begin in sorted(parents):
-        path, at = list[str](), {begin: iter(parents[begin])}
-        path.append(begin)
-        while path:
-            above = next(at[path[-1]], None)
-            if above is None:
-                done.add(path.pop())
-            elif above in path:
-                return tuple(reversed((*path[path.index(above) :], above)))
-            elif above not in done:
-                path.append(above)
-                at[above] = iter(parents.get(above, ()))
+    """Entries along a cycle, each a parent of the next, the first again at the end; or none."""
+    try:
+        TopologicalSorter({entry: parents[entry] for entry in sorted(parents)}).prepare()
+    except CycleError as error:
+        return tuple(error.args[1])
     return ()
 
 

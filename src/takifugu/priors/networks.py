@@ -6,14 +6,14 @@ Bayesian networks: every entry is drawn given a few others.
 """
 
 import re
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from takifugu._core.fingerprint import ByContent
 from takifugu._core.numeric import (
@@ -23,11 +23,12 @@ from takifugu._core.numeric import (
     distribution,
     frozen,
     multiplied,
+    numbers,
     vanished,
 )
 from takifugu.errors import InvalidPrior, TooLarge
 from takifugu.priors.explicit import Explicit, refuse_vanishing
-from takifugu.priors.prior import Prior
+from takifugu.priors.prior import Prior, document_value
 from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
 from takifugu.priors.universe import Name, Tables, distinct
 
@@ -47,34 +48,30 @@ class Factor(ByContent):
         object.__setattr__(self, "table", frozen(self.table))
 
 
-class FactorModel(Protocol):
-    """A prior whose law is proportional to a product of tables.
+class NetworkPrior(Prior):
+    """A prior over named nodes whose law is proportional to a product of tables.
 
     The law is the product divided by its total over all datasets. So a row of a Bayesian network
-    that sums to 1 only up to rounding still makes one definite law.
+    that sums to 1 only up to rounding still makes one definite law. Implementers:
+    `BayesianNetwork`, `MarkovRandomField`.
+
+    Attributes:
+        lists: What a document lists: for each list the keys of its objects, and their fields.
     """
 
-    @property
-    def entries(self) -> tuple[Name, ...]:
-        """What the entries are called."""
-
-    @property
-    def states(self) -> tuple[tuple[Name, ...], ...]:
-        """The values of each entry, in order."""
-
-    @property
-    def name(self) -> str:
-        """What the prior is called."""
-
-    def factors(self) -> tuple[Factor, ...]:
-        """The tables whose product is the law."""
-
-
-class NetworkPrior(Prior):
-    """A prior over named nodes, each with values of its own; both families are a `FactorModel`."""
+    lists: ClassVar[Mapping[str, Mapping[str, str]]]
 
     entries: tuple[Name, ...]
     states: tuple[tuple[Name, ...], ...]
+
+    @abstractmethod
+    def factors(self) -> tuple[Factor, ...]:
+        """The tables whose product is the law."""
+
+    @cached_property
+    def numbers(self) -> Mapping[Name, int]:
+        """The number of each entry."""
+        return {entry: number for number, entry in enumerate(self.entries)}
 
     @property
     def entry_names(self) -> tuple[Name, ...]:
@@ -91,8 +88,68 @@ class NetworkPrior(Prior):
         """The number of nodes."""
         return len(self.entries)
 
+    def explicit(self) -> Explicit:
+        """The same law with one probability for every dataset; for small models only.
 
-def neighbours(model: FactorModel) -> tuple[frozenset[int], ...]:
+        A dataset that is possible but less likely than 2⁻⁵⁰⁰ is refused, never rounded to 0.
+        """
+        shape = tuple(len(states) for states in self.states)
+        if prod(shape) > WRITTEN_OUT:
+            raise TooLarge(
+                f"{self.name!r} has {prod(shape):,} datasets; at most {WRITTEN_OUT:,} are written"
+                " out. Use the network itself, or fewer entries.",
+                size=prod(shape),
+                limit=WRITTEN_OUT,
+            )
+        parts = [np.ones(shape)]
+        for factor in self.factors():
+            axes = [1] * len(shape)
+            for entry in factor.scope:
+                axes[entry] = shape[entry]
+            ordered = np.transpose(factor.table, np.argsort(factor.scope))
+            parts.append(ordered.reshape(axes))
+        weight, _, possible = multiplied(parts)
+        if not possible.any():
+            raise InvalidPrior(
+                "factors", given="allow no dataset at all", needed="leave at least one possible"
+            )
+        values = dict(zip(self.entries, self.states, strict=True))
+        law = weight.ravel() / float(weight.sum())
+        refuse_vanishing(law, possible.ravel(), self.name)
+        return Explicit(Tables.of(values), law, self.name).also_fitted_on(*self.fitted_on)
+
+    def _document(self) -> dict[str, Any]:
+        """As JSON: ``kind``, ``name`` and the `lists`, an object for each entry or edge."""
+        document: dict[str, Any] = {"kind": self.kind, "name": self.name}
+        for listed, keys in self.lists.items():
+            rows = zip(*(getattr(self, field) for field in keys.values()), strict=True)
+            document[listed] = [
+                dict(zip(keys, map(document_value, row), strict=True)) for row in rows
+            ]
+        return document
+
+    @classmethod
+    def _of_document(cls, document: Mapping[str, Any]) -> Self:
+        try:
+            kind, name = document["kind"], str(document["name"])
+            fields: dict[str, Any] = {
+                field: tuple(row[key] for row in document[listed])
+                for listed, keys in cls.lists.items()
+                for key, field in keys.items()
+            }
+        except (KeyError, TypeError) as error:
+            lists = ", ".join(f"{name} ({', '.join(keys)})" for name, keys in cls.lists.items())
+            raise InvalidPrior(
+                "document",
+                given=f"does not describe a {cls.kind}",
+                needed=f"have kind, name, {lists}",
+            ) from error
+        if kind != cls.kind:
+            raise InvalidPrior("kind", given=f"is {kind!r:.60}", needed=f"be {cls.kind!r}")
+        return cls(**fields | {"name": name})
+
+
+def neighbours(model: NetworkPrior) -> tuple[frozenset[int], ...]:
     """For every entry, the entries it shares a table with (the moral graph)."""
     around: list[set[int]] = [set() for _ in model.entries]
     for factor in model.factors():
@@ -101,7 +158,7 @@ def neighbours(model: FactorModel) -> tuple[frozenset[int], ...]:
     return tuple(frozenset(found - {entry}) for entry, found in enumerate(around))
 
 
-def secret_sides(model: FactorModel, secrets: Secrets) -> dict[int, Sides]:
+def secret_sides(model: NetworkPrior, secrets: Secrets) -> dict[int, Sides]:
     """The ordered secret pairs of each entry that has some; entries and values by number."""
     chosen = range(len(model.entries)) if secrets.entries is None else secrets.entries
     sides: dict[int, Sides] = {}
@@ -119,42 +176,11 @@ def secret_sides(model: FactorModel, secrets: Secrets) -> dict[int, Sides]:
     return {entry: pairs for entry, pairs in sides.items() if pairs}
 
 
-def secret_pair(model: FactorModel, entry: int, sides: tuple[Side, Side]) -> SecretPair:
+def secret_pair(model: NetworkPrior, entry: int, sides: tuple[Side, Side]) -> SecretPair:
     """Two sets of values of an entry as statements about it."""
     name, states = model.entries[entry], model.states[entry]
     left, right = (EntryIs(name, tuple(states[v] for v in side)) for side in sides)
     return SecretPair(left, right)
-
-
-def written_out(model: FactorModel) -> Explicit:
-    """The same law with one probability for every dataset; for small models only.
-
-    A dataset that is possible but less likely than 2⁻⁵⁰⁰ is refused, never rounded to 0.
-    """
-    shape = tuple(len(states) for states in model.states)
-    if prod(shape) > WRITTEN_OUT:
-        raise TooLarge(
-            f"{model.name!r} has {prod(shape):,} datasets; at most {WRITTEN_OUT:,} are written out."
-            " Use the network itself, or fewer entries.",
-            size=prod(shape),
-            limit=WRITTEN_OUT,
-        )
-    parts = [np.ones(shape)]
-    for factor in model.factors():
-        axes = [1] * len(shape)
-        for entry in factor.scope:
-            axes[entry] = shape[entry]
-        ordered = np.transpose(factor.table, np.argsort(factor.scope))
-        parts.append(ordered.reshape(axes))
-    weight, _, possible = multiplied(parts)
-    if not possible.any():
-        raise InvalidPrior(
-            "factors", given="allow no dataset at all", needed="leave at least one possible"
-        )
-    values = dict(zip(model.entries, model.states, strict=True))
-    law = weight.ravel() / float(weight.sum())
-    refuse_vanishing(law, possible.ravel(), model.name)
-    return Explicit(Tables.of(values), law, model.name)
 
 
 def checked_names(
@@ -204,29 +230,22 @@ def listed_names(given: object, field: str) -> tuple[Name, ...]:
     return tuple(names)
 
 
-def checked_weights(values: object, field: str) -> Floats:
+def _checked_weights(values: object, field: str, shape: tuple[int, ...]) -> Floats:
     """A frozen table of weights: finite, 0 or at least 2⁻⁵⁰⁰, and not all 0."""
-    try:
-        table = frozen(values)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidPrior(
-            field, given="is not an array of numbers", needed="hold one number in each place"
-        ) from error
+    table = numbers(values, field, InvalidPrior)
     fits = (table == 0) | ((table >= LEAST) & (table <= 1 / LEAST))  # false for NaN
-    if not fits.all():
+    if not fits.all() or vanished(values, table):
         raise InvalidPrior(
             field,
-            given=f"holds {table[~fits].ravel()[0]:g}",
-            needed=f"hold weights that are 0 or between {LEAST:.3g} and {1 / LEAST:.3g}",
-        )
-    if vanished(values, table):
-        raise InvalidPrior(
-            field,
-            given="holds a number that is not 0 but too small for float64",
+            given="holds a number that is not 0 but too small for float64"
+            if fits.all()
+            else f"holds {table[~fits].ravel()[0]:g}",
             needed=f"hold weights that are 0 or between {LEAST:.3g} and {1 / LEAST:.3g}",
         )
     if not (table > 0).any():
         raise InvalidPrior(field, given="is 0 everywhere", needed="allow at least one state")
+    if table.shape != shape:
+        raise InvalidPrior(field, given=f"has shape {table.shape}", needed=f"have shape {shape}")
     return table
 
 
@@ -268,6 +287,10 @@ class MarkovRandomField(NetworkPrior):
     """
 
     kind: ClassVar[str] = "markov-random-field"
+    lists: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "entries": {"name": "entries", "states": "states", "weights": "unary"},
+        "edges": {"between": "edges", "weights": "weights"},
+    }
 
     entries: tuple[Name, ...]
     states: tuple[tuple[Name, ...], ...]
@@ -294,32 +317,16 @@ class MarkovRandomField(NetworkPrior):
         if len({frozenset(edge) for edge in edges}) != len(edges):
             raise InvalidPrior("edges", given="name a pair twice", needed="name each pair once")
         unary = tuple(
-            self._weights(table, f"unary[{entry!r}]", (len(domain),))
+            _checked_weights(table, f"unary[{entry!r}]", (len(domain),))
             for entry, domain, table in zip(entries, states, self.unary, strict=True)
         )
         weights = tuple(
-            self._weights(
+            _checked_weights(
                 table, f"weights[{edge!r}]", tuple(len(states[number[end]]) for end in edge)
             )
             for edge, table in zip(edges, self.weights, strict=True)
         )
-        for what, value in (
-            ("entries", entries),
-            ("states", states),
-            ("unary", unary),
-            ("edges", edges),
-            ("weights", weights),
-        ):
-            object.__setattr__(self, what, value)
-
-    @staticmethod
-    def _weights(given: ArrayLike, field: str, shape: tuple[int, ...]) -> Floats:
-        table = checked_weights(given, field)
-        if table.shape != shape:
-            raise InvalidPrior(
-                field, given=f"has shape {table.shape}", needed=f"have shape {shape}"
-            )
-        return table
+        self._set(entries=entries, states=states, unary=unary, edges=edges, weights=weights)
 
     @classmethod
     def ising(
@@ -334,8 +341,8 @@ class MarkovRandomField(NetworkPrior):
         ``field`` holds h for every entry, ``coupling`` J for every pair of neighbours. The weights
         kept are the float64 numbers nearest to e^h and e^J: they are the prior.
         """
-        for what, numbers in (("field", field.values()), ("coupling", coupling.values())):
-            for number in numbers:
+        for what, given in (("field", field.values()), ("coupling", coupling.values())):
+            for number in given:
                 if not -300 <= number <= 300:  # also false for NaN
                     raise InvalidPrior(what, given=f"holds {number:g}", needed="be within ±300")
         return cls(
@@ -364,54 +371,12 @@ class MarkovRandomField(NetworkPrior):
 
     @cached_property
     def _factors(self) -> tuple[Factor, ...]:
-        number = {entry: i for i, entry in enumerate(self.entries)}
         alone = [Factor((i,), table) for i, table in enumerate(self.unary)]
         joint = [
-            Factor((number[a], number[b]), table)
+            Factor((self.numbers[a], self.numbers[b]), table)
             for (a, b), table in zip(self.edges, self.weights, strict=True)
         ]
         return (*alone, *joint)
-
-    def explicit(self) -> Explicit:
-        """The same law with one probability for every dataset; for small fields only."""
-        return written_out(self).also_fitted_on(*self.fitted_on)
-
-    def _document(self) -> dict[str, Any]:
-        """As JSON: ``kind``, ``name``, ``entries`` (name, states, weights) and ``edges``."""
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "entries": [
-                {"name": e, "states": list(s), "weights": u.tolist()}
-                for e, s, u in zip(self.entries, self.states, self.unary, strict=True)
-            ],
-            "edges": [
-                {"between": list(edge), "weights": table.tolist()}
-                for edge, table in zip(self.edges, self.weights, strict=True)
-            ],
-        }
-
-    @classmethod
-    def _of_document(cls, document: Mapping[str, Any]) -> "MarkovRandomField":
-        """Read what ``to_document`` wrote."""
-        try:
-            kind, name = document["kind"], str(document["name"])
-            nodes: Sequence[Mapping[str, Any]] = document["entries"]
-            joints: Sequence[Mapping[str, Any]] = document["edges"]
-            entries = tuple(node["name"] for node in nodes)
-            states = tuple(node["states"] for node in nodes)
-            unary = tuple(node["weights"] for node in nodes)
-            edges = tuple(joint["between"] for joint in joints)
-            weights = tuple(joint["weights"] for joint in joints)
-        except (KeyError, TypeError) as error:
-            raise InvalidPrior(
-                "document",
-                given="does not describe a Markov random field",
-                needed="have kind, name, entries (name, states, weights), edges (between, weights)",
-            ) from error
-        if kind != cls.kind:
-            raise InvalidPrior("kind", given=f"is {kind!r:.60}", needed=f"be {cls.kind!r}")
-        return cls(entries, states, unary, edges, weights, name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -440,6 +405,9 @@ class BayesianNetwork(NetworkPrior):
     """
 
     kind: ClassVar[str] = "bayesian-network"
+    lists: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "entries": {"name": "entries", "states": "states", "parents": "parents", "table": "tables"}
+    }
 
     entries: tuple[Name, ...]
     states: tuple[tuple[Name, ...], ...]
@@ -476,22 +444,16 @@ class BayesianNetwork(NetworkPrior):
                     needed=f"have shape {shape}: the values of each parent, then its own",
                 )
             tables.append(law)
-        for what, value in (
-            ("entries", entries),
-            ("states", states),
-            ("parents", parents),
-            ("tables", tuple(tables)),
-        ):
-            object.__setattr__(self, what, value)
-        object.__setattr__(self, "_order", self._parents_first(number))
+        self._set(entries=entries, states=states, parents=parents, tables=tuple(tables))
+        self._set(_order=self._parents_first())
 
-    def _parents_first(self, number: Mapping[Name, int]) -> tuple[int, ...]:
+    def _parents_first(self) -> tuple[int, ...]:
         """The entries in an order in which no entry stands before its parents."""
         missing = [len(above) for above in self.parents]
         children: list[list[int]] = [[] for _ in self.entries]
         for child, above in enumerate(self.parents):
             for parent in above:
-                children[number[parent]].append(child)
+                children[self.numbers[parent]].append(child)
         ready = [entry for entry, count in enumerate(missing) if count == 0]
         order: list[int] = []
         while ready:
@@ -510,23 +472,17 @@ class BayesianNetwork(NetworkPrior):
 
     def factors(self) -> tuple[Factor, ...]:
         """One table for each entry, over its parents and itself."""
-        number = {entry: i for i, entry in enumerate(self.entries)}
         return tuple(
-            Factor((*(number[p] for p in above), entry), table)
+            Factor((*(self.numbers[p] for p in above), entry), table)
             for entry, (above, table) in enumerate(zip(self.parents, self.tables, strict=True))
         )
 
-    def explicit(self) -> Explicit:
-        """The same law with one probability for every dataset; for small networks only."""
-        return written_out(self).also_fitted_on(*self.fitted_on)
-
     def sample(self, draws: int, *, rng: "np.random.Generator") -> Integers:
         """``[draw, entry]``: the number of the value of each entry, parents drawn first."""
-        number = {entry: i for i, entry in enumerate(self.entries)}
         drawn = np.zeros((draws, len(self.entries)), dtype=np.int64)
         order: tuple[int, ...] = self.__dict__["_order"]
         for entry in order:
-            above = tuple(drawn[:, number[p]] for p in self.parents[entry])
+            above = tuple(drawn[:, self.numbers[p]] for p in self.parents[entry])
             law = np.broadcast_to(self.tables[entry][above], (draws, len(self.states[entry])))
             heights = np.cumsum(law, axis=1)
             mark = rng.random(draws) * heights[:, -1]
@@ -537,36 +493,3 @@ class BayesianNetwork(NetworkPrior):
         """What `takifugu prior show` prints, beside kind and fingerprint."""
         rescaled = {"rescaled_rows": self.rescaled_rows} if self.rescaled_rows else {}
         return super().facts() | rescaled
-
-    def _document(self) -> dict[str, Any]:
-        """As JSON: ``kind``, ``name`` and ``entries``, each with name, states, parents, table."""
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "entries": [
-                {"name": e, "states": list(s), "parents": list(p), "table": t.tolist()}
-                for e, s, p, t in zip(
-                    self.entries, self.states, self.parents, self.tables, strict=True
-                )
-            ],
-        }
-
-    @classmethod
-    def _of_document(cls, document: Mapping[str, Any]) -> "BayesianNetwork":
-        """Read what ``to_document`` wrote."""
-        try:
-            rows = [
-                (row["name"], row["states"], row["parents"], row["table"])
-                for row in document["entries"]
-            ]
-            kind, name = document["kind"], str(document["name"])
-        except (KeyError, TypeError) as error:
-            raise InvalidPrior(
-                "document",
-                given="does not describe a Bayesian network",
-                needed="have kind, name and entries, each with name, states, parents and table",
-            ) from error
-        if kind != cls.kind:
-            raise InvalidPrior("kind", given=f"is {kind!r:.60}", needed=f"be {cls.kind!r}")
-        entries, states, parents, tables = zip(*rows, strict=True) if rows else ((), (), (), ())
-        return cls(entries, states, parents, tables, name)

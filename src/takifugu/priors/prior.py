@@ -22,7 +22,8 @@ from takifugu._core.exact import exactly, is_finite
 from takifugu._core.fingerprint import ByContent
 from takifugu._core.numeric import Floats, distribution
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.priors.universe import Name, State
+from takifugu.priors.secrets import Secrets
+from takifugu.priors.universe import Name, State, is_name
 
 KEY = "fitted_on"  # in documents
 PUBLIC = (
@@ -281,6 +282,18 @@ class Prior(Provenance, ABC):
         """
         return 0
 
+    def check_secrets(self, secrets: Secrets) -> None:
+        """Refuse secrets that cannot be about the entries: a distance needs numbers."""
+        if secrets.within is not None:
+            raise UnsoundRequest(
+                f"secrets within a distance of {float(secrets.within):.4g} are about numbers, and"
+                f" the entries of a {self.kind} are not numbers without bounds; leave `within` out"
+                " (`--secrets-within`), or use a Gaussian",
+                field="secrets",
+                reason="within",
+                given=secrets.within,
+            )
+
     def facts(self) -> dict[str, Any]:
         """What `takifugu prior show` prints, beside kind and fingerprint."""
         return {"entries": self.size}
@@ -296,14 +309,30 @@ class Prior(Provenance, ABC):
         own = {name: value for name, value in document.items() if name != KEY}
         return cls._of_document(own).also_fitted_on(*fitted_rules(document))
 
-    @abstractmethod
     def _document(self) -> dict[str, Any]:
-        """The document without the rows that the prior was fitted on."""
+        """The document without the rows that the prior was fitted on: every field by its name.
+
+        What names the states comes first; a field that was added later is left out while it has its
+        default.
+        """
+        first = {"columns": 0, "states": 1}
+        listed = {
+            part.name: document_value(getattr(self, part.name))
+            for part in sorted(_document_fields(type(self)), key=lambda p: first.get(p.name, 2))
+            if not (
+                part.metadata.get("unless_default")
+                and bool(getattr(self, part.name) == part.default)
+            )
+        }
+        return {"kind": self.kind, **listed}
 
     @classmethod
-    @abstractmethod
     def _of_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `_document` wrote; an error for a key that is missing or unknown."""
+        """Read ``kind``, the fields without a default, and any others; no unknown key."""
+        own = _document_fields(cls)
+        needed = [part.name for part in own if part.default is MISSING]
+        known_keys(document, cls.kind, needed, [part.name for part in own])
+        return cls(**{name: value for name, value in document.items() if name != "kind"})
 
 
 def fitted_rules(document: Mapping[str, Any]) -> tuple[FittedRows, ...]:
@@ -335,28 +364,14 @@ class SequencePrior(Prior):
     def __post_init__(self) -> None:
         """Check the fields, and keep arrays that nobody can change."""
 
-    def _document(self) -> dict[str, Any]:
-        """Every field by its name, what names the states first; not what was added as a default."""
-        first = {"columns": 0, "states": 1}
-        listed = {
-            part.name: document_value(getattr(self, part.name))
-            for part in sorted(document_fields(type(self)), key=lambda p: first.get(p.name, 2))
-            if not (part.metadata.get("unless_default") and self._is_default(part))
-        }
-        return {"kind": self.kind, **listed}
-
-    def _is_default(self, part: Field[Any]) -> bool:
-        return bool(getattr(self, part.name) == part.default)
-
     @classmethod
     def _of_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read a document: ``kind``, the fields without a default, and any of the others."""
-        own = document_fields(cls)
-        needed = [part.name for part in own if part.default is MISSING]
-        optional = [part.name for part in own if part.default is not MISSING]
-        known_keys(document, cls.kind, needed, optional)
-        given = {name: value for name, value in document.items() if name != "kind"}
-        return cls(**given | {"states": listed_states(document)})
+        states = document.get("states", [])
+        if not isinstance(states, list | tuple):
+            raise InvalidPrior(
+                "states", given="is not a list", needed="list the names of the states"
+            )
+        return super()._of_document({**document, "states": tuple(states)})
 
     @property
     def entry_names(self) -> Sequence[Name] | None:
@@ -393,18 +408,22 @@ class SequencePrior(Prior):
 def named_states(states: Sequence[State], size: int) -> tuple[Name, ...]:
     """The names given, once each, or 0, 1, … if none were."""
     given = tuple(states) or tuple(range(size))
-    names = tuple(n for n in given if isinstance(n, str | int) and not isinstance(n, bool))
-    if len(names) < len(given):
+    if not all(map(is_name, given)):
         raise InvalidPrior(
             "states", given="holds something else", needed="hold strings or whole numbers"
         )
-    if len(names) != size or len(set(names)) != size:
+    _refuse_repeated(given, size, "names")
+    return given  # type: ignore[return-value]  # all are names
+
+
+def _refuse_repeated(states: Sequence[State], size: int, what: str) -> None:
+    """Raise unless there are ``size`` states, all different."""
+    if len(states) != size or len(set(states)) != size:
         raise InvalidPrior(
             "states",
-            given=f"has {len(set(names))} different names",
+            given=f"has {len(set(states))} different {what}",
             needed=f"name each of the {size} states once",
         )
-    return names
 
 
 def checked_states(
@@ -423,23 +442,14 @@ def checked_states(
             "columns", given="is not a list of names", needed="name each column of a state once"
         )
     names = tuple(tuple(s) if isinstance(s, list | tuple) else (s,) for s in states)
-    if not all(
-        len(name) == len(given)
-        and all(isinstance(part, str | int) and not isinstance(part, bool) for part in name)
-        for name in names
-    ):
+    if not all(len(name) == len(given) and all(map(is_name, name)) for name in names):
         raise InvalidPrior(
             "states",
             given="holds something else than joint states",
             needed=f"hold a list of {len(given)} strings or whole numbers each, one for each of"
             f" {', '.join(given)}",
         )
-    if len(names) != size or len(set(names)) != size:
-        raise InvalidPrior(
-            "states",
-            given=f"has {len(set(names))} different joint states",
-            needed=f"name each of the {size} states once",
-        )
+    _refuse_repeated(names, size, "joint states")
     return names, given
 
 
@@ -463,7 +473,7 @@ def checked_length(length: object) -> int | None:
     return int(length)
 
 
-def document_fields(family: type[Prior]) -> list[Field[Any]]:
+def _document_fields(family: type[Prior]) -> list[Field[Any]]:
     """The fields of a family that its documents have, but for what it was fitted on."""
     return [part for part in fields(family) if part.init and part.name != KEY]
 
@@ -473,6 +483,13 @@ def document_value(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     return [document_value(part) for part in value] if isinstance(value, tuple) else value
+
+
+def refuse_other_words(field: str, given: object, words: Sequence[str], *, more: str = "") -> None:
+    """Raise unless a field is one of a few words; ``more`` says what else it may be."""
+    if given not in words:
+        listed = ", ".join(map(repr, words)) + more if more else " or ".join(map(repr, words))
+        raise InvalidPrior(field, given=f"is {given!r}", needed=f"be {listed}")
 
 
 def checked_law(values: Any, size: int) -> Floats:
@@ -493,7 +510,7 @@ def known_keys(
     """Refuse a document of another kind, with a key missing, or with an unknown key."""
     if document.get("kind") != kind:
         raise InvalidPrior("kind", given=f"is {document.get('kind')!r:.60}", needed=f"be {kind!r}")
-    known = ("kind", *needed, *optional)
+    known = tuple(dict.fromkeys(("kind", *needed, *optional)))
     for key in document:
         if key not in known:
             near = get_close_matches(str(key), known, n=1, cutoff=0.0)
@@ -505,11 +522,3 @@ def known_keys(
     for key in needed:
         if key not in document:
             raise InvalidPrior(key, given="is missing", needed=f"be given for a {kind}")
-
-
-def listed_states(document: Mapping[str, Any]) -> tuple[State, ...]:
-    """The names of a document's states."""
-    states = document.get("states", [])
-    if not isinstance(states, list | tuple):
-        raise InvalidPrior("states", given="is not a list", needed="list the names of the states")
-    return tuple(states)

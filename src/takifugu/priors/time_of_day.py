@@ -57,15 +57,14 @@ class TimeOfDayChain(SequencePrior):
 
     def __post_init__(self) -> None:
         table = distribution(self.transition, "transition", InvalidPrior)
-        object.__setattr__(self, "transition", table)  # the one write: list in, frozen array kept
         if table.ndim != 3 or table.shape[1] != table.shape[2]:
             raise InvalidPrior(
                 "transition",
                 given=f"has shape {table.shape}",
                 needed="be a list of square matrices, one for each hour of the day",
             )
-        object.__setattr__(self, "states", named_states(self.states, table.shape[-1]))
-        object.__setattr__(self, "length", checked_length(self.length))
+        states = named_states(self.states, table.shape[-1])
+        self._set(transition=table, states=states, length=checked_length(self.length))
         if self.length is None:
             raise InvalidPrior(
                 "length",
@@ -75,7 +74,7 @@ class TimeOfDayChain(SequencePrior):
         if self.unknown_start:
             return
         law = _daily_law(table) if self.start is None else self.start
-        object.__setattr__(self, "start", checked_law(law, len(self.states)))
+        self._set(start=checked_law(law, len(self.states)))
 
     @property
     def unknown_start(self) -> bool:

@@ -37,9 +37,11 @@ class TruncatedGaussian(Prior):
 
     def __post_init__(self) -> None:
         sigma = checked_covariance(self.covariance)
-        object.__setattr__(self, "covariance", sigma)
-        for name in ("bound", "width"):
-            object.__setattr__(self, name, number(getattr(self, name), name))
+        self._set(
+            covariance=sigma,
+            bound=number(self.bound, "bound"),
+            width=number(self.width, "width"),
+        )
         try:
             np.linalg.cholesky(sigma)
         except np.linalg.LinAlgError as error:
@@ -103,14 +105,6 @@ class TruncatedGaussian(Prior):
     def entry_values(self) -> Sequence[tuple[Hashable, ...]]:
         """None: the values are real numbers."""
         return ()
-
-    def _document(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "covariance": self.covariance.tolist(),
-            "bound": self.bound,
-            "width": self.width,
-        }
 
     @classmethod
     def _of_document(cls, document: Mapping[str, Any]) -> "TruncatedGaussian":

@@ -10,10 +10,16 @@ import numpy as np
 
 from takifugu._core.fingerprint import ByContent
 from takifugu._core.numeric import Floats, Integers, frozen
+from takifugu._core.numeric import numbers as checked_numbers
 from takifugu.errors import InvalidWorld, Malformed
 
 Name = str | int
 State = Name | tuple[Name, ...]  # a joint state is the tuple of its columns' values
+
+
+def is_name(value: object) -> bool:
+    """Whether a value is a text or a whole number."""
+    return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 def distinct(values: Sequence[Hashable], field: str, problem: type[Malformed]) -> bool:
@@ -178,12 +184,7 @@ def numbers_by_entry(
                 field, given=what, needed="give each entry its ε; write 0 for one never touched"
             )
         listed = [given[name] for name in entries]
-    try:
-        numbers = frozen(listed)  # type: ignore[arg-type]
-    except (OverflowError, TypeError, ValueError) as wrong:
-        raise error(
-            field, given="holds something that is not a number", needed="hold numbers only"
-        ) from wrong
+    numbers = checked_numbers(listed, field, error, needed="hold numbers only")
     if numbers.ndim == 0:
         numbers = frozen(np.full(len(entries), float(numbers)))
     if numbers.shape != (len(entries),):

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from takifugu.binding.entries import Entries
-from takifugu.binding.fitted_labels import labels_of
-from takifugu.binding.prior_checks import refuse_misfit
 from takifugu.binding.prior_reading import (
     PriorTranslation,
     SecretsOption,
     columns_of,
+    fitted_labels,
     protected_column,
+    refuse_misfit,
     translation_of,
 )
 from takifugu.binding.protected_values import Values, values_of
@@ -59,7 +59,9 @@ class LoadedDataset:
         """The dataset whose labels are known, if its priors say them; itself if they are given."""
         if not self.declaration.unfitted or not self.policy.priors:
             return self
-        labels = labels_of(self.priors, self.declaration, over=self.over, about=self.policy.about)
+        labels = fitted_labels(
+            self.priors, self.declaration, over=self.over, about=self.policy.about
+        )
         return replace(self, declaration=self.declaration.with_labels(labels))
 
     @cached_property

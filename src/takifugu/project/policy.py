@@ -3,6 +3,18 @@
 What is protected, against whom and where it is paid for stands in one file that people edit. An
 unknown key is refused: a policy must be understood in full. The format is documented in
 docs/how-to/projects.md.
+
+The rule of a policy that makes releases wait for a second person.
+
+``[dataset.NAME.approval]`` names what waits for an owner's approval: releases whose Pufferfish ε
+alone is above a number (``above = "0.5"``), the first release on the dataset (``first = true``), or
+both. Answers that are stored cost nothing and need none. Every session of the project keeps the
+rule: those of a server, of commands, batches and schedules, and of Python. What allows a release is
+an event of the ledger by another person, which the charge names and the ledger checks
+(`takifugu.ledger.events.decisions`).
+
+Whoever can edit the project file can remove the rule, as they can change the budget: it binds those
+who ask, not those who have the files.
 """
 
 import json
@@ -26,11 +38,12 @@ from takifugu.fitting.fit_options import parse_share
 from takifugu.priors import Name
 from takifugu.priors.adversaries import KNOWN, STARTS
 from takifugu.priors.universe import State
-from takifugu.project.approval_rule import ApprovalRule, read_rule
+from takifugu.session.release_errors import ApprovalRule
 
 if TYPE_CHECKING:
     from takifugu.project.schedules import Schedule
-    from takifugu.session.query.linear import WeightedSum
+    from takifugu.session.query.sums import WeightedSum
+
 
 FILE = "takifugu.toml"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # of a dataset: also a part of file names
@@ -143,7 +156,7 @@ def _side(given: Any) -> Side:
 
 def _linear(given: TomlSection, key: str) -> dict[str, "WeightedSum"]:
     """The sections ``[dataset.NAME.linear.QUERY]``."""
-    from takifugu.session.query.linear import WeightedSum
+    from takifugu.session.query.sums import WeightedSum
 
     named, sums = given.section(key, None), {}
     for name in named.content:
@@ -431,3 +444,31 @@ def _prior(given: TomlSection) -> PriorPolicy:
             needed = f"go with another `fitted` than {fitted!r}"
             raise given.wrong(key, given="is given", needed=needed, reason="superfluous")
     return prior
+
+
+def read_rule(given: TomlSection) -> ApprovalRule | None:
+    """The section ``approval`` of a dataset; None if it has none."""
+    if "approval" not in given.content:
+        return None
+    section = given.section("approval", ("above", "first"))
+    first, above = section.flag("first") or False, None
+    if "above" in section.content:
+        try:
+            above = exactly(section.content["above"], "above")
+        except UnsoundRequest:
+            above = Fraction(-1)
+        if above < 0:
+            raise section.wrong(
+                "above",
+                given=f"is {section.content['above']!r:.40}",
+                needed='be an epsilon of 0 or more, as "0.5"',
+                reason="range",
+            )
+    if above is None and not first:
+        raise section.wrong(
+            "above",
+            given="is missing",
+            needed='be given, as above = "0.5", or first = true; or leave the section out',
+            reason="missing",
+        )
+    return ApprovalRule(above, first)

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from takifugu._core.atomic import real_path, whole_file
 from takifugu._core.exact import Number, exactly
 from takifugu.binding.entries import Entries
-from takifugu.binding.prior_checks import terms_of
-from takifugu.binding.prior_reading import PriorTranslation, protected_column
+from takifugu.binding.prior_reading import PriorTranslation, protected_column, terms_of
 from takifugu.declarations import Category, Declaration, read_declaration
 from takifugu.errors import Malformed, NotALedger, TakifuguError, UnsoundRequest, one_of
 from takifugu.ledger import Event, Ledger, Terms, open_ledger

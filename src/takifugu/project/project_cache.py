@@ -28,8 +28,7 @@ from typing import Any
 from takifugu import __version__
 from takifugu._core.atomic import write_whole
 from takifugu._core.exact import exactly
-from takifugu.binding.prior_checks import terms_of
-from takifugu.binding.prior_reading import PriorTranslation, row_translation
+from takifugu.binding.prior_reading import PriorTranslation, row_translation, terms_of
 from takifugu.costs.cost import Cost
 from takifugu.errors import InvalidFile, TakifuguError, UnsoundRequest
 from takifugu.ledger import Ledger, Terms

@@ -17,7 +17,7 @@ from typing import Any
 from takifugu import __version__
 from takifugu._core.rounding import float_up
 from takifugu.binding.entries import Entries, stated_entries
-from takifugu.binding.prior_checks import terms_of
+from takifugu.binding.prior_reading import terms_of
 from takifugu.costs.losses import Total
 from takifugu.errors import LedgerDamaged, TakifuguError, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
@@ -28,18 +28,16 @@ from takifugu.ledger.limits import spent_epsilon
 from takifugu.project.budgets import BudgetStanding, standing_of
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.project import Project
-from takifugu.project.reported_dataset import (
+from takifugu.project.report_sentences import (
+    FOREIGN_ANSWER,
     fitted_sentence,
+    method_of,
+    question_of,
     related_words,
     reported_columns,
     reported_priors,
-    secrets_sentence,
-)
-from takifugu.project.reported_releases import (
-    FOREIGN_ANSWER,
-    method_of,
-    question_of,
     rows_of_charge,
+    secrets_sentence,
     stored_table,
     title_of,
 )
@@ -52,9 +50,8 @@ from takifugu.reports.report_values import (
     ReportedRelease,
 )
 from takifugu.reports.spending_figure import BudgetEvent
-from takifugu.session.guarantee import guarantee
+from takifugu.session.guarantee import guarantee, odds_words
 from takifugu.session.held_out import published_statement, published_windows
-from takifugu.session.odds import odds_words
 from takifugu.session.release_plan import error_words
 from takifugu.translation.accounting.tables import TabledTranslation
 from takifugu.translation.protocol import LossTranslation

@@ -13,7 +13,7 @@ from takifugu._core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from takifugu.binding.entries import Entries as Entries
-    from takifugu.session.query.linear import WeightedSum as WeightedSum
+    from takifugu.session.query.sums import WeightedSum as WeightedSum
     from takifugu.session.query_options import QueryOptions as QueryOptions
     from takifugu.session.release_cost import ReleaseCost as ReleaseCost
     from takifugu.session.release_errors import BudgetConflict as BudgetConflict

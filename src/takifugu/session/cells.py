@@ -31,8 +31,8 @@ from takifugu._core.atomic import real_path
 from takifugu._core.fingerprint import fingerprint
 from takifugu.binding.protected_values import Values
 from takifugu.declarations import Amount, Category, Declaration, InvalidQuery, Order
+from takifugu.declarations.columns import FROM_THE_FITTED_ROWS, FittedLabels
 from takifugu.declarations.declaration import ORDER_IS_PUBLIC
-from takifugu.declarations.label_lists import FROM_THE_FITTED_ROWS, FittedLabels
 from takifugu.errors import TooLarge, one_of
 from takifugu.ledger import Cells, Groups, Window
 from takifugu.priors import Name

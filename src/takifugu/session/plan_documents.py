@@ -12,15 +12,19 @@ refuses a plan whose charge is not the one it would make.
 whether that has changed since. The mark of the data is a keyed hash, and so is the digest.
 
 Numbers are exact: `takifugu.documents.reading` says how they are written.
+
+A plan *file* is a plan that is released later, perhaps by somebody else, where the rows are. It is
+never trusted: its options are planned anew, and must come to the same price.
 """
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import product
 from math import prod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from takifugu._core.keys import DIGITS
@@ -41,23 +45,24 @@ from takifugu.documents.reading import (
     text,
     whole,
 )
-from takifugu.errors import UnsoundRequest
+from takifugu.errors import InvalidFile, UnsoundRequest
 from takifugu.ledger import Cells, Charge, Groups, Window
 from takifugu.ledger.canonical_text import check_name, sha256
 from takifugu.ledger.charge_values import loss_body, loss_of
 from takifugu.mechanisms import Error
+from takifugu.priors.documents import read_json
 from takifugu.session.cells import MOST_GROUPS, Rows
 from takifugu.session.query.query import Query
 from takifugu.session.query_kinds import KINDS, query_class
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_cost import ReleaseCost, value_cost
-from takifugu.session.release_plan import Plan, UnpricedPlan
-from takifugu.session.rows_read import RowsRead
+from takifugu.session.release_plan import Plan, RowsRead, UnpricedPlan
 from takifugu.session.usefulness import Usefulness
 from takifugu.tables import Scope
 
 if TYPE_CHECKING:
     import numpy as np
+
 
 ON_THE_SERVER = "on the server: "  # begins what stands for a mark that is the owner's
 LATER = ("key", "approval", "request", "resumable")  # of a charge: decided when it is released
@@ -389,3 +394,73 @@ def _placed(value: Any, path: str) -> int | datetime:
     if isinstance(value, Mapping):
         return DocumentPart.of(value, path).read("instant", moment)
     return whole(value, path)
+
+
+PLAN_FORM = "takifugu-plan-1"
+SAME_PLAN_PARTS = (
+    "dataset",
+    "query",
+    "window",
+    "groups",
+    "mechanism",
+    "cells",
+)  # must not differ in a plan
+SAME_COST_PARTS = ("currency", "per_entry", "delta", "by_value")  # nor in its cost: the rest moves
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """What a plan file holds.
+
+    Attributes:
+        dataset: The dataset of the project.
+        options: The options of the query; a key of a column may be given as text.
+        analyst: Who asks.
+        document: The plan as the file has it.
+    """
+
+    dataset: str
+    options: QueryOptions
+    analyst: str | None = None
+    document: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def differences(self, made: Plan) -> tuple[str, ...]:
+        """The parts in which the file is not the plan that was made from its options now."""
+        now, cost = made.describe(), self.document.get("cost")
+        then = cost if isinstance(cost, dict) else {}
+        parts = [key for key in SAME_PLAN_PARTS if self.document.get(key) != now[key]]
+        return (*parts, *(key for key in SAME_COST_PARTS if then.get(key) != now["cost"][key]))
+
+
+def plan_document(dataset: str, analyst: str | None, plan: Plan, guarantee: str) -> dict[str, Any]:
+    """A plan as JSON, ready to be released from later."""
+    options = plan.options.document()
+    query = {"dataset": dataset, "kind": options.pop("kind"), "analyst": analyst, "how": options}
+    return {"form": PLAN_FORM, "asked": query, **plan.describe(), "guarantee": guarantee}
+
+
+def read_plan(path: Path) -> PlanFile:
+    """What a plan file holds."""
+    document = read_json(path, needed="be a plan: `takifugu plan … --out FILE` writes one")
+    if not isinstance(document, dict) or document.get("form") != PLAN_FORM:
+        raise InvalidFile(
+            str(path),
+            given="is not a plan",
+            needed="be one: `takifugu plan … --out FILE` writes it",
+            reason="not-a-plan",
+        )
+    try:
+        query = document["asked"]
+        dataset, kind, analyst, how = (query[key] for key in ("dataset", "kind", "analyst", "how"))
+        if not (isinstance(dataset, str) and isinstance(kind, str) and isinstance(how, dict)):
+            raise TypeError
+        if not isinstance(analyst, str | None) or "kind" in how:
+            raise TypeError
+    except (KeyError, TypeError):
+        raise InvalidFile(
+            str(path),
+            given="was changed",
+            needed="be as `takifugu plan` wrote it",
+            reason="changed",
+        ) from None
+    return PlanFile(dataset, QueryOptions.from_document({"kind": kind} | how), analyst, document)

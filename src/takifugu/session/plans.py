@@ -24,8 +24,8 @@ from takifugu.ledger import Cells, Charge, Ledger, Quote, Terms
 from takifugu.mechanisms import Mechanism
 from takifugu.session.guarantee import unprotected_gaps
 from takifugu.session.held_out import ReleasableRows
-from takifugu.session.query.linear import WeightedSum
 from takifugu.session.query.query import Aim, ChosenMechanism, NumberQuery, Query
+from takifugu.session.query.sums import WeightedSum
 from takifugu.session.query_options import QueryOptions, checked
 from takifugu.session.query_planner import query_of, refuse_unserved
 from takifugu.session.release_cost import (
@@ -36,8 +36,13 @@ from takifugu.session.release_cost import (
     checked_delta,
 )
 from takifugu.session.release_errors import MostlyNoise, StalePlan
-from takifugu.session.release_plan import Plan, UnpricedPlan, notes_before_paying
-from takifugu.session.rows_read import RowsRead, rows_read
+from takifugu.session.release_plan import (
+    Plan,
+    RowsRead,
+    UnpricedPlan,
+    notes_before_paying,
+    rows_read,
+)
 from takifugu.session.usefulness import (
     AnswerScales,
     Remedy,

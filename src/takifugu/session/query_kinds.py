@@ -39,13 +39,11 @@ class QueryKind:
 
 
 KINDS: Mapping[str, QueryKind] = {
-    "histogram": QueryKind(
-        "histogram.HistogramQuery", "Histogram", "how many rows have each label"
-    ),
+    "histogram": QueryKind("counts.HistogramQuery", "Histogram", "how many rows have each label"),
     "count": QueryKind(
-        "count.CountQuery", "Count", "how many rows have one of some labels, together"
+        "counts.CountQuery", "Count", "how many rows have one of some labels, together"
     ),
-    "counts": QueryKind("count.CountsQuery", "Counts", "how many rows have each of some labels"),
+    "counts": QueryKind("counts.CountsQuery", "Counts", "how many rows have each of some labels"),
     "top_k": QueryKind(
         "top_k.TopKQuery",
         "Ranking",
@@ -53,10 +51,10 @@ KINDS: Mapping[str, QueryKind] = {
         without={"within": NOT_WITHIN},
     ),
     "sum": QueryKind(
-        "sum_and_mean.SumQuery", "Sum", "the sum of a column of bounded numbers", of_numbers=True
+        "sums.SumQuery", "Sum", "the sum of a column of bounded numbers", of_numbers=True
     ),
     "mean": QueryKind(
-        "sum_and_mean.MeanQuery", "Mean", "the mean of a column of bounded numbers", of_numbers=True
+        "sums.MeanQuery", "Mean", "the mean of a column of bounded numbers", of_numbers=True
     ),
     "quantile": QueryKind(
         "quantiles.QuantileQuery",
@@ -65,7 +63,7 @@ KINDS: Mapping[str, QueryKind] = {
         of_numbers=True,
     ),
     "proportions": QueryKind(
-        "histogram.ProportionsQuery", "Proportions", "the share of the rows that have each label"
+        "counts.ProportionsQuery", "Proportions", "the share of the rows that have each label"
     ),
     "transitions": QueryKind(
         "transitions.TransitionsQuery",
@@ -73,10 +71,10 @@ KINDS: Mapping[str, QueryKind] = {
         "how often each label followed each other one",
     ),
     "marginals": QueryKind(
-        "marginals.MarginalsQuery", "Marginals", "a histogram of each of some columns"
+        "counts.MarginalsQuery", "Marginals", "a histogram of each of some columns"
     ),
     "linear": QueryKind(
-        "linear.WeightedSumQuery",
+        "sums.WeightedSumQuery",
         "Weighted sum",
         "a weighted sum that the policy declares",
         of_numbers=True,

@@ -8,8 +8,8 @@ from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
 from takifugu.session.cells import refuse_order, rows_of
-from takifugu.session.query.linear import WeightedSum, WeightedSumQuery
 from takifugu.session.query.query import Query
+from takifugu.session.query.sums import WeightedSum, WeightedSumQuery
 from takifugu.session.query_kinds import KINDS, query_class
 from takifugu.session.query_options import Bound, QueryOptions
 

@@ -18,7 +18,7 @@ from takifugu.documents.reading import DocumentPart, InvalidDocument
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Position, Standing
 from takifugu.mechanisms.calibration import allowance, certify, no_allowance, target_of
-from takifugu.session.odds import odds
+from takifugu.session.guarantee import odds
 from takifugu.translation.protocol import LossTranslation, rho_within, total_to_pufferfish
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.visible import four_digits, visible

@@ -11,8 +11,11 @@
   x SessionClosed    the session was closed before it was used
 """
 
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from math import inf
+from typing import Any
 
 from takifugu.errors import BudgetExceeded, TakifuguError
 from takifugu.visible import four_digits, visible
@@ -188,3 +191,41 @@ class ApprovalNeeded(TakifuguError):
             field="approval",
             reason=reason,
         )
+
+
+@dataclass(frozen=True)
+class ApprovalRule:
+    """Which releases wait for an owner.
+
+    Attributes:
+        above: Those whose Pufferfish ε alone is above this; None for no such limit.
+        first: Whether the first release on the dataset, by anybody, does.
+    """
+
+    above: Fraction | None = None
+    first: bool = False
+
+    def why(self, alone: float, *, first: bool) -> tuple[str, str] | None:
+        """Why a release of this price waits, by a short name and in words; None if it does not.
+
+        The price is rounded up, so that one at the limit waits if in doubt.
+        """
+        if self.above is not None and (not alone < inf or Fraction(alone) > self.above):
+            price, most = four_digits(alone, "up"), four_digits(self.above, "down")
+            return "above", f"it costs epsilon = {price}, above {most}"
+        if self.first and first:
+            return "first", "it is the first release on the dataset"
+        return None
+
+    @property
+    def words(self) -> str:
+        """The rule in words."""
+        parts = ["the first release"] * self.first
+        if self.above is not None:
+            parts.append(f"releases above epsilon = {four_digits(self.above, 'down')}")
+        return f"{' and '.join(parts)} {'wait' if self.above is not None else 'waits'} for an owner"
+
+    def document(self) -> dict[str, Any]:
+        """Ready to be written as JSON."""
+        above = None if self.above is None else str(self.above)
+        return {"above": above, "first": self.first, "words": self.words}

@@ -9,13 +9,29 @@ What the ledger stores of an answer: what was drawn, and the table that was publ
 What was drawn decides: from it every later answer to the same query is laid out. The table, the
 predicted error and the numbers of rows are copies for readers who have the ledger and not the data,
 such as the report of a project. All of it is published, or public, already.
+
+Steps of time: how long protected rows were worked on, told to a step and no finer.
+
+Counting and drawing are the only parts of a release whose time may depend on protected values. They
+begin right after the charge. Nothing follows them, neither the record of the answer nor a failure,
+before a whole number of steps has passed since then; and whatever follows depends on what is
+recorded, which is released. So all that can be seen of a release from outside (its end, the place
+of its answer in the ledger, when its process is free for others) says in which step it was ready.
+With a step that is longer than counting and drawing ever take, that is always the first one.
+
+Steps are counted from the charge rather than from the request: what is done before the charge takes
+a time that varies, and would carry what is within a step across the step's edge now and then, from
+which somebody who repeats a query could find out more.
 """
 
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Protocol
+from math import ceil
+from time import monotonic, sleep
+from typing import Any
 
 from takifugu.declarations import DatabaseFailed
 from takifugu.errors import (
@@ -32,14 +48,32 @@ from takifugu.ledger.event_documents import asked_words
 from takifugu.ledger.events.stored_answers import request_key
 from takifugu.session.guarantee import guarantee
 from takifugu.session.plans import Opened, Plans, refuse_stale
-from takifugu.session.provenance import Provenance, priors_used, software
 from takifugu.session.query.query import draw
 from takifugu.session.release_cost import ReleaseCost
-from takifugu.session.release_errors import ApprovalNeeded, OverBudget
+from takifugu.session.release_errors import ApprovalNeeded, ApprovalRule, OverBudget
 from takifugu.session.release_plan import Plan, UnpricedPlan, query_body
-from takifugu.session.release_result import Result
-from takifugu.session.time_steps import whole_steps
+from takifugu.session.release_result import Provenance, Result, priors_used, software
 from takifugu.tables import Engine
+
+
+def until_step(took: float, step: float) -> float:
+    """Seconds until ``took`` has become 1, 2, … times ``step``; 0 without one.
+
+    >>> until_step(0.12, 0.05), until_step(0.12, 0), until_step(0, 0.05)
+    (0.03, 0.0, 0.05)
+    """
+    return max(0.0, round(max(ceil(took / step), 1) * step - took, 9)) if step > 0 else 0.0
+
+
+@contextmanager
+def whole_steps(step: float) -> Iterator[None]:
+    """Leave the block, also by an error, only when a whole number of steps has passed."""
+    began = monotonic()
+    try:
+        yield
+    finally:
+        sleep(until_step(monotonic() - began, step))
+
 
 MOST_ROWS = 5_000  # of a table that is copied; a longer one can be laid out with the data only
 
@@ -81,13 +115,6 @@ def _plain(value: Any) -> Any:
 
 CHARGED = "the release was charged before its rows were read, and the charge stays"
 FROM_OUTSIDE = (DatabaseFailed, LedgerUnavailable)  # trouble that no draw can be the cause of
-
-
-class ApprovalRule(Protocol):
-    """Which releases wait for a second person: `takifugu.project.approval_rule` has one."""
-
-    def why(self, alone: float, /, *, first: bool) -> tuple[str, str] | None:
-        """Why a release of this price waits, in short and in words; None if it does not."""
 
 
 class Releases:

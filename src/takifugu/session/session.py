@@ -18,14 +18,15 @@ from typing import Any, Self
 from takifugu._core.closing import Closing
 from takifugu._core.exact import Number, exactly
 from takifugu.binding.entries import Entries
-from takifugu.binding.fitted_labels import labels_of
-from takifugu.binding.prior_checks import refuse_misfit, terms_of
 from takifugu.binding.prior_reading import (
     OverOption,
     PriorTranslation,
     SecretsOption,
     columns_of,
+    fitted_labels,
     named_priors,
+    refuse_misfit,
+    terms_of,
     translates_rows,
     translation_of,
 )
@@ -52,14 +53,19 @@ from takifugu.session.held_out import (
 )
 from takifugu.session.planner import Planner
 from takifugu.session.plans import Opened, PlannedBefore, Plans, refuse_stale
-from takifugu.session.query.linear import WeightedSum, declared_sums
+from takifugu.session.query.sums import WeightedSum, declared_sums
 from takifugu.session.query_options import OPTIONS, Bound, QueryOptions, checked
 from takifugu.session.query_planner import query_of
 from takifugu.session.release_cost import Allowances, ConfirmedPrices, Prices
-from takifugu.session.release_errors import ApprovalNeeded, BudgetConflict, SessionClosed
+from takifugu.session.release_errors import (
+    ApprovalNeeded,
+    ApprovalRule,
+    BudgetConflict,
+    SessionClosed,
+)
 from takifugu.session.release_plan import Plan
 from takifugu.session.release_result import Result
-from takifugu.session.releases import ApprovalRule, Releases
+from takifugu.session.releases import Releases
 from takifugu.tables import Engine
 from takifugu.translation.accounting.tables import TabledTranslation, TranslationTable
 from takifugu.translation.protocol import LossTranslation
@@ -157,7 +163,7 @@ class Session(Closing):
             if engine.declaration.unfitted:
                 given = prior.priors if isinstance(prior, Translation | RowTranslation) else prior
                 engine = engine.with_labels(
-                    labels_of(named_priors(given), engine.declaration, over=over, about=about)
+                    fitted_labels(named_priors(given), engine.declaration, over=over, about=about)
                 )
             declaration, dataset = engine.declaration, _name(table, dataset)
             translation = _translation(

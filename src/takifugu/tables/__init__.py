@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from takifugu.tables.backends.frames import Frame as Frame
     from takifugu.tables.data_check import DataCheck as DataCheck
     from takifugu.tables.data_check import check as check
+    from takifugu.tables.data_check import identities as identities
     from takifugu.tables.engine import Engine as Engine
     from takifugu.tables.opening import open_engine as open_engine
-    from takifugu.tables.row_identity import identities as identities
     from takifugu.tables.scope import Scope as Scope
     from takifugu.tables.scope import Share as Share
 else:

@@ -1,29 +1,35 @@
 """The engine: queries about a declared table, answered inside its database."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from math import prod
 from pathlib import Path
+from sys import getsizeof
 from typing import Any, Literal
 
 import numpy as np
 
 from takifugu._core.closing import Closing
 from takifugu._core.numeric import Integers
-from takifugu.declarations.columns import Amount
+from takifugu.declarations.columns import Amount, FittedLabels
 from takifugu.declarations.declaration import Declaration
-from takifugu.declarations.label_lists import FittedLabels
 from takifugu.declarations.table_errors import InvalidDeclaration, InvalidQuery
 from takifugu.errors import TooLarge
 from takifugu.priors import Name, Transitions
 from takifugu.tables import expressions as ex
-from takifugu.tables.aggregates import ColumnSums, Distribution, Histogram, Keys, Lengths
+from takifugu.tables.aggregates import (
+    ColumnSums,
+    Distribution,
+    Histogram,
+    Keys,
+    Lengths,
+    cross_tabulate,
+)
 from takifugu.tables.backends.backend import Backend, DataFingerprint, Kind
-from takifugu.tables.cross_tabulation import cross_tabulate
 from takifugu.tables.label_lookup import OUTSIDE, Lookup, lookup, refuse_misfits
-from takifugu.tables.public_results import PublicResults
 from takifugu.tables.relations import Relation
 from takifugu.tables.run_counting import RunCounts, count_runs
 from takifugu.tables.scope import (
@@ -35,6 +41,41 @@ from takifugu.tables.scope import (
     place_in_order,
 )
 from takifugu.tables.sql_writer import sql
+
+MAX_BYTES = 2**24
+
+Rows = list[tuple[Any, ...]]
+
+
+class PublicResults:
+    """What was asked for last, within `MAX_BYTES`: anybody may ask for one more of them for free.
+
+    Args:
+        max_bytes: How much memory they may take together.
+    """
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes, self._bytes = max_bytes, 0
+        self._rows = OrderedDict[str, tuple[Rows, int]]()  # by the SQL, and how much memory
+
+    def get(self, text: str) -> Rows | None:
+        """The rows of a query; None if they are not remembered."""
+        if text not in self._rows:
+            return None
+        self._rows.move_to_end(text)
+        return self._rows[text][0]
+
+    def keep(self, text: str, rows: Rows) -> None:
+        """Remember rows, and forget those that were asked for longest ago."""
+        _, before = self._rows.pop(text, (None, 0))
+        size = getsizeof(text) + getsizeof(rows)
+        size += sum(getsizeof(row) + sum(map(getsizeof, row)) for row in rows)
+        self._rows[text] = rows, size
+        self._bytes += size - before
+        while self._bytes > self._max_bytes:
+            _, (_, freed) = self._rows.popitem(last=False)
+            self._bytes -= freed
+
 
 MOST_CELLS = 2**24
 IN_ORDER = "in order"
@@ -367,7 +408,16 @@ class Engine(Closing):
 
     def lookup(self, column: str) -> Lookup:
         """The code of every raw value of a column of labels: its place among `keys`."""
-        return self._codes(column)
+        if column not in self._lookups:
+            category = self._declaration.category(column)
+            self._lookups[column] = (
+                Lookup({key: code for code, key in enumerate(self.keys(column))})
+                if category.values is None
+                else lookup(category, self._backend.kinds[column])
+            )
+            if not self._backend.finds_in_lists:
+                self._lookups[column] = replace(self._lookups[column], finds_in_lists=False)
+        return self._lookups[column]
 
     def refuse_disorder(self) -> None:
         """Raise if a row has no entity or no place, or if rows tie: no other part is looked at.
@@ -441,19 +491,7 @@ class Engine(Closing):
                 size=cells,
                 limit=MOST_CELLS,
             )
-        return names, keys, {name: self._codes(name) for name in names}
-
-    def _codes(self, column: str) -> Lookup:
-        if column not in self._lookups:
-            category = self._declaration.category(column)
-            self._lookups[column] = (
-                Lookup({key: code for code, key in enumerate(self.keys(column))})
-                if category.values is None
-                else lookup(category, self._backend.kinds[column])
-            )
-            if not self._backend.finds_in_lists:
-                self._lookups[column] = replace(self._lookups[column], finds_in_lists=False)
-        return self._lookups[column]
+        return names, keys, {name: self.lookup(name) for name in names}
 
     def _cell(self, codes: Mapping[str, Lookup], places: Sequence[Any]) -> tuple[int, ...] | None:
         """Where a group counts; None if nowhere, and an error where the rule is to refuse it."""
@@ -496,7 +534,7 @@ class Engine(Closing):
         category, keys, codes = (
             self._declaration.category(column),
             self.keys(column),
-            self._codes(column),
+            self.lookup(column),
         )
         place = {key: code for code, key in enumerate(keys)}
         for key in chosen:

@@ -164,14 +164,11 @@ def transitions(
     looked = {
         name for name, (_, look) in values.items() if early and len(look.raw) <= MAX_EARLY_LABELS
     }
-    flagged = _steps(
-        rows,
-        declaration,
-        {
-            name: _place(value, look) if name in looked else value
-            for name, (value, look) in values.items()
-        },
-    )
+    placed = {
+        name: _place(value, look) if name in looked else value
+        for name, (value, look) in values.items()
+    }
+    flagged = with_earlier(by_entity(rows, declaration, **placed), before=("here", 1))
     later = {name: None if name in looked else look for name, (_, look) in values.items()}
     groups = {"before": later["here"], **later}
     counted = flagged.group_by([*groups, "first"]).aggregate(
@@ -222,36 +219,42 @@ def key_of(value: Column, codes: Lookup) -> Column:
 
 def disorder(rows: Relation, declaration: Declaration) -> Relation:
     """One row of: whether rows tie, and whether one has no entity or no place."""
-    flagged = _steps(rows, declaration, {})
+    flagged = with_earlier(by_entity(rows, declaration))
     return flagged.aggregate(tie=flagged.tie.max(), gap=flagged.gap.max())
 
 
-def _steps(rows: Relation, declaration: Declaration, values: Mapping[str, Column]) -> Relation:
-    """Each row beside the one before it: its values, and whether it is first, tied or astray.
+def by_entity(rows: Relation, declaration: Declaration, **columns: Column) -> Relation:
+    """Some columns of the rows, with whose they are, their places in the order, and gaps in these.
 
-    The value called ``here``, if there is one, also has the one ``before`` it.
+    The names beside those of ``columns`` are ``who``, ``place_0`` and so on, and ``gap``.
     """
     entity, order = rows[declaration.entity], declaration.order
     places = {f"place_{i}": rows[name] for i, name in enumerate((order.column, *order.ties))}
     gap = entity.isnull()
     for place in places.values():
         gap = gap | place.isnull()
-    own = rows.select(who=entity, **values, **places, gap=flag(gap))
+    return rows.select(who=entity, **columns, **places, gap=flag(gap))
+
+
+def with_earlier(own: Relation, **earlier: tuple[str, int]) -> Relation:
+    """The rows of `by_entity`, each beside what earlier rows of its entity have.
+
+    ``earlier`` names a column and how many rows before; 0 for the row itself. ``first`` says
+    whether a row is the first of its entity, and ``tie`` whether the one before has its place.
+    """
+    places = [name for name in own.types if name.startswith("place_")]
     window = rel.Window(own.who, tuple(own[name] for name in places))
-    beside = {f"before_{name}": own[name].lag().over(window) for name in places}
-    if "here" in values:
-        beside["before"] = own.here.lag().over(window)
-    steps = own.select(*values, *places, "gap", **beside)
-    tie = steps.place_0 == steps.before_place_0
-    for name in list(places)[1:]:
-        tie = tie & (steps[name] == steps[f"before_{name}"])
-    return steps.select(
-        *values,
-        *(("before",) if "here" in values else ()),
-        "gap",
-        first=flag(steps.before_place_0.isnull()),
-        tie=flag(tie),
+    reached = {f"before_{name}": (name, 1) for name in places} | earlier
+    beside = own.mutate(
+        **{
+            name: own[column].lag(many).over(window) if many else own[column]
+            for name, (column, many) in reached.items()
+        }
     )
+    tie = beside.place_0 == beside.before_place_0
+    for name in places[1:]:
+        tie = tie & (beside[name] == beside[f"before_{name}"])
+    return beside.mutate(first=flag(beside.before_place_0.isnull()), tie=flag(tie))
 
 
 def lengths(rows: Relation, entity: str) -> Relation:

@@ -52,7 +52,7 @@ def households_of_others(
     engine: Engine, household: str, member: str, members: Sequence[Name], most: int
 ) -> Some:
     """The households that have not exactly one entity for each of ``members``, or others."""
-    codes, keys = engine.whole._codes(member), engine.whole.keys(member)
+    codes, keys = engine.whole.lookup(member), engine.whole.keys(member)
     rows = _rows(engine, household, member)
     people = rows.select("key", "who", "role").distinct()
     counts: dict[str, Any] = {}

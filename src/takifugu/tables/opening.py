@@ -1,7 +1,5 @@
 """Open a declared table with a database that can read it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +14,14 @@ if TYPE_CHECKING:
     from takifugu.tables.backends.frames import Frame
 
 BackendName = Literal["duckdb", "postgres", "spark"]
+BACKENDS: dict[SourceKind, tuple[BackendName, ...]] = {  # the first is the default
+    "csv": ("duckdb",),
+    "parquet": ("duckdb", "spark"),
+    "duckdb": ("duckdb",),
+    "memory": ("duckdb",),
+    "postgres": ("postgres",),
+    "spark": ("spark",),
+}
 
 
 def open_engine(
@@ -42,8 +48,8 @@ def open_engine(
     if not isinstance(declaration, Declaration):
         declaration = read_declaration(declaration)
     kind = declaration.source.kind
-    readers = {name: read for (read_kind, name), read in READERS.items() if read_kind == kind}
-    chosen = backend or next(iter(readers))
+    readers = BACKENDS[kind]
+    chosen = backend or readers[0]
     if chosen not in readers:
         raise InvalidQuery(
             "backend",
@@ -57,55 +63,25 @@ def open_engine(
             given=f"is 'memory': {rows}" if frame is None else f"is {kind!r}",
             needed="be 'memory' for a frame, and opened there: takifugu.table(frame, …).open()",
         )
-    opened = readers[chosen](declaration, OpenOptions(session, threads, memory, frame))
+    opened: Backend
+    if chosen == "postgres":
+        from takifugu.tables.backends.postgres import PostgresBackend
+
+        opened = PostgresBackend(declaration)
+    elif chosen == "spark":
+        from takifugu.tables.backends.spark import SparkBackend
+
+        opened = SparkBackend(declaration, session=session)
+    elif frame is not None:
+        from takifugu.tables.backends.frames import FrameBackend
+
+        opened = FrameBackend(declaration, frame, threads=threads, memory=memory)
+    else:
+        from takifugu.tables.backends.duckdb_backend import FileBackend
+
+        opened = FileBackend(declaration, threads=threads, memory=memory)
     try:
         return Engine(declaration, opened)
     except BaseException:
         opened.close()
         raise
-
-
-@dataclass(frozen=True)
-class OpenOptions:
-    """The options of `open_engine`, for those databases that have them."""
-
-    session: Any
-    threads: int | None
-    memory: str | None
-    frame: Any
-
-
-def _files(declaration: Declaration, options: OpenOptions) -> Backend:
-    from takifugu.tables.backends.duckdb_backend import FileBackend
-
-    return FileBackend(declaration, threads=options.threads, memory=options.memory)
-
-
-def _frame(declaration: Declaration, options: OpenOptions) -> Backend:
-    from takifugu.tables.backends.frames import FrameBackend
-
-    return FrameBackend(declaration, options.frame, threads=options.threads, memory=options.memory)
-
-
-def _postgres(declaration: Declaration, options: OpenOptions) -> Backend:  # noqa: ARG001
-    from takifugu.tables.backends.postgres import PostgresBackend
-
-    return PostgresBackend(declaration)
-
-
-def _spark(declaration: Declaration, options: OpenOptions) -> Backend:
-    from takifugu.tables.backends.spark import SparkBackend
-
-    return SparkBackend(declaration, session=options.session)
-
-
-Reader = Callable[[Declaration, OpenOptions], Backend]
-READERS: dict[tuple[SourceKind, BackendName], Reader] = {  # the first of a kind is its default
-    ("csv", "duckdb"): _files,
-    ("parquet", "duckdb"): _files,
-    ("parquet", "spark"): _spark,
-    ("duckdb", "duckdb"): _files,
-    ("memory", "duckdb"): _frame,
-    ("postgres", "postgres"): _postgres,
-    ("spark", "spark"): _spark,
-}

@@ -25,7 +25,14 @@ from takifugu.tables import expressions as ex
 from takifugu.tables import relations as rel
 from takifugu.tables.aggregates import Keys
 from takifugu.tables.backends.backend import Kind
-from takifugu.tables.expressions import by_place, clamped, flag, key_of
+from takifugu.tables.expressions import (
+    by_entity,
+    by_place,
+    clamped,
+    flag,
+    key_of,
+    with_earlier,
+)
 from takifugu.tables.label_lookup import Lookup
 from takifugu.tables.relations import Column, Relation
 from takifugu.tables.scope import Scope
@@ -290,48 +297,24 @@ def runs(
     many such runs there are; and whether there are ties, gaps, missing values, and steps of
     anything else than one hour among them.
     """
-    entity, order = declaration.entity, declaration.order
-    places = (order.column, *order.ties)
-    gap = rows[entity].isnull()
-    for name in places:
-        gap = gap | rows[name].isnull()
-    here = rows.select(
-        who=rows[entity],
-        gap=flag(gap),
+    own = by_entity(
+        rows,
+        declaration,
         absent=rel.literal(0) if missing is None else flag(missing),
         hour=rel.literal(0, "whole") if hour is None else hour,
-        **{f"at_{i}": rows[name] for i, name in enumerate(places)},
         **{f"value_{i}": value for i, value in enumerate(values.values())},
     )
-    window = rel.Window(here.who, tuple(here[f"at_{i}"] for i in range(len(places))))
     lagged = {
-        f"value_{i}_{lag}": here[f"value_{i}"].lag(lag).over(window) if lag else here[f"value_{i}"]
+        f"value_{i}_{lag}": (f"value_{i}", lag)
         for lag in range(depth, -1, -1)
         for i in range(len(values))
     }
-    beside = here.select(
-        "gap",
-        "absent",
-        "hour",
-        hour_before=here.hour.lag(1).over(window),
-        whole=flag(here.at_0.lag(depth).over(window).notnull()) if depth else rel.literal(1),
-        **{f"at_{i}": here[f"at_{i}"] for i in range(len(places))},
-        **{f"before_{i}": here[f"at_{i}"].lag(1).over(window) for i in range(len(places))},
-        **lagged,
-    )
-    tie = beside.at_0 == beside.before_0
-    for i in range(1, len(places)):
-        tie = tie & (beside[f"at_{i}"] == beside[f"before_{i}"])
-    jump = beside.before_0.notnull() & (beside.hour != beside.hour_before + 1)
+    beside = with_earlier(own, **lagged, hour_before=("hour", 1), start=("place_0", depth))
+    jump = (beside["first"] == 0) & (beside.hour != beside.hour_before + 1)
     groups = ["whole"] if hour is None else ["of_day", "whole"]
-    of_day = ((beside.hour_before % HOURS) + HOURS) % HOURS
-    flagged = beside.select(
-        "gap",
-        "absent",
-        "whole",
-        *lagged,
-        of_day=of_day,
-        tie=flag(tie),
+    flagged = beside.mutate(
+        whole=flag(beside.start.notnull()),
+        of_day=((beside.hour_before % HOURS) + HOURS) % HOURS,
         jump=rel.literal(0) if hour is None else flag(jump),
     )
     counted = flagged.group_by([*lagged, *groups]).aggregate(
@@ -357,19 +340,10 @@ def leavers(
 
     Values that count as one are one before entities are counted, so that nobody counts twice.
     """
-    order = declaration.order
-    places = {f"at_{i}": rows[name] for i, name in enumerate((order.column, *order.ties))}
     raw = [f"value_{i}" for i in range(len(values))]
-    here = rows.select(
-        who=rows[declaration.entity], **places, **dict(zip(raw, values.values(), strict=True))
-    )
-    window = rel.Window(here.who, tuple(here[name] for name in places))
-    beside = here.select(
-        "who",
-        followed=here.at_0.lag().over(window).notnull(),
-        **{name: here[name].lag().over(window) for name in raw},
-    )
-    left = beside.filter(beside.followed).select("who", *raw).distinct()
+    own = by_entity(rows, declaration, **dict(zip(raw, values.values(), strict=True)))
+    beside = with_earlier(own, **{name: (name, 1) for name in raw})
+    left = beside.filter(beside["first"] == 0).select("who", *raw).distinct()
     keyed = left.select(
         "who", **{n: key_of(left[n], look) for n, look in zip(raw, codes.values(), strict=True)}
     ).distinct()

@@ -122,10 +122,10 @@ class Witness:
 class TransportBound(Protocol):
     """The largest loss of any per-entry DP mechanism under one prior, or an upper bound on it.
 
-    Implementers: `BinaryTransport`, `ChainTransport`, `IntervalTransport`, `HigherOrderTransport`,
-    `TimeOfDayTransport` (chains); `NetworkTransport` (networks and random fields);
-    `ExplicitTransport`,
-    `IndependentTransport`; and, of several of them, `AlternativePriors` and `IndependentPeople`.
+    Implementers: `BinaryTransport`, `ChainTransport`, `ManyStatesTransport`, `IntervalTransport`,
+    `HigherOrderTransport`, `TimeOfDayTransport` (chains); `NetworkTransport` (networks and random
+    fields); `ExplicitTransport`, `IndependentTransport`; and, of several of them,
+    `AlternativePriors` and `IndependentPeople`.
 
     None of them claims to be exact. A bound is exact where its witness leaks as much.
     """

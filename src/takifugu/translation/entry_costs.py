@@ -4,6 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import inf
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from takifugu._core.numeric import Floats, frozen
 from takifugu.costs.cost import Cost, Value, largest_matrix
@@ -150,3 +154,15 @@ def check_labels(costs: EntryCosts, known: Iterable[tuple[str | None, Value]]) -
                     reason="unknown label",
                     given=label,
                 )
+
+
+def checked_losses(given: ArrayLike, name: str, *, below: float = inf) -> Floats:
+    """One loss or several as floats: each 0 or more, finite, and below a bound."""
+    try:
+        numbers = np.asarray(given, dtype=np.float64)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise UnsoundRequest(f"{name} is not a number or a list of numbers", field=name) from error
+    if not ((numbers >= 0) & (numbers < below)).all():  # also false for NaN
+        needed = "0 or more, and finite" if below == inf else f"from 0 to below {below:g}"
+        raise UnsoundRequest(f"{name} holds a number that is not {needed}", field=name)
+    return numbers

@@ -35,7 +35,6 @@ from takifugu.priors.independent import Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.networks import NetworkPrior
 from takifugu.priors.prior import Prior
-from takifugu.priors.secret_distance import check_distance
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
 from takifugu.translation.accounting.largest_epsilon import UNUSED, largest_within
@@ -48,7 +47,7 @@ from takifugu.translation.certify.closed import (
     with_uncertainty,
     without_uncertainty,
 )
-from takifugu.translation.entry_costs import EntryCosts, check_labels, labels_of
+from takifugu.translation.entry_costs import EntryCosts, check_labels, checked_losses, labels_of
 from takifugu.translation.protocol import LossTranslation, total_to_pufferfish
 from takifugu.translation.transport_bound import transport_bound, transport_bound_of_any
 
@@ -159,7 +158,7 @@ class Translation(ByContent, LossTranslation):
                 field="secrets",
             )
         for prior in self.priors.values():
-            check_distance(prior, self.secrets)
+            prior.check_secrets(self.secrets)
 
     def identity(self) -> Any:
         """The priors, the secrets and the uncertainty: what determines a loss."""
@@ -316,10 +315,10 @@ class Translation(ByContent, LossTranslation):
 
     def _bound(self, spent: Spent, method: Method) -> Bound:
         if method == "best":
-            return _least(self._by_method(spent))[1]
+            return _least(self.by_method(spent))[1]
         return self._proposed(spent, method) or Bound(np.inf)
 
-    def _by_method(self, spent: Spent, *, with_curve: bool = False) -> dict[Method, Bound]:
+    def by_method(self, spent: Spent, *, with_curve: bool = False) -> dict[Method, Bound]:
         """The bound of every method that applies, the best kind first.
 
         Without the curve, unless it may be below the transport bound. It knows no values: of costs
@@ -459,7 +458,7 @@ class Translation(ByContent, LossTranslation):
         """The loss by each method, where it binds, and a mechanism that leaks as much as known."""
         spent = self._losses(dp, "dp")
         epsilon: float | Floats = float(spent) if spent.ndim == 0 else spent
-        bounds = self._by_method(epsilon, with_curve=method == "curve" or not self.curve_waits)
+        bounds = self.by_method(epsilon, with_curve=method == "curve" or not self.curve_waits)
         return self._explained(epsilon, method, bounds)
 
     def explain_cost(
@@ -467,7 +466,7 @@ class Translation(ByContent, LossTranslation):
     ) -> TranslatedLoss:
         """The loss of a cost on every entry, or of one each: as `explain`."""
         given = EntryCosts.of(costs)
-        return self._explained(given, method, self._by_method(given))
+        return self._explained(given, method, self.by_method(given))
 
     def _explained(
         self, spent: Spent, method: Method, bounds: dict[Method, Bound]
@@ -559,16 +558,7 @@ class Translation(ByContent, LossTranslation):
         return max(profile_group_loss(part.tolist()) for part in parts)
 
     def _losses(self, given: ArrayLike, name: str) -> Floats:
-        try:
-            numbers = np.asarray(given, dtype=np.float64)
-        except (OverflowError, TypeError, ValueError) as error:
-            raise UnsoundRequest(
-                f"{name} is not a number or a list of numbers", field=name
-            ) from error
-        if not ((numbers >= 0) & (numbers < np.inf)).all():  # also false for NaN
-            raise UnsoundRequest(
-                f"{name} holds a number that is not 0 or more, and finite", field=name
-            )
+        numbers = checked_losses(given, name)
         if (numbers > MAX_LOSS).any():
             raise UnsoundRequest(
                 f"{name} holds a number above {MAX_LOSS:g}; it must be below",

@@ -4,9 +4,10 @@ What computes it is imported by the family that needs it.
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.networks import BayesianNetwork, MarkovRandomField, NetworkPrior
 from takifugu.priors.prior import Prior, SequencePrior
-from takifugu.priors.secret_distance import check_distance
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
@@ -38,13 +38,14 @@ def transport_bound(
 
     A truncated Gaussian has none: no transport bound for its regions is proven here.
     """
-    check_distance(prior, secrets)
+    prior.check_secrets(secrets)
     if isinstance(prior, TruncatedGaussian):
         return None
     if isinstance(prior, Product):
         people = _all_bounds(prior.parts, secrets, tolerance)
         return None if people is None else IndependentPeople(people)
-    if isinstance(prior, SequencePrior) and prior.breadth > MAX_STATES:
+    many = isinstance(prior, SequencePrior) and prior.breadth > MAX_STATES
+    if many and not (isinstance(prior, MarkovChain) and prior.one_law):
         _warn(f"{prior.breadth} states are more than the {MAX_STATES} that a step can join")
         return None
     module, name, options = _solver(prior, tolerance)
@@ -66,6 +67,8 @@ def _solver(prior: Prior, tolerance: float) -> tuple[str, str, dict[str, float]]
     """The module of a family, what computes its bound there, and with which options."""
     refining = {"tolerance": tolerance}
     match prior:
+        case MarkovChain() if prior.one_law and len(prior.states) > MAX_STATES:
+            return "models.many_states", "ManyStatesTransport", {}
         case MarkovChain() if not prior.one_law:
             return "models.adversary_transport", "AdversaryTransport", refining
         case MarkovChain() if len(prior.states) == 2:
@@ -74,8 +77,6 @@ def _solver(prior: Prior, tolerance: float) -> tuple[str, str, dict[str, float]]
             return "models.chain_transport", "ChainTransport", refining
         case IntervalMarkovChain():
             return "models.interval_transport", "IntervalTransport", refining
-        case HigherOrderChain() if prior.start == "unknown":
-            return "models.higher_order_transport", "UnknownWindowTransport", refining
         case HigherOrderChain():
             return "models.higher_order_transport", "HigherOrderTransport", refining
         case TimeOfDayChain() if prior.unknown_start:
@@ -158,7 +159,7 @@ class AlternativePriors(TransportBound):
     def size(self) -> int | None:
         """How many entries there are; None if they are unbounded."""
         sizes = [part.size for part in self._parts.values()]
-        return None if None in sizes else max(size for size in sizes if size is not None)
+        return None if None in sizes else self._added(size for size in sizes if size is not None)
 
     def uniform(self, epsilon: float) -> Bound:
         """The largest loss of any part if every entry is charged ``epsilon``."""
@@ -167,27 +168,20 @@ class AlternativePriors(TransportBound):
 
     def profile(self, epsilon: Floats) -> Bound:
         """The largest loss of any part if entry i is charged ``epsilon[i]``."""
-        return self._largest(
-            {name: part.profile(epsilon) for name, part in self._parts.items()}, listed=True
-        )
+        bounds = {n: part.profile(self._charged(epsilon, n)) for n, part in self._parts.items()}
+        return self._largest(bounds, listed=True)
 
     def valued(self, costs: EntryCosts) -> Bound:
         """The largest loss of any part; each finds the values of its own entries by name."""
-        return self._largest(
-            {name: part.valued(costs) for name, part in self._parts.items()},
-            listed=not costs.uniform,
-        )
+        bounds = {n: part.valued(self._charged(costs, n)) for n, part in self._parts.items()}
+        return self._largest(bounds, listed=not costs.uniform)
 
     def _largest(self, bounds: Mapping[str, Bound], *, listed: bool) -> Bound:
         largest = worst(bounds)
         lists = [bound.by_entry for bound in bounds.values() if bound.by_entry is not None]
         known = listed and len(lists) == len(bounds)
-        return Bound(
-            largest.value,
-            largest.binding,
-            np.max(lists, axis=0) if known else None,
-            largest.by_values,
-        )
+        by_entry = np.max(lists, axis=0) if known else None
+        return replace(largest, by_entry=by_entry, solved=False)
 
     def largest(self, target: float) -> float:
         """The largest constant ε that every part allows."""
@@ -201,59 +195,38 @@ class AlternativePriors(TransportBound):
     def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:
         """The witness of the part that binds."""
         name = self._binding_part(bound)
-        return self._parts[name].valued_witness(self._charged_costs(costs, name), bound).named(name)
+        return self._parts[name].valued_witness(self._charged(costs, name), bound).named(name)
 
     def _binding_part(self, bound: Bound) -> str:
-        if bound.binding is not None and bound.binding.prior in self._parts:
-            return bound.binding.prior or next(iter(self._parts))
-        return next(iter(self._parts))
+        prior = None if bound.binding is None else bound.binding.prior
+        return prior if prior is not None and prior in self._parts else next(iter(self._parts))
 
-    def _charged(self, epsilon: float | Floats, name: str) -> float | Floats:  # noqa: ARG002
-        """What the entries of one part were charged."""
-        return epsilon
+    def _added(self, sizes: Iterable[int]) -> int:
+        return max(sizes)
 
-    def _charged_costs(self, costs: EntryCosts, name: str) -> EntryCosts:  # noqa: ARG002
+    def _charged(self, spent: Any, name: str) -> Any:  # noqa: ARG002
         """What the entries of one part have lost."""
-        return costs
+        return spent
 
 
 class IndependentPeople(AlternativePriors):
     """Independent people, whose entries follow one another: each is revealed by their own only."""
 
-    @property
-    def size(self) -> int | None:
-        """How many entries there are; None if they are unbounded."""
-        sizes = [part.size for part in self._parts.values()]
-        return None if None in sizes else sum(size for size in sizes if size is not None)
+    def _added(self, sizes: Iterable[int]) -> int:
+        return sum(sizes)
 
-    def profile(self, epsilon: Floats) -> Bound:
-        """The largest loss when the entries, person by person, are charged ``epsilon``."""
-        return worst(
-            {
-                name: part.profile(epsilon[self._entries(name, len(epsilon), "numbers")])
-                for name, part in self._parts.items()
-            }
-        )
+    def _largest(self, bounds: Mapping[str, Bound], *, listed: bool) -> Bound:  # noqa: ARG002
+        return worst(bounds)
 
-    def valued(self, costs: EntryCosts) -> Bound:
-        """The largest loss of any person, each by the costs of their own entries."""
-        return worst(
-            {
-                name: part.valued(self._charged_costs(costs, name))
-                for name, part in self._parts.items()
-            }
-        )
-
-    def _charged(self, epsilon: float | Floats, name: str) -> float | Floats:
-        if isinstance(epsilon, float):
-            return epsilon
-        return epsilon[self._entries(name, len(epsilon), "numbers")]
-
-    def _charged_costs(self, costs: EntryCosts, name: str) -> EntryCosts:
-        if costs.size is None:
-            return costs
-        entries = self._entries(name, costs.size, "costs")
-        return costs.part(entries.start, entries.stop)
+    def _charged(self, spent: Any, name: str) -> Any:
+        if isinstance(spent, EntryCosts):
+            if spent.size is None:
+                return spent
+            entries = self._entries(name, spent.size, "costs")
+            return spent.part(entries.start, entries.stop)
+        if isinstance(spent, float):
+            return spent
+        return spent[self._entries(name, len(spent), "numbers")]
 
     def _entries(self, name: str, given: int, what: str) -> slice:
         """The entries of one person in a profile of ``given`` entries."""

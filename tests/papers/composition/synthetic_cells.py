@@ -6,12 +6,14 @@ import numpy as np
 
 from takifugu.papers.composition.experiments.measurements import (
     Cell,
+    DatasetSummary,
     Difference,
     Estimate,
     Family,
+    Origin,
     PrintedColumn,
+    Results,
 )
-from takifugu.papers.composition.results import DatasetSummary, Results
 
 NAMES = ("takifugu", "Ours-Exp", "MQM, vector Laplace", "MQM, split budget", "Group DP", "Majority")
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
@@ -24,7 +26,7 @@ METRICS = ("acc@1", "acc@2", "acc@3", "hit", "ndcg", "l1")
 def about(
     key: str = "world",
     family: Family = "foursquare",
-    origin: str = "simulated",
+    origin: Origin = "simulated",
     *,
     rows: int = 1234,
     calibrated: tuple[PrintedColumn, ...] = (),

@@ -14,13 +14,13 @@ from takifugu.errors import InvalidMechanism, InvalidWorld, UnsoundRequest
 from takifugu.finite import FiniteMechanism
 from takifugu.finite.joint_runs import post_process
 from takifugu.finite.nfc import constraint_values, necessary_condition
-from takifugu.papers.composition.nfc_constraints import (
+from takifugu.papers.composition.postprocessing import (
     Constraint,
     constraints_of,
     needed_epsilons,
     non_redundant,
+    paper_construction,
 )
-from takifugu.papers.composition.postprocessing import paper_construction
 from takifugu.priors import Universe
 from tests.finite.nfc_worlds import apart, laws, problem, random_laws
 from tests.oracles import nfc as oracle
@@ -209,3 +209,11 @@ def test_the_page_says_what_the_code_does() -> None:
     runner = doctest.DocTestRunner()
     runner.run(example)
     assert runner.failures == 0
+
+
+def test_chains_are_not_free_so_dp_style_constraints_are_never_redundant() -> None:
+    universe = Universe(("a", "b", "c"))
+    steps = [("a", "b"), ("b", "c"), ("a", "c"), ("c", "a")]
+    behind = np.eye(3)
+    constraints = [Constraint(universe, a, behind[universe.position(b)]) for a, b in steps]
+    assert non_redundant(constraints).kept == (0, 1, 2, 3)

@@ -9,9 +9,10 @@ import pytest
 
 from takifugu.errors import InvalidFile
 from takifugu.papers.composition.data import read_prepared, write_prepared
-from takifugu.papers.composition.experiments.measurements import FinishedCells, PrintedColumn
-from takifugu.papers.composition.results import (
+from takifugu.papers.composition.experiments.measurements import (
     FORMAT,
+    FinishedCells,
+    PrintedColumn,
     Results,
     ShiftedCell,
     about,

@@ -16,7 +16,7 @@ from takifugu.priors import (
     Secrets,
     read_bif,
 )
-from takifugu.priors.networks import BayesianNetwork, written_out
+from takifugu.priors.networks import BayesianNetwork, NetworkPrior
 from takifugu.translation import Translation
 from takifugu.translation.rows import columns_of_row
 from takifugu.translation.rows.columns_of_row import ColumnsOfRow
@@ -180,7 +180,7 @@ def test_the_worst_prior_counts() -> None:
     assert found == {c: max(part[c] for part in parts) for c in found}
 
 
-@pytest.mark.parametrize("kind", [written_out, lambda _: ILL])
+@pytest.mark.parametrize("kind", [NetworkPrior.explicit, lambda _: ILL])
 def test_the_same_law_written_out_has_the_same_loss(kind: object) -> None:
     prior = kind(ILL)  # type: ignore[operator]
     kept = {str(e): Secrets() for e in ILL.entries}
@@ -234,7 +234,7 @@ def test_treating_columns_as_independent_is_unsound() -> None:
     law = {
         row: float(weight)
         for row, weight in zip(
-            oracle.row_values((2, 2, 2)), written_out(ILL).probability, strict=True
+            oracle.row_values((2, 2, 2)), ILL.explicit().probability, strict=True
         )
     }
     leak = oracle.noisy_counts_leak(law, {1: 0.5, 2: 0.5}, 1)

@@ -15,6 +15,7 @@ from takifugu.cli.shared_options import (
     echo,
     print_json,
     refuse_outside,
+    show_result,
     the_project,
 )
 from takifugu.errors import pasted
@@ -62,13 +63,12 @@ def run_set(
         old, more = four_digits(before, "down"), four_digits(new, "down")
         typer.confirm(f"Raise the budget of {whose} from {old} to {more}?", abort=True, err=True)
     project.set_budget(name, epsilon, analyst=analyst, delta=delta)
-    if as_json:
-        facts = {"dataset": name, "analyst": analyst, "epsilon": str(new), "delta": str(new_delta)}
-        print_json(facts | {"before": None if before is None else str(before)})
-        return
+    facts = {"dataset": name, "analyst": analyst, "epsilon": str(new), "delta": str(new_delta)}
+    facts["before"] = None if before is None else str(before)
     was = "" if before is None else f" (was {four_digits(before, 'down')})"
     beside = f", delta = {four_digits(new_delta, 'down')}" if new_delta else ""
-    echo(f"budget of {whose}: Pufferfish epsilon = {four_digits(new, 'down')}{beside}{was}")
+    words = f"budget of {whose}: Pufferfish epsilon = {four_digits(new, 'down')}{beside}{was}"
+    show_result(facts, words, as_json=as_json)
 
 
 @app.command("show")
@@ -153,10 +153,8 @@ def _print(name: str, standing: "BudgetStanding", instants: bool) -> None:
     for column, loss in (standing.by_column or {}).items():
         echo(f"  {visible(column):<24}  spent {four_digits(loss, 'up')}")
     if len(standing.stretches) > 1:
-        from takifugu.project.budgets import tick_text
-
         for part in standing.stretches:
-            start, end = (tick_text(tick, instants=instants) for tick in (part.start, part.end))
+            start, end = part.ends(instants=instants)
             window = f"{'' if start is None else start}..{'' if end is None else end}"
             echo(f"  {window:<24}  spent {four_digits(part.spent, 'up')}")
     for reading in standing.history:

@@ -4,15 +4,13 @@ Only the standard library and typer are imported at the top, so that ``--help`` 
 """
 
 import math
-import time
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.shared_options import AsJson, echo, print_json, refuse_outside
+from takifugu.cli.shared_options import AsJson, Spinner, echo, print_json, refuse_outside
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
@@ -79,7 +77,12 @@ def run_collapse(
     for_trace, for_crowd = rng.spawn(2)  # so that neither --runs nor --repetitions moves the other
     trace = collapse.trace_attack(chosen, runs, rng=for_trace)
     batches = collapse.simulate_in_batches(chosen, repetitions, rng=for_crowd)
-    simulated = collapse.join_batches(list(_with_progress(batches, repetitions)))
+    done: list[SimulatedAttacks] = []
+    with Spinner("simulated attacks") as spinner:
+        for batch in batches:
+            done.append(batch)
+            spinner(f"{sum(len(each.runs) for each in done):,} of {repetitions:,}")
+    simulated = collapse.join_batches(done)
     waiting = chosen.waiting()
     if plot is not None:
         title = f"Example {example}, {chosen.title}"
@@ -91,28 +94,6 @@ def run_collapse(
         _show(example, seed, chosen, trace, waiting, simulated)
     if plot is not None:
         echo(f"figure written to {plot}", err=True)
-
-
-def _with_progress(
-    batches: "Iterator[SimulatedAttacks]", total: int
-) -> "Iterator[SimulatedAttacks]":
-    """Pass batches on; after a second, show progress on stderr."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    progress = Progress(console=Console(stderr=True), transient=True)
-    task = progress.add_task("simulated attacks", total=total)
-    start, shown = time.monotonic(), False
-    try:
-        for batch in batches:
-            progress.update(task, advance=len(batch.runs))
-            if not shown and time.monotonic() - start > 1:
-                progress.start()
-                shown = True
-            yield batch
-    finally:
-        if shown:
-            progress.stop()
 
 
 # --- JSON ---

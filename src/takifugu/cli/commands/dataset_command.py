@@ -23,6 +23,7 @@ from takifugu.cli.shared_options import (
     print_json,
     read_column_pairs,
     read_secrets,
+    show_result,
     the_project,
     without_project,
 )
@@ -31,6 +32,7 @@ from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
     from takifugu.declarations import Declaration
+    from takifugu.ledger import Event
     from takifugu.project.owner_changes import CellChange
     from takifugu.project.project import Project
 
@@ -147,7 +149,7 @@ def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -
     priors).
     """
     from takifugu.declarations import Amount, read_declaration
-    from takifugu.project.policy_facts import declaration_facts, policy_facts
+    from takifugu.project.owner_changes import declaration_facts, policy_facts
 
     refuse_data_file(dataset)
     project = _project_of(dataset, folder)
@@ -275,19 +277,22 @@ def accept(
         yes=yes,
     )
     event = project.accept(change, unchanged=unchanged)
-    if as_json:
-        print_json(
-            {
-                "dataset": name,
-                "decision": event.body["how"],
-                "changes": list(change.changes),
-                "spent_before": change.before,
-                "spent_after": change.before if unchanged else change.after,
-                "event": event.seq,
-            }
-        )
-        return
-    echo(f"accepted by {event.body['actor']}: event {event.seq} of the ledger")
+    after = change.before if unchanged else change.after
+    spent = {"spent_before": change.before, "spent_after": after}
+    _show_decision(name, event, event.body["how"], list(change.changes), spent, as_json)
+
+
+def _show_decision(
+    name: str,
+    event: "Event",
+    decision: str,
+    changes: list[str],
+    spent: dict[str, Any],
+    as_json: bool,
+) -> None:
+    facts = {"dataset": name, "decision": decision, "changes": changes, **spent, "event": event.seq}
+    words = f"accepted by {event.body['actor']}: event {event.seq} of the ledger"
+    show_result(facts, words, as_json=as_json)
 
 
 def _print_pending(found: "CellChange", *, unchanged: bool) -> None:
@@ -314,19 +319,8 @@ def _separate(
     project.dataset(name)
     _confirm(f"Rows in both {name} and {other} can lose both budgets. Accept?", yes=yes)
     event = project.count_separately(name, other)
-    if as_json:
-        print_json(
-            {
-                "dataset": name,
-                "decision": "separate",
-                "changes": [],
-                "spent_before": None,
-                "spent_after": None,
-                "event": event.seq,
-            }
-        )
-        return
-    echo(f"accepted by {event.body['actor']}: event {event.seq} of the ledger")
+    spent = {"spent_before": None, "spent_after": None}
+    _show_decision(name, event, "separate", [], spent, as_json)
 
 
 def _confirm(question: str, *, yes: bool) -> None:

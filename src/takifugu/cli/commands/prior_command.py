@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.commands.prior_compare import run_compare
-from takifugu.cli.commands.prior_contacts import contacts
+from takifugu.cli.commands.prior_contagion import contacts, household
 from takifugu.cli.commands.prior_fit import fit
-from takifugu.cli.commands.prior_household import household
-from takifugu.cli.commands.prior_output import print_written, prior_facts, recorded
 from takifugu.cli.shared_options import (
     AsJson,
+    Backend,
     DatasetName,
     InProject,
     InvalidOption,
@@ -22,18 +20,23 @@ from takifugu.cli.shared_options import (
     echo,
     listed,
     print_json,
+    prior_facts,
+    refuse_outside,
+    show_result,
+    show_warnings,
     the_project,
     without_project,
+    write_and_show,
 )
 from takifugu.cli.shell_completion import complete_dataset
 from takifugu.visible import four_digits, visible
 
 if TYPE_CHECKING:
     from takifugu.priors import Prior
+    from takifugu.project.budgets import PriorComparison
 
 app = StrictTyper(no_args_is_help=True, help="Make, fit, smooth, show and accept priors.")
 
-app.command("compare")(run_compare)
 
 MAX_TABLE_STATES = 10  # of a matrix that is shown whole
 MAX_LISTED = 10  # moves, states, edges or values
@@ -41,6 +44,53 @@ MAX_LISTED = 10  # moves, states, edges or values
 Out = Annotated[Path, typer.Option("--out", "-o", help="Where to write the prior, as JSON.")]
 
 Length = Annotated[int | None, typer.Option(help="The number of entries; by default unbounded.")]
+
+
+@app.command()
+def compare(
+    name: DatasetName,
+    priors: Annotated[
+        list[Path], typer.Argument(metavar="PRIOR...", help="Other priors, as JSON or BIF.")
+    ],
+    over: Annotated[
+        str | None,
+        typer.Option(
+            help="What the entries of these priors are; by default, what those of the policy are."
+        ),
+    ] = None,
+    analyst: Annotated[
+        str | None, typer.Option(help="Compare what was released to this analyst.")
+    ] = None,
+    last: Annotated[int, typer.Option(help="The number of latest releases to list.")] = 10,
+    folder: InProject = None,
+    backend: Backend = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what an adversary with another prior would learn from the releases made so far.
+
+    What the ledger holds of NAME, by value, window and group, is translated under each PRIOR and
+    under the present priors: every release alone, and all together. Nothing is charged, and nothing
+    is read but public facts about the rows. A prior that is not about these rows is refused, as one
+    of the policy would be.
+
+    JSON: dataset, analyst, delta, budget, count (of all releases), releases (the latest: seq, at,
+    analyst, query, window, groups, and losses by prior), totals (by prior; the present ones are
+    called "present"), leaks (by prior, what some mechanism with these losses leaks, rounded down;
+    null if that is not computed), beyond (the priors under which more than the budget is spent).
+    Losses are rounded up; null for an infinite one.
+    """
+    from takifugu.project.budgets import compare_priors
+
+    refuse_outside("--last", last, 0, 10_000)
+    project = the_project(folder)
+    with show_warnings(), Spinner("translating"):
+        comparison = compare_priors(
+            project, name, priors, over=over, analyst=analyst, last=last, backend=backend
+        )
+    if as_json:
+        print_json(comparison.document())
+    else:
+        _print_comparison(comparison)
 
 
 @app.command()
@@ -137,7 +187,7 @@ def new(
 
     JSON: out, and those of `prior show`.
     """
-    from takifugu.priors import from_document, write_prior
+    from takifugu.priors import from_document
     from takifugu.priors.adversaries import STARTS
 
     document: dict[str, Any] = {"kind": "markov-chain", "length": length}
@@ -146,15 +196,12 @@ def new(
     document["known"] = known
     if states is not None:
         document["states"] = _state_names(states)
-    chain = from_document(document)
-    with recorded(out):
-        write_prior(chain, out)
-    print_written(chain, out, as_json)
+    write_and_show(from_document(document), out, as_json)
 
 
 def _state_names(text: str) -> Sequence[str | int]:
     """Names of states: numbers if all are whole numbers, unless a JSON list says what they are."""
-    from takifugu.binding.name_lists import numbers
+    from takifugu.binding.entries import numbers
 
     names = listed(text, "--states")
     whole = numbers(tuple(names))
@@ -179,16 +226,13 @@ def smooth(
 
     JSON: out, and those of `prior show`.
     """
-    from takifugu.priors import MarkovChain, read_prior, smoothed, with_other, write_prior
+    from takifugu.priors import MarkovChain, read_prior, smoothed, with_other
 
     chain = read_prior(prior)
     if not isinstance(chain, MarkovChain):
         raise InvalidOption("PRIOR", given=f"is a {chain.kind}", needed="be a markov-chain")
     grown = chain if other is None else with_other(chain, name=other)
-    smooth_chain = smoothed(grown, tau=tau)
-    with recorded(out):
-        write_prior(smooth_chain, out)
-    print_written(smooth_chain, out, as_json)
+    write_and_show(smoothed(grown, tau=tau), out, as_json)
 
 
 @app.command()
@@ -211,17 +255,15 @@ def accept(
     and spent_after of each who has one), event (its number, or null), actor.
     """
     from takifugu.cli.shared_options import show_warnings
-    from takifugu.project.policy_facts import change_facts, change_lines
+    from takifugu.project.owner_changes import change_facts, change_lines
 
     project = the_project(folder)
     with show_warnings(), Spinner("translating"):
         change = project.change(name)
     facts = change_facts(name, project.dataset(name).uncertainty, change)
     if not change.needed:
-        if as_json:
-            print_json(facts)
-        else:
-            echo(f"{name}: its prior and secrets are in force; there is nothing to accept")
+        words = f"{name}: its prior and secrets are in force; there is nothing to accept"
+        show_result(facts, words, as_json=as_json)
         return
     lines = list(change_lines(name, change, facts))
     seen = "; ".join(map(str.strip, lines))
@@ -236,11 +278,8 @@ def accept(
         typer.confirm(f"Accept this for {name}?", abort=True, err=True)
     event = project.accept_prior(name, change)
     facts |= {"accepted": True, "event": event.seq, "actor": event.body["actor"]}
-    if as_json:
-        print_json(facts)
-    else:
-        echo("\n".join(lines))
-        echo(f"accepted by {facts['actor']}: event {event.seq} of the ledger")
+    lines.append(f"accepted by {facts['actor']}: event {event.seq} of the ledger")
+    show_result(facts, *lines, as_json=as_json)
 
 
 def _numbers(text: str, what: str) -> list[float]:
@@ -250,6 +289,48 @@ def _numbers(text: str, what: str) -> list[float]:
         raise InvalidOption(
             what, given=f"has {text!r}", needed="hold numbers separated by commas"
         ) from None
+
+
+def _print_comparison(comparison: "PriorComparison") -> None:
+    from takifugu.ledger.event_documents import query_words
+
+    whose = (
+        comparison.dataset
+        if comparison.analyst is None
+        else f"{comparison.dataset}, {comparison.analyst}"
+    )
+    at = f", at delta = {four_digits(comparison.delta)}" if comparison.delta else ""
+    many = "release" if comparison.count == 1 else "releases"
+    echo(f"{whose}: {comparison.count} {many}; Pufferfish epsilon of each alone, and together{at}")
+    lines = [
+        (
+            f"event {one.seq}, {query_words(one.body)}",
+            [four_digits(loss, "up") for loss in one.losses.values()],
+        )
+        for one in comparison.releases
+    ]
+    lines.append(("all together", [four_digits(t, "up") for t in comparison.totals.values()]))
+    names = list(comparison.totals)
+    left = max(len(words) for words, _ in lines)
+    wide = [
+        max(len(name), *(len(numbers[i]) for _, numbers in lines)) for i, name in enumerate(names)
+    ]
+    for words, numbers in [("", names), *lines]:
+        cells = (number.rjust(width) for number, width in zip(numbers, wide, strict=True))
+        echo(f"  {words:<{left}}  {'  '.join(cells)}")
+    if comparison.count and any(leak is not None for leak in comparison.leaks.values()):
+        numbers = ["?" if x is None else four_digits(x, "down") for x in comparison.leaks.values()]
+        cells = (number.rjust(width) for number, width in zip(numbers, wide, strict=True))
+        echo(f"  {'leaked by some mechanism with that loss':<{left}}  {'  '.join(cells)}")
+    if comparison.count > len(comparison.releases):
+        echo(f"  ({comparison.count - len(comparison.releases)} earlier releases are not listed)")
+    for beyond in comparison.beyond:
+        budget = four_digits(comparison.budget or 0, "down")
+        echo(
+            f"under {beyond} that is more than the budget of {budget}: the guarantee says nothing"
+            " about an adversary who believes it"
+        )
+    echo("nothing was charged")
 
 
 # --- the numbers of a prior: all, or the largest ---

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from takifugu._core.atomic import refuse_special
-from takifugu.cli.commands.prior_output import print_written, prior_facts, recorded
 from takifugu.cli.declared_flags import Flag, flag, spelled, with_flags
 from takifugu.cli.shared_options import (
     AsJson,
@@ -21,8 +20,10 @@ from takifugu.cli.shared_options import (
     echo,
     listed,
     print_json,
+    prior_facts,
     refuse_given,
     the_project,
+    write_and_show,
 )
 from takifugu.cli.shell_completion import complete_dataset
 from takifugu.errors import InvalidFile
@@ -159,7 +160,7 @@ def fit(
         _draw(plot, f"{file.name}: {_size(prior)}", fitted.goodness)
     suits = _advice(project, data, fitted) if request.advice else None
     if as_json:
-        from takifugu.project.policy_facts import fit_facts
+        from takifugu.project.owner_changes import fit_facts
 
         facts = {"out": str(file)} | prior_facts(prior) | fit_facts(project, data, fitted)
         print_json(facts | {"advice": None if suits is None else suits.document()})
@@ -279,7 +280,7 @@ def fit_csv(
     as_json: bool,
 ) -> None:
     """Fit a chain to the sequences of a file and write it."""
-    from takifugu.priors import FittedRows, Transitions, write_prior
+    from takifugu.priors import FittedRows, Transitions
 
     other, tau, length, confidence = settings
     _, entity, order = columns
@@ -294,10 +295,9 @@ def fit_csv(
     else:
         unseen = "uniform" if other is not None or tau is not None else "refuse"
         fitted = counts.chain(unseen=unseen, other=other, tau=tau or None, length=length)  # type: ignore[arg-type]
-    with recorded(out):
-        write_prior(fitted, out)
     steps = int(counts.counts.sum())
-    print_written(fitted, out, as_json, f": {len(fitted.states)} states from {steps:,} steps")
+    details = f": {len(fitted.states)} states from {steps:,} steps"
+    write_and_show(fitted, out, as_json, details)
 
 
 def _sequences(data: Path, state: str, entity: str, order: str | None) -> list[list[str]]:

@@ -30,8 +30,36 @@ from takifugu.errors import TakifuguError, pasted
 if TYPE_CHECKING:
     from takifugu.declarations import InvalidDeclaration
     from takifugu.drafting.draft import Draft
-    from takifugu.project.quickstart import Quickstart
-    from takifugu.project.quickstart_choices import Choice, QuickstartOptions
+    from takifugu.project.quickstart import Choice, Quickstart, QuickstartOptions
+
+
+def run_init(
+    folder: Annotated[Path, typer.Argument(help="The folder; it is made if needed.")] = Path(),
+    ledger: Annotated[
+        str,
+        typer.Option(
+            help="Where the ledger is: a file, relative to FOLDER, or a postgresql:// address"
+            " without a password."
+        ),
+    ] = "takifugu.ledger",
+    as_json: AsJson = False,
+) -> None:
+    """Make a project in FOLDER: the file takifugu.toml, to be edited, and a ledger.
+
+    A ledger that exists is used as it is.
+
+    JSON: project, ledger, ledger_id (its first event; the project accepts no other ledger).
+    """
+    from takifugu.project.project import init_project
+
+    project = init_project(folder, ledger=ledger)
+    if as_json:
+        policy = project.policy
+        facts = {"project": str(project.file), "ledger": policy.ledger}
+        print_json(facts | {"ledger_id": policy.ledger_id})
+        return
+    echo(f"made {project.file}, with the ledger {project.policy.ledger}")
+    echo("next: takifugu dataset add NAME DECLARATION.toml")
 
 
 QUICKSTART_FLAGS: dict[str, Flag] = DRAFT_FLAGS | {
@@ -83,8 +111,7 @@ def run_quickstart(
     """
     from takifugu.declarations import InvalidDeclaration
     from takifugu.fitting.fit_options import parse_share, refuse_other_unit
-    from takifugu.project.quickstart import prepared, quickstart, refuse_existing
-    from takifugu.project.quickstart_choices import QuickstartOptions
+    from takifugu.project.quickstart import QuickstartOptions, prepared, quickstart, refuse_existing
 
     called = dataset_name(flags.get("name"), file)
     target = folder if folder is not None else Path(f"{called}-project")
@@ -206,7 +233,7 @@ def _command(file: str, given: dict[str, Any]) -> str:
 
 def _stop(draft: "Draft", command: str, *, as_json: bool) -> None:
     """Say what is open and how to go on; nothing was made."""
-    from takifugu.project.quickstart_choices import draft_choices
+    from takifugu.project.quickstart import draft_choices
 
     again = " ".join((command, *(point.option for point in draft.open)))
     choices = draft_choices(draft)

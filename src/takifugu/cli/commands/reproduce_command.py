@@ -1,14 +1,20 @@
 """``takifugu reproduce``: the experiments of the paper, on data or on synthetic worlds."""
 
 import sys
-from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.shared_options import AsJson, InvalidOption, echo, print_json, refuse_outside
-from takifugu.visible import visible
+from takifugu.cli.shared_options import (
+    AsJson,
+    InvalidOption,
+    Spinner,
+    echo,
+    print_json,
+    refuse_outside,
+)
 
 if TYPE_CHECKING:
     from takifugu.papers.composition.reproduction import Reproduction
@@ -72,12 +78,21 @@ def run_reproduce(
 
     command = " ".join(["takifugu", *sys.argv[1:]])
     request = ReproductionRequest(what, data, out, repetitions, seed, command, rows)  # type: ignore[arg-type]
-    with ProgressBars() as progress:
-        reproduction = reproduce(request, progress, progress.notice)
+    with Spinner("reproducing") as spinner:
+        reproduction = reproduce(
+            request,
+            lambda part, done, total: spinner(f"{part}, {done:,} of {total:,}"),
+            partial(_notice, spinner),
+        )
     if as_json:
         print_json(_facts(what, reproduction))
     else:
         _print(reproduction)
+
+
+def _notice(spinner: Spinner, text: str) -> None:
+    with spinner.paused():
+        echo(text, err=True)
 
 
 def _check_rows(rows: int | None, what: str, data: Path | None) -> None:
@@ -95,39 +110,6 @@ def _check_rows(rows: int | None, what: str, data: Path | None) -> None:
             needed="be left out: only foursquare and all have synthetic check-ins",
         )
     refuse_outside("--rows", rows, MIN_ROWS, MAX_ROWS)
-
-
-class ProgressBars(AbstractContextManager["ProgressBars"]):
-    """Progress bars on stderr, one for each activity; silent if stderr is not a terminal."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import Progress
-
-        console = Console(stderr=True)
-        self.progress = Progress(console=console, disable=not console.is_terminal)
-        self._tasks: dict[str, Any] = {}
-
-    def __enter__(self) -> "ProgressBars":
-        self.progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.progress.stop()
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        """Show how far ``what`` is; when another activity begins, those before it are complete."""
-        if what not in self._tasks:
-            for task in self.progress.tasks:
-                self.progress.update(task.id, completed=task.total)
-            self._tasks[what] = self.progress.add_task(what, total=total)
-        self.progress.update(self._tasks[what], completed=done, total=total)
-
-    def notice(self, text: str) -> None:
-        """Print a line above the bars."""
-        self.progress.console.print(
-            visible(text, keep="\n"), markup=False, highlight=False, soft_wrap=True
-        )
 
 
 def _facts(what: str, reproduction: "Reproduction") -> dict[str, Any]:

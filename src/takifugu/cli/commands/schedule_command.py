@@ -13,11 +13,10 @@ from takifugu.cli.shared_options import (
     Backend,
     InProject,
     InvalidOption,
-    Spinner,
     StrictTyper,
     echo,
+    open_session,
     print_json,
-    show_warnings,
     the_project,
 )
 
@@ -63,13 +62,10 @@ def run_show(
     project = the_project(folder)
     schedules = []
     for schedule in _chosen(project, names):
-        with (
-            show_warnings(),
-            Spinner(f"looking at {schedule.name}") as spinner,
-            project.session(
-                schedule.dataset, schedule.analyst, backend=backend, progress=spinner
-            ) as session,
-        ):
+        activity = f"looking at {schedule.name}"
+        with open_session(
+            project, schedule.dataset, schedule.analyst, activity, backend=backend
+        ) as (session, _):
             periods = list(
                 states(
                     schedule,
@@ -133,13 +129,10 @@ def run_run(
     messages = list[str]()
     with only_run(project.folder):
         for schedule in _chosen(project, names):
-            with (
-                show_warnings(),
-                Spinner(f"releasing {schedule.name}") as spinner,
-                project.session(
-                    schedule.dataset, schedule.analyst, backend=backend, progress=spinner
-                ) as session,
-            ):
+            activity = f"releasing {schedule.name}"
+            with open_session(
+                project, schedule.dataset, schedule.analyst, activity, backend=backend
+            ) as (session, _):
                 events = _events(project, schedule.dataset)
                 found = states(schedule, session, events, as_of=_place(as_of, schedule))
                 done = len(released)
@@ -230,7 +223,7 @@ def _write(project: "Project", schedule: "Schedule", period: Any, result: Any) -
     if schedule.folder is None:
         return None
     from takifugu._core.atomic import unwritable
-    from takifugu.cli.output_files import Undelivered
+    from takifugu.cli.commands.release_command import Undelivered
     from takifugu.session.result_files import ResultFile
 
     place = project.folder / schedule.folder

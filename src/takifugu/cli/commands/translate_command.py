@@ -164,25 +164,25 @@ def run_translate(
             results = [work.cost(unit * e) for e in spent or ()]
             results += [work.largest_count(unit, target) for target in targets or ()]
         elif table:
-            results = [_from_table(prior, translation, spent, targets, spinner)]
+            results = _from_table(prior, translation, spent, targets, spinner)
         elif profile is not None:
             results = [work.profile(_listed(profile))]
         else:
             results = [work.forwards(e) for e in spent or ()]
             results += [work.backwards(target) for target in targets or ()]
-        result = _several(results)
         if plot is not None:
             spinner("drawing")
-            figure = translation_figure(translation, title=prior.stem, marked=_marks(result))
+            marks = [_mark(result) for result in results]
+            figure = translation_figure(translation, title=prior.stem, marked=marks)
             reports.save(figure, plot)
     if as_json:
-        print_json(result)
+        print_json(_together(results))
         return
-    for each in _each(result):
+    for result in results:
         if by_value:
-            _print_by_value(each, values)
+            _print_by_value(result, values)
         else:
-            _print(each, "up" if pufferfish is None else "down")
+            _print(result, "up" if pufferfish is None else "down")
 
 
 def checked_method(method: str) -> "Method":
@@ -311,9 +311,11 @@ class Translating:
 
 
 def _facts(answer: "TranslatedLoss", by_method: dict[str, Any]) -> dict[str, Any]:
+    import numpy as np
+
     return {
         "pufferfish_epsilon": answer.pufferfish,
-        "dp_epsilon": answer.dp if isinstance(answer.dp, float) else answer.dp.tolist(),
+        "dp_epsilon": np.asarray(answer.dp).tolist(),
         "lower_bound": answer.lower,
         "exact": answer.exact,
         "method": answer.method,
@@ -325,38 +327,34 @@ def _facts(answer: "TranslatedLoss", by_method: dict[str, Any]) -> dict[str, Any
 def _translated(
     translation: "Translation", costs: "EntryCosts | Cost", method: "Method"
 ) -> dict[str, Any]:
+    import numpy as np
+
     from takifugu.translation.entry_costs import EntryCosts
 
     given = EntryCosts.of(costs)
     answer = translation.explain_cost(given, method)
     scalar = given.scalars()
-    return {
-        "pufferfish_epsilon": answer.pufferfish,
-        "dp_epsilon": scalar if isinstance(scalar, float) else scalar.tolist(),
-        "cost": [cost.document() for cost in given.by_entry]
-        if given.by_entry is not None
-        else given.anywhere[0].document(),
-        "lower_bound": answer.lower,
+    by_entry = given.by_entry
+    return _facts(answer, dict(answer.by_method)) | {
+        "dp_epsilon": np.asarray(scalar).tolist(),
+        "cost": given.anywhere[0].document()
+        if by_entry is None
+        else [cost.document() for cost in by_entry],
         "gap": answer.gap,
-        "exact": answer.exact,
-        "method": answer.method,
-        "by_method": dict(answer.by_method),
-        "binding": {} if answer.binding is None else answer.binding.document(),
         "without_values": translation.bound(scalar, method).value,
     }
 
 
-def _several(found: list[dict[str, Any]]) -> dict[str, Any]:
-    """One object; its values are lists if several numbers were given."""
-    if len(found) == 1:
-        return found[0]
-    tables = [key for key in ("by_method", "by_adversary") if key in found[0]]
-    together: dict[str, Any] = {
-        key: [one[key] for one in found] for key in found[0] if key not in tables
-    }
-    for key in tables:
-        together[key] = {name: [one[key][name] for one in found] for name in found[0][key]}
-    return together
+def _together(results: list[dict[str, Any]]) -> dict[str, Any]:
+    """One object; its values are lists if several numbers were given, but what names the table."""
+    if len(results) == 1:
+        return results[0]
+    first = results[0]
+    together: dict[str, Any] = {key: [result[key] for result in results] for key in first}
+    for key in ("by_method", "by_adversary"):
+        if key in first:
+            together[key] = {name: [r[key][name] for r in results] for name in first[key]}
+    return together | ({key: first[key] for key in ("method", "table")} if "table" in first else {})
 
 
 def _from_table(
@@ -365,7 +363,7 @@ def _from_table(
     spent: list[float] | None,
     targets: list[float] | None,
     spinner: Spinner,
-) -> dict[str, Any]:
+) -> list[dict[str, Any]]:
     from takifugu.translation.accounting.tables import (
         TranslationTable,
         table_beside,
@@ -382,13 +380,10 @@ def _from_table(
         table.save(path)
     allowed = spent or [float(table.to_dp(t)) for t in targets or ()]
     losses = targets or [float(table.to_pufferfish(e)) for e in allowed]
-    one_each = len(allowed) == 1
-    return {
-        "pufferfish_epsilon": losses[0] if one_each else losses,
-        "dp_epsilon": allowed[0] if one_each else allowed,
-        "method": "best",
-        "table": path.name,
-    }
+    return [
+        {"pufferfish_epsilon": loss, "dp_epsilon": dp, "method": "best", "table": path.name}
+        for dp, loss in zip(allowed, losses, strict=True)
+    ]
 
 
 def _numbers(text: str, option: str) -> list[float]:
@@ -401,12 +396,10 @@ def _numbers(text: str, option: str) -> list[float]:
     return numbers
 
 
-def _marks(result: dict[str, Any]) -> list[tuple[float, float]]:
-    """The pairs of DP ε and Pufferfish ε of a result; a profile counts by its largest."""
-    dp, loss = result["dp_epsilon"], result["pufferfish_epsilon"]
-    if isinstance(loss, list):
-        return list(zip(dp, loss, strict=True))
-    return [(max(dp) if isinstance(dp, list) else dp, loss)]
+def _mark(result: dict[str, Any]) -> tuple[float, float]:
+    """The DP ε and the Pufferfish ε of a result; a profile counts by its largest."""
+    dp = result["dp_epsilon"]
+    return max(dp) if isinstance(dp, list) else dp, result["pufferfish_epsilon"]
 
 
 def _listed(path: Path) -> list[float]:
@@ -460,20 +453,6 @@ def read_costs(path: Path) -> "EntryCosts":
     if not cost:
         raise InvalidOption("--cost", given=f"{path} holds an empty cost", needed=COST_NEEDED)
     return EntryCosts((cost,))
-
-
-def _each(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """What `_several` put together, one by one."""
-    losses = result["pufferfish_epsilon"]
-    if not isinstance(losses, list):
-        return [result]
-    return [{key: _pick(value, k) for key, value in result.items()} for k in range(len(losses))]
-
-
-def _pick(value: Any, k: int) -> Any:
-    if isinstance(value, dict):
-        return {key: part[k] for key, part in value.items()}
-    return value[k] if isinstance(value, list) else value
 
 
 def _print(result: dict[str, Any], rounded: Rounded) -> None:

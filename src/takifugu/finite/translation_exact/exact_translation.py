@@ -1,154 +1,35 @@
-"""The exact translation: how much all per-entry DP mechanisms together can reveal.
+r"""The exact translation: how much all per-entry DP mechanisms together can reveal.
 
-The proof of an upper bound can be had as a table: how to turn one side of a secret into the other
-(`Coupling`).
+A coupling is mass γ(D, D′) ≥ 0 with rows that sum to P(D|s). It proves, for every admissible g,
+
+.. math:: E[g|s] = \sum γ(D,D') g(D) \le \sum γ(D,D') e^{d(D,D')} g(D') \le t \, E[g|s'],
+          \qquad t = \max_{D'} \frac{\sum_D γ(D,D') e^{d(D,D')}}{P(D'|s')},
+
+where d(D, D′) is the sum of ε_j over the entries in which they differ. The flow of a solver, made
+feasible, is such a coupling, and its t is the upper bound.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from takifugu._core.numeric import Floats, Integers, frozen
-from takifugu._core.rounding import UNIT, gamma
-from takifugu.errors import InvalidWorld, TooLarge, UnsoundRequest
+from takifugu._core.numeric import LEAST, Floats, frozen
+from takifugu._core.rounding import UNIT, gamma, log_ratio_up
+from takifugu.errors import InvalidWorld, UnsoundRequest
 from takifugu.finite.mechanism import FiniteMechanism
-from takifugu.finite.translation_exact.certificates import (
-    Routing,
-    close,
-    ratio_down,
-    route,
-    witness,
-)
-from takifugu.finite.translation_exact.network import Network, network, solve
 from takifugu.finite.translation_exact.transport_problem import (
     Allowance,
+    Network,
     TransportProblem,
     allowance_per_entry,
+    network,
+    on_nodes,
+    solve,
 )
 from takifugu.finite.world import World
 from takifugu.priors.secrets import SecretPair
 from takifugu.priors.universe import Tables
-
-MOST_CELLS = 2**24  # 128 MiB
-
-
-@dataclass(frozen=True, eq=False)
-class Coupling:
-    r"""Mass γ(D, D′) ≥ 0 that carries P(·|s) to datasets where s′ is true.
-
-    With rows that sum to P(D|s) it proves, for every admissible g,
-
-    .. math:: E[g|s] = \sum γ(D,D') g(D) \le \sum γ(D,D') e^{d(D,D')} g(D') \le t \, E[g|s'],
-              \qquad t = \max_{D'} \frac{\sum_D γ(D,D') e^{d(D,D')}}{P(D'|s')},
-
-    where d(D, D′) is the sum of ε_j over the entries in which they differ.
-
-    Attributes:
-        sources: ``[row]``: the datasets D that are possible under s.
-        targets: ``[column]``: the datasets D′ that are possible under s′.
-        mass: ``[row, column]``: γ.
-        left: ``[row]``: P(D|s).
-        right: ``[column]``: P(D′|s′).
-        distance: ``[row, column]``: d(D, D′).
-    """
-
-    sources: Integers
-    targets: Integers
-    mass: Floats
-    left: Floats
-    right: Floats
-    distance: Floats
-
-    @property
-    def misfit(self) -> float:
-        """The largest relative distance between a row's sum and P(D|s): only rounding."""
-        return float(np.max(np.abs(self.mass.sum(axis=1) / self.left - 1)))
-
-    @property
-    def loss(self) -> float:
-        """The logarithm of t, rounded up: what this table proves by itself, rows scaled to fit."""
-        arrives = (self.mass * np.exp(self.distance)).sum(axis=0)
-        t = float(np.max(arrives / self.right)) / (1 - self.misfit)
-        rounding = 8 * (len(self.sources) + len(self.targets) + 8) * UNIT
-        return float(np.log(t)) + rounding + 64 * UNIT * float(self.distance.max())
-
-
-def coupling(
-    problem: TransportProblem, net: Network | None, routing: Routing | None, mu: Floats, nu: Floats
-) -> Coupling:
-    """Follow the routed flow from every source to where it comes to rest; put entries back."""
-    sources, targets = np.flatnonzero(mu), np.flatnonzero(nu)
-    cells = len(sources) * len(targets)
-    if cells > MOST_CELLS or (net is not None and net.nodes * net.datasets > MOST_CELLS):
-        raise TooLarge(
-            f"the coupling has {cells:,} cells and at most {MOST_CELLS:,} are written out; the"
-            " upper bound itself does not need them",
-            size=cells,
-            limit=MOST_CELLS,
-        )
-    settled = np.ones((1, 1)) if net is None or routing is None else _rest(problem, net, routing)
-    codes = np.stack(np.unravel_index(np.arange(len(mu)), problem.whole_shape), axis=1)
-    kept = codes[:, problem.kept]
-    place = (
-        np.ravel_multi_index(tuple(kept.T), problem.shape)
-        if problem.shape
-        else np.zeros(len(mu), dtype=np.int64)
-    )
-    share_left = mu[sources] / problem.source[place[sources]]  # P(left-out entries | others, s)
-    share_right = nu[targets] / problem.target[place[targets]]
-    mass = settled[np.ix_(place[sources], place[targets])]
-    distance = np.zeros(mass.shape)
-    for j, epsilon in enumerate(problem.whole_allowance):
-        distance += epsilon * (codes[sources, j][:, None] != codes[targets, j][None, :])
-    return Coupling(
-        sources,
-        targets,
-        frozen(mass * share_left[:, None] * share_right[None, :]),
-        frozen(mu[sources]),
-        frozen(nu[targets]),
-        frozen(distance),
-    )
-
-
-def _rest(problem: TransportProblem, net: Network, routing: Routing) -> Floats:
-    """``[dataset, dataset]``: where the mass of every source ends up, by path decomposition.
-
-    Every node mixes what arrives, so each of its origins shares alike in what it sends, keeps and
-    spreads. Mass is counted without gains; the gains are those of the path it took, which is at
-    least as long as the distance.
-    """
-    size = net.datasets
-    origin = np.zeros((net.nodes, size))  # [node, source]: mass that has arrived, without gains
-    origin[np.arange(size), np.arange(size)] = problem.source
-    held = np.zeros(net.nodes)  # the same mass, with gains
-    held[:size] = problem.source
-    gain = np.exp(net.loss[routing.edges])
-    tail, head = net.tail[routing.edges], net.head[routing.edges]
-    starts = np.zeros(net.nodes, dtype=np.int64)
-    counts = np.bincount(tail, minlength=net.nodes)
-    starts[routing.order] = np.concatenate([[0], np.cumsum(counts[routing.order])[:-1]])
-    spread = np.zeros((net.nodes, size))
-    for node in routing.order:
-        mine = slice(starts[node], starts[node] + counts[node])
-        if held[node] == 0:
-            continue
-        part = routing.flow[mine] / held[node]
-        origin[head[mine]] += part[:, None] * origin[node][None, :]
-        held[head[mine]] += routing.flow[mine] * gain[mine]
-        left = max(0.0, 1 - float(part.sum()))
-        lost = min(left, float(routing.spread[node]) / float(held[node]))
-        spread[node] = lost * origin[node]
-        origin[node] *= left - lost
-    spread /= routing.overlap[:, None]
-    spilled = np.zeros((size, size))  # [dataset it starts from, source]
-    np.add.at(spilled, routing.best, spread)
-    table = spilled.T.reshape((size, *problem.shape))
-    for axis, epsilon in enumerate(problem.allowance):
-        near = float(np.exp(-epsilon))
-        table = table * -np.expm1(-epsilon) + near * table.sum(axis=axis + 1, keepdims=True)
-    return origin[:size].T + table.reshape(size, size) * problem.target[None, :]
-
 
 FIRST = 20.0  # the Σ ε at which climbing starts
 STEP = 1.5  # by what ε grows
@@ -169,7 +50,7 @@ class ExactTranslation:
     """The worst Pufferfish loss E*(ε) over all per-entry ε-DP mechanisms, between two proofs.
 
     Attributes:
-        upper: At least E*(ε): no per-entry ε-DP mechanism leaks more, proved by ``coupling``.
+        upper: At least E*(ε): no per-entry ε-DP mechanism leaks more.
         lower: At most E*(ε), and attained: ``mechanism`` leaks at least this much.
         binding: The pair and prior whose upper bound is ``upper``.
         attacked: The pair and prior for which ``mechanism`` leaks ``lower``.
@@ -188,62 +69,20 @@ class ExactTranslation:
     uppers: Floats
     lowers: Floats
     mechanism: FiniteMechanism
-    _proof: "_Solved" = field(repr=False)
 
     @property
     def gap(self) -> float:
         """How far the two bounds are apart."""
         return self.upper - self.lower
 
-    def coupling(self) -> Coupling:
-        """The proof of ``upper``, written out for the binding pair and prior."""
-        proof = self._proof
-        return coupling(proof.problem, proof.net, proof.routing, proof.mu, proof.nu)
-
-    def approximate(self, delta: float) -> tuple[float, float]:
-        r"""What per-entry (ε, δ)-DP gives: (ε, δ) of Pufferfish privacy, both rounded up.
-
-        Let P(M(D) ∈ S) = g(D) ≤ e^{ε_j} g(D′) + δ for neighbours in entry j, and let D, D′ differ
-        in entries 1 … d. Step by step, with S_k = ε_1 + … + ε_k,
-
-        .. math:: g(D) \le e^{S_d} g(D') + \delta \sum_k e^{S_{k-1}}, \qquad
-                  e^{S_{k-1}} = \frac{e^{S_k} - e^{S_{k-1}}}{e^{\varepsilon_k} - 1},
-
-        so the sum is at most (e^{S_d} − 1)/(e^{ε_min} − 1). Average over a coupling that proves
-        t: E[g|s] ≤ t·E[g|s′] + δ·(t − 1)/(e^{ε_min} − 1), since Σ γ e^{d} ≤ t.
-        """
-        if not 0 <= delta <= 1:
-            raise UnsoundRequest(
-                f"`delta` is {delta:g}; it must be a probability, from 0 to 1",
-                field="delta",
-                given=delta,
-            )
-        least = float(self.epsilon.min())
-        if delta == 0:
-            return self.upper, 0.0
-        if least == 0:
-            raise UnsoundRequest(
-                "an entry has ε = 0 and `delta` is positive; the proof divides by e^ε − 1. Give"
-                " every entry a positive ε",
-                field="epsilon",
-                given=0.0,
-            )
-        spent = delta * float(np.expm1(self.upper) / np.expm1(least)) * (1 + 32 * UNIT)
-        return self.upper, min(1.0, spent)
-
 
 @dataclass(frozen=True, eq=False)
 class _Solved:
-    """One pair and prior, solved: the two bounds and what proves them."""
+    """One pair and prior, solved: the two bounds, and the function that proves the lower one."""
 
     upper: float
     lower: float
     g: Floats
-    mu: Floats
-    nu: Floats
-    problem: TransportProblem
-    net: Network | None
-    routing: Routing | None
 
 
 def translation_exact(
@@ -262,7 +101,7 @@ def translation_exact(
 
     a linear-fractional programme. It is solved by HiGHS, and neither bound relies on the solver:
     the lower one is the loss of a mechanism that is checked to be ε-DP, the upper one comes from
-    a flow that is made feasible first (see `Coupling` for why that is a proof).
+    a flow that is made feasible first, which is a coupling.
 
     Args:
         world: Tables, a list of priors, and ordered secret pairs.
@@ -290,14 +129,7 @@ def translation_exact(
     top: dict[str, tuple[_Solved, PairAndPrior]] = {}
     for p, pair in enumerate(chosen_world.pairs):
         for q, prior in enumerate(chosen_world.listed_priors):
-            left, right = chosen_world.sides[p]
-            if (
-                min(
-                    chosen_world.secret_probabilities[q, left],
-                    chosen_world.secret_probabilities[q, right],
-                )
-                == 0
-            ):
+            if chosen_world.secret_probabilities[q, list(chosen_world.sides[p])].min() == 0:
                 continue  # the world was built with unsupported="skip"
             solved = _solve(chosen_world, q, pair, allowance, universe.shape, tolerance)
             uppers[p, q], lowers[p, q] = solved.upper, solved.lower
@@ -325,7 +157,6 @@ def translation_exact(
         uppers=frozen(uppers),
         lowers=frozen(lowers),
         mechanism=mechanism,
-        _proof=above,
     )
 
 
@@ -345,9 +176,9 @@ def _solve(
         g = witness(problem.lift(np.zeros(1)), allowance, shape)
         upper = _raised(problem.settled, len(shape))
         lower = min(upper, ratio_down(g, mu, nu, error=error))
-        return _Solved(upper, lower, g, mu, nu, problem, None, None)
+        return _Solved(upper, lower, g)
     net = network(problem)
-    upper, lower, routing, g = np.inf, -1.0, None, np.ones(0)
+    upper, lower, g = np.inf, -1.0, np.ones(0)
     for climbing in (False, True):
         log_g = _climb(net, problem) if climbing else np.zeros(net.datasets)
         for _ in range(MAX_REFINEMENT_ROUNDS):
@@ -355,10 +186,8 @@ def _solve(
             if solved is None:
                 break
             log_g = close(solved[0], problem.allowance, problem.shape)
-            routed = route(net, problem, log_g, solved[1])
-            above = _raised(problem.settled + float(np.log(routed.factor)), len(shape))
-            if above < upper:
-                upper, routing = above, routed
+            factor = route(net, problem, log_g, solved[1])
+            upper = min(upper, _raised(problem.settled + float(np.log(factor)), len(shape)))
             worst = witness(problem.lift(log_g), allowance, shape)
             below = ratio_down(worst, mu, nu, error=error)
             if below > lower:
@@ -376,7 +205,7 @@ def _solve(
             given=tolerance,
             needed=upper - lower,
         )
-    return _Solved(upper, min(lower, upper), g, mu, nu, problem, net, routing)
+    return _Solved(upper, min(lower, upper), g)
 
 
 def _raised(loss: float, entries: int) -> float:
@@ -398,3 +227,141 @@ def _climb(net: Network, problem: TransportProblem) -> Floats:
         log_g = log_g * min(STEP, 1 / share)
         share *= STEP
     return log_g
+
+
+SHRINK = 2.0**-46  # how much the closure tightens e^ε, so that rounding cannot loosen it
+MARGIN = 2.0**-48  # what is left of that when the result is checked
+UP, DOWN = 1 + 8 * UNIT, 1 - 8 * UNIT  # past the rounding of one or two operations
+
+
+def close(log_g: Floats, allowance: Floats, shape: tuple[int, ...]) -> Floats:
+    """``[dataset]``: the largest admissible function that is nowhere above g.
+
+    It is min over D′ of g(D′)·e^{Σ ε_j [D_j ≠ D′_j]}. The exponent is a sum over entries, so one
+    entry after the other gives exactly this.
+    """
+    finite = log_g.copy()
+    finite[~np.isfinite(finite)] = np.inf  # where the solver said 0 the neighbours decide
+    table = finite.reshape(shape)
+    for axis, epsilon in enumerate(allowance):
+        table = np.minimum(table, table.min(axis=axis, keepdims=True) + epsilon)
+    return table.ravel()
+
+
+def admissible(g: Floats, allowance: Floats, shape: tuple[int, ...]) -> bool:
+    """Whether g(D) ≤ e^{ε_j}·g(D′) for all datasets that differ in entry j alone, in floats."""
+    table = g.reshape(shape)
+    for axis, epsilon in enumerate(allowance):
+        low, high = table.min(axis=axis), table.max(axis=axis)
+        if not ((high == low) | (high <= low * (np.exp(epsilon) * (1 - MARGIN)))).all():
+            return False
+    return bool((g > 0).all())
+
+
+def witness(log_g: Floats, allowance: Floats, shape: tuple[int, ...]) -> Floats:
+    """``[dataset]``: an admissible g, in floats, close to e^{log_g} and scaled to at most 1/4.
+
+    Below 1/4 the complement 1 − g is admissible too: if b ≤ a ≤ e^ε·b and a ≤ 1/4, then
+    (1 − b)/(1 − a) ≤ 1 + (a − a·e^{−ε})/(1 − a) ≤ 1 + ε/3 ≤ e^ε. So (g, 1 − g) is a mechanism.
+    """
+    table = np.exp(log_g - log_g.max() - np.log(4) - SHRINK).reshape(shape)
+    for axis, epsilon in enumerate(allowance):
+        factor = max(1.0, float(np.exp(epsilon)) * (1 - SHRINK))
+        table = np.minimum(table, table.min(axis=axis, keepdims=True) * factor)
+    g: Floats = table.ravel()
+    if not (admissible(g, allowance, shape) and admissible(1 - g, allowance, shape)):
+        raise UnsoundRequest(
+            "the worst mechanism found is not differentially private after rounding; no bound is"
+            " given. Ask for an ε that is not so small or so uneven",
+            field="epsilon",
+            reason="rounding",
+        )
+    return g
+
+
+def ratio_down(g: Floats, left: Floats, right: Floats, *, error: float) -> float:
+    """A lower bound on log E[g | s] / E[g | s′], and at least 0: the reverse of an upper one."""
+    return max(0.0, -float(log_ratio_up(right @ g, left @ g, error=error)))
+
+
+def route(net: Network, problem: TransportProblem, log_g: Floats, flow: Floats) -> float:
+    r"""Make ``flow`` feasible, node by node in decreasing order of g: the factor t that it proves.
+
+    At an optimum flow runs only where g(tail) = e^{loss}·g(head), hence downhill in g: dropping
+    every other edge loses only the solver's noise, and no cycle is left. All sums are of
+    non-negative numbers and rounded outwards.
+
+    Every node passes on part of what it holds; the rest stays, up to ``room``·ν(D). What does
+    not fit is spread: from D a share proportional to ν(D′)·e^{−d(D,D′)} goes to each D′, d being
+    Σ ε_j over the entries that differ. It arrives with weight in proportion to ν and thus adds
+    1/Z(D) = 1/E_ν[e^{−d(D,·)}] per unit to t. So
+
+    .. math:: t = room + \sum_D spread(D) / Z(D).
+    """
+    height = on_nodes(net, log_g, problem)
+    for first, axis in net.lines:
+        count = net.datasets // problem.shape[axis]
+        height[first : first + count] += problem.allowance[axis] / 2
+    used = np.flatnonzero((height[net.tail] > height[net.head]) & (flow > LEAST))
+    order = np.argsort(-height, kind="stable")
+    rank = np.empty(net.nodes, dtype=np.int64)
+    rank[order] = np.arange(net.nodes)
+    used = used[np.argsort(rank[net.tail[used]], kind="stable")]
+    sent, head, gain = flow[used].copy(), net.head[used], np.exp(net.loss[used])
+    starts = np.searchsorted(rank[net.tail[used]], np.arange(net.nodes + 1))
+    low, high = np.zeros(net.nodes), np.zeros(net.nodes)
+    low[: net.datasets] = problem.source * (1 - problem.error)
+    high[: net.datasets] = problem.source * (1 + problem.error)
+    stays = np.zeros(net.nodes)
+    for place, node in enumerate(order):
+        mine = slice(starts[place], starts[place + 1])
+        if mine.start == mine.stop or low[node] == 0:
+            sent[mine] = 0.0
+            stays[node] = high[node]
+            continue
+        wanted = float(sent[mine].sum())
+        most = low[node] * (1 - 4 * (mine.stop - mine.start + 4) * UNIT)
+        if wanted > most or node >= net.datasets:  # a line keeps nothing
+            sent[mine] *= most / wanted
+            wanted = float(sent[mine].sum())
+        stays[node] = high[node] - wanted * (1 - 2 * (mine.stop - mine.start + 4) * UNIT)
+        stays[node] = stays[node] * UP + 0.0
+        arrives = sent[mine] * gain[mine]
+        low[head[mine]] = (low[head[mine]] + arrives * DOWN) * DOWN
+        high[head[mine]] = (high[head[mine]] + arrives * UP) * UP
+    overlap = _overlap(net, problem)
+    room, spread = _settle(stays, problem.target, overlap)
+    total = room + float((spread / overlap).sum()) * (1 + 2 * (net.nodes + 8) * UNIT)
+    return total * (1 + 4 * problem.error) * UP
+
+
+def _overlap(net: Network, problem: TransportProblem) -> Floats:
+    """``[node]``: Z(D) = E_ν[e^{−d(D,·)}], rounded down; for a line the best of its datasets."""
+    table = problem.target.reshape(problem.shape)
+    for axis, epsilon in enumerate(problem.allowance):
+        near = float(np.exp(-epsilon))
+        table = table * -np.expm1(-epsilon) + near * table.sum(axis=axis, keepdims=True)
+    steps = sum(problem.shape) + 8 * len(problem.shape)
+    parts = [table.ravel() * (1 - 4 * steps * UNIT) * (1 - problem.error)]
+    for _, axis in net.lines:
+        members = np.moveaxis(parts[0].reshape(problem.shape), axis, -1)
+        parts.append(members.reshape(-1, problem.shape[axis]).max(axis=1))
+    return np.concatenate(parts)
+
+
+def _settle(stays: Floats, target: Floats, overlap: Floats) -> tuple[float, Floats]:
+    """The room that makes t least, and what has to be spread from every node then.
+
+    t is convex and piecewise linear in the room: lowering it past the point where a dataset is
+    just full costs ν(D)/Z(D) there, so go down while those costs stay below 1.
+    """
+    nu = np.zeros(len(stays))
+    nu[: len(target)] = target
+    with np.errstate(divide="ignore", invalid="ignore"):
+        full = np.where(nu > 0, stays / nu, 0.0)
+    order = np.argsort(-full)
+    cost = np.cumsum(nu[order] / overlap[order])
+    room = float(full[order[min(int(np.searchsorted(cost, 1.0)), len(order) - 1)]])
+    spread = np.maximum(stays * UP - room * nu * DOWN, 0.0)
+    spread[(nu > 0) & (full <= room)] = 0.0
+    return room * UP, spread

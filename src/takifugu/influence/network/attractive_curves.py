@@ -24,7 +24,7 @@ from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.network.elimination import Elimination, bits
 from takifugu.influence.network.network_curves import exposed_sizes, named_sets
 from takifugu.influence.rounded_ratios import leak_up, sums_ratio_up
-from takifugu.priors.networks import Factor, FactorModel, secret_pair, secret_sides
+from takifugu.priors.networks import Factor, NetworkPrior, secret_pair, secret_sides
 from takifugu.priors.secrets import Secrets
 
 MAX_SUMMED_ENTRIES = 20  # entries of a set that can be summed over
@@ -34,7 +34,7 @@ MAX_EXPONENT = 1000.0  # binary exponents: products whose logarithms add up to l
 MAX_SETS_WIDENED = 4  # up to this b all neighbours are tried; beyond, the strongest only
 
 
-def check_attractive(model: FactorModel) -> None:
+def check_attractive(model: NetworkPrior) -> None:
     """An error unless all entries have two values and all tables favour agreement.
 
     A positive table is log-supermodular if every two of its entries are, the others held fixed.
@@ -69,7 +69,7 @@ def check_attractive(model: FactorModel) -> None:
 class AttractiveField:
     """An attractive field made of weights on entries and pairs, ready to evaluate sets."""
 
-    def __init__(self, model: FactorModel) -> None:
+    def __init__(self, model: NetworkPrior) -> None:
         check_attractive(model)
         count = len(model.entries)
         self.full = Elimination(model)
@@ -149,7 +149,7 @@ class AttractiveField:
 
 
 def attractive_curve(
-    model: FactorModel, secrets: Secrets | None = None, *, largest: int = 12
+    model: NetworkPrior, secrets: Secrets | None = None, *, largest: int = 12
 ) -> InfluenceCurve:
     """The curve of an attractive field of zeros and ones, for sets of up to ``largest`` entries.
 

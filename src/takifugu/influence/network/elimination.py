@@ -41,7 +41,7 @@ import numpy as np
 from takifugu._core.numeric import Booleans, Floats, Integers
 from takifugu.errors import TooLarge
 from takifugu.influence.rounded_ratios import UNIT_ROUNDOFF, sums_ratio_up
-from takifugu.priors.networks import FactorModel, Sides, neighbours
+from takifugu.priors.networks import NetworkPrior, Sides, neighbours
 
 MAX_TABLE_CELLS = 2**23  # cells that one table may have
 MAX_CONSTRAINT_CELLS = 2**14  # cells of a table of possible states before its constraint is dropped
@@ -263,7 +263,7 @@ class Elimination:
     secrets, that have a region in common share its messages.
     """
 
-    def __init__(self, model: FactorModel) -> None:
+    def __init__(self, model: NetworkPrior) -> None:
         self.sizes = tuple(len(states) for states in model.states)
         self.around = tuple(sum(1 << j for j in near) for near in neighbours(model))
         factors = model.factors()

@@ -18,7 +18,7 @@ from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
 from takifugu.influence.curve import ExposedSets, InfluenceCurve
 from takifugu.influence.network.elimination import Elimination, Surroundings, bits
 from takifugu.influence.rounded_ratios import leak_up
-from takifugu.priors.networks import FactorModel, Sides, secret_pair, secret_sides
+from takifugu.priors.networks import NetworkPrior, Sides, secret_pair, secret_sides
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
 
@@ -37,7 +37,7 @@ class Progress:
 
 
 def network_curve(
-    model: FactorModel,
+    model: NetworkPrior,
     secrets: Secrets | None = None,
     *,
     largest: int = 5,
@@ -102,7 +102,7 @@ def _try_sets(
 
 
 def nearest_curve(
-    model: FactorModel, secrets: Secrets | None = None, *, largest: int = 5
+    model: NetworkPrior, secrets: Secrets | None = None, *, largest: int = 5
 ) -> InfluenceCurve:
     """The paper's estimate (Section 6): expose the secret and its b − 1 nearest entries.
 
@@ -122,7 +122,7 @@ def nearest_curve(
 
 
 def sampled_curve(
-    model: FactorModel,
+    model: NetworkPrior,
     secrets: Secrets | None = None,
     *,
     largest: int = 5,
@@ -263,7 +263,7 @@ class _EntrySearch:
 
 
 def _curve(
-    model: FactorModel,
+    model: NetworkPrior,
     full: Elimination,
     secrets: Secrets,
     largest: int,
@@ -333,7 +333,7 @@ def exposed_sizes(count: int, largest: int, wholes: Iterable[int]) -> list[int]:
     return sorted({*few, *(whole.bit_count() for whole in wholes), count})
 
 
-def named_sets(model: FactorModel, masks: Sequence[Sequence[int]]) -> ExposedSets:
+def named_sets(model: NetworkPrior, masks: Sequence[Sequence[int]]) -> ExposedSets:
     """The exposed sets of a curve, given as bit masks: one for each pair and point."""
     names = model.entries
     return ExposedSets([[[names[v] for v in bits(mask)] for mask in row] for row in masks])

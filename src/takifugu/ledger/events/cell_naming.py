@@ -162,8 +162,8 @@ def _of_values(difference: Difference) -> bool:
 
 def costs_once_accepted(connection: Connection, dataset: str, cells: Cells) -> str:
     """What becomes of costs by value if the owner accepts ``cells``."""
-    last = latest(connection, dataset)
-    if last is None or last.body.get("cells") is None:
+    last = _last_naming(connection, dataset)
+    if last is None:
         return AS_SCALARS
     if _renamed_under_costs(connection, dataset) is not None:
         return AS_SUMS
@@ -176,12 +176,16 @@ def renames_values(connection: Connection, dataset: str, cells: Cells) -> bool:
 
     Other parts of ``cells`` are not compared, so that no table need be open.
     """
-    last = latest(connection, dataset)
-    if last is None or last.body.get("cells") is None:
-        return False
-    changes = _changes(connection, last, cells)
+    last = _last_naming(connection, dataset)
+    changes = () if last is None else _changes(connection, last, cells)
     renamed = any(change.part.startswith(PROTECTED) for change in changes)
     return renamed and has_costs(connection, dataset)
+
+
+def _last_naming(connection: Connection, dataset: str) -> Event | None:
+    """The last event, if it says what names the cells: early charges did not."""
+    last = latest(connection, dataset)
+    return None if last is None or last.body.get("cells") is None else last
 
 
 def as_read(
@@ -206,10 +210,10 @@ def named(connection: Connection, dataset: str, fingerprint: str) -> Mapping[str
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
     """Part by part what differs, both sides in words."""
     old, new = dict(_flat(before, "")), dict(_flat(now, ""))
-    for part in [*old, *(part for part in new if part not in old)]:
-        one, other = old.get(part, _UNDECLARED), new.get(part, _UNDECLARED)
-        if _text(one) != _text(other):
-            yield Difference(part, *_sides(one, other))
+    for part in old | new:
+        known, given = old.get(part, _UNDECLARED), new.get(part, _UNDECLARED)
+        if _text(known) != _text(given):
+            yield Difference(part, *_sides(known, given))
 
 
 _UNDECLARED = object()  # stands for a part that is not declared; null is one that is
@@ -228,23 +232,20 @@ def _text(value: Any) -> str:
     return "not declared" if value is _UNDECLARED else json.dumps(value, ensure_ascii=True)
 
 
-def _sides(one: Any, other: Any) -> tuple[str, str]:
-    if (
-        isinstance(one, list)
-        and isinstance(other, list)
-        and len(_text(one + other)) > MAX_SIDE_LETTERS
-    ):
-        return _without(one, other), _without(other, one)
-    return _short(_text(one)), _short(_text(other))
+def _sides(before: Any, now: Any) -> tuple[str, str]:
+    both_lists = isinstance(before, list) and isinstance(now, list)
+    if both_lists and len(_text(before + now)) > MAX_SIDE_LETTERS:
+        return _without(before, now), _without(now, before)
+    return _short(_text(before)), _short(_text(now))
 
 
-def _without(one: list[Any], other: list[Any]) -> str:
-    there = set(map(_text, other))
-    only = [text for text in map(_text, one) if text not in there]
-    if not only:
-        return f"{len(one)} entries"
+def _without(entries: list[Any], others: list[Any]) -> str:
+    """A long list by what it has and ``others`` has not."""
+    there = set(map(_text, others))
+    only = [text for text in map(_text, entries) if text not in there]
+    listed = ", ".join(map(_short, only[:MAX_LISTED_KEYS]))
     more = f" and {len(only) - MAX_LISTED_KEYS} more" if len(only) > MAX_LISTED_KEYS else ""
-    return f"{len(one)} entries with {', '.join(map(_short, only[:MAX_LISTED_KEYS]))}{more}"
+    return f"{len(entries)} entries" + (f" with {listed}{more}" if only else "")
 
 
 def _short(text: str) -> str:
@@ -405,13 +406,9 @@ def _key(mark: str) -> str:
 
 def separated(connection: Connection, dataset: str) -> set[str]:
     """The datasets that an owner decided to count separately from this one."""
-    pairs = [chain.read(row).body for row in _SEPARATED.all(connection, {})]
-    return {
-        other
-        for pair in pairs
-        for one, other in ((pair["dataset"], pair["other"]), (pair["other"], pair["dataset"]))
-        if one == dataset
-    }
+    decisions = (chain.read(row).body for row in _SEPARATED.all(connection, {}))
+    pairs = [{body["dataset"], body["other"]} for body in decisions]
+    return {name for pair in pairs if dataset in pair for name in pair - {dataset}}
 
 
 def marks_body(dataset: str, data: str, marks: Iterable[str]) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ fitted, on which rows. It puts nothing in force, unless nothing was ever charged
 accepted with it, since there is nothing yet to evaluate differently.
 
 *Approvals.* One query of one analyst, allowed or refused by a second person. A policy may make
-releases wait for an owner (`takifugu.project.approval_rule`). The owner's decision is an event of
+releases wait for an owner (`takifugu.project.policy`). The owner's decision is an event of
 kind ``approval``, and the charge of the release names it. The ledger writes such a charge only if
 the approval
 
@@ -364,9 +364,9 @@ def under(connection: Connection, dataset: str) -> int | None:
     return None if event is None else event.seq
 
 
-def same_person(one: str | None, other: str | None) -> bool:
+def same_person(name: str | None, other: str | None) -> bool:
     """Whether two names may be of one person: eyes overlook case, width and spaces."""
-    return one is not None and other is not None and folded(one) == folded(other)
+    return name is not None and other is not None and folded(name) == folded(other)
 
 
 def refuse_unfit(connection: Connection, body: Mapping[str, Any]) -> None:
@@ -375,21 +375,24 @@ def refuse_unfit(connection: Connection, body: Mapping[str, Any]) -> None:
     if number is None:
         return
     approval = _approval(connection, number)
-    reason = misfit(approval, body, under(connection, body["dataset"]))
-    if reason is None and number < chain.last_loss(connection):
-        reason = "lost"
-    if reason is None and approval is not None and _of_other_request(approval, body):
-        reason = "request"
-    if reason is None:
-        rows = _SINCE.all(connection, {"question": body["question"], "number": number})
-        for row in rows:
-            later = chain.one(connection, row.seq).body
-            if later.get("approval") == number:
-                raise ApprovalRefused(number, "used", dataset=body["dataset"])
-            if approval is not None and withdraws(later, approval):
-                raise ApprovalRefused(number, "withdrawn", dataset=body["dataset"])
-    else:
+    accepted, lost = under(connection, body["dataset"]), chain.last_loss(connection)
+    reason = misfit(approval, body, accepted, lost)
+    if reason is None and approval is not None:
+        reason = _ended(connection, approval)
+    if reason is not None:
         raise ApprovalRefused(number, reason, dataset=body["dataset"])
+
+
+def _ended(connection: Connection, approval: Mapping[str, Any]) -> str | None:
+    """Why an approval does not count any more; None if it does."""
+    since = {"question": approval["question"], "number": approval["seq"]}
+    for row in _SINCE.all(connection, since):
+        later = chain.one(connection, row.seq).body
+        if later.get("approval") == approval["seq"]:
+            return "used"
+        if withdraws(later, approval):
+            return "withdrawn"
+    return None
 
 
 def _approval(connection: Connection, number: int) -> Mapping[str, Any] | None:
@@ -400,9 +403,15 @@ def _approval(connection: Connection, number: int) -> Mapping[str, Any] | None:
 
 
 def misfit(
-    approval: Mapping[str, Any] | None, charge: Mapping[str, Any], accepted: int | None
+    approval: Mapping[str, Any] | None,
+    charge: Mapping[str, Any],
+    accepted: int | None,
+    lost: int = 0,
 ) -> str | None:
-    """Why an approval, by itself, does not allow a charge; None if it does."""
+    """Why an approval, by itself, does not allow a charge; None if it does.
+
+    ``accepted`` is the acceptance in force, and ``lost`` the last event by which history was lost.
+    """
     if approval is None:
         return "missing"
     if approval["decision"] != APPROVED:
@@ -413,12 +422,11 @@ def misfit(
     people = charge.get("actor"), charge["analyst"]
     if any(same_person(approval["actor"], person) for person in people):
         return "person"
-    return None if approval["under"] == accepted else "terms"
-
-
-def _of_other_request(approval: Mapping[str, Any], charge: Mapping[str, Any]) -> bool:
-    """Whether an approval was given for a request that the charge does not name."""
-    return approval.get("request") not in (None, charge.get("request"))
+    if approval["under"] != accepted:
+        return "terms"
+    if approval["seq"] < lost:
+        return "lost"
+    return None if approval.get("request") in (None, charge.get("request")) else "request"
 
 
 def withdraws(later: Mapping[str, Any], approval: Mapping[str, Any]) -> bool:
@@ -456,16 +464,13 @@ class ApprovedRequests:
                 self._approvals[body["seq"]] = body
                 self._open.add(body["seq"])
             case "charge" | "reuse" if body.get("approval") is not None:
-                number = body["approval"]
-                accepted = self._accepted.get(body["dataset"])
+                number, charge = body["approval"], body
                 approval = self._approvals.get(number)
-                reason = misfit(approval, body, accepted)
-                if reason is None and approval is not None and approval.get(BOUND):
-                    reason = "request" if _of_other_request(approval, body) else None
+                if approval is not None and not approval.get(BOUND):
+                    charge = {**body, "request": approval.get("request")}
+                reason = misfit(approval, charge, self._accepted.get(body["dataset"]), self._loss)
                 if reason is None and number not in self._open:
                     reason = "used"
-                if reason is None and number < self._loss:
-                    reason = "lost"
                 self._open.discard(number)
                 return reason
         return None

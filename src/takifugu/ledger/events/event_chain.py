@@ -123,22 +123,20 @@ def matching(
 
 def head(connection: Connection, *, lock: bool = False) -> Head:
     """The end of the chain; with ``lock`` nobody else can add to it until the transaction ends."""
-    state = connection.state
-    if state.head is None or (lock and not state.locked):
+    if connection.head is None or (lock and not connection.locked):
         row = (_LOCKED if lock else _LAST).one(connection, {})
         if row is None:
             raise LedgerDamaged("the ledger has lost its head; restore a copy", reason="head")
-        state.head, state.locked = Head(row.seq, row.hash, row.at), lock
-    return state.head
+        connection.head, connection.locked = Head(row.seq, row.hash, row.at), lock
+    return connection.head
 
 
 def totals(connection: Connection) -> Tree:
     """The digests of all totals, checked against the last event."""
-    state = connection.state
-    if state.tree is None:
+    if connection.tree is None:
         last = head(connection)
-        state.tree = Tree(root=_root(connection, last) if last.seq else EMPTY)
-    return state.tree
+        connection.tree = Tree(root=_root(connection, last) if last.seq else EMPTY)
+    return connection.tree
 
 
 _ROOTS: dict[str, str] = {}  # by the hash of an event, which no other event has
@@ -175,7 +173,7 @@ def append(
     the event records by how much; unless it is ``dated_back``, which has the time of an earlier
     event on purpose.
     """
-    last, state = head(connection, lock=True), connection.state
+    last = head(connection, lock=True)
     seq = last.seq + 1
     body: dict[str, Any] = {
         "v": VERSION,
@@ -185,7 +183,7 @@ def append(
         **content,
         "totals": totals(connection).save(connection),
     }
-    if state.unwitnessed:
+    if connection.unwitnessed:
         body["witness"] = "off"
     latest = datetime.fromisoformat(last.at) if last.at else now
     if latest > now and not dated_back:
@@ -201,7 +199,7 @@ def append(
     _ADD.run(connection, {"seq": seq, "hash": hash_, "body": text, **row})
     at = max(latest, now).isoformat()
     _MOVE.run(connection, {"seq": seq, "hash": hash_, "at": at})
-    state.head = Head(seq, hash_, at)
+    connection.head = Head(seq, hash_, at)
     return Event(seq, kind, now, hash_, body)
 
 
@@ -212,9 +210,8 @@ def start(connection: Connection) -> None:
 
 def one(connection: Connection, seq: int) -> Event:
     """One event, checked against the hash of the one before it; read once in a transaction."""
-    state = connection.state
-    if seq in state.events:
-        return state.events[seq]
+    if seq in connection.events:
+        return connection.events[seq]
     rows = {row.seq: row for row in _AND_BEFORE.all(connection, {"which": seq, "before": seq - 1})}
     row, before = rows.get(seq), rows.get(seq - 1)
     if row is None or (before is None and seq > 1):
@@ -229,14 +226,13 @@ def one(connection: Connection, seq: int) -> Event:
             reason="edited",
             event=seq,
         )
-    event = state.events[seq] = read(row)
+    event = connection.events[seq] = read(row)
     return event
 
 
 def show(connection: Connection, seq: int) -> None:
     """Somebody is told of an event once the transaction ends: its witness must know it by then."""
-    state = connection.state
-    state.shown = max(state.shown, seq)
+    connection.shown = max(connection.shown, seq)
 
 
 def show_answers(connection: Connection, events: Iterable[Any]) -> None:
@@ -282,7 +278,7 @@ def is_witnessed(connection: Connection) -> bool:
 
 def rows(connection: Connection) -> Generator[Any]:
     """Every row, in the order of the chain, a few at a time."""
-    yield from _EVERYTHING.stream(connection, {})
+    return _EVERYTHING.stream(connection, {})
 
 
 def events(connection: Connection) -> Iterator[Event]:

@@ -131,10 +131,10 @@ class Admissions:
                 for total in totals
             ):
                 lost = four_digits(max(total.epsilon for total in totals), "up")
-                whose = f"{dataset!r}" + (f", analyst {analyst!r}" if analyst else "")
                 yield (
                     event,
-                    f"event {event} overspends the budget of {whose}: an entry has lost epsilon ="
+                    f"event {event} overspends the budget of {_whose(dataset, analyst)}: an entry"
+                    " has lost epsilon ="
                     f" {lost} under a budget of {four_digits(book.epsilon)}",
                 )
                 continue
@@ -156,12 +156,15 @@ class Admissions:
         if translation is None:
             self.unproven.add(dataset)
         elif not self._limits.limit(translation, *last.budget).admits(last.totals):
-            whose = f"{dataset!r}" + (f", analyst {analyst!r}" if analyst else "")
             yield (
                 last.event,
-                f"event {last.event}: what was charged to {whose} up to it is not within the budget"
-                f" of {four_digits(last.budget[0])} under its prior",
+                f"event {last.event}: what was charged to {_whose(dataset, analyst)} up to it is"
+                f" not within the budget of {four_digits(last.budget[0])} under its prior",
             )
+
+
+def _whose(dataset: str, analyst: str) -> str:
+    return f"{dataset!r}" + (f", analyst {analyst!r}" if analyst else "")
 
 
 def replayed(connection: Connection) -> Books:
@@ -296,7 +299,7 @@ def _total_problems(connection: Connection, books: Books) -> Iterator[Problem]:
         return
     for name in sorted(stored.keys() | books.books.keys()):
         dataset, analyst = name
-        whose = f"dataset {dataset!r}" + (f", analyst {analyst!r}" if analyst else "")
+        whose = f"dataset {_whose(dataset, analyst)}"
         if name not in stored or name not in books.books:
             state = "missing" if name in books.books else "not in the events"
             yield Problem("account", f"the account of {whose} is {state}")

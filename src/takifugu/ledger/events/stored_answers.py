@@ -61,7 +61,6 @@ from takifugu.errors import LedgerConflict
 from takifugu.ledger.canonical_text import canonical_json, check_name, encode_json, sha256
 from takifugu.ledger.charge_values import Receipt
 from takifugu.ledger.events import event_chain as chain
-from takifugu.ledger.events import stored_answers
 from takifugu.ledger.events.event_chain import Anchor, Event
 from takifugu.ledger.storage.database import Connection, Statement
 from takifugu.ledger.storage.schema import EVENTS, select
@@ -282,8 +281,8 @@ def may_resume(connection: Connection, event: Event) -> bool:
     return (
         event.kind == "charge"
         and event.body.get(RESUMABLE) is True
-        and stored_answers.answer_of(connection, event.seq) is None
-        and not stored_answers.is_abandoned(connection, event.seq)
+        and answer_of(connection, event.seq) is None
+        and not is_abandoned(connection, event.seq)
         and chain.last_loss(connection) < event.seq
     )
 

@@ -77,10 +77,8 @@ def find(connection: Connection, dataset: str, analyst: str = WHOLE) -> dict[str
     refuse_unaskable(dataset=dataset, analyst=analyst)
     names = {"named": dataset, "first": WHOLE, "second": analyst}
     rows = {row.analyst: row for row in _NAMED.all(connection, names)}
-    marks = {
-        place_of(_account_name(dataset, name)): _account_mark(rows[name]) if name in rows else None
-        for name in (WHOLE, analyst)
-    }
+    marks: dict[bytes, bytes | None] = {_account_place(dataset, n): None for n in (WHOLE, analyst)}
+    marks |= [_account_digest(row._asdict()) for row in rows.values()]
     books = {name: _book(row) for name, row in rows.items()}
     if chain.totals(connection).differing(connection, marks):
         raise digests.edited(f" of dataset {dataset!r}")
@@ -101,20 +99,20 @@ def set_budget(
     connection: Connection, dataset: str, analyst: str, budget: tuple[Fraction, Fraction]
 ) -> None:
     """Write the budget of an account, which is opened if there is none."""
-    books = find(connection, dataset, analyst)
-    book = books.get(analyst)
-    if book is None:
-        whole = books.get(WHOLE) or Book(dataset, WHOLE)
-        book = open_book(connection, whole.for_analyst(analyst))
+    book = _found_or_opened(connection, dataset, analyst)
     book.epsilon, book.delta = budget
     save(connection, [book])
 
 
+def _found_or_opened(connection: Connection, dataset: str, analyst: str) -> Book:
+    books = find(connection, dataset, analyst)
+    whole = books.get(WHOLE) or Book(dataset, WHOLE)
+    return books.get(analyst) or open_book(connection, whole.for_analyst(analyst))
+
+
 def set_partition(connection: Connection, dataset: str, partition: tuple[str, ...]) -> None:
     """Fix the columns that the groups of a dataset are counted by."""
-    book = find(connection, dataset).get(WHOLE)
-    if book is None:
-        book = open_book(connection, Book(dataset, WHOLE))
+    book = _found_or_opened(connection, dataset, WHOLE)
     if book.shape.partition not in (None, partition):
         raise LedgerConflict(
             f"the groups of dataset {dataset!r} are counted by"
@@ -137,26 +135,32 @@ def every(connection: Connection, *, compare: bool = True) -> list[Book]:
     """All accounts, without their segments."""
     rows = sorted(_EVERY.all(connection, {}), key=lambda row: (row.dataset, row.analyst))
     if compare:
-        marks = {place_of(_account_name(r.dataset, r.analyst)): _account_mark(r) for r in rows}
+        marks = dict(_account_digest(row._asdict()) for row in rows)
         if chain.totals(connection).differing(connection, marks):
             raise digests.edited()
     return [_book(row) for row in rows]
 
 
-def _account_name(dataset: str, analyst: str) -> str:
-    return f"account\0{dataset}\0{analyst}"
+def _account_place(dataset: str, analyst: str) -> bytes:
+    return place_of(f"account\0{dataset}\0{analyst}")
 
 
-def _account_mark(row: Any) -> bytes:
-    return mark_of(digests.row_text(row._asdict(), without=_NAMES))
+def _account_digest(row: Mapping[str, Any]) -> tuple[bytes, bytes]:
+    """Where the digest of an account is kept, and that digest."""
+    mark = mark_of(digests.row_text(row, without=_NAMES))
+    return _account_place(row["dataset"], row["analyst"]), mark
 
 
-def _segment_name(book: Book, start: int) -> str:
-    return f"segment\0{book.dataset}\0{book.analyst}\0{start}"
+def _segment_digest(book: Book, row: Mapping[str, Any]) -> tuple[bytes, bytes]:
+    """The same of a segment."""
+    place = place_of(f"segment\0{book.dataset}\0{book.analyst}\0{row['start']}")
+    return place, mark_of("\n".join(str(row[name]) for name in _SEGMENT_VALUES))
 
 
-def _segment_mark(end: int, base: str, peak: str, cells: str) -> bytes:
-    return mark_of(f"{end}\n{base}\n{peak}\n{cells}")
+def _cell_marks(segment: Segment) -> dict[bytes, bytes]:
+    return {
+        place_of(cell): mark_of(frontier.write((total,))) for cell, total in segment.own.items()
+    }
 
 
 def _book(row: Any) -> Book:
@@ -200,15 +204,10 @@ def load(connection: Connection, book: Book, touch: Touch, *, compare: bool = Tr
         ]
         if not segments or segments[0].start > touch.start or segments[-1].end < touch.end:
             raise ValueError("a gap in time")
-        if any(one.end != two.start for one, two in itertools.pairwise(segments)):
+        if any(earlier.end != later.start for earlier, later in itertools.pairwise(segments)):
             raise ValueError("a gap in time")
         if compare:
-            marks = {
-                place_of(_segment_name(book, r.start)): _segment_mark(
-                    r.end, r.base, r.peak, r.cells
-                )
-                for r in rows
-            }
+            marks = dict(_segment_digest(book, row._asdict()) for row in rows)
             if chain.totals(connection).differing(connection, marks):
                 raise digests.edited(f" of dataset {book.dataset!r}")
         by_start = {segment.start: segment for segment in segments}
@@ -232,12 +231,12 @@ def _compare_cells(
     book: Book,
     segments: Iterable[Segment],
     cells: Sequence[str],
-    found: Mapping[int, Mapping[str, str]],
+    stored: Mapping[int, Mapping[str, str]],
 ) -> None:
     """Hold cells, and the absence of cells, against the digests of their segments."""
     places = [(cell, place_of(cell)) for cell in cells]
     for segment in segments:
-        here = found[segment.start]
+        here = stored[segment.start]
         marks = {p: mark_of(here[cell]) if cell in here else None for cell, p in places}
         segment.tree = Tree(book.id, segment.start, segment.root)
         if segment.tree.differing(connection, marks):
@@ -259,42 +258,34 @@ def open_book(connection: Connection, book: Book) -> Book:
     row = _row(book)
     _ADD.run(connection, {"id": book.id, **row})
     segments = book.account.segments
-    cells = []
     for segment in segments:
-        own = {cell: frontier.write((total,)) for cell, total in segment.own.items()}
         tree = Tree(book.id, segment.start)
-        segment.root = tree.put(connection, {place_of(c): mark_of(o) for c, o in own.items()})
-        tree.save(connection)
-        cells += [
-            {"account": book.id, "start": segment.start, "cell": c, "own": o}
-            for c, o in own.items()
-        ]
-    _ADD_SEGMENT.run(connection, [_segment(book.id, segment) for segment in segments])
-    _ADD_CELL.run(connection, cells)
-    _note_account(connection, book, row)
+        tree.put(connection, _cell_marks(segment))
+        segment.root = tree.save(connection)
+    _ADD_SEGMENT.run(connection, [{"account": book.id, **_segment(s)} for s in segments])
+    _ADD_CELL.run(
+        connection,
+        [
+            {"account": book.id, "start": s.start, "cell": cell, "own": frontier.write((total,))}
+            for s in segments
+            for cell, total in s.own.items()
+        ],
+    )
+    chain.totals(connection).put(connection, dict([_account_digest(row)]))
     _note_segments(connection, book, segments)
     return book
 
 
 def save(connection: Connection, books: Iterable[Book]) -> None:
     """Write back what changed in accounts: budgets, shapes, totals; not their segments."""
-    rows = [(book, _row(book)) for book in books]
-    _SAVE.run(connection, [{"which": book.id, **row} for book, row in rows])
-    for book, row in rows:
-        _note_account(connection, book, row)
-
-
-def _note_account(connection: Connection, book: Book, row: Mapping[str, Any]) -> None:
-    mark = mark_of(digests.row_text(row, without=_NAMES))
-    place = place_of(_account_name(book.dataset, book.analyst))
-    chain.totals(connection).put(connection, {place: mark})
+    rows = [(book.id, _row(book)) for book in books]
+    _SAVE.run(connection, [{"which": number, **row} for number, row in rows])
+    marks = dict(_account_digest(row) for _, row in rows)
+    chain.totals(connection).put(connection, marks)
 
 
 def _note_segments(connection: Connection, book: Book, segments: Iterable[Segment]) -> None:
-    marks = {}
-    for segment in segments:
-        values = _segment_values(segment)
-        marks[place_of(_segment_name(book, segment.start))] = _segment_mark(**values)
+    marks = dict(_segment_digest(book, _segment(segment)) for segment in segments)
     chain.totals(connection).put(connection, marks)
 
 
@@ -329,13 +320,10 @@ def save_segments(
         tree = segment.tree or Tree(which, segment.start, segment.root)
         tree.put(connection, marks)
         segment.root = tree.save(connection)
-    _ADD_SEGMENT.run(
-        connection, [_segment(which, one) for one in changed if one.cut_from is not None]
-    )
-    _SAVE_SEGMENT.run(
-        connection,
-        [{"which": which, "at": one.start, **_segment_values(one)} for one in stored.values()],
-    )
+    cut = [{"account": which, **_segment(s)} for s in changed if s.cut_from is not None]
+    _ADD_SEGMENT.run(connection, cut)
+    whole = [{"which": which, "at": s.start, **_segment(s)} for s in stored.values()]
+    _SAVE_SEGMENT.run(connection, whole)
     _SAVE_CELL.run(connection, stale)
     _ADD_CELL.run(connection, fresh)
     _note_segments(connection, book, changed)
@@ -346,7 +334,7 @@ def rebuild(connection: Connection, books: Books) -> str:
     for table in (CELLS, SEGMENTS, ACCOUNTS):
         Statement(f"DELETE FROM {table}").run(connection, {})
     digests.forget(connection)
-    tree = connection.state.tree = Tree()
+    tree = connection.tree = Tree()
     for book in books.books.values():
         open_book(connection, book)
     return tree.root
@@ -354,16 +342,13 @@ def rebuild(connection: Connection, books: Books) -> str:
 
 def root_of(books: Iterable[Book]) -> str:
     """The digest of accounts that are held in full, without storing anything."""
-    tree = Tree()
     rows: dict[bytes, bytes] = {}
     for book in books:
-        row = digests.row_text(_row(book), without=_NAMES)
-        rows[place_of(_account_name(book.dataset, book.analyst))] = mark_of(row)
+        rows |= [_account_digest(_row(book))]
         for segment in book.account.segments:
-            own = {place_of(c): mark_of(frontier.write((t,))) for c, t in segment.own.items()}
-            values = _segment_values(segment) | {"cells": Tree().put(_NOWHERE, own)}
-            rows[place_of(_segment_name(book, segment.start))] = _segment_mark(**values)
-    return tree.put(_NOWHERE, rows)
+            cells = Tree().put(_NOWHERE, _cell_marks(segment))
+            rows |= [_segment_digest(book, _segment(segment) | {"cells": cells})]
+    return Tree().put(_NOWHERE, rows)
 
 
 def load_all(connection: Connection) -> dict[tuple[str, str], Book]:
@@ -406,12 +391,9 @@ def _row(book: Book) -> dict[str, Any]:
     }
 
 
-def _segment(account: int, segment: Segment) -> dict[str, Any]:
-    return {"account": account, "start": segment.start, **_segment_values(segment)}
-
-
-def _segment_values(segment: Segment) -> dict[str, Any]:
+def _segment(segment: Segment) -> dict[str, Any]:
     return {
+        "start": segment.start,
         "end": segment.end,
         "base": frontier.write((segment.base,)),
         "peak": frontier.write(segment.peak),

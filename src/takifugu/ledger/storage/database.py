@@ -109,7 +109,7 @@ def not_an_address() -> InvalidFile:
     return _bad_address("is not an address", "be a path or a URL", "address")
 
 
-# --- statements, and the state of the transaction that they run in ---
+# --- statements, and the transaction that they run in ---
 
 _VALUE = re.compile(r"(?<![:\w]):([a-z_]\w*)")
 _TABLE = re.compile(  # a new index is where its table is
@@ -119,11 +119,14 @@ _CURSOR_NUMBERS = itertools.count(1)
 ColumnTypes = Mapping[str, tuple[type, ...]]
 
 
-@dataclass
-class TransactionState:
-    """What is known from the beginning of a transaction to its end.
+@dataclass(eq=False)
+class Connection:
+    """A connection of a driver during one transaction, and what is known in that.
 
     Attributes:
+        raw: The connection of the driver.
+        sqlite: Whether it is one of SQLite, and not of PostgreSQL.
+        schema: The schema of PostgreSQL that has the tables; they are not looked for in others.
         head: The end of the chain, once it was read.
         locked: Whether nobody else can add to it.
         tree: The digests of accounts and segments, once they were checked against the last event.
@@ -133,30 +136,16 @@ class TransactionState:
         events: The events that were read and checked, by number.
     """
 
+    raw: Any
+    sqlite: bool
+    schema: str = ""
     head: "Head | None" = None
     locked: bool = False
     tree: "Tree | None" = None
     witnessed: "Anchor | None" = None
     unwitnessed: bool = False
     shown: int = 0
-    events: "dict[int, Event]" = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class Connection:
-    """A connection of a driver during one transaction.
-
-    Attributes:
-        raw: The connection of the driver.
-        sqlite: Whether it is one of SQLite, and not of PostgreSQL.
-        schema: The schema of PostgreSQL that has the tables; they are not looked for in others.
-        state: The state of the transaction.
-    """
-
-    raw: Any
-    sqlite: bool
-    schema: str = ""
-    state: TransactionState = field(default_factory=TransactionState, repr=False)
+    events: "dict[int, Event]" = field(default_factory=dict, repr=False)
 
 
 class NotAsDeclared(sqlite3.DatabaseError):
@@ -370,20 +359,20 @@ def _close(raw: Any) -> None:
         raw.close()
 
 
-def sqlite_address(path: Path, mode: str) -> str:
-    """The URI by which SQLite opens a file: "ro", "rw", or "rwc" to make it."""
-    return f"{path.absolute().as_uri()}?mode={mode}"
+def sqlite_connection(path: Path, mode: str, wait: float = 0.0) -> sqlite3.Connection:
+    """A connection to a file, opened as "ro", "rw", or "rwc" to make it."""
+    address = f"{path.absolute().as_uri()}?mode={mode}"
+    return sqlite3.connect(
+        address, uri=True, timeout=wait, isolation_level=None, check_same_thread=False
+    )
 
 
 def open_sqlite(path: Path, *, read_only: bool, wait: float) -> Connections:
     """The connections to the ledger in a file; `InvalidFile` if it cannot be one."""
     _check_place(path)
-    address = sqlite_address(path, "ro" if read_only else "rwc")
 
     def connect() -> sqlite3.Connection:
-        raw = sqlite3.connect(
-            address, uri=True, timeout=wait, isolation_level=None, check_same_thread=False
-        )
+        raw = sqlite_connection(path, "ro" if read_only else "rwc", wait)
         try:
             mode = "wal" if read_only else _write_ahead(raw, wait)
             if mode != "wal":
@@ -505,15 +494,14 @@ class Store:
             if guard is not None:
                 guard.begin(connection)
             yield connection
-            state = connection.state
-            if state.tree is not None and state.tree.unsaved:
+            if connection.tree is not None and connection.tree.unsaved:
                 raise LedgerDamaged(
                     "totals were changed without an event; nothing was written", reason="totals"
                 )
-        if guard is not None and state.head is not None:  # also of an event that was there before
-            event = state.head.anchor
-            if event != state.witnessed:
-                guard.advance(event, state.witnessed, self.unguarded)
+        if guard is not None and connection.head is not None:  # also if it was there before
+            event = connection.head.anchor
+            if event != connection.witnessed:
+                guard.advance(event, connection.witnessed, self.unguarded)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -562,22 +550,20 @@ class Store:
         with self.unguarded() as connection:
             if guard is not None:
                 guard.compare(connection, recorded)
-            state = connection.state
-            state.witnessed = recorded
+            connection.witnessed = recorded
             yield connection
-            event = None if guard is None else guard.unrecorded(connection, state.witnessed)
+            event = None if guard is None else guard.unrecorded(connection)
         if guard is not None and event is not None:
-            guard.advance(event, state.witnessed, self.unguarded)
+            guard.advance(event, connection.witnessed, self.unguarded)
 
     def note(self, connection: Connection) -> None:
         """Record now what is to be shown while a transaction of `reading` goes on."""
         if self.guard is None:
             return
-        state = connection.state
-        event = self.guard.unrecorded(connection, state.witnessed)
+        event = self.guard.unrecorded(connection)
         if event is not None:
-            self.guard.advance(event, state.witnessed, self.unguarded)
-            state.witnessed = event
+            self.guard.advance(event, connection.witnessed, self.unguarded)
+            connection.witnessed = event
 
     @contextlib.contextmanager
     def unguarded(self) -> Iterator[Connection]:
@@ -593,7 +579,7 @@ class Store:
         try:
             return self._connections.one(statement, values)
         except self._connections.errors as error:
-            raise _named(self.name, error) from error
+            raise failure_of(self.name, error) from error
 
     @contextlib.contextmanager
     def _transaction(self, *, reading: bool) -> Iterator[Connection]:
@@ -608,7 +594,7 @@ class Store:
             with self._connections.transaction(reading=reading) as connection:
                 yield connection
         except self._connections.errors as error:
-            raise _named(self.name, error) from error
+            raise failure_of(self.name, error) from error
         if not reading:
             self._refuse_replaced()
 
@@ -675,8 +661,7 @@ class Store:
         log = Path(f"{self.name}-wal")
         with contextlib.suppress(sqlite3.Error, OSError):
             if self.sqlite and not self.read_only and log.stat().st_size:
-                address = sqlite_address(Path(self.name), "rw")
-                with contextlib.closing(sqlite3.connect(address, uri=True, timeout=0)) as raw:
+                with contextlib.closing(sqlite_connection(Path(self.name), "rw")) as raw:
                     raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
@@ -724,10 +709,12 @@ _POSTGRESQL = {
 }
 
 
-def _named(ledger: str, cause: BaseException) -> LedgerError:
+def failure_of(
+    ledger: str, cause: BaseException, *, outcome: str = "nothing was released"
+) -> LedgerError:
+    """The error for what a database refused to do for a ledger; ``outcome`` says what it left."""
     kind, reason, advice = _READ_ONLY if _no_log_beside(ledger, cause) else _kind(cause)
-    message = f"ledger {ledger!r}: {line_of(cause)}; nothing was released. {advice}"
-    return kind(message, reason=reason)
+    return kind(f"ledger {ledger!r}: {line_of(cause)}; {outcome}. {advice}", reason=reason)
 
 
 def _no_log_beside(ledger: str, cause: BaseException) -> bool:
@@ -744,10 +731,8 @@ def _kind(cause: BaseException) -> tuple[type[LedgerError], str, str]:
     if code in _SQLITE:
         return _SQLITE[code]
     state = getattr(cause, "sqlstate", None) or ""
-    for prefix, named in _POSTGRESQL.items():
-        if state.startswith(prefix):
-            return named
-    return LedgerUnavailable, "unreachable", "See whether it can be reached, then try again."
+    unknown = (LedgerUnavailable, "unreachable", "See whether it can be reached, then try again.")
+    return next((kind for code, kind in _POSTGRESQL.items() if state.startswith(code)), unknown)
 
 
 def _no_text(cause: BaseException) -> bool:

@@ -143,7 +143,7 @@ def _brought_up_to_date(store: Store, now: datetime, guard: Guard, actor: str | 
             _compare(store, guard)
     with store.writing() as connection:
         store.only_one(connection)
-        connection.state.unwitnessed = guard.witness is None
+        connection.unwitnessed = guard.witness is None
         migrate(connection, store, now, actor)
         return chain.one(connection, 1)
 

@@ -4,7 +4,6 @@ The server's own timeouts end what takes too long there. They do not help when t
 or the network drops its packets: then the client has to give up by itself.
 """
 
-import select
 from collections.abc import Generator
 from time import monotonic
 from typing import Any
@@ -91,7 +90,8 @@ def _timed(seconds: float) -> type[psycopg.Connection[Any]]:
 
         def wait(self, gen: Generator[Any, Any, Any], *_: Any, **__: Any) -> Any:
             try:
-                return _wait(gen, self.pgconn.socket, seconds)
+                exchange, step = _limited(gen, seconds), min(seconds, 1.0)  # so that Ctrl-C is seen
+                return waiting.wait(exchange, self.pgconn.socket, interval=step)
             except KeyboardInterrupt:
                 self.pgconn.finish()
                 raise
@@ -104,30 +104,17 @@ def _timed(seconds: float) -> type[psycopg.Connection[Any]]:
     return TimedConnection
 
 
-def _wait(gen: Generator[Any, Any, Any], handle: int, seconds: float) -> Any:
-    """Run one exchange of psycopg's generator, which yields what it waits for."""
+def _limited(gen: Generator[Any, Any, Any], seconds: float) -> Generator[Any, Any, Any]:
+    """An exchange of psycopg, which yields what it waits for, given up after so long a silence."""
     try:
         awaited = next(gen)
+        deadline = monotonic() + seconds
         while True:
-            awaited = gen.send(_ready(handle, awaited, monotonic() + seconds))
+            ready = yield awaited
+            if ready:
+                awaited = gen.send(ready)
+                deadline = monotonic() + seconds
+            elif monotonic() >= deadline:
+                raise TimeoutError
     except StopIteration as done:
         return done.value
-
-
-def _ready(handle: int, awaited: Any, deadline: float) -> Any:
-    poll = select.poll()
-    reads, writes = bool(awaited & waiting.WAIT_R), bool(awaited & waiting.WAIT_W)
-    poll.register(handle, (select.POLLIN if reads else 0) | (select.POLLOUT if writes else 0))
-    while True:
-        left = deadline - monotonic()
-        if left <= 0:
-            raise TimeoutError
-        ready_handles = poll.poll(min(left, 1.0) * 1000)  # in steps, so that Ctrl-C is seen
-        if ready_handles:
-            events = ready_handles[0][1]
-            ready: int = waiting.READY_NONE
-            if events & (select.POLLIN | select.POLLHUP | select.POLLERR) and reads:
-                ready |= waiting.READY_R
-            if events & (select.POLLOUT | select.POLLHUP | select.POLLERR) and writes:
-                ready |= waiting.READY_W
-            return ready

@@ -21,20 +21,25 @@ from takifugu.errors import (
     InvalidFile,
     LedgerConflict,
     LedgerDamaged,
+    LedgerError,
     LedgerSetBack,
     LedgerUnavailable,
-    LedgerUnwritable,
-    NotALedger,
 )
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events import replay
 from takifugu.ledger.events.event_chain import Anchor, Event
 from takifugu.ledger.events.replay import Report
-from takifugu.ledger.storage.database import Connection, Store, line_of, sqlite_address
+from takifugu.ledger.storage.database import (
+    Connection,
+    Store,
+    failure_of,
+    line_of,
+    sqlite_connection,
+)
 from takifugu.ledger.storage.migrations import prepare
-from takifugu.ledger.witnesses.head_witness import Guard, HeadWitness, holds, identity
+from takifugu.ledger.witnesses.head_witness import Guard, HeadWitness, holds, identity_in
 from takifugu.ledger.witnesses.lost_history import LossTerms, ShownLosses, accept, counted
-from takifugu.ledger.witnesses.state_folder import sync_folder
+from takifugu.ledger.witnesses.state_folder import sync
 
 Accepts = tuple[LossTerms, str, datetime]  # under which terms, who accepts a loss, and when
 
@@ -111,15 +116,8 @@ def _accept(
     overwritten: ShownLosses | None = None,
 ) -> Event:
     """Accept in the copy what it lacks; what cannot be counted is an error."""
-    store = Store(part, read_only=False, wait=10.0)
-    try:
-        with store.writing() as connection:
-            event = accept(connection, lost, terms, actor, now, overwritten)
-    finally:
-        store.close()
-    with _connected(part, "rw") as raw:
-        raw.execute("PRAGMA journal_mode=DELETE")
-    return event
+    with _opened(part, read_only=False) as store, store.writing() as connection:
+        return accept(connection, lost, terms, actor, now, overwritten)
 
 
 def _check_new(path: Path) -> None:
@@ -154,22 +152,10 @@ def _part(path: Path, what: str) -> Iterator[Path]:
                 name.unlink(missing_ok=True)
 
 
-def _failed(error: Exception, path: Path) -> Exception:
-    code = (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return LedgerUnavailable(
-            f"ledger {str(path)!r} is in use; nothing was changed. Close what has it open, then try"
-            " again",
-            reason="locked",
-        )
-    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY):
-        return LedgerUnwritable(
-            f"{str(path)!r} cannot be written ({error}); nothing was changed", reason="disk"
-        )
-    if code == sqlite3.SQLITE_NOTADB:
-        return NotALedger(
-            f"{str(path)!r} is not the file of a ledger; nothing was changed", reason="foreign"
-        )
+def _failed(error: Exception, path: Path) -> LedgerError:
+    failure = failure_of(str(path), error, outcome="nothing was changed")
+    if failure.reason not in ("storage", "unreachable"):
+        return failure
     return LedgerDamaged(
         f"{str(path)!r} cannot be read ({line_of(error)}); nothing was changed. Move a damaged"
         " ledger away before another is put in its place",
@@ -180,10 +166,7 @@ def _failed(error: Exception, path: Path) -> Exception:
 def _connected(
     path: Path, mode: str, wait: float = 0.0
 ) -> "contextlib.closing[sqlite3.Connection]":
-    address = sqlite_address(path, mode)
-    return contextlib.closing(
-        sqlite3.connect(address, uri=True, timeout=wait, isolation_level=None)
-    )
+    return contextlib.closing(sqlite_connection(path, mode, wait))
 
 
 def _copy(source: Path, part: Path) -> None:
@@ -194,32 +177,23 @@ def _copy(source: Path, part: Path) -> None:
             to.execute("PRAGMA journal_mode=DELETE")
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise _failed(error, source) from error
-    handle = os.open(part, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync(part)
 
 
 @contextlib.contextmanager
-def _opened(part: Path) -> Iterator[Store]:
-    store = Store(part, read_only=True, wait=10.0)
-    try:
+def _opened(part: Path, *, read_only: bool = True) -> Iterator[Store]:
+    with contextlib.closing(Store(part, read_only=read_only, wait=10.0)) as store:
         yield store
-    finally:
-        store.close()
+    if not read_only:
+        with _connected(part, "rw") as raw:
+            raw.execute("PRAGMA journal_mode=DELETE")
 
 
 def _checked(part: Path) -> Report:
     """What a copy holds; refused unless all of it is sound. An older form is brought up to date."""
-    aged = Store(part, read_only=False, wait=10.0)
-    try:
+    with _opened(part, read_only=False) as aged:
         unseen = Guard(None, aged.name, writes=True, lenient=True)
         prepare(aged, datetime.now(UTC), create=False, guard=unseen)
-    finally:
-        aged.close()
-    with _connected(part, "rw") as raw:
-        raw.execute("PRAGMA journal_mode=DELETE")
     with _opened(part) as store, store.reading() as connection:
         report = replay.verify(connection, None, sqlite=True)
     if not report.sound:
@@ -238,14 +212,14 @@ def _compare(
     Raises unless the owner accepts that, and it can be counted: nothing is touched before.
     """
     with _opened(part) as store, store.reading() as connection:
-        whose = identity(connection)
-        noted = None if witness is None else witness.read(whose)
-        if noted is None or holds(connection, noted):
+        whose = identity_in(chain.one(connection, 1))
+        recorded = None if witness is None else witness.read(whose)
+        if recorded is None or holds(connection, recorded):
             return whose, None
         if accepts is None:
-            raise _older(f"its witness has seen event {noted.seq}", noted.seq)
-        counted(connection, noted, accepts[0])
-    return whose, noted
+            raise _older(f"its witness has seen event {recorded.seq}", recorded.seq)
+        counted(connection, recorded, accepts[0])
+    return whose, recorded
 
 
 def _older(why: str, event: int) -> LedgerSetBack:
@@ -279,9 +253,10 @@ def _replace(
 ) -> Event | None:
     """Write the copy over the ledger, in one transaction, while nobody else has it open.
 
-    What the copy lacks is noted as seen, whatever has become of the witness: it has to be accepted.
-    It is noted first, so that nothing is overwritten if that fails, and so that at every moment in
-    between, a kill included, the file in place is refused or holds all that was ever noted.
+    What the copy lacks is recorded as seen, whatever has become of the witness: it has to be
+    accepted. It is recorded first, so that nothing is overwritten if that fails, and so that at
+    every moment in between, a kill included, the file in place is refused or holds all that was
+    ever recorded.
 
     Returns:
         The event in the copy that accepts what it lacks; None if it lacks nothing.
@@ -294,8 +269,8 @@ def _replace(
             ((body,),) = to.execute("SELECT body FROM takifugu_events WHERE seq = 1").fetchall()
             ((seq, hash_),) = to.execute("SELECT seq, hash FROM takifugu_head").fetchall()
             known, ends = json.loads(body)["ledger"], Anchor(seq, hash_)
-            noted = None if witness is None else witness.read(whose)
-            seen = noted is None or _has(to, noted)
+            recorded = None if witness is None else witness.read(whose)
+            seen = recorded is None or _has(to, recorded)
         except (ValueError, KeyError, TypeError) as error:
             raise LedgerDamaged(
                 f"{str(path)!r} cannot be read; nothing was changed. Move it away first",
@@ -310,7 +285,7 @@ def _replace(
             )
         with _opened(part) as store, store.reading() as connection:
             lacking = not holds(connection, ends)
-            lost = None if noted is None or holds(connection, noted) else noted
+            lost = None if recorded is None or holds(connection, recorded) else recorded
             shown = accepts and ShownLosses.read(Connection(to, sqlite=True), connection)
         if lacking and accepts is None:
             raise _older(f"the ledger ends at event {seq}", seq)
@@ -323,19 +298,19 @@ def _replace(
             )
         if lacking and seen:
             lost = ends
-        elif lacking and noted is not None and lost is None:
-            lost = _both(ends, noted)
+        elif lacking and recorded is not None and lost is None:
+            lost = _both(ends, recorded)
         loss = None if lost is None or accepts is None else _accept(part, lost, *accepts, shown)
-        if lost is not None and lost != noted and witness is not None:
-            _note(witness, whose, lost, noted)
+        if lost is not None and lost != recorded and witness is not None:
+            _record(witness, whose, lost, recorded)
         with _connected(part, "ro") as from_:
             from_.backup(to)
     return loss
 
 
-def _note(witness: HeadWitness, whose: str, event: Anchor, noted: Anchor | None) -> None:
+def _record(witness: HeadWitness, whose: str, event: Anchor, recorded: Anchor | None) -> None:
     """Record what is about to be lost; refuse to lose it if others have recorded something."""
-    if witness.record(whose, event, noted) != event:
+    if witness.record(whose, event, recorded) != event:
         raise LedgerUnavailable(
             "a copy of the ledger is in use elsewhere: it has just recorded an event in the"
             f" witness {witness.name!r}; nothing was changed. Close it, then try again",
@@ -343,19 +318,19 @@ def _note(witness: HeadWitness, whose: str, event: Anchor, noted: Anchor | None)
         )
 
 
-def _both(ends: Anchor, noted: Anchor) -> Anchor:
-    """What is noted where the ledger in place is another history than the witness has seen.
+def _both(ends: Anchor, recorded: Anchor) -> Anchor:
+    """What is recorded where the ledger in place is another history than the witness has seen.
 
-    The copy has what was ``noted`` and the ledger has not: noted as the end of the one, the other
-    could take its place unseen. No history has an event with a hash of both, so that each of them
-    is refused until its owner accepts that the other is lost.
+    The copy has what was ``recorded`` and the ledger has not: if the end of the one were recorded,
+    the other could take its place unseen. No history has an event with a hash of both, so that each
+    of them is refused until its owner accepts that the other is lost.
     """
-    return Anchor(max(ends.seq, noted.seq + 1), chain.link(ends.hash, noted.hash))
+    return Anchor(max(ends.seq, recorded.seq + 1), chain.link(ends.hash, recorded.hash))
 
 
-def _has(raw: sqlite3.Connection, noted: Anchor) -> bool:
-    row = raw.execute("SELECT hash FROM takifugu_events WHERE seq = ?", (noted.seq,)).fetchone()
-    return row is not None and row[0] == noted.hash
+def _has(raw: sqlite3.Connection, recorded: Anchor) -> bool:
+    row = raw.execute("SELECT hash FROM takifugu_events WHERE seq = ?", (recorded.seq,)).fetchone()
+    return row is not None and row[0] == recorded.hash
 
 
 def _appear(part: Path, path: Path, link: Callable[[Path, Path], None] = os.link) -> None:
@@ -368,4 +343,4 @@ def _appear(part: Path, path: Path, link: Callable[[Path, Path], None] = os.link
     except OSError:  # a disk without links
         _check_new(path)
         os.replace(part, path)
-    sync_folder(path.parent)
+    sync(path.parent)

@@ -96,12 +96,12 @@ class Guard:
 
     def begin(self, connection: Connection) -> None:
         """Before anything is written: lock the chain and compare."""
-        connection.state.unwitnessed = self.witness is None
+        connection.unwitnessed = self.witness is None
         if self.ledger and self.witness is not None:
             chain.head(connection, lock=True)
             recorded = self.recorded()
             self.compare(connection, recorded)
-            connection.state.witnessed = recorded
+            connection.witnessed = recorded
 
     def compare(self, connection: Connection, recorded: Anchor | None) -> None:
         """Refuse a ledger that lacks the event that was ``recorded``."""
@@ -112,9 +112,9 @@ class Guard:
         elif not holds(connection, recorded):
             raise self.refusal(connection, recorded)
 
-    def unrecorded(self, connection: Connection, recorded: Anchor | None) -> Anchor | None:
+    def unrecorded(self, connection: Connection) -> Anchor | None:
         """The head, if an event is to be shown that could be lost unnoticed; None otherwise."""
-        shown = connection.state.shown
+        shown, recorded = connection.shown, connection.witnessed
         if not shown or self.witness is None:
             return None
         if self.lenient and not _follows(connection, recorded):
@@ -227,13 +227,8 @@ def _accepted(connection: Connection, recorded: Anchor) -> bool:
     return any(event.body.get("lost") == lost for event in decisions)
 
 
-def identity(connection: Connection) -> str:
-    """The name that a ledger was given when it was made; a copy has the same."""
-    return identity_in(chain.one(connection, 1))
-
-
 def identity_in(first: Event) -> str:
-    """The name of the ledger whose first event this is."""
+    """The name that a ledger was given when it was made, in its first event; copies have it too."""
     name = first.body.get("ledger")
     if not isinstance(name, str) or not IDENTITY.fullmatch(name):
         raise LedgerDamaged(

@@ -76,27 +76,32 @@ class HttpWitness:
                     ) from None
                 break
         if status in (401, 403):
-            raise LedgerUnwritable(
-                f"the witness {self.name!r} does not accept the token; nothing was released. Have"
-                f" its owner make one (`takifugu token create --role witness`), and put it in"
+            raise self._unwritable(
+                "does not accept the token",
+                "Have its owner make one (`takifugu token create --role witness`), and put it in"
                 f" ${TOKEN}",
-                reason="witness",
             )
         if status == http.client.CONFLICT:
-            raise LedgerUnwritable(
-                f"the witness {self.name!r} does not go back to an earlier event; nothing was"
-                " released. Restore the newer copy of the ledger; if it is lost and that was"
-                f" accepted, have an owner of the witness run `takifugu witness forget {ledger}`",
-                reason="witness",
+            raise self._unwritable(
+                "does not go back to an earlier event",
+                "Restore the newer copy of the ledger; if it is lost and that was accepted, have an"
+                f" owner of the witness run `takifugu witness forget {ledger}`",
             )
-        recorded = _event(answer) if status == http.client.OK else None
-        if recorded is None:
-            raise LedgerUnavailable(
-                f"the witness {self.name!r} answered with status {status}, and not with an event;"
-                " nothing was released. See whether it is the address of a witness",
-                reason="witness",
-            )
-        return recorded[0]
+        try:
+            if status == http.client.OK:
+                return _event(answer)
+        except (ValueError, KeyError, TypeError, RecursionError):
+            pass  # it is no answer of a witness
+        raise LedgerUnavailable(
+            f"the witness {self.name!r} answered with status {status}, and not with an event;"
+            " nothing was released. See whether it is the address of a witness",
+            reason="witness",
+        )
+
+    def _unwritable(self, why: str, advice: str) -> LedgerUnwritable:
+        return LedgerUnwritable(
+            f"the witness {self.name!r} {why}; nothing was released. {advice}", reason="witness"
+        )
 
     def _ask(
         self, method: str, path: str, text: str | None, headers: dict[str, str]
@@ -174,18 +179,15 @@ def _body(event: Anchor | None) -> dict[str, Any] | None:
     return None if event is None else {"seq": event.seq, "hash": event.hash}
 
 
-def _event(answer: bytes) -> tuple[Anchor | None] | None:
-    """The event of an answer, which may be none; None if it is no answer of a witness."""
-    try:
-        event = json.loads(answer)["event"]
-        if event is None:
-            return (None,)
-        seq, hash_ = event["seq"], event["hash"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+def _event(answer: bytes) -> Anchor | None:
+    """The event of an answer, which may be none; an error if it is no answer of a witness."""
+    event = json.loads(answer)["event"]
+    if event is None:
         return None
-    if type(seq) is not int or seq < 1 or not isinstance(hash_, str) or not _HASH.fullmatch(hash_):
-        return None
-    return (Anchor(seq, hash_),)
+    seq, hash_ = event["seq"], event["hash"]
+    if type(seq) is not int or seq < 1 or not _HASH.fullmatch(hash_):
+        raise ValueError
+    return Anchor(seq, hash_)
 
 
 def _why(error: BaseException) -> str:

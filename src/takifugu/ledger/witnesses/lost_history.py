@@ -53,7 +53,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from takifugu._core.exact import Number, exactly
+from takifugu._core.exact import Number
 from takifugu._core.fingerprint import fingerprint
 from takifugu._core.rounding import float_up
 from takifugu.costs.cost import ANY, Column, Cost
@@ -63,6 +63,7 @@ from takifugu.ledger.account import WHOLE, Book, Books
 from takifugu.ledger.canonical_text import write_fraction
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events import replay
+from takifugu.ledger.events.decisions import exact_budget
 from takifugu.ledger.events.event_chain import Anchor, Event
 from takifugu.ledger.frontier import Frontier, covering, dominates, total_document
 from takifugu.ledger.limits import Limit
@@ -178,7 +179,9 @@ def _accounts(
 ) -> tuple[list[dict[str, Any]], Books]:
     """What is counted for each account, and the accounts without it."""
     books = replay.replayed(connection)
-    known = used_in(connection)
+    known: dict[str, Used] = {}
+    for event in chain.events(connection):
+        _take_use(known, event)
     for dataset, used in overwritten.used.items():
         known.setdefault(dataset, Used()).add(used)
     named = {name: [_budget(given)] for name, given in terms.budgets.items()}
@@ -217,29 +220,17 @@ class Used:
         return self.secrets <= {fingerprint(Secrets()), fingerprint(by_column)}
 
 
-def used_in(connection: Connection) -> dict[str, Used]:
-    """What the events of each dataset name."""
-    by_dataset: dict[str, Used] = {}
-    for event in chain.events(connection):
-        _take_use(by_dataset, event)
-    return by_dataset
-
-
-def _take_use(found: dict[str, Used], event: Event) -> None:
+def _take_use(by_dataset: dict[str, Used], event: Event) -> None:
+    """Take in what an event says about how its dataset was charged."""
     if event.kind in ("charge", "reuse", "accepted"):
-        used = found.setdefault(event.body["dataset"], Used())
+        used = by_dataset.setdefault(event.body["dataset"], Used())
         used.secrets.add(event.body["secrets"])
         if event.kind != "accepted":
             used.translations.add(event.body["translation"])
 
 
 def _budget(given: Number | tuple[Number, Number]) -> tuple[Fraction, Fraction]:
-    epsilon, delta = given if isinstance(given, tuple) else (given, 0)
-    budget = exactly(epsilon, "epsilon"), exactly(delta, "delta")
-    if budget[0] < 0 or not 0 <= budget[1] < 1:
-        raise UnsoundRequest(
-            "a budget must have ε of 0 or more and δ from 0 to below 1", field="budget"
-        )
+    budget = exact_budget(*given) if isinstance(given, tuple) else exact_budget(given, 0)
     for part in budget:
         write_fraction(part, "budget")  # refuses what could not be stored
     return budget

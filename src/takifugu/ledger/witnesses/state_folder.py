@@ -6,7 +6,7 @@ import json
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from errno import EINVAL, ENOSPC
 from pathlib import Path
@@ -60,28 +60,20 @@ class FileWitness:
         """The event that was recorded last."""
         try:
             refuse_special(self.path(ledger))
-            handle = os.open(self.path(ledger), os.O_RDONLY | os.O_CLOEXEC)
+            with _handle(self.path(ledger), os.O_RDONLY) as handle:
+                slots = self._slots(handle, ledger)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise self._failed(error, "read") from error
-        try:
-            slots = self._slots(handle, ledger)
-        except OSError as error:
-            raise self._failed(error, "read") from error
-        finally:
-            os.close(handle)
         return max(slots, key=lambda slot: slot.turn).event if slots else None
 
     def record(self, ledger: str, event: Anchor, seen: Anchor | None) -> Anchor | None:
         """Record ``event`` unless others have recorded something since."""
         try:
-            handle = self._open(ledger)
-            try:
+            with self._opened(ledger) as handle:
                 self._lock(handle)
                 return self._record(handle, ledger, event, seen)
-            finally:
-                os.close(handle)
         except OSError as error:
             raise self._failed(error, "written") from error
 
@@ -100,14 +92,12 @@ class FileWitness:
                     ) from None
                 sleep(RETRY_SECONDS)
 
-    def _open(self, ledger: str) -> int:
-        path, flags = self.path(ledger), os.O_RDWR | os.O_CLOEXEC
+    def _opened(self, ledger: str) -> AbstractContextManager[int]:
+        path = self.path(ledger)
         refuse_special(path)
-        try:
-            return os.open(path, flags)
-        except FileNotFoundError:
+        if not os.path.exists(path):
             _make_private(Path(path).parent)
-            return os.open(path, flags | os.O_CREAT, 0o600)
+        return _handle(path, os.O_RDWR | os.O_CREAT)
 
     def _record(
         self, handle: int, ledger: str, event: Anchor, seen: Anchor | None
@@ -129,7 +119,7 @@ class FileWitness:
         os.ftruncate(handle, 2 * SLOT_BYTES)
         _write(handle, line, SLOT_BYTES * (turn % 2))
         os.fsync(handle)
-        sync_folder(Path(self.path(ledger)).parent)
+        sync(Path(self.path(ledger)).parent)
         return event
 
     def close(self) -> None:
@@ -180,11 +170,18 @@ def _check(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def sync_folder(folder: Path) -> None:
-    """Make a new name in ``folder`` durable."""
-    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
+def sync(path: Path) -> None:
+    """Make the contents of a file durable, or the new names in a folder."""
+    with _handle(path, os.O_RDONLY) as handle:
         os.fsync(handle)
+
+
+@contextmanager
+def _handle(path: str | Path, flags: int) -> Iterator[int]:
+    """A file that is opened, for its owner alone if it is made, until the block is left."""
+    handle = os.open(path, flags | os.O_CLOEXEC, 0o600)
+    try:
+        yield handle
     finally:
         os.close(handle)
 
@@ -224,12 +221,11 @@ class KnownRows:
         """Nobody else looks rows up and enters them until the block is left."""
         with self._named():
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle = os.open(self._folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        try:
+            lock = ExitStack()
+            handle = lock.enter_context(_handle(self._folder / "lock", os.O_CREAT | os.O_RDWR))
+        with lock:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield
-        finally:
-            os.close(handle)
 
     def charged(self, marks: Iterable[str]) -> Iterator[ChargedRows]:
         """The ledgers that have charged rows with one of these marks."""
@@ -249,13 +245,10 @@ class KnownRows:
         with self._named():
             for mark in marks:
                 if not any(known.ledger == ledger for known in self.charged([mark])):
-                    flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
-                    handle = os.open(self._file(mark), flags, 0o600)
-                    try:
+                    flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND
+                    with _handle(self._file(mark), flags) as handle:
                         os.write(handle, line.encode())
                         os.fsync(handle)
-                    finally:
-                        os.close(handle)
 
     def _file(self, mark: str) -> Path:
         return self._folder / hashlib.sha256(mark.encode()).hexdigest()[:32]

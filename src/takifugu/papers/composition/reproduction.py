@@ -27,10 +27,15 @@ from takifugu.papers.composition.experiments.compared_chains import (
     fitted_allowances,
 )
 from takifugu.papers.composition.experiments.experiment import enough_repetitions, run
-from takifugu.papers.composition.experiments.measurements import Family
+from takifugu.papers.composition.experiments.measurements import (
+    Family,
+    Results,
+    about,
+    merged,
+    write_results,
+)
 from takifugu.papers.composition.experiments.verdicts import ClaimVerdict, findings, shifts
 from takifugu.papers.composition.reproduction_page import DatasetDrawing, page
-from takifugu.papers.composition.results import Results, ShiftedCell, about, merged, write_results
 from takifugu.papers.composition.tables_and_figures.cell_figures import (
     pictures,
     write_tables,
@@ -305,10 +310,7 @@ def _measured(
     repetitions = request.repetitions or enough_repetitions(len(prepared.groups))
     settings: Settings = {"repetitions": repetitions, "rng_seed": request.seed}
     cells = run(prepared, **settings, folder=work, progress=progress)
-    shifted = tuple(
-        ShiftedCell(prepared.key, s.mechanism, s.epsilon, s.at, s.by_group, s.equal, s.plain)
-        for s in shifts(prepared, cells, **settings, folder=work)
-    )
+    shifted = shifts(prepared, cells, **settings, folder=work)
     known = allowances(prepared.chain, folder=work)
     return (
         Results((about(prepared, repetitions=repetitions),), cells, shifted),

@@ -9,16 +9,26 @@ stored; with RESULTS.json … as arguments it stores these first.
 """
 
 import argparse
+import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from importlib.resources import files
 from pathlib import Path
+from string import Template
 from typing import cast
 
 from takifugu.errors import TakifuguError
 from takifugu.papers.composition.data import SOURCES
-from takifugu.papers.composition.experiments.measurements import printed_numbers
+from takifugu.papers.composition.experiments.measurements import (
+    DatasetSummary,
+    Results,
+    merged,
+    printed_numbers,
+    read_results,
+    shortened,
+    write_results,
+)
 from takifugu.papers.composition.experiments.verdicts import (
     JUDGED,
     MADE_OF,
@@ -28,14 +38,6 @@ from takifugu.papers.composition.experiments.verdicts import (
     majority_line,
     printed_shifts,
     word,
-)
-from takifugu.papers.composition.results import (
-    DatasetSummary,
-    Results,
-    merged,
-    read_results,
-    shortened,
-    write_results,
 )
 from takifugu.papers.composition.tables_and_figures.cell_figures import (
     OVERVIEW,
@@ -80,57 +82,16 @@ class PaperDifference:
     item: int | None = None
 
 
-DIFFERENCES = (
-    PaperDifference(
-        "Algorithms 1 and 2 are calibrated by the best point of the curve",
-        "As printed they take the minimum over the points, which is never more than group DP"
-        " (p = q = .8, |I| = 1000, ε = 1: .001 instead of .0765). Here: for each secret pair the"
-        " best point, then the minimum over pairs. Ours-Exp is given this, its better reading.",
-        7,
-    ),
-    PaperDifference(
-        "MQM is run in both of its readings",
-        "To have its printed Acc@k and HR on the calibrated world, MQM would need a Laplace scale"
-        " of 25 to 100 over ε_DP. That is far nearer to 78/ε_DP, the budget split over the"
-        " categories, here “split budget”, than to what its authors do. They add one Laplace of"
-        " scale 2/ε_DP to every bar of the histogram, whose L1-sensitivity is 2: here “vector"
-        " Laplace”, which beats peeling"
-        " (Gumbel scale 6/ε_DP). The paper's order holds against the first where there are many"
-        " labels, is the other way round where there are few (with 5 the scale is 5/ε_DP), and is"
-        " reversed against the second.",
-        12,
-    ),
-    PaperDifference(
-        "takifugu translates exactly",
-        "The curve only bounds what correlation costs. The transport of a Markov chain is exact for"
-        " the worst of all per-entry DP mechanisms, so it allows a larger per-entry ε for the same"
-        " Pufferfish ε; the planner then takes the release with the least noise.",
-    ),
-    PaperDifference(
-        "Uncertainty is a shift",
-        "20 % on the joint probabilities adds log 1.2/.8 = .405 to every point of the curve but the"
-        " last. So the columns “w/ Uncertainty” are the plain columns at ε − .405, and carry no"
-        " information of their own; at ε ≤ .405 only group DP is left.",
-    ),
-    PaperDifference(
-        "Figure (a): the closed form of binary chains is an upper bound",
-        "It is tight only for p + q ≥ 1 and b far below T ((.1, .3), b = 2: printed 2.77259, true"
-        " 2.63906).",
-        5,
-    ),
-    PaperDifference(
-        "Figure (b): the Gaussian formula is too small",
-        "It is unsafe for ℓ ≥ 2 (n = 3, L = {0}, γ = 5, ℓ = 5: printed 124.2, true 201.8); the"
-        " bound beside it is sound for the law that is cut off.",
-        6,
-    ),
-    PaperDifference(
-        "Figure (c): ALARM has zeros",
-        "Five zero entries, all in P(PVSAT | FIO2, VENTALV), so that a(1) is infinite; the curve is"
-        " shown from b = 2.",
-        9,
-    ),
+PAGES = files("takifugu.papers.composition") / "pages"
+DIFFERENCES = tuple(
+    PaperDifference(**one)
+    for one in json.loads((PAGES / "differences.json").read_text(encoding="utf-8"))
 )
+
+
+def page_template(name: str) -> Template:
+    """The prose of a page, with a name where something computed stands."""
+    return Template((PAGES / name).read_text(encoding="utf-8"))
 
 
 TITLE = "Composition for Pufferfish Privacy, reproduced"
@@ -221,71 +182,18 @@ def _difference_table() -> PageTable:
 ROOT = Path(__file__).parents[4]
 STORED = Path(__file__).with_name("results.json")
 PAGE = ROOT / "docs" / "explanation" / "reproduction.md"
-FIGURES = "reproduction"  # the folder beside the page
-HEAD = """\
-# The paper's experiments, reproduced
-
-"Composition for Pufferfish Privacy" (Bai, He, Gu, Kifer, Maeng), Section "Experiments": the three
-most frequent labels of every group, released under Pufferfish privacy against an adversary who
-knows the Markov chain. The paper's mechanism, the baselines done right and takifugu, side by side.
-
-```sh
-takifugu reproduce all                       # simulated worlds, a few minutes
-takifugu reproduce foursquare --data FOLDER  # every known file of check-ins there
-takifugu reproduce capture24 --data FOLDER   # the same for activities
-takifugu reproduce figures                   # curves, definitions, baselines
-```
-
-Each writes tables (Markdown, CSV, LaTeX), figures (SVG, PNG), one page `index.html`, the measured
-cells `results.json` and a `manifest.json` to the folder `--out`. Beside the paper's own data, and
-beside synthetic check-ins of its size, stand the printed numbers with the difference, also in the
-paper's own layout (`tables/*-beside-print.*`). `--repetitions` is the number of runs of every
-mechanism (without it as many as 10,000 draws over all groups need, 200 at least), `--seed` the seed
-of its simulated noise; `--json` prints a summary. An interrupted run resumes where it stopped.
-
-Which privacy definitions compose, what the bounds of the literature allow, and the conceptual
-figures are on a page of their own: [definitions and baselines](definitions-and-baselines.md).
-
-This page is generated from `src/takifugu/papers/composition/results.json`, which holds measured
-cells and no data; a test checks that the two agree. To make both anew:
-
-```sh
-takifugu reproduce all --out out/simulated
-takifugu reproduce all --data FOLDER --out out/real
-python -m takifugu.papers.composition.reproduction_page \\
-    out/real/results.json out/simulated/results.json
-```
-"""
-MEASURED = """\
-## How it is measured
-
-Every mechanism is run on the true counts as often as the table says, all from the same stream of
-random numbers; ± is half of a 95 % interval, which stays above 0 where nothing varied. *Acc@k*: the
-label named in place k is right there; equal counts are equally right, and a place that no label
-earned does not count. *HR*: the share of the top three that were named. *NDCG*: with the true
-counts as relevance. *ℓ1*: how far the counts of the named are from those of the top three, summed.
-*Majority* names the top three of the part that the prior was fitted on. The best number of a row is
-bold, with all that look the same at this rounding.
-
-The 20 % are on the joint probabilities, as in the paper. *Ours-Exp*: the paper's curve, three
-rounds of the exponential mechanism. *MQM*: MQMExact, with a budget split over the labels, to which
-the printed columns are nearer, and with one Laplace a bar, as its authors have it. *Group DP*: all
-entries of a person at once, released like Ours-Exp. *takifugu*: the exact translation and the
-planner.
-"""
 
 
 def document(results: Results) -> str:
     """The whole page."""
-    parts = (
-        _summary_lines(results),
-        _difference_lines(),
-        [MEASURED],
-        _shift(),
-        _dataset_lines(results),
-        _files(),
+    return page_template("reproduction.md").substitute(
+        summary="\n".join(_summary_lines(results)),
+        overview=OVERVIEW,
+        differences="\n".join(map(_difference_line, DIFFERENCES)),
+        shift="\n".join(_shift_lines()),
+        datasets="\n".join(_dataset_lines(results)),
+        files="\n".join(_file_lines()),
     )
-    return "\n".join([HEAD, *chain.from_iterable(parts)])
 
 
 def write_figures(results: Results, folder: Path) -> None:
@@ -325,8 +233,6 @@ def _summary_lines(results: Results) -> Iterator[str]:
             yield f"Beside the printed tables: {one.title}.\n"
             yield from (f"- {line}" for line in lines)
             yield ""
-    yield f"![Acc@1 on every dataset]({FIGURES}/overview.svg)\n"
-    yield f"{OVERVIEW}\n"
 
 
 def _told(verdict: ClaimVerdict) -> str:
@@ -335,16 +241,8 @@ def _told(verdict: ClaimVerdict) -> str:
     return counts if counts.startswith(verdict_word) else f"*{verdict_word}*: {counts}"
 
 
-def _shift() -> Iterator[str]:
+def _shift_lines() -> Iterator[str]:
     """The shift on the paper's own columns: how far they are apart, moved and not."""
-    yield "## Uncertainty is a shift, also in print\n"
-    yield (
-        "The printed columns with uncertainty against those without, read at ε − 0.405 (a straight"
-        " line in log ε between the printed ε; the first row lies outside) and at ε: the largest"
-        " difference in a column.\n"
-    )
-    yield "| mechanism | metric | at ε − 0.405 | at ε |"
-    yield "|---|---|---|---|"
     numbers = printed_numbers()
     for name in dict.fromkeys(number.mechanism for number in numbers):
         for metric in (m for sheet in SHEETS for m in sheet.metrics):
@@ -364,15 +262,11 @@ def _shift() -> Iterator[str]:
             still = [abs(uncertain[e] - plain[e]) for e in sorted(plain)[1:]]
             shown_as = [metric.shown(max(apart)) for apart in (moved, still)]
             yield f"| {name} | {metric.heading[:-2]} | {' | '.join(shown_as)} |"
-    yield f"\n![Printed Acc@1, shifted]({FIGURES}/printed-shift.svg)\n"
 
 
-def _difference_lines() -> Iterator[str]:
-    yield "## What differs from the paper\n"
-    for one in DIFFERENCES:
-        where = f" ([item {one.item}]({NOTES}))" if one.item else ""
-        yield f"- **{one.what}.** {one.why}{where}"
-    yield ""
+def _difference_line(one: PaperDifference) -> str:
+    where = f" ([item {one.item}]({NOTES}))" if one.item else ""
+    return f"- **{one.what}.** {one.why}{where}"
 
 
 def _dataset_lines(results: Results) -> Iterator[str]:
@@ -386,15 +280,11 @@ def _dataset_lines(results: Results) -> Iterator[str]:
         yield from (table.markdown() for table in (*layouts(one, cells), *tables(one, cells)))
 
 
-def _files() -> Iterator[str]:
-    yield "## The files that are read\n"
-    yield "| data | file | columns | published |"
-    yield "|---|---|---|---|"
+def _file_lines() -> Iterator[str]:
     for source in SOURCES.values():
         for needed in source.files.values():
             where = f"<{source.published}>" + ", made from it" * source.derived
             yield f"| {source.title} | `{needed.name}` | {needed.shape} | {where} |"
-    yield ""
 
 
 def main() -> None:

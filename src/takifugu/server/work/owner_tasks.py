@@ -20,15 +20,16 @@ from takifugu.fitting.fit_options import FitRequest, refuse_other_unit
 from takifugu.ledger.event_documents import verification_document
 from takifugu.ledger.events.decisions import decimal_up
 from takifugu.project import Project
-from takifugu.project.owner_changes import CellChange, PolicyChange
-from takifugu.project.policy import InvalidProject
-from takifugu.project.policy_facts import (
+from takifugu.project.owner_changes import (
+    CellChange,
+    PolicyChange,
     change_facts,
     change_lines,
     declaration_facts,
     fit_facts,
     policy_facts,
 )
+from takifugu.project.policy import InvalidProject
 from takifugu.reports.html_page import Page
 from takifugu.reports.report_signature import SUFFIX
 from takifugu.server.api.problems import Problem, problem_of

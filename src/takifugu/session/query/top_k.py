@@ -32,7 +32,7 @@ from takifugu.mechanisms.planner import merit, name, once, price
 from takifugu.mechanisms.prediction import right_places
 from takifugu.priors import Name
 from takifugu.session.possible_answers import CUT, AnswerTable, Shown, Units, possible
-from takifugu.session.query.histogram import HistogramQuery
+from takifugu.session.query.counts import HistogramQuery
 from takifugu.session.query.query import (
     CONFIDENCE,
     Aim,

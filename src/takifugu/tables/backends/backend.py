@@ -4,17 +4,99 @@
 add a database are in docs/how-to/add-an-engine.md.
 """
 
+import contextlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from takifugu._core.atomic import write_whole
 from takifugu._core.fingerprint import fingerprint
+from takifugu._core.keys import DIGITS, Key, key_at
 from takifugu.declarations.columns import NO_ORDER
 from takifugu.declarations.declaration import Declaration
 from takifugu.declarations.table_errors import InvalidDeclaration
-from takifugu.errors import one_of
-from takifugu.tables.backends.cached_facts import CachedFact
+from takifugu.errors import InvalidFile, one_of
+
+MIN_CACHED_SIZE = 2**24  # bytes: smaller files are read faster than it is worth to remember
+
+
+@dataclass(frozen=True)
+class CachedFact:
+    """A public fact about a large file, as a line of text in a file of its own in the user's cache.
+
+    Reading a large file to hash it takes as long as counting its rows, and every command would do
+    so again. A note about a file is kept under all that the file system says of it: device, number,
+    size, and the times of its last write and of its last change of any kind. A note about data is
+    kept under the hash of the data. Names and facts are keyed with a key of this cache, so that a
+    copy of a note confirms no guess of what is in the file. Only what cannot make a charge smaller
+    may be noted: a wrong note gives out an old answer again, or leads to an error after a charge
+    where there would have been one before it.
+
+    Attributes:
+        path: The file; None if there is no place for it.
+        key: The key of the cache.
+    """
+
+    path: Path | None
+    key: Key | None = None
+
+    @classmethod
+    def about(cls, *what: Any) -> "CachedFact":
+        """The note about ``what``, whose content is its name."""
+        root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        if not os.path.isabs(root):
+            return cls(None)
+        folder = Path(root) / "takifugu" / "facts"
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not (folder / "key").exists():
+                _forget(folder)
+            key = key_at(folder / "key")
+        except (OSError, InvalidFile):
+            return cls(None)
+        return cls(folder / key.mark(what).partition(":")[2], key)
+
+    def read_hash(self) -> str | None:
+        """The hash that was written; None if there is none, or something else."""
+        sealed = self.read()
+        if sealed is None or self.key is None or len(sealed) != 64 or not set(sealed) <= DIGITS:
+            return None
+        return self.key.sealed(str(self._name), sealed)
+
+    def write_hash(self, digits: str) -> None:
+        """Keep a hash of protected bytes, hidden."""
+        if self.key is not None:
+            self.write(self.key.sealed(str(self._name), digits))
+
+    @property
+    def _name(self) -> str | None:
+        return None if self.path is None else self.path.name
+
+    def read(self) -> str | None:
+        """What was written, if anything was."""
+        if self.path is None:
+            return None
+        try:
+            return self.path.read_text(encoding="ascii")
+        except (OSError, ValueError):
+            return None
+
+    def write(self, fact: str) -> None:
+        """Keep a fact, whole or not at all; a cache that cannot be written is no trouble."""
+        if self.path is None:
+            return
+        with contextlib.suppress(InvalidFile):
+            write_whole(self.path, fact, private=True)
+
+
+def _forget(folder: Path) -> None:
+    """Remove notes that no key hides: they cannot be read any more, but guessed from."""
+    for path in folder.iterdir():
+        if len(path.name) == 64:
+            path.unlink(missing_ok=True)
+
 
 Kind = Literal["text", "whole", "real", "time", "zoned", "unknown"]
 DATA = "data"  # the one relation that a query may read: the declared columns and no other
@@ -47,8 +129,9 @@ class Backend(Protocol):
 
     Implementers: `FileBackend` and `FrameBackend` (DuckDB), `PostgresBackend`, `SparkBackend`. A
     new one is a module beside these, and one line each in `SourceKind` and `SOURCES`
-    (declarations/columns.py), in `BackendName` and `READERS` (opening.py), and in `DIALECTS`
-    (sql_writer.py) if its SQL is new. Its test is the contract, tests/contracts/engines.py.
+    (declarations/columns.py), in `BackendName`, `BACKENDS` and `open_engine` (opening.py), and in
+    `DIALECTS` (sql_writer.py) if its SQL is new. Its test is the contract,
+    tests/contracts/engines.py.
 
     Attributes:
         dialect: The name of its SQL in `DIALECTS` (sql_writer.py).

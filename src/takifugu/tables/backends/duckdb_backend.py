@@ -4,7 +4,11 @@ Once it is open the database is shut: it reads the declared files and no others,
 spill folder only, loads no extensions, and takes no further settings.
 """
 
+import contextlib
 import os
+import shutil
+import stat
+import tempfile
 import weakref
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,17 +18,22 @@ from typing import Any
 
 from takifugu.declarations.columns import NO_ORDER, Order
 from takifugu.declarations.declaration import Declaration
-from takifugu.declarations.table_errors import InvalidDeclaration, driver, without_values
+from takifugu.declarations.table_errors import (
+    DatabaseFailed,
+    InvalidDeclaration,
+    driver,
+    without_values,
+)
 from takifugu.tables.backends.backend import (
     DATA,
     Backend,
+    CachedFact,
     DataFingerprint,
     Kind,
     declared_kinds,
     quoted,
 )
-from takifugu.tables.backends.cached_facts import CachedFact
-from takifugu.tables.backends.csv_reading import csv_cut_rows, csv_source
+from takifugu.tables.backends.csv_reading import csv_cut_rows, csv_source, literal
 from takifugu.tables.backends.opened_files import (
     PATTERN,
     OpenedFiles,
@@ -33,7 +42,7 @@ from takifugu.tables.backends.opened_files import (
     same_file,
     source_files,
 )
-from takifugu.tables.backends.spill_folder import Spill
+from takifugu.tables.sql_writer import DIALECTS
 from takifugu.visible import visible
 
 WHOLE_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
@@ -47,7 +56,7 @@ CLOSED_SETTINGS = {
     "python_enable_replacements": False,  # a variable of the caller is not a table
     "python_scan_all_frames": False,
 }
-CASTS = {"text": "VARCHAR", "whole": "BIGINT", "real": "DOUBLE", "time": "TIMESTAMP"}
+TYPES = DIALECTS["duckdb"].types
 
 
 class DuckDBBackend(Backend):
@@ -97,7 +106,7 @@ class DuckDBBackend(Backend):
     def _shut(self, within_reach: Sequence[str]) -> None:
         """Leave these paths within reach, and nothing else; for good."""
         reach = dict.fromkeys(within_reach)
-        self._run(f"SET allowed_paths = [{', '.join(map(_text, reach))}]")
+        self._run(f"SET allowed_paths = [{', '.join(map(literal, reach))}]")
         self._run("SET enable_external_access = false")
         self._run("SET lock_configuration = true")
 
@@ -150,7 +159,7 @@ class FileBackend(DuckDBBackend):
         names = self._names() if by_path else []
         if not by_path:
             (path,) = self._files.paths
-            self._run(f"ATTACH {_text(str(path))} AS source (TYPE duckdb, READ_ONLY)")
+            self._run(f"ATTACH {literal(str(path))} AS source (TYPE duckdb, READ_ONLY)")
         self._shut([*names, *map(str, self._files.paths)] if names else [])
         source = self._source(declaration, names)
         columns_of_source = found_kinds(self._run(f"DESCRIBE FROM {source}"), declaration.order)
@@ -166,7 +175,7 @@ class FileBackend(DuckDBBackend):
         names = [duckdb_name(path) for path in self._files.paths]
         for name, path in zip(names, self._files.paths, strict=True):
             if any(mark in name for mark in PATTERN):
-                matched = [file for (file,) in self._run(f"SELECT file FROM glob({_text(name)})")]  # noqa: S608
+                matched = [file for (file,) in self._run(f"SELECT file FROM glob({literal(name)})")]  # noqa: S608
                 if not same_file(matched, path):
                     raise misread(path)
         return names
@@ -177,7 +186,7 @@ class FileBackend(DuckDBBackend):
             case "csv":
                 return csv_source(declaration, names, self._files.paths, self._run)
             case "parquet":
-                files = ", ".join(map(_text, names))
+                files = ", ".join(map(literal, names))
                 return f"read_parquet([{files}], hive_partitioning=false)"
             case _:
                 return self._table(str(declaration.source.table))
@@ -186,12 +195,12 @@ class FileBackend(DuckDBBackend):
         """A table whose rows lie in the file: no view, no macro, no generated columns."""
         schema, _, name = given.rpartition(".")
         schema = schema or "main"
-        at = f"lower(schema_name) = lower({_text(schema)}) AND database_name = 'source'"
+        at = f"lower(schema_name) = lower({literal(schema)}) AND database_name = 'source'"
         views = f"SELECT 1 FROM duckdb_views() WHERE {at} AND lower(view_name)"  # noqa: S608
         tables = f"SELECT schema_name, table_name, sql FROM duckdb_tables() WHERE {at}"  # noqa: S608
-        if self._run(f"{views} = lower({_text(name)})"):
+        if self._run(f"{views} = lower({literal(name)})"):
             raise _unfit(given, "is a view, which may read other files", "be a table", "view")
-        spellings = self._run(f"{tables} AND lower(table_name) = lower({_text(name)})")
+        spellings = self._run(f"{tables} AND lower(table_name) = lower({literal(name)})")
         if len(spellings) != 1:
             raise _unfit(
                 given,
@@ -295,9 +304,9 @@ def _column(name: str, column: FoundColumn | None) -> str:
         return f"CAST(0 AS BIGINT) AS {quoted(name)}"
     found, kind = column.found, column.kind
     if column.format is not None:  # raises at a row that is not so
-        return f"strptime({quoted(name)}, {_text(column.format)}) AS {quoted(name)}"
-    as_is = kind in ("unknown", "zoned") or found in (*WHOLE_TYPES, CASTS[kind])
-    value = quoted(name) if as_is else f"CAST({quoted(name)} AS {CASTS[kind]})"
+        return f"strptime({quoted(name)}, {literal(column.format)}) AS {quoted(name)}"
+    as_is = kind in ("unknown", "zoned") or found in (*WHOLE_TYPES, TYPES[kind])
+    value = quoted(name) if as_is else f"CAST({quoted(name)} AS {TYPES[kind]})"
     binary = f" COLLATE {quoted('binary')}" if kind == "text" else ""
     return f"{value}{binary} AS {quoted(name)}"
 
@@ -307,7 +316,7 @@ def unparsed_sql(order: Order, source: str) -> str | None:
     if order.format is None:
         return None
     name = quoted(order.column)
-    lost = f"{name} IS NOT NULL AND try_strptime({name}, {_text(order.format)}) IS NULL"
+    lost = f"{name} IS NOT NULL AND try_strptime({name}, {literal(order.format)}) IS NULL"
     return f"SELECT count(*) FROM {source} WHERE {lost}"  # noqa: S608 - quoted
 
 
@@ -334,5 +343,102 @@ def _unfit(table: str, given: str, needed: str, reason: str) -> InvalidDeclarati
     )
 
 
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+try:
+    import fcntl
+except ImportError:  # not a Unix: folders are removed at the end, and not looked for
+    fcntl = None  # type: ignore[assignment]
+
+PREFIX = "takifugu-spill-"
+MAX_TRIES = 10
+
+
+class Spill:
+    """Where the database may put rows that do not fit in memory: a folder of this user alone.
+
+    It is removed when the engine is closed and when the process ends. A process that is killed
+    leaves it behind, with plain rows in it; the next one that opens an engine removes it. Which
+    folders are in use is shown by a lock on the folder itself, which the system releases however a
+    process ends.
+    """
+
+    def __init__(self) -> None:
+        remove_stale()
+        for _ in range(MAX_TRIES):
+            try:
+                path = tempfile.mkdtemp(prefix=PREFIX)
+                held = os.open(path, os.O_RDONLY)
+            except FileNotFoundError:
+                continue  # taken for a stale one before it was locked
+            except OSError as error:
+                raise _no_room(error) from None
+            if _locked(held) is not False and _is_at(held, path):
+                self.path, self._held, self._process = path, held, os.getpid()
+                return
+            os.close(held)
+        raise _no_room(None)
+
+    def remove(self) -> None:
+        """Remove the folder with all that is in it; a second time, or in a fork, do nothing."""
+        held, self._held = self._held, -1
+        if held < 0 or os.getpid() != self._process:
+            return
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(held)
+
+
+def remove_stale() -> int:
+    """Remove this user's folders whose process is gone; how many there were."""
+    removed = 0
+    if fcntl is None:
+        return removed
+    with contextlib.suppress(OSError):
+        for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+            with contextlib.suppress(OSError):
+                removed += _removed_if_stale(path)
+    return removed
+
+
+def _removed_if_stale(path: Path) -> bool:
+    facts = path.lstat()
+    ours = facts.st_uid == os.geteuid() and not facts.st_mode & 0o077
+    if not stat.S_ISDIR(facts.st_mode) or not ours:
+        return False
+    held = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        if not _locked(held):
+            return False  # in use, or not known
+        shutil.rmtree(path, ignore_errors=True)
+        return True
+    finally:
+        os.close(held)
+
+
+def _locked(held: int) -> bool | None:
+    """Lock a folder; False if another has, None where folders cannot be locked."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _is_at(held: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(held), os.stat(path))
+    except OSError:
+        return False
+
+
+def _no_room(error: OSError | None) -> DatabaseFailed:
+    reason = (error.strerror if error is not None else None) or "it could not be locked"
+    return DatabaseFailed(
+        "a temporary folder",
+        doing="made",
+        trouble=reason.lower(),
+        advice="see that TMPDIR names a folder on a local disk that can be written to",
+        reason="spill folder",
+    )

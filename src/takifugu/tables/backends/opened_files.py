@@ -20,8 +20,7 @@ from time import time_ns
 from takifugu._core.fingerprint import fingerprint
 from takifugu.declarations.declaration import Declaration
 from takifugu.declarations.table_errors import DatabaseFailed, InvalidDeclaration
-from takifugu.tables.backends.backend import DataFingerprint
-from takifugu.tables.backends.cached_facts import MIN_CACHED_SIZE, CachedFact
+from takifugu.tables.backends.backend import MIN_CACHED_SIZE, CachedFact, DataFingerprint
 from takifugu.visible import visible
 
 PATTERN = "*?["  # what Python and DuckDB expand; braces are letters to both

@@ -25,6 +25,7 @@ from takifugu.tables.backends.backend import (
     quoted_table,
     table_fingerprint,
 )
+from takifugu.tables.sql_writer import DIALECTS
 
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(("int2", "int4", "int8"), "whole"),
@@ -33,13 +34,7 @@ KINDS: dict[str, Kind] = {
     **dict.fromkeys(("timestamp", "date"), "time"),
     "timestamptz": "zoned",
 }
-CASTS = {
-    "text": "text",
-    "whole": "bigint",
-    "real": "double precision",
-    "time": "timestamp",
-    "zoned": "timestamptz",
-}
+TYPES = DIALECTS["postgres"].types
 
 
 class PostgresBackend(Backend):
@@ -160,7 +155,7 @@ def _column(name: str, kind: Kind) -> str:
     """
     if name == NO_ORDER:
         return f"CAST(0 AS bigint) AS {quoted(name)}"
-    if kind not in CASTS:
+    if kind == "unknown":
         return quoted(name)
     letters = f" COLLATE {quoted('C')}" if kind == "text" else ""
-    return f"CAST({quoted(name)} AS {CASTS[kind]}){letters} AS {quoted(name)}"
+    return f"CAST({quoted(name)} AS {TYPES[kind]}){letters} AS {quoted(name)}"

@@ -15,12 +15,12 @@ from takifugu.tables.backends.backend import (
     COUNT,
     DATA,
     Backend,
+    CachedFact,
     DataFingerprint,
     Kind,
     declared_kinds,
     table_fingerprint,
 )
-from takifugu.tables.backends.cached_facts import CachedFact
 from takifugu.tables.backends.opened_files import OpenedFiles, misread, source_files
 from takifugu.tables.sql_writer import DIALECTS
 
@@ -31,14 +31,6 @@ KINDS: dict[str, Kind] = {
     "string": "text",
     "timestamp": "zoned",
 }
-CASTS = {
-    "text": "string",
-    "whole": "bigint",
-    "real": "double",
-    "time": "timestamp_ntz",
-    "zoned": "timestamp",
-}
-
 
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")  # of PySpark, for errors
 
@@ -85,13 +77,13 @@ class SparkBackend(Backend):
         )
         kinds = {field.name: _kind(field.dataType.simpleString()) for field in frame.schema}
         self.kinds = declared_kinds(declaration, kinds)
-        quoted = DIALECTS[self.dialect].name
+        dialect = DIALECTS[self.dialect]
         chosen = [
             functions.lit(0).cast("bigint").alias(name)
             if name == NO_ORDER
-            else frame[quoted(name)].cast(CASTS[kind]).alias(name)
-            if kind in CASTS
-            else frame[quoted(name)]
+            else frame[dialect.name(name)]
+            if kind == "unknown"
+            else frame[dialect.name(name)].cast(dialect.types[kind]).alias(name)
             for name, kind in self.kinds.items()
         ]
         frame.select(*chosen).createOrReplaceTempView(DATA)

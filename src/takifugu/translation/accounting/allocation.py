@@ -47,6 +47,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from takifugu._core.exact import require_finite
 from takifugu._core.numeric import Floats, frozen
 from takifugu.errors import UnsoundRequest
 from takifugu.priors.markov import MarkovChain
@@ -105,10 +106,7 @@ def allocate(
     translation: Translation, target: float, *, objective: Objective = "least"
 ) -> Allocation:
     """A profile for ``target``: one ε for each entry, or one number if they are unbounded."""
-    if not 0 < target < np.inf:  # also false for NaN
-        raise UnsoundRequest(
-            f"the target is {target}; it must be positive and finite", field="target", given=target
-        )
+    require_finite(target, "target", positive=True)
     if objective not in ("least", "total"):
         raise UnsoundRequest(
             f"objective is {objective!r}; it must be least or total",

@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._core.exact import require_finite, require_inside_one
 from takifugu._core.numeric import Floats
 from takifugu.costs.losses import Approximate, Concentrated, Loss, Pure, Total
 from takifugu.errors import UnsoundRequest
@@ -25,10 +26,9 @@ from takifugu.translation.certify.closed import (
     sequential_curve_loss,
     zcdp_epsilon_at,
 )
-from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.entry_costs import EntryCosts, checked_losses
 from takifugu.translation.translation import (
     MAX_LOSS,
-    METHODS,
     Method,
     TranslatedLoss,
     Translation,
@@ -295,17 +295,14 @@ def approximate(
     An entry with δ > 0 needs ε > 0 for the proof: a smaller ε is raised to a tenth of the largest,
     which is also true of the mechanism. ``best`` is the method with the least ε.
     """
-    spent = _losses(epsilon, "epsilon", np.inf)
-    deltas = _losses(delta, "delta", 1.0)
+    spent = checked_losses(epsilon, "epsilon")
+    deltas = checked_losses(delta, "delta", below=1.0)
     top = float(spent.max(initial=0.0))
     least = RAISED_SHARE * top if top > 0 else 0.01
     raised = np.where((deltas > 0) & (spent < least), least, spent)
     dp: float | Floats = float(raised) if raised.ndim == 0 else raised
-    names: tuple[Method, ...] = (method,)
-    if method == "best":  # the curve only where it may be the least
-        loss = translation.bound(dp, "transport").value
-        names = METHODS[1:] if translation.curve_may_help(loss) else ("transport", "group")
-    bounds = {name: translation.bound(dp, name) for name in names}
+    best = method == "best"
+    bounds = translation.by_method(dp) if best else {method: translation.bound(dp, method)}
     name = min(bounds, key=lambda key: bounds[key].value)
     bound = bounds[name]
     top_delta = float(deltas.max(initial=0.0))
@@ -318,14 +315,8 @@ def approximate(
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
     """An ε such that ρ-zCDP is (ε, δ)-DP, rounded up."""
-    if not 0 <= rho < np.inf:  # also false for NaN
-        raise UnsoundRequest(
-            f"rho is {rho}; it must be 0 or more, and finite", field="rho", given=rho
-        )
-    if not 0 < delta < 1:
-        raise UnsoundRequest(
-            f"delta is {delta}; it must be above 0 and below 1", field="delta", given=delta
-        )
+    require_finite(rho, "rho")
+    require_inside_one(delta, "delta")
     if rho == 0:
         return 0.0
     digits = -float(np.log(delta))  # log(1/δ)
@@ -357,16 +348,14 @@ def mixed(
 
     ρ is converted with a δ per entry that is made smaller until the Pufferfish δ fits ``delta``.
     """
-    spent, deltas = _losses(epsilon, "epsilon", np.inf), _losses(delta_spent, "delta", 1.0)
-    rhos = _losses(rho, "rho", np.inf)
+    spent, deltas = (
+        checked_losses(epsilon, "epsilon"),
+        checked_losses(delta_spent, "delta", below=1.0),
+    )
+    rhos = checked_losses(rho, "rho")
     if not rhos.any():
         return approximate(translation, spent, deltas, method=method)
-    if not 0 < delta < 1:  # also false for NaN
-        raise UnsoundRequest(
-            f"delta is {delta}; concentrated losses need one above 0 and below 1",
-            field="delta",
-            given=delta,
-        )
+    require_inside_one(delta, "delta")
     kinds, kind_of = np.unique(rhos, return_inverse=True)
     share = delta
     for _ in range(MAX_FITTING_ROUNDS):
@@ -392,15 +381,3 @@ def _converted(rho: float, digits: float, above: Floats) -> Floats:
     grown = np.log1p(above)
     values: Floats = rho + above * rho + (digits - grown) / above + np.log(above) - grown
     return values
-
-
-def _losses(given: ArrayLike, name: str, below: float) -> Floats:
-    try:
-        numbers = np.asarray(given, dtype=np.float64)
-    except (OverflowError, TypeError, ValueError) as error:
-        raise UnsoundRequest(f"{name} is not a number or a list of numbers", field=name) from error
-    if not ((numbers >= 0) & (numbers < below)).all():  # also false for NaN
-        raise UnsoundRequest(
-            f"{name} holds a number that is not from 0 to below {below:g}", field=name
-        )
-    return numbers

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from takifugu.errors import UnsoundRequest
+from takifugu._core.exact import require_finite
 
 TRIALS = 40  # evaluations after which a search stops
 TINIEST = 1e-300  # a smaller ε is not tried
@@ -37,12 +37,7 @@ def largest_within(
     a polynomial through the last points meets the target: three or four evaluations are enough for
     a smooth loss. One that jumps is left after a few more, and some ε beyond the jump.
     """
-    if not 0 <= target < np.inf:  # also false for NaN
-        raise UnsoundRequest(
-            f"the target is {target}; it must be 0 or more, and finite",
-            field="target",
-            given=target,
-        )
+    require_finite(target, "target")
     if target * HOPELESS < np.finfo(np.float64).tiny:  # so small that quotients are not exact
         return 0.0
     top = float(target if most is None else most)
@@ -157,12 +152,7 @@ def largest_by_bracket(
     As `largest_within`, for a loss that is cheap and accurate: false position by the Illinois
     rule, and a bisection whenever three steps have not halved the bracket.
     """
-    if not 0 <= target < np.inf:  # also false for NaN
-        raise UnsoundRequest(
-            f"the target is {target}; it must be 0 or more, and finite",
-            field="target",
-            given=target,
-        )
+    require_finite(target, "target")
     low, high = 0.0, float(target)
     below, above = -float(target), loss(high) - target
     if above <= 0:

@@ -48,6 +48,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._core.exact import require_finite, require_inside_one
 from takifugu._core.numeric import Floats, Integers
 from takifugu._core.rounding import UNIT, down, float_down, float_up, up
 from takifugu.costs.losses import Approximate, Concentrated, Loss, Total
@@ -229,10 +230,7 @@ def entry_delta(dp: float, pufferfish: float, delta: float) -> Fraction:
 
 def gdp_delta(mu: float, epsilon: float) -> float:
     """A δ such that μ-GDP is (ε, δ)-DP, rounded up."""
-    if not 0 <= epsilon < math.inf:  # also false for NaN
-        raise UnsoundRequest(
-            f"epsilon is {epsilon}; it must be 0 or more, and finite", field="epsilon"
-        )
+    require_finite(epsilon, "epsilon")
     _check_mu(mu)
     if mu == 0:
         return 0.0
@@ -252,10 +250,7 @@ def gdp_delta(mu: float, epsilon: float) -> float:
 
 def gdp_epsilon(mu: float, delta: float) -> float:
     """An ε such that μ-GDP is (ε, δ)-DP, rounded up; to a relative 1e-12."""
-    if not 0 < delta < 1:  # also false for NaN
-        raise UnsoundRequest(
-            f"delta is {delta}; it must be above 0 and below 1", field="delta", given=delta
-        )
+    require_inside_one(delta, "delta")
     _check_mu(mu)
     if mu == 0:
         return 0.0

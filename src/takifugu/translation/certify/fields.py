@@ -85,7 +85,7 @@ import numpy as np
 from takifugu._core.numeric import Floats, Integers
 from takifugu._core.rounding import UNIT, down, gamma, log_ratio_up, up
 from takifugu.errors import TooLarge
-from takifugu.priors.networks import Factor, FactorModel
+from takifugu.priors.networks import Factor, NetworkPrior
 from takifugu.translation.certify.tables import PartitionSums
 from takifugu.translation.models.tree import JunctionTree
 
@@ -159,7 +159,7 @@ class PairwiseField:
         return replace(self, low=down(self.low - by), high=up(self.high - by))
 
 
-def pairwise_field(model: FactorModel) -> PairwiseField:
+def pairwise_field(model: NetworkPrior) -> PairwiseField:
     """Read an attractive model (see `check_attractive`) of entries and pairs of entries."""
     from takifugu.translation.certify import field_loops
 
@@ -327,7 +327,7 @@ class Contacts:
         return inner
 
 
-def check_pairwise(model: FactorModel) -> None:
+def check_pairwise(model: NetworkPrior) -> None:
     """An error unless all tables are on entries, or positive and on pairs of entries."""
     for factor in model.factors():
         many = len(factor.scope)
@@ -341,7 +341,7 @@ def check_pairwise(model: FactorModel) -> None:
             )
 
 
-def contacts_of(model: FactorModel) -> Contacts:
+def contacts_of(model: NetworkPrior) -> Contacts:
     """Read a field of positive tables on entries and pairs of entries; refuse others."""
     check_pairwise(model)
     logs: dict[tuple[int, int], Floats] = {}

@@ -31,7 +31,7 @@ from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
-from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
+from takifugu.translation.bounds import Binding, Bound, Witness
 from takifugu.translation.certify.cost_levels import CostLevels
 from takifugu.translation.certify.flow import (
     Couplings,
@@ -48,11 +48,13 @@ from takifugu.translation.certify.terminals import TerminalSide
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.models.adversary_witness import strongest_witness
 from takifugu.translation.models.chain_entries import (
+    ChainBound,
+    joined,
     refuse_other_length,
     refuse_unbounded,
     secret_entries,
 )
-from takifugu.translation.models.chain_transport import ChainTransport, joined
+from takifugu.translation.models.chain_transport import ChainTransport
 from takifugu.translation.search.adversary_walks import SettledSides, pair_table
 from takifugu.translation.search.couplings import solve_step
 from takifugu.translation.search.fixed_point import fixed_point, fixed_rows
@@ -86,11 +88,12 @@ class EntryLosses:
     behind: Floats
 
 
-class AdversaryTransport(TransportBound):
+class AdversaryTransport(ChainBound):
     """The pairwise recursion for a chain with an unknown start, or of which entries are known."""
 
     def __init__(self, chain: MarkovChain, secrets: Secrets, *, tolerance: float = 1e-3) -> None:
         self._chain, self._tolerance = chain, tolerance
+        self.states, self.columns, self.length = chain.states, chain.columns, chain.length
         self._size = len(chain.states)
         self._sides = secrets.sides(chain.states)
         self._secrets = secrets
@@ -110,28 +113,6 @@ class AdversaryTransport(TransportBound):
         known: dict[bytes, Floats] = {}
         rows = (transition_rows(matrix) for matrix in self._chain.transition)
         return tuple(known.setdefault(matrix.tobytes(), matrix) for matrix in rows)
-
-    @property
-    def size(self) -> int | None:
-        """How many entries there are; None if the chain is unbounded."""
-        return self._chain.length
-
-    def uniform(self, epsilon: float) -> Bound:
-        """The loss when every entry is charged ``epsilon``."""
-        return self._everywhere(off_diagonal(self._size, epsilon))
-
-    def profile(self, epsilon: Floats) -> Bound:
-        """The loss if entry i is charged ``epsilon[i]``, and later ones of an unbounded chain 0."""
-        return self._one_by_one(CostLevels.of_losses(epsilon, off_diagonal(self._size)))
-
-    def valued(self, costs: EntryCosts) -> Bound:
-        """The loss if every entry has lost what ``costs`` says, value by value."""
-        chain = self._chain
-        if costs.uniform:
-            return self._everywhere(costs.matrix(chain.states, chain.columns))
-        return self._one_by_one(
-            CostLevels.of_costs(costs, chain.states, chain.columns, chain.length)
-        )
 
     def largest(self, target: float) -> float:
         """The largest constant ε whose loss is at most ``target``.
@@ -177,13 +158,13 @@ class AdversaryTransport(TransportBound):
         entry = None if bound.binding is None else bound.binding.entry
         return sides.worst_start(length, entry if isinstance(entry, int) else None)
 
-    def _everywhere(self, cost: Floats) -> Bound:
+    def everywhere(self, cost: Floats) -> Bound:
         """The loss when every entry has the same cost."""
         length = self._chain.length
         if length is None or (length > WALKED and self._chain.homogeneous and self._settles):
             return self._at_any_entry(frozen(cost))
         at = np.zeros(length, dtype=np.int64)
-        return self._one_by_one(CostLevels((frozen(cost),), at).checked())
+        return self.one_by_one(CostLevels((frozen(cost),), at).checked())
 
     @property
     def _settles(self) -> bool:
@@ -236,7 +217,7 @@ class AdversaryTransport(TransportBound):
         )
         return settled.upper, settled.couplings
 
-    def _one_by_one(self, charged: CostLevels) -> Bound:
+    def one_by_one(self, charged: CostLevels) -> Bound:
         """The loss if every entry has a cost of its own; later ones of an unbounded chain none."""
         chain, beyond = self._chain, 0
         refuse_other_length(len(charged), chain.length)

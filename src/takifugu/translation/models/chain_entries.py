@@ -1,10 +1,77 @@
-"""The entries of a chain: which have secrets, and how many there must be."""
+"""What the bounds of all chains share: the entries, what these cost, and which have secrets."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 
-from takifugu._core.numeric import Integers
+from takifugu._core.numeric import Floats, Integers
 from takifugu.errors import InvalidWorld, UnsoundRequest
+from takifugu.priors.prior import state_text
 from takifugu.priors.secrets import Secrets
+from takifugu.priors.universe import State
+from takifugu.translation.accounting.largest_epsilon import largest_within
+from takifugu.translation.bounds import Bound, TransportBound
+from takifugu.translation.certify.cost_levels import CostLevels
+from takifugu.translation.certify.flow import off_diagonal
+from takifugu.translation.entry_costs import EntryCosts
+
+
+class ChainBound(TransportBound):
+    """The bound of a chain from the cost matrix of every entry.
+
+    Implementers: `ChainTransport`, `AdversaryTransport`, `IntervalTransport`,
+    `HigherOrderTransport`.
+
+    Attributes:
+        states: The values of an entry.
+        columns: The columns of joint states; None if an entry is one value.
+        length: How many entries there are; None if the chain is unbounded.
+    """
+
+    states: Sequence[State]
+    columns: tuple[str, ...] | None = None
+    length: int | None
+
+    @abstractmethod
+    def everywhere(self, cost: Floats) -> Bound:
+        """The loss when every entry has the same cost."""
+
+    @abstractmethod
+    def one_by_one(self, charged: CostLevels) -> Bound:
+        """The loss if every entry has a cost of its own; later ones of an unbounded chain none."""
+
+    @property
+    def size(self) -> int | None:
+        """How many entries there are; None if the chain is unbounded."""
+        return self.length
+
+    def uniform(self, epsilon: float) -> Bound:
+        """The loss when every entry is charged ``epsilon``."""
+        return self.everywhere(off_diagonal(len(self.states), epsilon))
+
+    def profile(self, epsilon: Floats) -> Bound:
+        """The loss if entry i is charged ``epsilon[i]``, and later ones of an unbounded chain 0."""
+        return self.one_by_one(self._levels(epsilon))
+
+    def valued(self, costs: EntryCosts) -> Bound:
+        """The loss if every entry has lost what ``costs`` says, value by value."""
+        if costs.uniform:
+            return self.everywhere(costs.matrix(self.states, self.columns))
+        return self.one_by_one(CostLevels.of_costs(costs, self.states, self.columns, self.length))
+
+    def largest(self, target: float) -> float:
+        """The largest constant ε whose loss is at most ``target``."""
+        return largest_within(lambda e: self.uniform(e).value, target)
+
+    def _levels(self, epsilon: Floats) -> CostLevels:
+        """The cost of each entry that is charged ``epsilon[i]``."""
+        return CostLevels.of_losses(epsilon, off_diagonal(len(self.states)))
+
+
+def joined(states: Sequence[object], side: tuple[int, ...]) -> str:
+    """The values of a side, in words."""
+    return "|".join(state_text(states[v]) for v in side)
 
 
 def secret_entries(secrets: Secrets, length: int | None) -> Integers | None:

@@ -8,10 +8,9 @@ import numpy as np
 
 from takifugu._core.numeric import Booleans, Floats, frozen
 from takifugu.priors.markov import MarkovChain
-from takifugu.priors.prior import state_text
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
-from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
+from takifugu.translation.bounds import Binding, Bound, Witness
 from takifugu.translation.certify.chain import ChainLosses
 from takifugu.translation.certify.cost_levels import CostLevels
 from takifugu.translation.certify.flow import LARGE, off_diagonal, pair_losses
@@ -29,6 +28,8 @@ from takifugu.translation.certify.star_walks import StarSide
 from takifugu.translation.certify.stars import star_of
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.models.chain_entries import (
+    ChainBound,
+    joined,
     refuse_other_length,
     refuse_unbounded,
     secret_entries,
@@ -68,18 +69,29 @@ CLOSE = 1.01  # a star's bound this near to what is attained needs no other boun
 TAIL = 16  # entries after the last charged one whose losses are computed one by one
 
 
-class ChainTransport(TransportBound):
+class ChainTransport(ChainBound):
     """One Markov chain and chosen secrets.
 
     Costs in the shape of a star, among them every scalar ε, are solved for pairs of values: see
     `takifugu.translation.certify.star_walks`. For others, and for groups of values, the least of
     the pairwise recursion and of such a star is an upper bound, whose distance from the truth the
     witness shows. Two states have a closed form (`BinaryTransport`).
+
+    Several entries are coupled at once where that pays, unless ``coupled`` is false: it takes
+    about ten times as long.
     """
 
-    def __init__(self, chain: MarkovChain, secrets: Secrets, *, tolerance: float = 1e-3) -> None:
+    def __init__(
+        self,
+        chain: MarkovChain,
+        secrets: Secrets,
+        *,
+        tolerance: float = 1e-3,
+        coupled: bool = True,
+    ) -> None:
         chain.refuse_unless_one_law("the plain recursion")
-        self._chain, self._tolerance = chain, tolerance
+        self._chain, self._tolerance, self._coupled = chain, tolerance, coupled
+        self.states, self.columns, self.length = chain.states, chain.columns, chain.length
         self._stationary = chain.stationary_start
         self._size = len(chain.states)
         self._sides = secrets.sides(chain.states)
@@ -92,11 +104,6 @@ class ChainTransport(TransportBound):
             refuse_unbounded()
 
     @property
-    def size(self) -> int | None:
-        """How many entries there are; None if the chain is unbounded."""
-        return self._chain.length
-
-    @property
     def walked(self) -> bool:
         """Whether a constant ε is translated entry by entry, or as in an unbounded chain."""
         length = self._chain.length
@@ -104,33 +111,15 @@ class ChainTransport(TransportBound):
             return False
         return not self._stationary or length * self._size**2 <= WALKED
 
-    def uniform(self, epsilon: float) -> Bound:
-        """The loss when every entry is charged ``epsilon``."""
-        return self.everywhere(off_diagonal(self._size, epsilon))
-
-    def profile(self, epsilon: Floats) -> Bound:
-        """The loss if entry i is charged ``epsilon[i]``, and later ones of an unbounded chain 0."""
-        return self._one_by_one(CostLevels.of_losses(epsilon, off_diagonal(self._size)))
-
     def consistent(self, epsilon: Floats) -> Floats:
         """``[entry]``: at least the loss of each entry, all by the same method.
 
         `profile` solves only what it takes to find the largest. Here every entry is solved, or
         none: close profiles have close losses everywhere.
         """
-        charged = CostLevels.of_losses(epsilon, off_diagonal(self._size))
-        found = self._one_by_one(charged, solved="all").by_entry
-        assert found is not None  # noqa: S101 - `_one_by_one` lists them
+        found = self.one_by_one(self._levels(epsilon), solved="all").by_entry
+        assert found is not None  # noqa: S101 - `one_by_one` lists them
         return found
-
-    def valued(self, costs: EntryCosts) -> Bound:
-        """The loss if every entry has lost what ``costs`` says, value by value."""
-        chain = self._chain
-        if costs.uniform:
-            return self.everywhere(costs.matrix(chain.states, chain.columns))
-        return self._one_by_one(
-            CostLevels.of_costs(costs, chain.states, chain.columns, chain.length)
-        )
 
     def everywhere(self, cost: Floats) -> Bound:
         """The loss when every entry has the same cost."""
@@ -144,7 +133,7 @@ class ChainTransport(TransportBound):
             return found if solved is None or found.value <= solved.value else solved
         length = self._chain.length or 1
         at = np.zeros(length, dtype=np.int64)
-        found = self._one_by_one(CostLevels((cost,), at).checked(), alike=self._stationary)
+        found = self.one_by_one(CostLevels((cost,), at).checked(), alike=self._stationary)
         others = [] if solved is None else [solved]
         if self._stationary and self._blocks > 1 and length > MAX_BLOCK_ENTRIES:
             # too long for blocks: the unbounded chain, in blocks, may have a lower bound
@@ -215,7 +204,7 @@ class ChainTransport(TransportBound):
         slacks = row_slack(self._size), law_slack(self._size)
         return StationaryChain(rows, back, slacks, np.argwhere(self._secret.mask))
 
-    def _one_by_one(
+    def one_by_one(
         self, charged: CostLevels, *, alike: bool = False, solved: Literal["worst", "all"] = "worst"
     ) -> Bound:
         """The loss if every entry has a cost of its own; later ones of an unbounded chain none.
@@ -238,7 +227,8 @@ class ChainTransport(TransportBound):
         sides = self._in_blocks(losses) if blocks else None
         tables = None if sides is None else self._joined(losses, *sides)
         by_entry, entry, top = self._by_entry(losses, tables)
-        if self._secret.grouped and top.pair >= 0 and float(by_entry.max()) < LARGE:
+        grouped = self._secret.grouped and self._coupled
+        if grouped and top.pair >= 0 and float(by_entry.max()) < LARGE:
             by_entry, entry, top = self._in_windows(losses, sides, (by_entry, entry, top), alike)
         if solving and top.pair >= 0:
             by_entry, entry, top = self._refined(losses, by_entry, entry, top, solved == "all")
@@ -368,15 +358,14 @@ class ChainTransport(TransportBound):
     def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
         """Randomised response around the worst entry, on the pairs with the largest bounds."""
         spent = np.asarray(epsilon, dtype=np.float64)
-        charged = CostLevels.of_losses(np.atleast_1d(spent), off_diagonal(self._size))
-        return self._leaking(charged, bound, everywhere=spent.ndim == 0)
+        return self.leaking(self._levels(np.atleast_1d(spent)), bound, everywhere=spent.ndim == 0)
 
     def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:
         """The same with factors that obey the cost of each entry."""
         charged = CostLevels.of_costs(costs, self._chain.states, self._chain.columns, None)
-        return self._leaking(charged, bound, everywhere=costs.uniform)
+        return self.leaking(charged, bound, everywhere=costs.uniform)
 
-    def _leaking(self, charged: CostLevels, bound: Bound, *, everywhere: bool) -> Witness:
+    def leaking(self, charged: CostLevels, bound: Bound, *, everywhere: bool) -> Witness:
         """The best product found; ``everywhere`` says that the one cost is that of every entry.
 
         A bound that is solved is attained: by more entries if these do not suffice.
@@ -391,7 +380,7 @@ class ChainTransport(TransportBound):
             if not further.leak > found.leak:
                 break
             found = further
-        if self._secret.grouped and self._chain.length is not None:
+        if self._secret.grouped and self._coupled and self._chain.length is not None:
             # the bounds of groups need not be largest where the loss is
             last = self._chain.length - 1
             tried = {centre - 1, centre + 1, 0, 1, last - 1, last, last // 2} - {centre}
@@ -455,7 +444,8 @@ class ChainTransport(TransportBound):
             table = np.minimum(table, pair_losses(cost, ahead, behind))
         held = HeldLaw(Law.from_floats(law), slack)
         top = self._secret.losses(table, held)
-        if self._secret.grouped and cost.any() and float(cost.max()) < LARGE:
+        grouped = self._secret.grouped and self._coupled
+        if grouped and cost.any() and float(cost.max()) < LARGE:
             lower = unbounded_groups(
                 self._secret, held, cost, (rows, back), (ahead, behind), slack=slack
             )
@@ -465,7 +455,7 @@ class ChainTransport(TransportBound):
     @property
     def _blocks(self) -> int:
         """How many entries are coupled at once; two states gain nothing."""
-        return 1 if self._size <= 2 else block_length(self._size)
+        return 1 if self._size <= 2 or not self._coupled else block_length(self._size)
 
     def _in_blocks(self, losses: ChainLosses) -> tuple[list[Floats], list[Floats]]:
         """``[entry][x, y]``: what is ahead and behind, several entries coupled at once."""
@@ -543,6 +533,8 @@ class ChainTransport(TransportBound):
     @property
     def _reach(self) -> int:
         """How many entries to each side a witness uses."""
+        if not self._coupled:
+            return 64
         return max(32, min(400, 10**6 // self._size**2))
 
     def _law(self, entry: int) -> Law:
@@ -626,8 +618,3 @@ def entries_in_range(costs: Sequence[Floats]) -> int:
     """How many of the first entries stay below half of the total that a witness may use."""
     spent = np.cumsum([float(cost.max(initial=0.0)) for cost in costs])
     return min(len(costs), max(1, int(np.searchsorted(spent, MAX_RANGE / 2, "right"))))
-
-
-def joined(states: Sequence[object], side: tuple[int, ...]) -> str:
-    """The values of a side, in words."""
-    return "|".join(state_text(states[v]) for v in side)

@@ -16,9 +16,8 @@ from takifugu._core.exact import Number, exactly
 from takifugu._core.numeric import Floats, frozen
 from takifugu.costs.cost import Cost
 from takifugu.errors import UnsoundRequest
-from takifugu.priors.gaussian import Gaussian
+from takifugu.priors.gaussian import Gaussian, secret_distance
 from takifugu.priors.prior import LONGEST
-from takifugu.priors.secret_distance import secret_distance
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.bounds import EXACT, Binding, Bound, TransportBound, Witness
 from takifugu.translation.certify.closed import gdp_delta, gdp_epsilon, gdp_rho, mixed_epsilon

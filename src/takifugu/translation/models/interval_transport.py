@@ -6,13 +6,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._core.numeric import LEAST, Floats
-from takifugu.costs.cost import largest_matrix
+from takifugu._core.numeric import LEAST, Floats, frozen
 from takifugu.errors import InvalidPrior, Malformed
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
-from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
 from takifugu.translation.certify.boxes import (
     BoxSide,
@@ -22,6 +20,7 @@ from takifugu.translation.certify.boxes import (
     law_bounds,
     robust_rows,
 )
+from takifugu.translation.certify.cost_levels import CostLevels
 from takifugu.translation.certify.flow import (
     LARGE,
     bound,
@@ -33,7 +32,8 @@ from takifugu.translation.certify.flow import (
 from takifugu.translation.certify.laws import row_slack
 from takifugu.translation.certify.stars import even_star, star_of
 from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.models.chain_transport import ChainTransport, joined
+from takifugu.translation.models.chain_entries import ChainBound, joined
+from takifugu.translation.models.chain_transport import ChainTransport
 from takifugu.translation.models.two_state_transport import BinaryTransport
 from takifugu.translation.search.couplings import improve
 from takifugu.translation.search.fixed_point import fixed_point
@@ -71,31 +71,23 @@ def interval_losses(
     return UnboundedLosses(charged, *sides)
 
 
-class IntervalTransport(TransportBound):
+class IntervalTransport(ChainBound):
     """The robust step for chains whose rows are only known to lie in boxes: an upper bound."""
 
     def __init__(
         self, chain: IntervalMarkovChain, secrets: Secrets, *, tolerance: float = 1e-3
     ) -> None:
         self._chain, self._secrets, self._tolerance = chain, secrets, tolerance
+        self.states, self.length = chain.states, chain.length
         self._sides = secrets.sides(chain.states)
         pair_mask(self._sides, len(chain.states))  # an error now rather than later
         self.uniform(0.0)  # an error now rather than later
 
-    @property
-    def size(self) -> int | None:
-        """How many entries there are; None if the chain is unbounded."""
-        return self._chain.length
+    def one_by_one(self, charged: CostLevels) -> Bound:
+        """At most the loss when every entry has the largest of all costs."""
+        return self.everywhere(frozen(np.max(charged.matrices, axis=0)))
 
-    def uniform(self, epsilon: float) -> Bound:
-        """The loss when every entry is charged ``epsilon``."""
-        return self._everywhere(off_diagonal(len(self._chain.states), epsilon))
-
-    def valued(self, costs: EntryCosts) -> Bound:
-        """The loss if every entry has lost what ``costs`` says: the largest of them everywhere."""
-        return self._everywhere(largest_matrix(costs.listed, self._chain.states))
-
-    def _everywhere(self, cost: Floats) -> Bound:
+    def everywhere(self, cost: Floats) -> Bound:
         """The loss when every entry has the same cost."""
         chain = self._chain
         if chain.start == "stationary":
@@ -213,14 +205,6 @@ class IntervalTransport(TransportBound):
             ).upper
             behind = np.maximum(behind, later)
         return ahead, behind
-
-    def profile(self, epsilon: Floats) -> Bound:
-        """At most the loss when every entry is charged the largest ε of the profile."""
-        return self.uniform(float(np.max(epsilon, initial=0.0)))
-
-    def largest(self, target: float) -> float:
-        """The largest constant ε whose loss is at most ``target``."""
-        return largest_within(lambda e: self.uniform(e).value, target)
 
     def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
         """The witness of one chain within the bounds, stationary: about the worst of them."""

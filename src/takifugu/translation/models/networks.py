@@ -9,7 +9,7 @@ import numpy as np
 
 from takifugu._core.numeric import Floats, frozen
 from takifugu.errors import TooLarge, UnsoundRequest
-from takifugu.priors.networks import BayesianNetwork, FactorModel, MarkovRandomField, secret_sides
+from takifugu.priors.networks import BayesianNetwork, MarkovRandomField, NetworkPrior, secret_sides
 from takifugu.priors.secrets import EntryIs, Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Bound, LooserTranslation, TransportBound, Witness, of_pair
@@ -28,7 +28,7 @@ CLOSE_ENOUGH = 0.01  # bounds this close to each other are not improved by anoth
 
 
 def network_losses(
-    model: FactorModel,
+    model: NetworkPrior,
     epsilon: EntrySpending,
     secrets: Secrets | None = None,
     *,

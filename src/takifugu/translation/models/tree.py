@@ -16,7 +16,7 @@ from math import prod
 import numpy as np
 
 from takifugu._core.numeric import Floats, frozen
-from takifugu.priors.networks import Factor, FactorModel, Sides, secret_pair
+from takifugu.priors.networks import Factor, NetworkPrior, Sides, secret_pair
 from takifugu.priors.secrets import SecretPair
 from takifugu.priors.universe import Name
 from takifugu.translation.bounds import EXACT
@@ -42,7 +42,7 @@ class Tree:
     @classmethod
     def from_model(
         cls,
-        model: FactorModel,
+        model: NetworkPrior,
         costs: tuple[Floats, ...],
         together: Mapping[tuple[int, ...], float] | None = None,
     ) -> "Tree":
@@ -170,7 +170,7 @@ class NetworkLosses:
     @classmethod
     def from_bounds(
         cls,
-        model: FactorModel,
+        model: NetworkPrior,
         epsilon: Floats,
         sides: Mapping[int, Sides],
         bounds: Mapping[int, Sequence[float] | Floats],

@@ -45,7 +45,7 @@ from takifugu.influence.rounded_ratios import uncertainty_shift
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.independent import IndependentEntries
 from takifugu.priors.markov import MarkovChain
-from takifugu.priors.networks import FactorModel, NetworkPrior, Sides
+from takifugu.priors.networks import NetworkPrior, Sides
 from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
@@ -78,7 +78,7 @@ class ChargedColumns:
     side of the secret. It is solved as a whole, so that the bound is the worst case itself.
     """
 
-    def __init__(self, model: FactorModel) -> None:
+    def __init__(self, model: NetworkPrior) -> None:
         self._model = model
         self._sizes = tuple(len(states) for states in model.states)
         self._place = {name: k for k, name in enumerate(model.entries)}
@@ -233,7 +233,7 @@ class ColumnsOfRow(RowTranslation):
             secrets = None if asked is None else Secrets((asked,), self.secrets[asked].pairs)
             costs = EntryCosts(by_entry=alone)
             with suppress(TooLarge):
-                return network_losses(prior, costs, secrets, together=groups).by_entry  # type: ignore[arg-type]
+                return network_losses(prior, costs, secrets, together=groups).by_entry
             return None
 
         losses = self._by_entry.computed(key, by_entry)
@@ -292,7 +292,7 @@ class ColumnsOfRow(RowTranslation):
     def _charged(self) -> Mapping[str, ChargedColumns]:
         """By prior, of networks."""
         return {
-            name: ChargedColumns(prior)  # type: ignore[arg-type]
+            name: ChargedColumns(prior)
             for name, prior in self.priors.items()
             if isinstance(prior, NetworkPrior)
         }

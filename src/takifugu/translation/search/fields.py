@@ -13,7 +13,7 @@ import numpy as np
 from takifugu._core.numeric import Floats, Integers, frozen
 from takifugu.errors import TooLarge
 from takifugu.influence.network.attractive_curves import check_attractive
-from takifugu.priors.networks import FactorModel, Sides, secret_sides
+from takifugu.priors.networks import NetworkPrior, Sides, secret_sides
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.certify.closed import profile_group_loss
 from takifugu.translation.certify.fields import (
@@ -59,7 +59,7 @@ class AttractiveModel:
 
     def __init__(
         self,
-        model: FactorModel,
+        model: NetworkPrior,
         secrets: Secrets | None = None,
         *,
         largest: int = MAX_CLIQUE_STATES,
@@ -195,7 +195,7 @@ class PairwiseWalks:
     Tables on more than two entries, and zeros in tables on two, are refused (`TooLarge`).
     """
 
-    def __init__(self, model: FactorModel, secrets: Secrets | None = None) -> None:
+    def __init__(self, model: NetworkPrior, secrets: Secrets | None = None) -> None:
         check_pairwise(model)
         self.model, self._protected = model, secrets or Secrets()
 

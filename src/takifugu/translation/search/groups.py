@@ -84,6 +84,11 @@ class SecretSides:
     def _groups(self) -> list[int]:
         return [k for k, (a, b) in enumerate(self.sides) if len(a) > 1 or len(b) > 1]
 
+    @cached_property
+    def _places(self) -> list[tuple[Integers, ...]]:
+        """Where the pairs of values of each group stand in a table."""
+        return [np.ix_(*self.sides[k]) for k in self._groups]
+
     @property
     def grouped(self) -> bool:
         """Whether some side is a group of values."""
@@ -111,9 +116,7 @@ class SecretSides:
         by_group = self._by_group(table, held)
         if within is not None:
             by_group = np.minimum(by_group, within)
-        for k, loss in zip(self._groups, by_group, strict=True):
-            a, b = self.sides[k]
-            here = np.ix_(a, b)
+        for k, here, loss in zip(self._groups, self._places, by_group, strict=True):
             found[here] = np.maximum(found[here], loss)
             if loss > value:
                 value, pair = float(loss), k
@@ -123,21 +126,30 @@ class SecretSides:
         """``[pair]``: the loss of each pair with a group; −∞ if a side cannot happen."""
         if not self._groups:
             return np.zeros(0)
-        able = self.able(held)
-        largest = np.array([table[np.ix_(*self.sides[k])].max() for k in self._groups])
-        inside = np.flatnonzero(held.law.possible)
+        able, inside, rows, numbers = self._given(held)
+        largest = np.array([table[here].max() for here in self._places])
+        within = np.full(len(able), -np.inf)
         if not able.any():
-            return np.where(able, largest, -np.inf)
-        members, numbers = self.group_members(able)
-        rows = np.array([held.law.given(member)[inside] for member in members])
+            return within
         slack = held.slack + row_slack(self.states)
         step = mixture_step(rows, table[np.ix_(inside, inside)], slack=slack)
         guess = np.full((len(rows), len(rows)), float(largest[able].min()) / 2)
         proven = step.upper(solve_step(step, guess=guess))
-        within = np.full(len(able), -np.inf)
         within[able] = proven[tuple(numbers.T)]
         least: Floats = np.minimum(within, largest)
         return least
+
+    def _given(self, held: HeldLaw) -> tuple[Booleans, Integers, Floats, Integers]:
+        """Which groups are able, which values can happen, ``[side, x]`` their laws, and whose."""
+        known = self.__dict__.get("_last")
+        if known is None or known[0] is not held:
+            able = self.able(held)
+            members, numbers = self.group_members(able)
+            inside = np.flatnonzero(held.law.possible)
+            rows = np.array([held.law.given(member)[inside] for member in members])
+            known = self.__dict__["_last"] = held, (able, inside, rows, numbers)
+        given: tuple[Booleans, Integers, Floats, Integers] = known[1]
+        return given
 
     def able(self, held: HeldLaw) -> Booleans:
         """``[group]``: whether both sides of the pair can happen."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from takifugu._core.numeric import Integers
 from takifugu.errors import TooLarge
-from takifugu.priors.networks import FactorModel, neighbours
+from takifugu.priors.networks import NetworkPrior, neighbours
 from takifugu.translation.certify.messages import (
     FIXED_WORK,
     Couplings,
@@ -153,7 +153,7 @@ class RecordingSearch:
 
 
 def junction_tree(
-    model: FactorModel, *, largest: int, together: Sequence[Sequence[int]] = ()
+    model: NetworkPrior, *, largest: int, together: Sequence[Sequence[int]] = ()
 ) -> JunctionTree:
     """A junction tree of ``model`` whose cliques have at most ``largest`` states each.
 
@@ -291,7 +291,7 @@ def _cliques(
 
 
 def proposed_trees(
-    model: FactorModel, *, largest: int, together: Sequence[Sequence[int]] = ()
+    model: NetworkPrior, *, largest: int, together: Sequence[Sequence[int]] = ()
 ) -> Iterator[JunctionTree]:
     """A junction tree of small cliques; and one of larger ones, where that is little work.
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from takifugu._core.numeric import Booleans, Floats, frozen
 from takifugu.errors import InvalidPrior, TooLarge
-from takifugu.priors.networks import FactorModel
+from takifugu.priors.networks import NetworkPrior
 from takifugu.priors.secrets import EntryIs, SecretPair
 from takifugu.translation.certify.tables import (
     EntrySpending,
@@ -58,7 +58,7 @@ class ProductWitness:
 
 
 def product_witness(
-    model: FactorModel, epsilon: EntrySpending, pair: SecretPair, *, sweeps: int = 1
+    model: NetworkPrior, epsilon: EntrySpending, pair: SecretPair, *, sweeps: int = 1
 ) -> ProductWitness:
     """The best product mechanism found for ``pair``, two statements about the same entry.
 
@@ -70,7 +70,10 @@ def product_witness(
 
 
 def best_witness(
-    model: FactorModel, epsilon: EntrySpending, pairs: Sequence[SecretPair], uppers: Sequence[float]
+    model: NetworkPrior,
+    epsilon: EntrySpending,
+    pairs: Sequence[SecretPair],
+    uppers: Sequence[float],
 ) -> ProductWitness:
     """The best product mechanism for any of ``pairs``, the largest of their ``uppers`` first.
 
@@ -103,7 +106,7 @@ def _best(
 class _Searches:
     """What the searches for several pairs of one model share."""
 
-    model: FactorModel
+    model: NetworkPrior
     epsilon: EntrySpending
     work: int = 0
     cells: int = 0
@@ -239,7 +242,7 @@ def _best_factor(one: Floats, other: Floats, cost: Floats) -> Floats:
     return best if best.max() > best.min() else np.zeros(len(best))
 
 
-def _sides(model: FactorModel, pair: SecretPair) -> tuple[int, Booleans, Booleans]:
+def _sides(model: NetworkPrior, pair: SecretPair) -> tuple[int, Booleans, Booleans]:
     """The entry that ``pair`` speaks of, and the values of its sides."""
     left, right = pair.left, pair.right
     if not (isinstance(left, EntryIs) and isinstance(right, EntryIs)) or left.entry != right.entry:

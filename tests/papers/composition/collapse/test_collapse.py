@@ -26,19 +26,17 @@ from takifugu.papers.composition.collapse import (
     Collapse,
     ExactLoss,
     Interval,
-    LinearAnswers,
     ManyPriors,
+    ManySecrets,
     SimulatedAttacks,
     SingleSecret,
     WaitingTime,
     example,
-    many_secrets,
     printed_type_a,
     repeated,
     simulate,
     trace_attack,
 )
-from takifugu.papers.composition.collapse.linear_answers import Span, kernel, parity
 from takifugu.papers.composition.collapse.repeated_runs import log_up, shares
 from tests.oracles import collapse as oracle
 from tests.raising import raises
@@ -129,7 +127,7 @@ def test_two_single_datasets_are_safe_for_ever() -> None:
 
 @pytest.mark.parametrize("n", [3, 4])
 def test_many_secrets_is_what_enumeration_finds(n: int) -> None:
-    built, world = many_secrets(n), oracle.bits(n)
+    built, world = ManySecrets(n), oracle.bits(n)
     law = built.waiting()
     assert [law.probability(k) for k in (1, 2, 3)] == oracle.law(world, 3)
     for i, runs in product(range(n), (1, 2)):
@@ -142,19 +140,18 @@ def test_many_secrets_is_what_enumeration_finds(n: int) -> None:
 
 @pytest.mark.parametrize("n", SIZES)
 def test_one_run_of_many_secrets_leaks_nothing_at_any_size(n: int) -> None:
-    built = many_secrets(n)
+    built = ManySecrets(n)
     assert built.loss(1).is_zero and built.loss(2).ratio == math.inf
     assert built.waiting() == WaitingTime.of([(2, F(1, 2))]) and built.waiting().expectation == 3
-    for number, bit in product(range(2), range(n)):  # the certificate, checked bit by bit
-        flip = built.flip(bit, number)
-        assert flip is not None and flip >> bit & 1
-        v = [flip >> i & 1 for i in range(n)]
-        assert all(np.dot(row, v) % 2 == 0 for row in built.maps[number])
+    for kind, bit in product(range(2), range(n)):  # the certificate, checked bit by bit
+        flip = built.flip(bit, kind)
+        assert flip >> bit & 1
+        assert all((row & flip).bit_count() % 2 == 0 for row in built.parities[kind])
 
 
 @pytest.mark.parametrize("n", [3, 4, 5, 8])
 def test_the_written_out_bits_leak_nothing_up_to_rounding(n: int) -> None:
-    built = many_secrets(n)
+    built = ManySecrets(n)
     found = leakage(built.world, built.mechanism)
     assert len(built.world.pairs) == 2 * n
     assert 0 <= found.epsilon <= found.slack
@@ -162,7 +159,7 @@ def test_the_written_out_bits_leak_nothing_up_to_rounding(n: int) -> None:
 
 @pytest.mark.parametrize("n", [3, 4, 7])
 def test_a_type_a_output_has_half_the_printed_probability(n: int) -> None:
-    built = many_secrets(n)
+    built = ManySecrets(n)
     assert built.probability(0) == F(1, 2**n) and printed_type_a(n) == 2 * built.probability(0)
     secret = built.world.pairs[0].left
     given_secret = built.world.conditional(0, secret) @ built.mechanism.likelihood
@@ -173,44 +170,10 @@ def test_a_type_a_output_has_half_the_printed_probability(n: int) -> None:
     assert 2 * built.probability(1) == F(1, 2)
 
 
-@st.composite
-def linear(draw: st.DrawFn) -> LinearAnswers:
-    n = draw(st.integers(1, 3))
-    row = st.lists(st.integers(0, 1), min_size=n, max_size=n)
-    maps = draw(st.lists(st.lists(row, min_size=1, max_size=2), min_size=1, max_size=3))
-    shares_ = draw(st.lists(st.integers(1, 4), min_size=len(maps), max_size=len(maps)))
-    bits = draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=n, unique=True))
-    return LinearAnswers.of(maps, probabilities=shares_, secrets=bits)
-
-
-@settings(max_examples=60)
-@given(built=linear())
-def test_linear_answers_are_what_enumeration_finds(built: LinearAnswers) -> None:
-    world = oracle.linear(built.maps, built.probabilities, built.secrets)
-    law = built.waiting()
-    assert [law.probability(k) for k in (1, 2, 3)] == oracle.law(world, 3)
-    assert law.expectation == oracle.collector_mean(built.maps, built.probabilities, built.secrets)
-    for runs in (1, 2):
-        odds = max(
-            oracle.worst_odds(world, runs, itemgetter(place)) for place in range(len(built.secrets))
-        )
-        assert odds == built.loss(runs).ratio
-
-
-def test_a_collector_of_many_maps_waits_as_a_markov_chain_does() -> None:
-    n = 6  # one parity of two neighbours each, then the first bit alone
-    rows = [[1 if i in (k, k + 1) else 0 for i in range(n)] for k in range(n - 1)]
-    maps = [[row] for row in rows] + [[[1] + [0] * (n - 1)]]
-    built = LinearAnswers.of(maps, probabilities=[1, 2, 3, 4, 5, 6], secrets=range(1, n))
-    assert built.loss(1).is_zero and not built.loss(2).is_zero
-    mean = oracle.collector_mean(maps, built.probabilities, built.secrets)
-    assert built.waiting().expectation == mean
-
-
 @settings(max_examples=40)
 @given(n=st.integers(3, 6), seed=st.integers(0, 2**32))
 def test_the_posterior_of_the_bits_is_that_of_bayes(n: int, seed: int) -> None:
-    trace = trace_attack(many_secrets(n), 5, rng=np.random.default_rng(seed))
+    trace = trace_attack(ManySecrets(n), 5, rng=np.random.default_rng(seed))
     joint = {label: p for p, label, _ in oracle.bits(n)}
     rows = {label: row for _, label, row in oracle.bits(n)}
     for step in trace.steps:
@@ -319,7 +282,7 @@ def test_the_range_of_the_posterior_holds_every_prior(
 @pytest.mark.parametrize("runs", [2, 3])
 def test_the_written_out_runs_leak_without_bound(number: int, runs: int) -> None:
     if number == 2:
-        bits = many_secrets(3)
+        bits = ManySecrets(3)
         world, once = bits.world, bits.mechanism
     else:
         stage = (SingleSecret.of([1, 2], [3, 4]) if number == 1 else ManyPriors.sized(1)).stage
@@ -352,11 +315,8 @@ SLACK = math.sqrt(math.log(2 / FALSE_ALARM) / (2 * ATTACKS))  # DKW, any law
 
 
 def examples() -> list[Collapse]:
-    skewed = LinearAnswers.of(
-        [[[1, 1, 0]], [[0, 1, 1]], [[1, 1, 1]]], probabilities=[5, 3, 2], secrets=[0, 2]
-    )
     lopsided = SingleSecret.of([9, 1], [1, 1, 1, 7], probability="0.7")
-    return [*(example(k, n) for k in (1, 2, 3) for n in (3, 8, 16)), skewed, lopsided]
+    return [*(example(k, n) for k in (1, 2, 3) for n in (3, 8, 16)), lopsided]
 
 
 def distance(law: WaitingTime, other: WaitingTime) -> float:
@@ -386,7 +346,7 @@ def test_adversaries_need_as_many_runs_as_the_law_says(built: Collapse) -> None:
 
 
 def test_the_test_above_would_catch_a_wrong_law() -> None:
-    right = many_secrets(3).waiting()
+    right = ManySecrets(3).waiting()
     for wrong in (F(9, 20), F(11, 20)):  # a coin that is not fair
         stuck = WaitingTime.of([(1 / wrong, wrong)])  # too soon, or too late
         assert distance(right, stuck) > 2 * SLACK
@@ -418,7 +378,7 @@ def test_the_crowd_declares_when_bayes_is_certain_and_what_it_says(built: Collap
                 assert declared == stage.secret(data[[i]])[0]
 
 
-class Liar(LinearAnswers):
+class Liar(ManySecrets):
     """A curator who answers about another dataset: what the adversary declares is then wrong."""
 
     def answer(self, datasets: Integers, *, rng: np.random.Generator) -> Integers:
@@ -427,16 +387,13 @@ class Liar(LinearAnswers):
 
 
 def test_a_wrong_declaration_is_counted() -> None:
-    honest = many_secrets(4)
-    liar = Liar(honest.n, honest.maps, honest.probabilities, honest.names, honest.secrets)
+    liar = Liar(4)
     assert simulate(liar, 50, rng=np.random.default_rng(0)).wrong == 50
 
 
 def test_batches_join_to_the_whole() -> None:
-    parts = list(
-        collapse.simulate_in_batches(many_secrets(3), 40_000, rng=np.random.default_rng(5))
-    )
-    whole = simulate(many_secrets(3), 40_000, rng=np.random.default_rng(5))
+    parts = list(collapse.simulate_in_batches(ManySecrets(3), 40_000, rng=np.random.default_rng(5)))
+    whole = simulate(ManySecrets(3), 40_000, rng=np.random.default_rng(5))
     assert len(parts) > 1 and sum(len(part.runs) for part in parts) == 40_000
     assert (collapse.join_batches(parts).runs == whole.runs).all()
 
@@ -450,9 +407,9 @@ def test_one_repetition_has_no_standard_error() -> None:
 
 @pytest.mark.costly
 @settings(max_examples=40)
-@given(built=linear())
-def test_moments_and_quantiles_are_those_of_the_law(built: LinearAnswers) -> None:
-    law = built.waiting()
+@given(sides=st.tuples(weights, weights))
+def test_moments_and_quantiles_are_those_of_the_law(sides: tuple[list[int], list[int]]) -> None:
+    law = SingleSecret.of(*sides).waiting()
     assume(law.expectation != math.inf)
     pmf = [law.probability(k) for k in range(1, 300)]
     assert all(p >= 0 for p in pmf)
@@ -464,25 +421,6 @@ def test_moments_and_quantiles_are_those_of_the_law(built: LinearAnswers) -> Non
         k = law.quantile(level)
         assert isinstance(k, int)
         assert law.within(k) >= level and (k == 1 or law.within(k - 1) < level)
-
-
-@given(st.lists(st.integers(0, 31), max_size=6), st.integers(0, 31))
-def test_spans_and_kernels_are_what_enumeration_finds(vectors: list[int], wanted: int) -> None:
-    sums = {0}
-    for vector in vectors:
-        sums |= {s ^ vector for s in sums}
-    span = Span.of(vectors)
-    assert (wanted in span) == (wanted in sums) and 2**span.rank == len(sums)
-    which = span.sum_for(wanted)
-    if which is not None:
-        total = 0
-        for k, vector in enumerate(vectors):
-            total ^= vector if which >> k & 1 else 0
-        assert total == wanted
-    basis = kernel(vectors, 5)
-    null = {v for v in range(32) if all(parity(v & r) == 0 for r in vectors)}
-    assert len(basis) == 5 - span.rank and set(basis) <= null
-    assert 2 ** Span.of(basis).rank == len(null)
 
 
 @given(st.integers(1, 10**40), st.integers(1, 10**40))
@@ -526,25 +464,19 @@ bad_output: Hashable = ("A", (0, 1))
             "size",
             ("0",),
         ),
-        (lambda: many_secrets(2), InvalidWorld, "n", ("3",)),
-        (lambda: many_secrets(33), InvalidWorld, "n", ("1", "32")),
-        (lambda: many_secrets(13).mechanism, TooLarge, "", ()),
-        (lambda: LinearAnswers.of([]), InvalidMechanism, "maps", ()),
-        (lambda: LinearAnswers.of([[[1, 0], [1]]]), InvalidMechanism, "maps", ("2",)),
-        (lambda: LinearAnswers.of([[[2, 0]]]), InvalidMechanism, "maps", ("2",)),
-        (lambda: LinearAnswers.of([[[1]]] * 13), TooLarge, "", ("13",)),
-        (lambda: LinearAnswers.of([[[1]]], names=["a", "b"]), InvalidMechanism, "names", ()),
-        (lambda: LinearAnswers.of([[[1, 1]]], secrets=[2]), InvalidWorld, "secrets", ("0", "1")),
+        (lambda: ManySecrets(2), InvalidWorld, "n", ("3",)),
+        (lambda: ManySecrets(33), InvalidWorld, "n", ("3", "32")),
+        (lambda: ManySecrets(13).mechanism, TooLarge, "", ()),
         (lambda: example(4, 5), Malformed, "example", ("4",)),
         (lambda: example(1, 17), Malformed, "n", ("17",)),
-        (lambda: many_secrets(3).loss(0), InvalidWorld, "runs", ("0",)),
+        (lambda: ManySecrets(3).loss(0), InvalidWorld, "runs", ("0",)),
         (lambda: WaitingTime.of([(2, F(3, 4))]), InvalidPrior, "terms", ("1", "3/2")),
         (lambda: WaitingTime.of([(1, F(3, 2))]), InvalidPrior, "terms", ()),
         (lambda: WaitingTime.of([(2, F(1, 2))]).quantile(F(1)), InvalidPrior, "level", ("1",)),
         (lambda: WaitingTime.of([(2, F(1, 2))]).tail(10**6), TooLarge, "", ("1,000,000",)),
-        (lambda: repeated(many_secrets(8).mechanism, 4), TooLarge, "", ()),
+        (lambda: repeated(ManySecrets(8).mechanism, 4), TooLarge, "", ()),
         (
-            lambda: many_secrets(3).initial_posterior().after(bad_output).after(("A", (1, 1))),
+            lambda: ManySecrets(3).initial_posterior().after(bad_output).after(("A", (1, 1))),
             InvalidMechanism,
             "output",
             (),

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from takifugu.documents.declared import from_document, to_document
 from takifugu.errors import InvalidFile, Malformed, UnsoundRequest
 from takifugu.papers.composition.experiments.experiment import (
     CONTENDERS,
@@ -28,8 +29,6 @@ from takifugu.papers.composition.experiments.measurements import (
     Estimate,
     FinishedCells,
     Prepared,
-    from_document,
-    to_document,
 )
 from takifugu.papers.composition.experiments.metrics import METRICS, interval
 from tests.papers.composition.small_datasets import prepared
@@ -249,7 +248,7 @@ def test_few_groups_get_more_repetitions() -> None:
 def test_a_cell_is_written_and_read_to_the_last_bit() -> None:
     cell = Cell("x", "y", True, 0.5, 0.1 + 0.2, np.inf, {"l1": Estimate(1 / 3, 2.0)}, {},
                 {"l1": Difference(1 / 3, 0.1 + 0.2, 1e-7 / 3, 7)})  # fmt: skip
-    assert from_document(json.loads(json.dumps(to_document(cell)))) == cell
+    assert from_document(Cell, json.loads(json.dumps(to_document(cell)))) == cell
 
 
 def test_bad_input_is_one_line(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from takifugu.errors import UnsoundRequest
 from takifugu.papers.composition.experiments.experiment import CONTENDERS, GROUP_DP, run
-from takifugu.papers.composition.experiments.measurements import Cell
-from takifugu.papers.composition.experiments.verdicts import Shift, printed_shifts, shifts
+from takifugu.papers.composition.experiments.measurements import Cell, ShiftedCell
+from takifugu.papers.composition.experiments.verdicts import printed_shifts, shifts
 from tests.papers.composition.small_datasets import prepared
 from tests.raising import raises
 
@@ -26,14 +26,14 @@ MQM_HIT = (37.6, 49.8, 64.3, 73.3, 79.2, 83.4), (18.6, 40.4, 59.3, 70.1, 77.1, 8
 @pytest.fixture(scope="module")
 def compared(
     tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[tuple[Cell, ...], tuple[Shift, ...]]:
+) -> tuple[tuple[Cell, ...], tuple[ShiftedCell, ...]]:
     folder = tmp_path_factory.mktemp("shift")
     world = prepared()
     cells = run(world, repetitions=REPETITIONS, rng_seed=SEED, folder=folder, epsilons=EPSILONS)
     return cells, _shifts(cells, folder)
 
 
-def _shifts(cells: tuple[Cell, ...], folder: Path | None = None) -> tuple[Shift, ...]:
+def _shifts(cells: tuple[Cell, ...], folder: Path | None = None) -> tuple[ShiftedCell, ...]:
     return shifts(
         prepared(),
         cells,
@@ -45,14 +45,14 @@ def _shifts(cells: tuple[Cell, ...], folder: Path | None = None) -> tuple[Shift,
 
 
 def test_every_uncertain_cell_is_the_plain_experiment_at_less(
-    compared: tuple[tuple[Cell, ...], tuple[Shift, ...]],
+    compared: tuple[tuple[Cell, ...], tuple[ShiftedCell, ...]],
 ) -> None:
     _, found = compared
     assert len(found) == len(CONTENDERS) * len(EPSILONS)
     for one in found:
         assert one.equal, one
         if one.by_group or one.mechanism == GROUP_DP:
-            assert one.epsilon_dp == pytest.approx(one.epsilon / 20_000)
+            assert one.at == one.epsilon
         else:
             assert one.at == pytest.approx(one.epsilon - log(1.5))
     by_group = {(one.mechanism, one.epsilon) for one in found if one.by_group}
@@ -60,7 +60,7 @@ def test_every_uncertain_cell_is_the_plain_experiment_at_less(
 
 
 def test_a_cell_that_is_not_shifted_would_be_seen(
-    compared: tuple[tuple[Cell, ...], tuple[Shift, ...]],
+    compared: tuple[tuple[Cell, ...], tuple[ShiftedCell, ...]],
 ) -> None:
     """Negative control: plain cells at ε itself, called uncertain."""
     cells, _ = compared

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from takifugu.papers.composition.experiments.measurements import Estimate
+from takifugu.papers.composition.experiments.measurements import Estimate, Origin
 from takifugu.papers.composition.tables_and_figures import cell_figures as drawings
 from takifugu.papers.composition.tables_and_figures.figure_writing import figure_bytes, write_figure
 from takifugu.papers.composition.tables_and_figures.print_agreement import STYLES
@@ -44,7 +44,7 @@ def test_a_band_reaches_from_the_plain_to_the_uncertain_mean() -> None:
 
 
 @pytest.mark.parametrize("origin", ["paper", "real", "simulated"])
-def test_simulated_data_is_named_in_every_title(origin: str) -> None:
+def test_simulated_data_is_named_in_every_title(origin: Origin) -> None:
     about = synthetic_cells.about(origin=origin)
     plain = drawings.measured_points(CELLS, uncertain=False)
     drawn = [
@@ -145,7 +145,7 @@ def test_lines_that_cannot_be_told_apart_are_named() -> None:
         replace(
             c,
             measured={
-                k: replace(v, mean=v.mean + 0.009)
+                k: v._replace(mean=v.mean + 0.009)
                 for k, v in group[c.uncertain, c.epsilon].measured.items()
             },
         )

@@ -9,6 +9,7 @@ import pytest
 
 from takifugu.papers.composition import reproduction_page as document
 from takifugu.papers.composition.experiments.experiment import CONTENDERS, MAJORITY
+from takifugu.papers.composition.experiments.measurements import Results, ShiftedCell, read_results
 from takifugu.papers.composition.experiments.metrics import LESS_IS_BETTER, METRICS
 from takifugu.papers.composition.experiments.verdicts import (
     AT_LEAST,
@@ -26,7 +27,6 @@ from takifugu.papers.composition.experiments.verdicts import (
 )
 from takifugu.papers.composition.reproduction import commit
 from takifugu.papers.composition.reproduction_page import DIFFERENCES, DatasetDrawing, page
-from takifugu.papers.composition.results import Results, ShiftedCell, read_results
 from takifugu.papers.composition.tables_and_figures import cell_figures as drawings
 from takifugu.papers.composition.tables_and_figures.paper_tables import tables
 from takifugu.papers.composition.tables_and_figures.print_agreement import RANKING, SHEETS, STYLES
@@ -197,7 +197,7 @@ def test_another_number_gives_another_page() -> None:
 def test_given_results_are_stored_and_the_page_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from takifugu.papers.composition.results import write_results
+    from takifugu.papers.composition.experiments.measurements import write_results
 
     write_results(synthetic_cells.results("one"), tmp_path / "one.json")
     write_results(synthetic_cells.results("two"), tmp_path / "two.json")

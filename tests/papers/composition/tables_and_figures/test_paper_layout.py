@@ -11,12 +11,13 @@ import pytest
 from takifugu.papers.composition.data.calibration import SEEDS, between_worlds
 from takifugu.papers.composition.experiments.measurements import (
     Cell,
+    DatasetSummary,
     Estimate,
     PrintedColumn,
+    Results,
     printed_number,
     printed_numbers,
 )
-from takifugu.papers.composition.results import DatasetSummary, Results
 from takifugu.papers.composition.tables_and_figures.cell_figures import write_tables
 from takifugu.papers.composition.tables_and_figures.paper_tables import (
     all_layouts,

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from takifugu.papers.composition.experiments.measurements import Cell, Estimate
+from takifugu.papers.composition.experiments.measurements import Cell, Estimate, read_results
 from takifugu.papers.composition.reproduction_page import STORED, print_lines
-from takifugu.papers.composition.results import read_results
 from takifugu.papers.composition.tables_and_figures.paper_tables import tables
 from takifugu.papers.composition.tables_and_figures.print_agreement import (
     count_remark,

@@ -7,10 +7,9 @@ of runs until the secret is revealed, and an adversary who finds it from outputs
 from collections.abc import Callable, Mapping
 
 from takifugu.errors import Malformed
-from takifugu.papers.composition.collapse.linear_answers import (
-    AffinePosterior,
-    LinearAnswers,
-    many_secrets,
+from takifugu.papers.composition.collapse.many_secrets import (
+    BitsPosterior,
+    ManySecrets,
     printed_type_a,
 )
 from takifugu.papers.composition.collapse.rational_world import (
@@ -39,14 +38,14 @@ from takifugu.papers.composition.collapse.two_secrets import (
 
 __all__ = [
     "EXAMPLES",
-    "AffinePosterior",
     "AttackStep",
     "AttackTrace",
+    "BitsPosterior",
     "Collapse",
     "ExactLoss",
     "Interval",
-    "LinearAnswers",
     "ManyPriors",
+    "ManySecrets",
     "Posterior",
     "PrintedNumber",
     "RationalWorld",
@@ -56,7 +55,6 @@ __all__ = [
     "WaitingTime",
     "example",
     "join_batches",
-    "many_secrets",
     "printed_type_a",
     "repeated",
     "simulate",
@@ -64,19 +62,19 @@ __all__ = [
     "trace_attack",
 ]
 
-Collapse = SingleSecret | LinearAnswers | ManyPriors
+Collapse = SingleSecret | ManySecrets | ManyPriors
 """A mechanism that leaks little in one run and everything in two.
 
 It says its exact `loss`, the law of `waiting`, outputs that reveal a secret, and the adversary's
 posterior; its `stage` runs it many times.
 """
-Stage = RationalWorld | LinearAnswers
+Stage = RationalWorld | ManySecrets
 """A mechanism with a prior, ready to be run many times; datasets and outputs are codes."""
-Posterior = ExactPosterior | AffinePosterior | PosteriorRange
+Posterior = ExactPosterior | BitsPosterior | PosteriorRange
 """The exact posterior after some outputs; `after` gives that of one more, by Bayes' rule."""
 EXAMPLES: Mapping[int, Callable[[int], Collapse]] = {
     1: SingleSecret.sized,
-    2: many_secrets,
+    2: ManySecrets,
     3: ManyPriors.sized,
 }
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from takifugu.errors import InvalidFile
 from takifugu.papers.composition.data.raw_tables import (
-    Column,
     EntryTable,
     FoundFiles,
     Progress,
@@ -20,28 +19,6 @@ from takifugu.papers.composition.data.raw_tables import (
 HELD_OUT = 8  # people of each group, as in the paper
 EPOCH = 30  # seconds
 
-PARTICIPANTS = RequiredFile(
-    "P[0-9][0-9][0-9].csv.gz",
-    (Column("time", "time"), Column("x"), Column("y"), Column("z"), Column("annotation", "label")),
-)
-DICTIONARY = RequiredFile(
-    "annotation-label-dictionary.csv",
-    (Column("annotation", "text"), Column("label:WillettsMET2018", "text")),
-)
-METADATA = RequiredFile(
-    "metadata.csv",
-    (Column("pid", "text"), Column("age", "text"), Column("sex")),
-    identifying=False,
-)
-HYPNOGRAMS = RequiredFile(
-    "sleep_hypnograms.csv.gz",
-    (
-        Column("dataset", "text"),
-        Column("scorer", "text"),
-        Column("recording", "text"),
-        Column("stages_30s", "text"),
-    ),
-)
 STAGES = ("Wake", "N1", "N2", "N3", "REM")
 MET = (
     "bicycling",
@@ -56,42 +33,6 @@ MET = (
     "walking",
     "walking+activity",
 )
-
-# The scorers vote on every epoch; of two stages with as many votes the one of the first scorer.
-NIGHTS = f"""
-WITH people AS (
-  SELECT dataset, recording,
-         CASE WHEN count(*) OVER (PARTITION BY dataset) > {HELD_OUT}
-              THEN row_number() OVER (PARTITION BY dataset ORDER BY md5(recording))
-              ELSE error('takifugu: `recording` names too few people; it must name more than'
-                         || ' {HELD_OUT} in each dataset') END AS place
-  FROM (SELECT DISTINCT dataset, recording FROM {{hypnograms}})
-),
-scored AS (
-  SELECT dataset, recording, scorer,
-         unnest(string_split(stages, ' ')) AS stage,
-         generate_subscripts(string_split(stages, ' '), 1) AS epoch
-  FROM (SELECT *, regexp_replace(trim(stages_30s), '\\s+', ' ', 'g') AS stages FROM {{hypnograms}})
-),
-votes AS (
-  SELECT dataset, recording, epoch, stage, count(*) AS votes, min(scorer) AS scorer
-  FROM scored WHERE stage <> '-1' GROUP BY ALL
-),
-won AS (
-  SELECT *, row_number() OVER (
-    PARTITION BY dataset, recording, epoch ORDER BY votes DESC, scorer
-  ) AS place
-  FROM votes
-)
-SELECT recording AS entity, epoch AS at,
-       CASE stage {" ".join(f"WHEN '{code}' THEN '{name}'" for code, name in enumerate(STAGES))}
-            ELSE error('takifugu: `stages_30s` holds another stage; it must hold -1, 0, 1, 2, 3, 4')
-       END AS label,
-       won.dataset AS "group",
-       CASE WHEN people.place <= {HELD_OUT} THEN 'release' ELSE 'fit' END AS part
-FROM won JOIN people USING (dataset, recording)
-WHERE won.place = 1
-"""  # noqa: S608 - nothing in it comes from outside
 
 
 def capture24_table(key: str, found: FoundFiles, work: Path, progress: Progress) -> EntryTable:
@@ -167,7 +108,7 @@ def _pid(path: Path) -> str:
 def _age(pid: str, ages: Mapping[str, str]) -> str:
     if pid not in ages:
         raise InvalidFile(
-            METADATA.name, given=f"has no row for {pid}", needed="have one for every participant"
+            "metadata.csv", given=f"has no row for {pid}", needed="have one for every participant"
         )
     return ages[pid].replace("–", "-")
 

@@ -28,12 +28,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time, timedelta
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self
 
-import numpy as np
-
-from takifugu._core.numeric import Integers
 from takifugu.declarations import Category, Declaration, Order, Source
+from takifugu.documents.declared import from_document, to_document
 from takifugu.errors import InvalidFile, Malformed, UnsoundRequest
 from takifugu.fitting import FirstDays, fit
 from takifugu.papers.composition.data.raw_tables import (
@@ -43,7 +41,13 @@ from takifugu.papers.composition.data.raw_tables import (
     RequiredFile,
     text,
 )
-from takifugu.papers.composition.experiments.measurements import Family, Prepared, PrintedColumn
+from takifugu.papers.composition.experiments.measurements import (
+    Facts,
+    Family,
+    Origin,
+    Prepared,
+    PrintedColumn,
+)
 from takifugu.priors import MarkovChain
 from takifugu.priors.documents import read_json, write_json
 from takifugu.priors.fitting import TAU
@@ -54,8 +58,6 @@ DAYS, FIT_DAYS = 500, 400  # the paper's: the first 500 days, of which 400 are f
 OTHER = "other"
 MEMORY = "2GB"
 MOST_NOWHERE = 100  # at most one row in so many may be in no group
-
-Facts = Mapping[str, int | str]
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class DatasetInfo:
     key: str
     title: str
     family: Family
-    origin: Literal["paper", "real", "simulated"]
+    origin: Origin
     group_by: str
     notes: tuple[str, ...] = ()
     calibrated: tuple[PrintedColumn, ...] = ()
@@ -264,22 +266,11 @@ def _astray(about: DatasetInfo, rows: int, of: int) -> InvalidFile:
 
 
 FORMAT = "takifugu prepared data 2"
-ORIGINS = ("paper", "real", "simulated")
-TEXTS = ("key", "title", "family", "origin", "group_by", "fingerprint")
 
 
 def write_prepared(prepared: Prepared, path: Path | str) -> None:
     """Write it whole or not at all, with a digest of everything in it."""
-    content = {
-        **{name: getattr(prepared, name) for name in TEXTS},
-        "chain": prepared.chain.to_document(),
-        "groups": list(prepared.groups),
-        "counts": prepared.counts.tolist(),
-        "train": prepared.train.tolist(),
-        "facts": dict(prepared.facts),
-        "notes": list(prepared.notes),
-        "calibrated": [column.to_document() for column in prepared.calibrated],
-    }
+    content = to_document(prepared)
     write_json({"format": FORMAT, "digest": _digest(content), **content}, Path(path))
 
 
@@ -308,41 +299,12 @@ def _prepared(document: Any) -> Prepared:
         raise InvalidFile(
             "digest", given="does not fit the content", needed="be prepared again: it was changed"
         )
-    wanted = (*TEXTS, "chain", "groups", "counts", "train", "facts", "notes", "calibrated")
-    if set(content) != set(wanted):
-        raise InvalidFile("document", given="has other fields", needed=f"have {', '.join(wanted)}")
-    if content["family"] not in get_args(Family) or content["origin"] not in ORIGINS:
-        raise InvalidFile("family, origin", given="are unknown", needed="be those of `Prepared`")
-    chain = MarkovChain.from_document(content["chain"])
-    groups, states = tuple(content["groups"]), len(chain.states)
-    return Prepared(
-        **{name: content[name] for name in TEXTS},
-        chain=chain,
-        groups=groups,
-        counts=_counts(content["counts"], (len(groups), states), "counts"),
-        train=_counts(content["train"], (states,), "train"),
-        facts=content["facts"],
-        notes=tuple(content["notes"]),
-        calibrated=tuple(map(PrintedColumn.from_document, content["calibrated"])),
-    )
+    return from_document(Prepared, content)
 
 
 def _digest(content: Any) -> str:
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _counts(given: Any, shape: tuple[int, ...], field: str) -> Integers:
-    try:
-        counts = np.array(given, dtype=np.int64)
-    except (ValueError, TypeError, OverflowError):
-        counts = np.zeros(0, dtype=np.int64)
-    if counts.shape != shape or (counts < 0).any():
-        raise InvalidFile(
-            field, given="have another shape", needed=f"be whole numbers of shape {shape}"
-        )
-    counts.setflags(write=False)
-    return counts
 
 
 @dataclass(frozen=True)

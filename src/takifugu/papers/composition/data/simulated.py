@@ -31,14 +31,6 @@ from takifugu.synthetic.check_in_counts import FIT_DAYS, CheckInCounts, draw_che
 from takifugu.synthetic.check_ins import DAYS
 from takifugu.synthetic.habits import HabitParameters
 
-CALIBRATION_NOTES = (
-    "Three numbers of the model were calibrated to the printed Acc@1, Acc@2 and Acc@3 of Ours-Exp"
-    " without uncertainty, and of 48 worlds this one was taken because it comes closest to them:"
-    " agreement in these columns shows nothing. The same columns with uncertainty follow from them;"
-    " every other column is a prediction.",
-    "The average world of this model is off by 1.1 points in those 18 numbers (root mean square),"
-    " and one world of 77 countries by 2 points.",
-)
 PAPER_ROWS = 33_278_683
 WORLD_SEED = 125  # the closest of `calibration.CANDIDATES`
 PRINTED_ACCURACIES = HabitParameters(
@@ -56,6 +48,12 @@ CALIBRATED = tuple(PrintedColumn("Ours-Exp", False, f"acc@{place}") for place in
 
 SEED = 20_261_115
 
+NOTES = {
+    "simulated-activities": (
+        "Synthetic: a day of 151 people in epochs of 30 seconds from the model of"
+        f" takifugu.synthetic, seed {SEED}. No person is real.",
+    )
+}
 ACTIVITIES = f"""
 SELECT participant AS entity, epoch AS at, activity AS label, age AS "group",
        CASE WHEN place <= {HELD_OUT} THEN 'release' ELSE 'fit' END AS part

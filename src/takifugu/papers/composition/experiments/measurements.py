@@ -1,4 +1,4 @@
-"""The values of the reproduction: prepared data, what was measured, and what the paper prints.
+"""The values of the reproduction: prepared data, what was measured, what the paper prints, results.
 
 Printed are Tables 1 and 2 and the two numbers for Majority; they are kept as the text that is
 printed, so that 20.83 stays 20.83 beside 36.3.
@@ -7,28 +7,37 @@ Cells that are done are kept in a file, so that an interrupted run goes on where
 line of JSON each: the identity of what was measured, and the cell. A line is written at once and
 flushed to the disk. One that was cut off by a crash is not JSON; it is skipped, and its cell
 measured again. Lines of other data, settings or versions are left alone.
+
+The results of a run are one JSON file: a summary of each dataset, the cells, and the uncertain
+cells that were run again. No raw data.
 """
 
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from math import inf, isfinite
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple
 
-from takifugu._core.atomic import refuse_special
+import numpy as np
+
+from takifugu._core.atomic import read_whole, refuse_special
 from takifugu._core.numeric import Integers
-from takifugu.errors import InvalidFile
+from takifugu.documents.declared import Codec, from_document, to_document
+from takifugu.documents.reading import DocumentPart, number
+from takifugu.errors import InvalidFile, Malformed
+from takifugu.papers.composition.tables_and_figures.figure_writing import write_whole
 from takifugu.priors.markov import MarkovChain
 
 Family = Literal["foursquare", "capture24"]
+Origin = Literal["paper", "real", "simulated"]
+Facts = Mapping[str, int | str]
 
 
-@dataclass(frozen=True)
-class PrintedColumn:
+class PrintedColumn(NamedTuple):
     """A column of the paper's tables: one metric of one mechanism, at every ε.
 
     Attributes:
@@ -41,18 +50,17 @@ class PrintedColumn:
     uncertain: bool
     metric: str
 
-    def to_document(self) -> list[str | bool]:
-        """As JSON."""
-        return [self.mechanism, self.uncertain, self.metric]
 
-    @classmethod
-    def from_document(cls, document: Any) -> Self:
-        """What `to_document` wrote; anything else is a `ValueError`."""
-        mechanism, uncertain, metric = document
-        kinds = (type(mechanism), type(uncertain), type(metric))
-        if kinds != (str, bool, str):
-            raise ValueError(f"a column is a name, true or false, and a metric, not {kinds}")
-        return cls(mechanism, uncertain, metric)
+def _counts(value: Any, _: str) -> Integers:
+    counts = np.array(value, dtype=np.int64)
+    counts.setflags(write=False)
+    return counts
+
+
+Counts = Annotated[Integers, Codec(_counts, np.ndarray.tolist)]
+Chain = Annotated[
+    MarkovChain, Codec(lambda value, _: MarkovChain.from_document(value), MarkovChain.to_document)
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,28 +87,26 @@ class Prepared:
     key: str
     title: str
     family: Family
-    origin: Literal["paper", "real", "simulated"]
-    chain: MarkovChain
+    origin: Origin
+    chain: Chain
     group_by: str
     groups: tuple[str, ...]
-    counts: Integers
-    train: Integers
-    facts: Mapping[str, int | str]
+    counts: Counts
+    train: Counts
+    facts: Facts
     notes: tuple[str, ...]
     fingerprint: str
     calibrated: tuple[PrintedColumn, ...] = ()
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(NamedTuple):
     """A mean over repetitions; with 95 % confidence the true one is within ``half`` of it."""
 
     mean: float
     half: float
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(NamedTuple):
     """By how much one mechanism is better than another, from repetitions of the same randomness.
 
     It holds what an interval of any confidence needs, so that many can be judged together
@@ -122,6 +128,16 @@ class Difference:
     def exactly_zero(self) -> bool:
         """Whether there is nothing to estimate: two mechanisms of one law, or no way to differ."""
         return self.mean == self.error == self.step == 0
+
+
+INFINITE = "infinity"
+Noise = Annotated[
+    float,
+    Codec(
+        lambda value, path: inf if value == INFINITE else number(value, path),
+        lambda value: value if isfinite(value) else INFINITE,
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -147,7 +163,7 @@ class Cell:
     uncertain: bool
     epsilon: float
     epsilon_dp: float
-    noise: float
+    noise: Noise
     measured: Mapping[str, Estimate]
     lead: Mapping[str, Difference]
     exp_lead: Mapping[str, Difference]
@@ -207,11 +223,14 @@ def printed_number(
 ) -> PrintedCell | None:
     """What the paper prints there, if it prints anything."""
     wanted = (family, mechanism, uncertain, epsilon, metric)
-    for number in printed_numbers():
-        have = (number.family, number.mechanism, number.uncertain, number.epsilon, number.metric)
-        if have == wanted:
-            return number
-    return None
+    return next(
+        (
+            one
+            for one in printed_numbers()
+            if (one.family, one.mechanism, one.uncertain, one.epsilon, one.metric) == wanted
+        ),
+        None,
+    )
 
 
 def printed_majority(family: str) -> float:
@@ -223,9 +242,6 @@ def printed_majority(family: str) -> float:
 def _document() -> Any:
     path = files("takifugu.papers.composition.experiments") / "printed.json"
     return json.loads(path.read_text(encoding="utf-8"))
-
-
-INFINITE = "infinity"
 
 
 class FinishedCells:
@@ -256,54 +272,6 @@ class FinishedCells:
         self._cells[identity] = cell
 
 
-def to_document(cell: Cell) -> dict[str, Any]:
-    """A cell as JSON, to the last bit."""
-    return {
-        "data": cell.data,
-        "mechanism": cell.mechanism,
-        "uncertain": cell.uncertain,
-        "epsilon": cell.epsilon,
-        "epsilon_dp": cell.epsilon_dp,
-        "noise": cell.noise if isfinite(cell.noise) else INFINITE,
-        "measured": {name: [one.mean, one.half] for name, one in cell.measured.items()},
-        "lead": _rows(cell.lead),
-        "exp_lead": _rows(cell.exp_lead),
-    }
-
-
-def from_document(document: Mapping[str, Any]) -> Cell:
-    """The cell that `to_document` wrote."""
-    noise = document["noise"]
-    return Cell(
-        str(document["data"]),
-        str(document["mechanism"]),
-        bool(document["uncertain"]),
-        float(document["epsilon"]),
-        float(document["epsilon_dp"]),
-        inf if noise == INFINITE else float(noise),
-        _estimates(document["measured"]),
-        _differences(document["lead"]),
-        _differences(document["exp_lead"]),
-    )
-
-
-def _rows(differences: Mapping[str, Difference]) -> dict[str, list[float]]:
-    return {
-        name: [one.mean, one.error, one.step, one.repetitions] for name, one in differences.items()
-    }
-
-
-def _differences(rows: Mapping[str, Any]) -> dict[str, Difference]:
-    return {
-        name: Difference(float(mean), float(error), float(step), int(repetitions))
-        for name, (mean, error, step, repetitions) in rows.items()
-    }
-
-
-def _estimates(pairs: Mapping[str, Any]) -> dict[str, Estimate]:
-    return {name: Estimate(float(mean), float(half)) for name, (mean, half) in pairs.items()}
-
-
 def _read(path: Path) -> dict[str, Cell]:
     try:
         refuse_special(path)
@@ -319,8 +287,8 @@ def _read(path: Path) -> dict[str, Cell]:
     for line in lines:
         try:
             document = json.loads(line)
-            cells[str(document["identity"])] = from_document(document)
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+            cells[str(document["identity"])] = from_document(Cell, document)
+        except (ValueError, KeyError, TypeError, RecursionError):
             continue  # cut off, or not ours
     return cells
 
@@ -331,3 +299,181 @@ def _whole(file: Any) -> bool:
         return True
     file.seek(-1, os.SEEK_END)
     return bool(file.read(1) == b"\n")
+
+
+FORMAT = 3  # of results; 2: calibrated columns; 3: leads hold what joint intervals need
+
+
+@dataclass(frozen=True)
+class DatasetSummary:
+    """The public facts about a dataset, as tables and pages show them.
+
+    Attributes:
+        key: A short name for files.
+        title: What it is, for people.
+        family: The experiment of the paper that it is for, or stands in for.
+        origin: "paper", "real" or "simulated".
+        group_by: What the groups are.
+        groups: How many.
+        labels: How many states the chain has.
+        length: The longest sequence that is released from.
+        facts: Public numbers about it.
+        notes: What differs from the paper's preparation; a sentence each.
+        fingerprint: The identity of the data.
+        repetitions: How many times every mechanism was run on it.
+        calibrated: The printed columns that a simulated world was calibrated to; every other column
+            is a prediction. Empty for real data.
+    """
+
+    key: str
+    title: str
+    family: Family
+    origin: Origin
+    group_by: str
+    groups: int
+    labels: int
+    length: int
+    facts: Facts
+    notes: tuple[str, ...]
+    fingerprint: str
+    repetitions: int
+    calibrated: tuple[PrintedColumn, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.calibrated and self.origin != "simulated":
+            raise Malformed(
+                "calibrated", given="is not empty", needed="be, as the data is not simulated"
+            )
+
+
+@dataclass(frozen=True)
+class ShiftedCell:
+    """An uncertain cell run again without uncertainty at a smaller ε.
+
+    Attributes:
+        data: The key of the dataset.
+        mechanism: Its name.
+        epsilon: The Pufferfish ε of the uncertain cell.
+        at: The plain ε that stands in for it.
+        by_group: Whether group DP is all that is left; then ``at`` is ε itself.
+        equal: Whether the two agree in everything.
+        plain: What the plain run measured.
+    """
+
+    data: str
+    mechanism: str
+    epsilon: float
+    at: float
+    by_group: bool
+    equal: bool
+    plain: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class Results:
+    """Cells of one or several datasets, a summary of each, and the shifts that were run again."""
+
+    about: tuple[DatasetSummary, ...]
+    cells: tuple[Cell, ...]
+    shifted: tuple[ShiftedCell, ...] = ()
+
+    def of(self, key: str) -> tuple[Cell, ...]:
+        """The cells of one dataset."""
+        return tuple(cell for cell in self.cells if cell.data == key)
+
+    def shifted_of(self, key: str) -> tuple[ShiftedCell, ...]:
+        """The shifts of one dataset."""
+        return tuple(one for one in self.shifted if one.data == key)
+
+
+def about(prepared: Prepared, *, repetitions: int) -> DatasetSummary:
+    """The summary of prepared data."""
+    return DatasetSummary(
+        prepared.key,
+        prepared.title,
+        prepared.family,
+        prepared.origin,
+        prepared.group_by,
+        len(prepared.groups),
+        int(prepared.counts.shape[1]),
+        int(prepared.chain.length or 0),
+        dict(prepared.facts),
+        tuple(prepared.notes),
+        prepared.fingerprint,
+        repetitions,
+        tuple(prepared.calibrated),
+    )
+
+
+def merged(parts: Iterable[Results]) -> Results:
+    """Several results as one; of a dataset that comes twice the last one counts."""
+    by_key: dict[str, tuple[DatasetSummary, Results]] = {}
+    for part in parts:
+        for one in part.about:
+            by_key[one.key] = one, part
+    return Results(
+        tuple(one for one, _ in by_key.values()),
+        tuple(cell for key, (_, part) in by_key.items() for cell in part.of(key)),
+        tuple(one for key, (_, part) in by_key.items() for one in part.shifted_of(key)),
+    )
+
+
+def write_results(results: Results, path: Path) -> None:
+    """Write all of it or nothing, a line for each cell, so that differences can be read."""
+
+    def line(part: Any) -> str:
+        return "  " + json.dumps(part, ensure_ascii=False, allow_nan=False)
+
+    lists = [
+        f' "{name}": [\n' + ",\n".join(map(line, parts)) + "\n ]"
+        for name, parts in to_document(results).items()
+    ]
+    write_whole(path, f'{{\n "format": {FORMAT},\n' + ",\n".join(lists) + "\n}\n")
+
+
+def read_results(path: Path) -> Results:
+    """Read what `write_results` wrote."""
+    needed = "be a results.json of a run"
+    content = read_whole(path, field="results", needed=needed)
+    try:
+        document = DocumentPart.of(json.loads(content))
+        have = document.whole("format")
+        results = from_document(Results, document.given) if have == FORMAT else None
+    except (ValueError, RecursionError) as error:
+        raise InvalidFile(
+            "results", given=f"{str(path)!r} cannot be read", needed=f"{needed}, format {FORMAT}"
+        ) from error
+    if results is None:
+        raise InvalidFile(
+            "results",
+            given=f"{str(path)!r} has format {have}, of another version of takifugu",
+            needed=f"have format {FORMAT}; run `takifugu reproduce` again to make it",
+        )
+    return results
+
+
+def shortened(results: Results, digits: int = 5) -> Results:
+    """What the repository stores: enough digits for tables, and whether shifts are equal."""
+
+    def short(value: float) -> float:
+        return float(f"{value:.{digits}g}")
+
+    def short_leads(leads: Mapping[str, Difference]) -> Mapping[str, Difference]:
+        return {
+            k: Difference(short(d.mean), short(d.error), short(d.step), d.repetitions)
+            for k, d in leads.items()
+        }
+
+    cells = tuple(
+        replace(
+            cell,
+            epsilon_dp=short(cell.epsilon_dp),
+            noise=short(cell.noise),
+            measured={k: Estimate(*map(short, e)) for k, e in cell.measured.items()},
+            lead=short_leads(cell.lead),
+            exp_lead=short_leads(cell.exp_lead),
+        )
+        for cell in results.cells
+    )
+    shifted = tuple(replace(one, at=short(one.at), plain={}) for one in results.shifted)
+    return Results(results.about, cells, shifted)

@@ -63,39 +63,10 @@ from takifugu.papers.composition.experiments.measurements import (
     Difference,
     Estimate,
     Prepared,
+    Results,
+    ShiftedCell,
 )
 from takifugu.papers.composition.experiments.metrics import METRICS, K, interval
-from takifugu.papers.composition.results import Results
-
-
-@dataclass(frozen=True)
-class Shift:
-    """One uncertain cell, and the plain experiment that it equals.
-
-    Attributes:
-        mechanism: The contender.
-        epsilon: The Pufferfish ε of the uncertain cell.
-        at: The plain ε that stands in for it: ε − log 1.5, or ε where only group DP is left.
-        by_group: Whether group DP at ε allows more than the proof does at ε − log 1.5.
-        epsilon_dp: What the uncertain cell spends per entry.
-        plain_dp: What the plain experiment at ``at`` spends per entry.
-        measured: What the uncertain cell measured.
-        plain: What the plain experiment measured.
-    """
-
-    mechanism: str
-    epsilon: float
-    at: float
-    by_group: bool
-    epsilon_dp: float
-    plain_dp: float
-    measured: Mapping[str, Estimate]
-    plain: Mapping[str, Estimate]
-
-    @property
-    def equal(self) -> bool:
-        """Whether the two agree in everything, to the last bit."""
-        return self.epsilon_dp == self.plain_dp and dict(self.measured) == dict(self.plain)
 
 
 def shifts(
@@ -106,7 +77,7 @@ def shifts(
     rng_seed: int,
     folder: Path | None = None,
     epsilons: Sequence[float] = EPSILONS,
-) -> tuple[Shift, ...]:
+) -> tuple[ShiftedCell, ...]:
     """Every uncertain cell of a run beside the plain experiment at ε − log 1.5, run anew.
 
     ``cells`` are those of `experiment.run` with the same settings;
@@ -122,18 +93,12 @@ def shifts(
         group = allowed.at("group", cell.epsilon)
         by_group = group > below
         spent = group if by_group else below
-        plain = trial(prepared, calibrated(cell.mechanism, prepared, spent), repetitions, rng_seed)
+        again = trial(prepared, calibrated(cell.mechanism, prepared, spent), repetitions, rng_seed)
+        plain = measures(prepared, again.found)
+        equal = spent == cell.epsilon_dp and plain == dict(cell.measured)
+        at = cell.epsilon if by_group else room
         found.append(
-            Shift(
-                cell.mechanism,
-                cell.epsilon,
-                cell.epsilon if by_group else room,
-                by_group,
-                cell.epsilon_dp,
-                spent,
-                cell.measured,
-                measures(prepared, plain.found),
-            )
+            ShiftedCell(cell.data, cell.mechanism, cell.epsilon, at, by_group, equal, plain)
         )
     return tuple(found)
 

@@ -19,10 +19,12 @@ from takifugu.papers.composition.experiments.experiment import GROUP_DP, MAJORIT
 from takifugu.papers.composition.experiments.measurements import (
     UNCERTAINTY,
     Cell,
+    DatasetSummary,
     PrintedCell,
+    Results,
+    ShiftedCell,
     printed_numbers,
 )
-from takifugu.papers.composition.results import DatasetSummary, Results, ShiftedCell
 from takifugu.papers.composition.tables_and_figures.figure_writing import (
     legend_below,
     new_figure,

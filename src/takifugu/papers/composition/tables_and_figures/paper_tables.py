@@ -9,11 +9,12 @@ from dataclasses import replace
 
 from takifugu.papers.composition.experiments.measurements import (
     Cell,
+    DatasetSummary,
     PrintedColumn,
+    Results,
     printed_majority,
     printed_numbers,
 )
-from takifugu.papers.composition.results import DatasetSummary, Results
 from takifugu.papers.composition.tables_and_figures.print_agreement import (
     DATASET,
     METRIC,

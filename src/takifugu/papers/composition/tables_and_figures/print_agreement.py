@@ -14,7 +14,7 @@ computed from measured cells and printed numbers; none is a sentence kept by han
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isfinite, log, sqrt
 from statistics import fmean
 from typing import Literal
@@ -34,13 +34,13 @@ from takifugu.papers.composition.experiments.experiment import (
 )
 from takifugu.papers.composition.experiments.measurements import (
     Cell,
+    DatasetSummary,
     PrintedCell,
     PrintedColumn,
     printed_majority,
     printed_number,
     printed_numbers,
 )
-from takifugu.papers.composition.results import DatasetSummary
 from takifugu.papers.composition.tables_and_figures.table_formats import PRIOR
 from takifugu.reports.html_style import BLUE, GREEN, GREY, ORANGE, PURPLE
 
@@ -273,7 +273,7 @@ def beside_print(about: DatasetSummary, cell: Cell, metric: Metric) -> BesidePri
         return None
     ours = cell.measured[metric.key]
     column = PrintedColumn(cell.mechanism, cell.uncertain, metric.key)
-    follows = cell.uncertain and replace(column, uncertain=False) in about.calibrated
+    follows = cell.uncertain and column._replace(uncertain=False) in about.calibrated
     return BesidePrint(printed, ours.mean, ours.half, column in about.calibrated, follows)
 
 

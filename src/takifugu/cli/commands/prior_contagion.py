@@ -1,12 +1,10 @@
-"""``takifugu prior contacts``: an infection that spreads along a list of contacts, as a prior."""
+"""``takifugu prior contacts`` and ``household``: priors of people who infect each other."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.commands.prior_output import prior_facts, recorded
 from takifugu.cli.shared_options import (
     AsJson,
     Backend,
@@ -14,9 +12,13 @@ from takifugu.cli.shared_options import (
     InvalidOption,
     Spinner,
     echo,
-    print_json,
+    listed,
+    prior_facts,
     refuse_given,
+    show_result,
     the_project,
+    write_and_show,
+    write_recorded,
 )
 from takifugu.cli.shell_completion import complete_dataset
 from takifugu.errors import InvalidPrior
@@ -32,16 +34,6 @@ OPTIONS = {  # of a prior, as the command calls them
     "times": "--times",
     "seconds": "--seconds",
 }
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What the options say."""
-
-    background: float
-    per_hour: float
-    most: float
-    again: float | None
 
 
 def contacts(
@@ -123,19 +115,16 @@ def contacts(
     if name is None:
         beside = {"--replace": replace, "--add": add, "--project": folder, "--backend": backend}
         refuse_given(beside, needed="come with a dataset NAME")
-    asked = _Asked(background, per_hour, most, again)
+    odds = {"background": background, "odds_per_hour": per_hour, "most": most}
     try:
         slices = _read(file, seconds, times, by_day)
-        prior = _prior(slices, asked)
+        prior = _prior(slices, odds, again)
     except InvalidPrior as error:
         option = OPTIONS.get(error.field, error.field)
         raise InvalidOption(option, given=error.given, needed=error.needed) from None
-    facts = _facts(slices, asked)
+    facts = _facts(slices, odds, again)
     if out is not None:
-        from takifugu.priors import write_prior
-
-        with recorded(out):
-            write_prior(prior, out)
+        write_recorded(prior, out)
         _print(prior, out, facts, as_json)
         return
     if name is None:
@@ -144,7 +133,7 @@ def contacts(
     with Spinner(f"comparing people with {name}"):
         project, path, prior = project.enter_prior(
             name,
-            lambda whole: _prior(slices, asked, whole=whole),
+            lambda whole: _prior(slices, odds, again, whole=whole),
             over=facts["over"],
             replace=replace,
             keep=add,
@@ -167,40 +156,38 @@ def _read(
 
 
 def _prior(
-    given: "tuple[Contacts, ...] | Contacts", asked: _Asked, *, whole: bool = False
+    given: "tuple[Contacts, ...] | Contacts",
+    odds: dict[str, Any],
+    again: float | None,
+    *,
+    whole: bool = False,
 ) -> "MarkovRandomField":
     """The prior; people are whole numbers if the column is of such, and all are written so."""
     from takifugu.priors import contagion, contagion_over_time
 
     if isinstance(given, tuple):
-        return contagion_over_time(
-            given,
-            background=asked.background,
-            odds_per_hour=asked.per_hour,
-            again=1.0 if asked.again is None else asked.again,
-            most=asked.most,
-        )
-    field = contagion(
-        given, background=asked.background, odds_per_hour=asked.per_hour, most=asked.most
-    )
+        return contagion_over_time(given, again=1.0 if again is None else again, **odds)
+    field = contagion(given, **odds)
     return field.with_whole_names() if whole else field
 
 
-def _facts(given: "tuple[Contacts, ...] | Contacts", asked: _Asked) -> dict[str, Any]:
+def _facts(
+    given: "tuple[Contacts, ...] | Contacts", odds: dict[str, Any], again: float | None
+) -> dict[str, Any]:
     slices = given if isinstance(given, tuple) else (given,)
-    pairs = {pair for one in slices for pair in one.pairs}
-    hours = sum(sum(one.seconds) for one in slices) / 3600
+    pairs = {pair for contacts in slices for pair in contacts.pairs}
+    hours = sum(sum(contacts.seconds) for contacts in slices) / 3600
     over = "entities × sequence" if isinstance(given, tuple) else "entities"
-    per_hour, most = four_digits(asked.per_hour), four_digits(asked.most)
     meaning = (
         f"Somebody whose contacts are all healthy is infected with odds"
-        f" {four_digits(asked.background)} to 1. Each infected contact multiplies these odds by"
-        f" {per_hour} for every hour they met, but by no more than {most}."
+        f" {four_digits(odds['background'])} to 1. Each infected contact multiplies these odds by"
+        f" {four_digits(odds['odds_per_hour'])} for every hour they met, but by no more than"
+        f" {four_digits(odds['most'])}."
     )
-    if asked.again is not None:
+    if again is not None:
         meaning += (
             f" An infection at one position multiplies the odds at the next one by"
-            f" {four_digits(asked.again)}."
+            f" {four_digits(again)}."
         )
     return {
         "people": len(slices[0].people),
@@ -213,14 +200,91 @@ def _facts(given: "tuple[Contacts, ...] | Contacts", asked: _Asked) -> dict[str,
 
 
 def _print(prior: "MarkovRandomField", path: Path, facts: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        print_json({"out": str(path)} | prior_facts(prior) | facts)
-        return
     times = f" at {facts['positions']} positions" if "sequence" in facts["over"] else ""
-    echo(
+    lines = [
         f"{path.name}: {facts['people']} people{times}, {facts['pairs']:,} pairs that met for"
-        f" {four_digits(facts['hours'])} hours"
-    )
-    echo(facts["meaning"])
+        f" {four_digits(facts['hours'])} hours",
+        facts["meaning"],
+    ]
     if "dataset" in facts:
-        echo(f'added to {facts["project"]} with over = "{facts["over"]}"')
+        lines.append(f'added to {facts["project"]} with over = "{facts["over"]}"')
+    show_result({"out": str(path)} | prior_facts(prior) | facts, *lines, as_json=as_json)
+
+
+def household(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the prior, as JSON.")],
+    members: Annotated[
+        str, typer.Option(help="How many people, as '2'; or their names, as 'parent,child'.")
+    ],
+    background: Annotated[
+        float, typer.Option(help="The probability of falling ill from outside, in one step.")
+    ],
+    infection: Annotated[
+        float, typer.Option(help="The probability that one ill member infects a well one.")
+    ],
+    recovery: Annotated[float, typer.Option(help="The probability of recovering, in one step.")],
+    labels: Annotated[
+        str, typer.Option(help="What the column says of somebody well, and of somebody ill.")
+    ] = "well,ill",
+    start: Annotated[
+        str,
+        typer.Option(
+            help="'stationary'; 'unknown', for any; or the probability that each is ill at first."
+        ),
+    ] = "stationary",
+    length: Annotated[
+        int | None, typer.Option(help="The number of entries; by default unbounded.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a chain on the joint states of a household in which people infect each other.
+
+    Somebody well falls ill with probability 1 − (1 − background)·(1 − infection)^k, where k members
+    are ill; somebody ill recovers with probability recovery. Use it in a policy with over =
+    "household" and the public column that groups people. All members are alike.
+
+    JSON: out, and those of `prior show`.
+    """
+    from takifugu.priors.households import household_contagion
+    from takifugu.visible import four_digits
+
+    words = list(map(str, listed(labels, "--labels")))
+    if len(words) != 2:
+        raise InvalidOption(
+            "--labels", given=f"is {labels!r:.60}", needed="be two labels, as 'well,ill'"
+        )
+    many: int | list[str] = (
+        int(members)
+        if members.strip().isdecimal()
+        else list(map(str, listed(members, "--members")))
+    )
+    chain = household_contagion(
+        many,
+        background=background,
+        infection=infection,
+        recovery=recovery,
+        labels=(words[0], words[1]),
+        start=start if start in ("stationary", "unknown") else _start_probability(start),
+        length=length,
+    )
+    write_and_show(chain, out, as_json)
+    if as_json:
+        return
+    beside = 1 - (1 - background) * (1 - infection)
+    echo(
+        f"{len(chain.columns or ())} members who are alike, {len(chain.states)} joint states; in"
+        f" one step somebody {words[0]} becomes {words[1]} with probability"
+        f" {four_digits(background)}, and beside one who is {words[1]} with {four_digits(beside)}",
+        err=True,
+    )
+
+
+def _start_probability(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidOption(
+            "--start",
+            given=f"is {text!r:.60}",
+            needed="be 'stationary', 'unknown', or the probability that each is ill at first",
+        ) from None
