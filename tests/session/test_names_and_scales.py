@@ -19,7 +19,7 @@ from takifugu.binding.entries import (
 from takifugu.session.cells import Rows
 from takifugu.session.possible_answers import LONGEST, counting_order
 from takifugu.session.query_kinds import query_class
-from takifugu.session.releases import until_step
+from takifugu.session.time_steps import until_step
 from takifugu.session.usefulness import AnswerScales
 from takifugu.tables import Scope
 

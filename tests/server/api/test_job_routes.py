@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from takifugu.server.api.job_routes import WAIT
 from takifugu.server.services import Services
-from takifugu.session.releases import until_step
+from takifugu.session.time_steps import until_step
 from tests.server.api.serving import HISTOGRAM, Served
 from tests.server.api.test_app import problem
 

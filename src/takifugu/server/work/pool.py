@@ -39,7 +39,7 @@ from takifugu.server.work.tasks import (
     WorkTimedOut,
 )
 from takifugu.server.work.worker_process import Progress, WorkerGone, WorkerProcess
-from takifugu.session.releases import until_step
+from takifugu.session.time_steps import until_step
 
 CANCEL_GRACE = 0.5  # seconds that a cancelled task may still run
 UNABLE_SECONDS = 30.0  # seconds for which a server that could start no worker is not ready
