@@ -18,25 +18,17 @@ from takifugu.project.policy import InvalidProject
 from takifugu.project.project import init_project
 from takifugu.session.release_errors import MostlyNoise
 from tests.cli.running import Call, run, start
+from tests.declared import declared
 from tests.raising import raises
 
-DECLARATION = """\
-[source]
-kind = "csv"
-path = "visits.csv"
-[entity]
-column = "person"
-[order]
-column = "at"
-kind = "time"
-zone = "Europe/Berlin"
-ties = "refuse"
-[protected.place]
-values = ["home", "ward"]
-outside = "refuse"
-[public.zone]
-values = ["a", "b"]
-"""
+DECLARATION = declared(
+    "visits.csv",
+    "person",
+    "at",
+    {"place": ["home", "ward"]},
+    {"zone": ["a", "b"]},
+    zone="Europe/Berlin",
+)
 BATCH = """\
 [[release]]
 name = "places"

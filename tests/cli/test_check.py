@@ -2,51 +2,47 @@
 
 import json
 import math
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from takifugu.cli import main
 from takifugu.cli.commands.check_command import lower, upper
 from takifugu.finite import leakage
 from takifugu.finite.files import read_world
+from tests.cli.running import call
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
-Capture = pytest.CaptureFixture[str]
+Check = Callable[..., tuple[int, str, str]]
+Facts = Callable[..., Any]
 
 
-def check(
-    monkeypatch: pytest.MonkeyPatch, capsys: Capture, *arguments: str | Path
-) -> tuple[int, str, str]:
-    monkeypatch.setattr(sys, "argv", ["takifugu", "check", *map(str, arguments)])
-    status: object = 0
-    try:
-        main()
-    except SystemExit as stop:
-        status = stop.code or 0
-    found = capsys.readouterr()
-    return int(str(status)), found.out, found.err
+@pytest.fixture
+def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
+    def run(*arguments: str | Path) -> tuple[int, str, str]:
+        ran = call(tmp_path, monkeypatch, "check", *map(str, arguments))
+        return ran.status, ran.out, ran.err
+
+    return run
 
 
-def as_json(monkeypatch: pytest.MonkeyPatch, capsys: Capture, *arguments: str | Path) -> Any:
-    status, out, err = check(monkeypatch, capsys, *arguments, "--json")
-    assert (status, err) == (0, "")
+@pytest.fixture
+def as_json(check: Check) -> Facts:
+    def found(*arguments: str | Path) -> Any:
+        status, out, err = check(*arguments, "--json")
+        assert (status, err) == (0, "")
+        return json.loads(out, parse_constant=refuse)
 
     def refuse(constant: str) -> float:
         raise AssertionError(f"{constant} is not strict JSON")
 
-    return json.loads(out, parse_constant=refuse)
+    return found
 
 
-def test_randomised_response_on_the_ward_composes(
-    monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
+def test_randomised_response_on_the_ward_composes(as_json: Facts) -> None:
     """By hand: reporting the truth with probability 3/4 costs log 3 a run, whatever the prior."""
-    ask, count = as_json(monkeypatch, capsys, EXAMPLES / "ward.toml", "--runs", "3")["mechanisms"]
+    ask, count = as_json(EXAMPLES / "ward.toml", "--runs", "3")["mechanisms"]
     assert ask["one_run"]["epsilon"] == pytest.approx(math.log(3), abs=1e-12)
     assert ask["one_run"]["at_least"] <= math.log(3) <= ask["one_run"]["epsilon"]
     assert ask["claim"] == {"epsilon": 1.1, "kept": "yes"}
@@ -73,9 +69,9 @@ def ward_count_loss(k: int) -> float:
 
 
 def test_a_dp_count_may_leak_more_than_linearly_and_stays_below_its_lines(
-    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    as_json: Facts,
 ) -> None:
-    _, count = as_json(monkeypatch, capsys, EXAMPLES / "ward.toml")["mechanisms"]
+    _, count = as_json(EXAMPLES / "ward.toml")["mechanisms"]
     assert count["one_run"]["epsilon"] == pytest.approx(ward_count_loss(1), abs=1e-12)
     assert count["growth"][1]["epsilon"] == pytest.approx(ward_count_loss(2), abs=1e-12)
     assert ward_count_loss(2) > 2 * ward_count_loss(1) + 1e-3
@@ -91,9 +87,9 @@ def test_a_dp_count_may_leak_more_than_linearly_and_stays_below_its_lines(
 
 
 def test_the_first_example_of_the_paper_leaks_nothing_and_then_everything(
-    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    as_json: Facts,
 ) -> None:
-    found = as_json(monkeypatch, capsys, EXAMPLES / "swap.toml")
+    found = as_json(EXAMPLES / "swap.toml")
     assert found["claims_kept"] is True
     (swap,) = found["mechanisms"]
     assert 0 <= swap["one_run"]["epsilon"] < 1e-12
@@ -112,10 +108,10 @@ def test_the_first_example_of_the_paper_leaks_nothing_and_then_everything(
 
 
 def test_knowledge_by_inequalities_gives_the_true_loss_of_the_third_example(
-    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    as_json: Facts,
 ) -> None:
     """By hand: the largest |log| of U over L, with L_T, U_T = .35, .65 and L_F, U_F = .4, .6."""
-    found = as_json(monkeypatch, capsys, EXAMPLES / "bounds.json", "--runs", "2")
+    found = as_json(EXAMPLES / "bounds.json", "--runs", "2")
     assert found["priors"] == "knowledge"
     (cases,) = found["mechanisms"]
     t, f = (0.35, 0.65), (0.4, 0.6)
@@ -127,11 +123,9 @@ def test_knowledge_by_inequalities_gives_the_true_loss_of_the_third_example(
     assert cases["growth"][1]["epsilon"] == "infinity"
 
 
-def test_the_command_says_what_the_library_says(
-    monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
+def test_the_command_says_what_the_library_says(as_json: Facts) -> None:
     file = read_world(EXAMPLES / "ward.toml")
-    found = as_json(monkeypatch, capsys, EXAMPLES / "ward.toml", "--runs", "1")
+    found = as_json(EXAMPLES / "ward.toml", "--runs", "1")
     assert found["fingerprint"] == file.fingerprint
     assert found["pairs"] == [[str(p.left), str(p.right)] for p in file.world.pairs]
     for mechanism, shown in zip(file.mechanisms, found["mechanisms"], strict=True):
@@ -140,10 +134,10 @@ def test_the_command_says_what_the_library_says(
 
 
 def test_parities_that_compose_alone_are_said_not_to_compose_with_each_other(
-    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    as_json: Facts, check: Check
 ) -> None:
     path = EXAMPLES / "parity.toml"
-    found = as_json(monkeypatch, capsys, path, "--runs", "1")
+    found = as_json(path, "--runs", "1")
     assert [each["composition"]["linear"] for each in found["mechanisms"]] == ["yes", "yes"]
     together = found["together"]
     assert together["one_run_of_each"]["epsilon"] == "infinity"
@@ -155,27 +149,25 @@ def test_parities_that_compose_alone_are_said_not_to_compose_with_each_other(
     assert together["composition"]["linear"] == "no"
     counts = together["composition"]["attack"]["counts"]
     assert [(name, count) for name, _, count in counts] == [("a xor b", 1), ("a xor b xor c", 1)]
-    status, out, err = check(monkeypatch, capsys, path, "--runs", "1")
+    status, out, err = check(path, "--runs", "1")
     assert (status, err) == (0, "")
     assert "compose linearly?     no: " in out
     assert "see 'even' of 'a xor b', 'even' of 'a xor b xor c' (2 runs" in out
 
 
-def test_words_on_a_pipe_are_plain_and_say_the_verdict(
-    monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    status, out, err = check(monkeypatch, capsys, EXAMPLES / "swap.toml")
+def test_words_on_a_pipe_are_plain_and_say_the_verdict(check: Check) -> None:
+    status, out, err = check(EXAMPLES / "swap.toml")
     assert (status, err) == (0, "")
     assert "\x1b" not in out and not any(line != line.rstrip() for line in out.splitlines())
     assert "composes linearly?    no: " in out
     assert "2 runs, no fewer suffice): a / b under 'known' is revealed" in out
 
 
-def test_words_on_a_terminal_fit_it(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_words_on_a_terminal_fit_it(monkeypatch: pytest.MonkeyPatch, check: Check) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    status, out, _ = check(monkeypatch, capsys, EXAMPLES / "ward.toml")
+    status, out, _ = check(EXAMPLES / "ward.toml")
     assert status == 0 and "\x1b[" in out and "ask about Monday" in out
 
 
@@ -205,22 +197,18 @@ def written(tmp_path: Path, claim: str, rows: str) -> Path:
     return path
 
 
-def test_a_broken_claim_is_status_1(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
+def test_a_broken_claim_is_status_1(tmp_path: Path, check: Check) -> None:
     path = written(tmp_path, "1.0", "[[0.75, 0.25], [0.25, 0.75]]")
-    status, out, err = check(monkeypatch, capsys, path)
+    status, out, err = check(path)
     assert status == 1 and "ε = 1 is BROKEN" in out and err == ""
     assert "[bold]loud[/bold] :warning:" in out
     kept = written(tmp_path, "1.1", "[[0.75, 0.25], [0.25, 0.75]]")
-    assert check(monkeypatch, capsys, kept)[0] == 0
+    assert check(kept)[0] == 0
 
 
-def test_an_output_of_one_side_only_is_infinite_everywhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
+def test_an_output_of_one_side_only_is_infinite_everywhere(tmp_path: Path, check: Check) -> None:
     path = written(tmp_path, "5", "[[1, 0], [0.5, 0.5]]")
-    status, out, _ = check(monkeypatch, capsys, path, "--json")
+    status, out, _ = check(path, "--json")
     (found,) = json.loads(out)["mechanisms"]
     assert status == 1
     assert found["one_run"]["epsilon"] == found["one_run"]["at_least"] == "infinity"
@@ -241,21 +229,21 @@ def test_an_output_of_one_side_only_is_infinite_everywhere(
     ],
 )
 def test_a_bad_file_is_one_line_and_status_2(
-    content: bytes, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    content: bytes, says: str, tmp_path: Path, check: Check
 ) -> None:
     path = tmp_path / "w.toml"
     path.write_bytes(content)
-    status, out, err = check(monkeypatch, capsys, path)
+    status, out, err = check(path)
     assert (status, out) == (2, "")
     assert err.startswith("takifugu: ") and err.count("\n") == 1 and says.format(path) in err
 
 
 @pytest.mark.parametrize("runs", ["0", "-3", "51"])
 def test_bad_options_and_missing_files_are_one_line(
-    runs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    runs: str, tmp_path: Path, check: Check
 ) -> None:
     for arguments in ([EXAMPLES / "ward.toml", "--runs", runs], [tmp_path], [tmp_path / "no.json"]):
-        status, out, err = check(monkeypatch, capsys, *arguments)
+        status, out, err = check(*arguments)
         assert (status, out, err.count("\n")) == (2, "", 1)
 
 
@@ -265,16 +253,3 @@ def test_shown_bounds_never_round_the_wrong_way(value: float) -> None:
     assert float(shown.rstrip("+")) + (1e-9 if shown.endswith("+") else 0) >= value
     assert float(lower(value)) <= value
     assert upper(math.inf) == lower(math.inf) == "infinite"
-
-
-def test_help_does_not_import_numpy() -> None:
-    code = (
-        "import sys\nfrom typer.testing import CliRunner\nfrom takifugu.cli import app\n"
-        "assert '--runs' in CliRunner().invoke(app, ['check', '--help']).output\n"
-        "assert 'numpy' not in sys.modules"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "100"}
-    done = subprocess.run(  # noqa: S603 - this interpreter, fixed code
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr

@@ -169,15 +169,3 @@ def test_a_page_without_unicode_can_be_printed() -> None:
         env={**os.environ, "PYTHONPATH": SRC, "PYTHONIOENCODING": "ascii"},
     )
     assert done.returncode == 0 and done.stdout.decode("ascii")
-
-
-def test_help_needs_no_numpy() -> None:
-    code = (
-        "import sys; from typer.testing import CliRunner; from takifugu.cli import app;"
-        "assert CliRunner().invoke(app, ['collapse', '--help']).exit_code == 0;"
-        "sys.exit('numpy' in sys.modules or 'matplotlib' in sys.modules)"
-    )
-    done = subprocess.run(  # noqa: S603 - our own interpreter and code
-        [sys.executable, "-c", code], check=False, env={**os.environ, "PYTHONPATH": SRC}
-    )
-    assert done.returncode == 0

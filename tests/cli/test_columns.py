@@ -9,35 +9,18 @@ from takifugu.priors import AR1, Gaussian, write_prior
 from takifugu.project.policy import InvalidProject, parse_policy
 from takifugu.project.policy_writing import add_prior
 from tests.cli.running import Ran, call
+from tests.declared import declared
 from tests.raising import raises
 from tests.session.tables import HEADER, NETWORK, ROWS
 
 Ask = Callable[..., Ran]
-SURVEY = """
-[source]
-kind = "csv"
-path = "survey.csv"
-
-[entity]
-column = "person"
-
-[order]
-column = "step"
-kind = "number"
-ties = "refuse"
-
-[protected.place]
-values = ["home", "out"]
-outside = "refuse"
-
-[protected.health]
-values = ["well", "ill"]
-outside = "refuse"
-
-[public.zone]
-values = ["a", "b"]
-outside = "refuse"
-"""
+SURVEY = declared(
+    "survey.csv",
+    "person",
+    "step",
+    {"place": ["home", "out"], "health": ["well", "ill"]},
+    {"zone": ["a", "b"]},
+)
 METERS = """
 [source]
 kind = "csv"

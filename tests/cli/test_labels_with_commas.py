@@ -8,23 +8,11 @@ from takifugu.cli.declared_flags import requested
 from takifugu.cli.shared_options import InvalidOption, listed, read_secrets
 from takifugu.priors import read_prior
 from tests.cli.running import run
+from tests.declared import declared
 from tests.raising import raises
 
 WARD = "clinic, ward"
-DECLARATION = """\
-[source]
-kind = "csv"
-path = "stays.csv"
-[entity]
-column = "person"
-[order]
-column = "day"
-kind = "number"
-ties = "refuse"
-[protected.place]
-values = ["home", "clinic, ward"]
-outside = "refuse"
-"""
+DECLARATION = declared("stays.csv", "person", "day", {"place": ["home", "clinic, ward"]})
 
 
 @pytest.mark.nightly

@@ -210,24 +210,6 @@ def test_a_loss_is_accepted_once_and_shown(tmp_path: Path) -> None:
     assert isinstance(wrong.exception, InvalidOption) and wrong.exception.field == "--budget"
 
 
-def test_help_needs_no_driver_of_a_database() -> None:
-    import os
-    import subprocess
-    import sys
-
-    import takifugu
-
-    code = (
-        "import sys, takifugu.cli.commands.ledger_command;"
-        "sys.exit(bool({'sqlite3', 'numpy', 'psycopg'} & set(sys.modules)))"
-    )
-    source = str(Path(takifugu.__file__).parents[1])
-    done = subprocess.run(  # noqa: S603 - our own interpreter and code
-        [sys.executable, "-c", code], check=False, env={**os.environ, "PYTHONPATH": source}
-    )
-    assert done.returncode == 0
-
-
 def test_a_project_names_the_witness_of_its_ledger(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,26 +7,16 @@ import pytest
 
 from takifugu.priors import MarkovRandomField, write_prior
 from tests.cli.running import Call, Ran, call
+from tests.declared import declared
 
-DECLARED = """
-title = "A study"
-[source]
-kind = "csv"
-path = "study.csv"
-[entity]
-column = "person"
-[order]
-column = "day"
-kind = "number"
-ties = "refuse"
-[protected.health]
-values = ["well", "ill"]
-outside = "refuse"
-[public.home]
-values = "from the data"
-[public.role]
-values = ["parent", "child"]
-"""
+DECLARED = declared(
+    "study.csv",
+    "person",
+    "day",
+    {"health": ["well", "ill"]},
+    {"home": "from the data", "role": ["parent", "child"]},
+    title="A study",
+)
 ROLES = ("parent", "child")
 
 

@@ -20,23 +20,11 @@ from takifugu.priors import (
 )
 from takifugu.project.project import init_project
 from tests.cli.running import Ran, call
+from tests.declared import declared
 
 Fitting = Callable[..., tuple[dict[str, Any], Any]]
 
-DECLARATION = """\
-[source]
-kind = "csv"
-path = "rows.csv"
-[entity]
-column = "who"
-[order]
-column = "at"
-kind = "number"
-ties = "refuse"
-[protected.place]
-values = ["home", "ward"]
-outside = "refuse"
-"""
+DECLARATION = declared("rows.csv", "who", "at", {"place": ["home", "ward"]})
 HEALTH = """\
 [protected.health]
 values = ["well", "ill", "unknown"]

@@ -9,30 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.declared import declared
 from tests.visits import LABELS, write_visits
 
 ROOT = Path(__file__).parents[2]
-DECLARATION = """
-[source]
-kind = "csv"
-path = "visits.csv"
-
-[entity]
-column = "person"
-
-[order]
-column = "day"
-kind = "time"
-zone = "UTC"
-ties = "refuse"
-
-[protected.place]
-values = ["home", "ward", "work"]
-outside = "refuse"
-
-[public.country]
-values = ["JP", "MX"]
-"""
+DECLARATION = declared(
+    "visits.csv",
+    "person",
+    "day",
+    {"place": ["home", "ward", "work"]},
+    {"country": ["JP", "MX"]},
+    zone="UTC",
+)
 
 
 @pytest.mark.nightly

@@ -13,28 +13,17 @@ from takifugu.priors import Prior, write_prior
 from takifugu.project.policy import InvalidProject
 from takifugu.session import OverBudget
 from tests.cli.running import Ran, call
+from tests.declared import declared
 from tests.session.tables import CHAIN, HEADER, NETWORK, ROWS
 
-DECLARED = """\
-title = "A survey"
-[source]
-kind = "csv"
-path = "table.csv"
-[entity]
-column = "person"
-[order]
-column = "step"
-kind = "number"
-ties = "refuse"
-[protected.place]
-values = ["home", "out"]
-outside = "refuse"
-[protected.health]
-values = ["well", "ill"]
-outside = "refuse"
-[public.zone]
-values = ["a", "b"]
-"""
+DECLARED = declared(
+    "table.csv",
+    "person",
+    "step",
+    {"place": ["home", "out"], "health": ["well", "ill"]},
+    {"zone": ["a", "b"]},
+    title="A survey",
+)
 READINGS: list[tuple[Prior, str, str]] = [
     (NETWORK, "row", "The columns of each row are taken to be one draw from it"),
     (CHAIN, "sequence", "with the values of all protected columns as one joint state each"),

@@ -238,7 +238,7 @@ def worse(kept: Answer, now: Answer) -> Iterator[str]:
                 yield "it was exact"
         elif was is None:
             continue
-        elif (found := now.get(name)) is None:
+        elif (found := now.get(name, now["upper"] if name == "transport" else None)) is None:
             yield f"{name}: nothing is answered any more"
         elif name == "lower":
             if found < was * (1 - FALLEN) - NOTHING:

@@ -1,15 +1,12 @@
 """How the best sets of a network are searched: what is tried, what is kept, what is claimed."""
 
-from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
 
-from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
-from takifugu.influence import nearest_curve, network_curve, sampled_curve
-from takifugu.influence.network import network_curves as curves
+from takifugu.errors import InvalidPrior, UnsoundRequest
+from takifugu.influence import nearest_curve, network_curve
 from takifugu.influence.network.network_curves import Progress
 from takifugu.priors import Secrets
 from takifugu.priors.networks import MarkovRandomField
@@ -30,52 +27,6 @@ def path(count: int, values: int = 2, seed: int = 1) -> MarkovRandomField:
         pairs,
         tuple(rng.uniform(0.2, 3, (values, values)) for _ in pairs),
     )
-
-
-# ---- trying sets
-
-
-class Asked:
-    """A search that notes what it is asked."""
-
-    def __init__(self, entry: int, evaluated: int = 0, stopped: bool = False) -> None:
-        self.entry, self.evaluated, self.stopped = entry, evaluated, stopped
-        self.name = "xyz"[entry]
-        self.settled: list[Any] = []
-        self.out: list[int] = []
-
-    def settle(self, around: Any) -> None:
-        """A set was tried."""
-        self.evaluated += 1
-        self.settled.append(around)
-
-    def unknown(self, inside: int) -> None:
-        """A set was out of reach."""
-        self.evaluated += 1
-        self.out.append(inside)
-
-
-class Around:
-    """Surroundings by name; some sets are too large."""
-
-    def __init__(self, *large: int) -> None:
-        self.large, self.made = large, [0]
-
-    def surroundings(self, inside: int) -> str:
-        """Its name."""
-        self.made.append(inside)
-        if inside in self.large:
-            raise TooLarge("too many")
-        return f"around {inside:b}"
-
-
-def tried(
-    full: Around, sets: Iterable[int], active: list[Asked], evaluations: int | None, progress: Any
-) -> None:
-    curves._try_sets(full, sets, active, 7, evaluations, progress)  # type: ignore[arg-type]
-
-
-# ---- whole curves
 
 
 def test_a_search_that_ends_early_claims_what_it_finished() -> None:
@@ -126,14 +77,12 @@ def test_entries_of_small_parts_are_done_while_others_are_searched() -> None:
     assert [pair[0] for pair in one.pairs] == ["f", "f", "b", "b"]
 
 
-def test_nearest_and_drawn_sets_are_never_called_exact() -> None:
+def test_nearest_sets_are_never_called_exact() -> None:
     model = path(4)
     for largest in (1, 2, 3):
-        near = nearest_curve(model, largest=largest)
-        drawn = sampled_curve(model, largest=largest, rng=np.random.default_rng(1))
-        for curve in (near, drawn):
-            assert curve.exposed.tolist() == [*range(1, largest + 1), 4]
-            assert curve.exact.tolist() == [[False] * largest + [True]] * 8
+        curve = nearest_curve(model, largest=largest)
+        assert curve.exposed.tolist() == [*range(1, largest + 1), 4]
+        assert curve.exact.tolist() == [[False] * largest + [True]] * 8
     full = network_curve(model, largest=3)
     assert (nearest_curve(model, largest=3).leak[:, 0] == full.leak[:, 0]).all()
 

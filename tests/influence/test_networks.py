@@ -5,10 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.influence import InfluenceCurve, nearest_curve, network_curve, sampled_curve
+from takifugu.influence import InfluenceCurve, nearest_curve, network_curve
 from takifugu.influence.network.network_curves import Progress
 from takifugu.priors import Secrets
 from takifugu.priors.bif import read_bif
@@ -171,28 +170,6 @@ def test_nearest_entries_are_never_better_than_the_exact_curve(model: BayesianNe
             assert truth - 1e-12 <= nearest.leak[k, point] <= truth + ROUNDING
 
 
-@settings(max_examples=10)
-@given(model=networks(zeros=False), seed=st.integers(0, 2**32 - 1))
-def test_sampled_splits_are_upper_bounds_and_say_so(model: BayesianNetwork, seed: int) -> None:
-    exact = network_curve(model, largest=3)
-    drawn = sampled_curve(model, largest=3, samples=2, rng=np.random.default_rng(seed))
-    assert drawn.pairs == exact.pairs and drawn.exposed.tolist() == exact.exposed.tolist()
-    assert (drawn.leak >= exact.leak - 1e-9).all()
-    inner = drawn.leak > 0
-    assert not drawn.exact[inner].any()
-    assert (np.diff(drawn.leak, axis=1)[np.isfinite(drawn.leak[:, 1:])] <= 1e-12).all()
-
-
-def test_enough_samples_find_the_best_split_of_a_small_network() -> None:
-    model = dense(3)
-    entry = Secrets(entries=(model.entries[0],))
-    exact = network_curve(model, entry, largest=2)
-    drawn = sampled_curve(model, entry, largest=2, samples=200, rng=np.random.default_rng(1))
-    assert drawn.leak == pytest.approx(exact.leak, abs=1e-9)
-    with raises(UnsoundRequest, field="samples"):
-        sampled_curve(model, samples=0, rng=np.random.default_rng(1))
-
-
 @settings(max_examples=30)
 @given(model=networks(zeros=False))
 def test_a_search_that_is_stopped_gives_upper_bounds_and_says_so(model: BayesianNetwork) -> None:
@@ -221,8 +198,7 @@ def test_no_larger_sets_are_tried_than_were_asked_for() -> None:
 def test_up_to_five_entries_are_exposed_unless_told() -> None:
     names = tuple("abcdefg")
     apart = BayesianNetwork(names, ((0, 1),) * 7, ((),) * 7, (np.array([0.5, 0.5]),) * 7)
-    drawn = sampled_curve(apart, rng=np.random.default_rng(1))
-    for found in (network_curve(apart), nearest_curve(apart), drawn):
+    for found in (network_curve(apart), nearest_curve(apart)):
         assert found.exposed.tolist() == [1, 2, 3, 4, 5, 7]
 
 

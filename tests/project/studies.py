@@ -8,6 +8,7 @@ import numpy as np
 
 from takifugu.priors import MarkovChain, write_prior
 from takifugu.project.project import Project, init_project, open_project
+from tests.declared import declared
 from tests.session import hospital
 from tests.session.study import STATES, write_data
 
@@ -31,20 +32,7 @@ def add_line(project: Project, line: str) -> Project:
     return open_project(project.file)
 
 
-THREE_PLACES = """\
-[source]
-kind = "csv"
-path = "stays.csv"
-[entity]
-column = "person"
-[order]
-column = "step"
-kind = "number"
-ties = "refuse"
-[protected.state]
-values = ["home", "ward", "clinic"]
-outside = "refuse"
-"""
+THREE_PLACES = declared("stays.csv", "person", "step", {"state": ["home", "ward", "clinic"]})
 
 
 def three_places(folder: Path) -> Project:

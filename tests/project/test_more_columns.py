@@ -9,26 +9,13 @@ from takifugu.errors import CellsChanged, NotAccepted, SameRows
 from takifugu.priors import BayesianNetwork, MarkovChain, write_prior
 from takifugu.project.policy import InvalidProject
 from takifugu.project.project import Project, init_project, open_project
+from tests.declared import declared
 from tests.raising import raises
 
 PLACES, HEALTH = ("home", "out", "ward"), ("well", "ill")
-DECLARED = """\
-[source]
-kind = "csv"
-path = "table.csv"
-[entity]
-column = "person"
-[order]
-column = "step"
-kind = "number"
-ties = "refuse"
-[protected.place]
-values = ["home", "out", "ward"]
-outside = "refuse"
-[protected.health]
-values = ["well", "ill"]
-outside = "refuse"
-"""
+DECLARED = declared(
+    "table.csv", "person", "step", {"place": ["home", "out", "ward"], "health": ["well", "ill"]}
+)
 CHAIN = MarkovChain(np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.3, 0.3, 0.4]]), states=PLACES)
 NETWORK = BayesianNetwork(
     entries=("place", "health"),

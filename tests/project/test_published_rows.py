@@ -14,21 +14,9 @@ from takifugu.drafting import Table
 from takifugu.errors import SameRows, UnsoundRequest
 from takifugu.fitting import FitOptions
 from takifugu.project import Project, init_project
+from tests.declared import declared
 
-DECLARATION = """
-[source]
-kind = "csv"
-path = "stays.csv"
-[entity]
-column = "person"
-[order]
-column = "day"
-kind = "number"
-ties = "refuse"
-[protected.place]
-values = ["home", "ward"]
-outside = "refuse"
-"""
+DECLARATION = declared("stays.csv", "person", "day", {"place": ["home", "ward"]})
 
 
 def stays() -> pd.DataFrame:

@@ -3,28 +3,18 @@
 from pathlib import Path
 
 from takifugu.project.project import Project, init_project
+from tests.declared import declared
 
 STATES = ("home", "ward")
 PEOPLE, STEPS = 24, 12
-DECLARATION = """\
-title = "Stays"
-[source]
-kind = "csv"
-path = "stays.csv"
-[entity]
-column = "person"
-[order]
-column = "step"
-kind = "number"
-ties = "refuse"
-[protected.state]
-values = ["home", "ward"]
-outside = "refuse"
-[public.zone]
-values = ["north", "south"]
-[public.floor]
-values = [1, 2]
-"""
+DECLARATION = declared(
+    "stays.csv",
+    "person",
+    "step",
+    {"state": ["home", "ward"]},
+    {"zone": ["north", "south"], "floor": [1, 2]},
+    title="Stays",
+)
 
 
 def stays(steps: int = STEPS) -> list[tuple[str, int, str, int, str]]:

@@ -37,6 +37,7 @@ from takifugu.session import Entries, Session
 from takifugu.tables import Engine, open_engine
 from takifugu.tables.backends.duckdb_backend import FileBackend
 from takifugu.translation.translation import Translation
+from tests.declared import declared
 from tests.oracles import session as oracle
 from tests.raising import raises
 from tests.session.world import CHAIN, WEIGHT, declaration, opened
@@ -298,10 +299,20 @@ def test_what_is_no_reading_is_refused(
     assert {name: getattr(error, name) for name in fields} == fields
 
 
-def test_positions_go_with_sequences() -> None:
+def test_positions_go_with_sequences_and_people_with_households() -> None:
     for positions in (("a",), "ab", 3):
         with raises(UnsoundRequest, field="positions"):
             Entries("entities", positions)  # type: ignore[arg-type]
+    wrong: tuple[tuple[str, Any, Any, str], ...] = (
+        ("row", "zone", None, "household"),
+        ("row", None, "zone", "member"),
+        ("household", 3, None, "household"),
+        ("household", "zone", 3, "member"),
+        ("household", None, None, "household"),
+    )
+    for over, household, member, field in wrong:
+        with raises(UnsoundRequest, field=field):
+            Entries(over, household=household, member=member)  # type: ignore[arg-type]
 
 
 # --- every other family ---
@@ -466,20 +477,7 @@ def test_sequences_of_a_table_that_others_write_to_are_measured_again(
 
 # --- policies ---
 
-STUDY = """\
-[source]
-kind = "csv"
-path = "ward.csv"
-[entity]
-column = "person"
-[order]
-column = "step"
-kind = "number"
-ties = "refuse"
-[protected.state]
-values = ["well", "ill"]
-outside = "refuse"
-"""
+STUDY = declared("ward.csv", "person", "step", {"state": ["well", "ill"]})
 
 
 def study(folder: Path, prior: Any, rows: int = 1, over: str | None = None) -> Any:

@@ -22,7 +22,7 @@ from takifugu.translation import translation as translations
 from tests.extremes import chain_points
 from tests.oracles.all_vertices import TooManyMechanisms
 from tests.torture.planted import part_report
-from torture.oracles import again, curves, finite_worlds, tightness_page, wider_worlds
+from torture.oracles import again, curves, finite_worlds, wider_worlds
 from torture.oracles.comparison import EXACT, Allowance, Compared, Family, Instance
 from torture.oracles.families import BY_NAME, FAMILIES
 from torture.oracles.runner import (
@@ -318,21 +318,6 @@ def test_every_kind_of_prior_is_drawn() -> None:
     }
     assert set(drawn) == set(KINDS)
     assert set(drawn.values()) <= set(BY_NAME)
-
-
-def test_the_page_has_the_figures_that_are_kept() -> None:
-    measured = json.loads(tightness_page.MEASURED.read_text(encoding="utf-8"))
-    written = tightness_page.PAGE.read_text(encoding="utf-8")
-    assert written == tightness_page.page(written, measured)
-    assert {row[0] for row in measured["rows"]} == set(BY_NAME)
-
-
-def test_the_figures_of_a_run_become_those_of_the_page(tmp_path: Path) -> None:
-    report = ran(tmp_path, ["table"], 5)
-    measured = tightness_page.kept(report.summary())
-    table = tightness_page.tables(measured)
-    assert "| table | 5 |" in table
-    assert "all extreme mechanisms" in table
 
 
 def test_a_finding_is_compared_again(

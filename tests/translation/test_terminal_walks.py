@@ -13,7 +13,7 @@ from takifugu.priors import MarkovChain
 from takifugu.translation import Translation
 from takifugu.translation.certify.laws import transition_rows
 from takifugu.translation.certify.stars import star_of
-from takifugu.translation.certify.terminals import StarWalk, TerminalSide
+from takifugu.translation.certify.terminals import TerminalSide
 from takifugu.translation.search.adversary_walks import SettledSides
 from tests.oracles.cost_programs import chain_table, known_losses, pair_loss, two_point_starts
 
@@ -54,7 +54,6 @@ def test_no_start_loses_more_and_some_start_loses_as_much(seed: int, known: bool
     rows, cost = instance(seed)
     sides = both_sides(rows, cost, None, known=known)
     found = sides.losses(3)
-    grids = [StarWalk(tuple(points)) for points in HOSTILE]
     for pair, (x, y) in enumerate(sides.pairs.tolist()):
         largest = np.zeros(3)
         for law in two_point_starts(len(rows), (0.002, 0.1, 0.3, 0.5, 0.7, 0.9, 0.998)):
@@ -66,8 +65,8 @@ def test_no_start_loses_more_and_some_start_loses_as_much(seed: int, known: bool
                 truth = pair_loss(world, [cost] * 3, entry, x, y).lower
                 largest[entry] = max(largest[entry], truth)
         assert (largest <= found[pair] + 1e-9).all()
-        for walk in grids:
-            grid = np.array([walk.points]).reshape(1, -1)
+        for points in HOSTILE:
+            grid = np.array([points]).reshape(1, -1)
             proven = [
                 side.upper(sides.pairs[[pair]], grid)[0][0] for side in (sides.after, sides.before)
             ]
@@ -88,11 +87,6 @@ def test_no_known_entry_reveals_more(seed: int) -> None:
         for entry in range(3):
             for solved in known_losses(world, [cost] * 3, entry, x, y).values():
                 assert solved.lower <= found[pair, entry] + 1e-9
-
-
-def test_a_certificate_is_kept_as_plain_numbers() -> None:
-    walk = StarWalk((0.25, 0.5))
-    assert StarWalk.from_document(walk.to_document()).points == walk.points
 
 
 @pytest.mark.parametrize("bad", [np.nan, -0.1, np.inf])

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from takifugu.influence.network.attractive_curves import attractive_curve as attractive_curve
     from takifugu.influence.network.network_curves import nearest_curve as nearest_curve
     from takifugu.influence.network.network_curves import network_curve as network_curve
-    from takifugu.influence.network.network_curves import sampled_curve as sampled_curve
     from takifugu.influence.presets import dependent as dependent
     from takifugu.influence.presets import group as group
     from takifugu.influence.presets import per_entry as per_entry

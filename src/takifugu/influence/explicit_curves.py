@@ -36,15 +36,13 @@ class Uncertainty:
         return cls(lambda p: (1 - error) * p, lambda p: (1 + error) * p)
 
 
-def explicit_curve(
-    world: World, *, uncertainty: Uncertainty | None = None, symmetric: bool = False
-) -> InfluenceCurve:
+def explicit_curve(world: World, *, uncertainty: Uncertainty | None = None) -> InfluenceCurve:
     """a*(b) of every ordered pair of a world over tables, over all 2^|I| splits.
 
     The guarantee for the ordered pair (s, s′) needs log P(x_L|s)/P(x_L|s′) only, not its absolute
-    value; the reverse pair stands in a row of its own. ``symmetric`` takes the absolute value,
-    as the paper's Definition 6 does, which is never smaller. Every prior of the world has rows of
-    its own: a guarantee that holds for each prior with its own best split holds for all.
+    value, which the paper's Definition 6 takes; the reverse pair stands in a row of its own. Every
+    prior of the world has rows of its own: a guarantee that holds for each prior with its own best
+    split holds for all.
     """
     if not isinstance(world.universe, Tables):
         raise InvalidWorld("world", given="is not over tables", needed="have entries to split")
@@ -66,7 +64,7 @@ def explicit_curve(
             if world.secret_probabilities[k, s] == 0 or world.secret_probabilities[k, t] == 0:
                 continue
             left, right = world.conditional(k, pair.left), world.conditional(k, pair.right)
-            leak, splits = _best_splits(world.universe, left, right, uncertainty, symmetric)
+            leak, splits = _best_splits(world.universe, left, right, uncertainty)
             rows.append(leak)
             members.append(splits)
             names.append(f"{label}{pair}")
@@ -87,7 +85,6 @@ def _best_splits(
     left: Floats,
     right: Floats,
     uncertainty: Uncertainty | None,
-    symmetric: bool,
 ) -> tuple[Floats, tuple[tuple[Name, ...], ...]]:
     """The least leak for every b, and the exposed entries that attain it."""
     n = len(universe.entries)
@@ -97,8 +94,6 @@ def _best_splits(
     for b in range(1, n + 1):
         for exposed in combinations(range(n), b):
             value = _leak(universe, left, right, exposed, uncertainty)
-            if symmetric:
-                value = max(value, _leak(universe, right, left, exposed, uncertainty))
             if value < best or not chosen:
                 best, chosen = value, exposed
         leak[b - 1] = best

@@ -52,10 +52,9 @@ from takifugu.session.held_out import (
     releasable_rows,
 )
 from takifugu.session.planner import Planner
-from takifugu.session.plans import Opened, PlannedBefore, Plans, refuse_stale
+from takifugu.session.plans import Opened, PlannedBefore, Plans, query_of, refuse_stale
 from takifugu.session.query.sums import WeightedSum, declared_sums
 from takifugu.session.query_options import OPTIONS, Bound, QueryOptions, checked
-from takifugu.session.query_planner import query_of
 from takifugu.session.release_cost import Allowances, ConfirmedPrices, Prices
 from takifugu.session.release_errors import (
     ApprovalNeeded,

@@ -46,6 +46,8 @@ def all_infinite(bounds: dict[int, Floats]) -> bool:
 def test_bounds_lie_above_the_programs_over_all_datasets(seed: int) -> None:
     network, bounds, _ = recorded(seed)
     assert not network.below(bounds)
+    merging = CouplingSearch(network.tree, merges=True)
+    assert not network.below(upper(network.problem, merging, network.secrets))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -130,9 +130,7 @@ class Datasets:
             return EntryIs(entry, self.some_values(column, part.get(key), part.at(key)))
         for key in ("value", "values"):
             if part.has(key):
-                raise InvalidFile(
-                    part.at(key), given=f"stands beside {way!r}", needed="stand beside `entry`"
-                )
+                raise part.wrong(key, given=f"stands beside {way!r}", needed="stand beside `entry`")
         chosen = self._where(part) if way == "where" else self._listed(part)
         described = name or " or ".join(doc.text(d) for d in chosen[:3])
         return OneOf(described + (" or …" if not name and len(chosen) > 3 else ""), chosen)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from takifugu.errors import InvalidFile, Malformed
+from takifugu.errors import InvalidFile
 from takifugu.finite.files import fields as doc
 from takifugu.finite.files.datasets_section import STATEMENT_KEYS, Datasets
 from takifugu.finite.files.fields import FileSection
@@ -54,13 +54,8 @@ def read_secrets(file: FileSection, datasets: Datasets) -> NamedSecrets:
     named: dict[str, Secret] = {}
     for part in doc.parts(file, "secret"):
         part.only(("name", *STATEMENT_KEYS))
-        name = doc.name(part.get("name"), part.at("name"))
-        if name in named:
-            raise InvalidFile(
-                part.at("name"),
-                given=f"is {doc.shown(name)}, as that of another secret",
-                needed="be a name of its own",
-            )
+        name = part.read("name", doc.name)
+        doc.unlike(name, named, part, "secret")
         named[name] = datasets.statement(part, name)
     return NamedSecrets(datasets, named)
 
@@ -72,12 +67,8 @@ def read_pairs(
     pairs: dict[SecretPair, None] = {}
     for part in doc.parts(file, "pair"):
         part.only(("left", "right", "one_way", "entries"))
-        try:
+        with doc.placed(part.place):
             written = _entries(part, datasets) if part.has("entries") else _pair(part, secrets)
-        except InvalidFile:
-            raise
-        except Malformed as error:
-            raise doc.placed(error, part.place) from None
         pairs.update(dict.fromkeys(written))
         if len(pairs) > MOST_PAIRS:
             raise _too_many(part.place, len(pairs))
@@ -101,9 +92,7 @@ def _entries(part: FileSection, datasets: Datasets) -> tuple[SecretPair, ...]:
     """Every two values of every entry (`"all"`), or of the entries listed."""
     for key in ("left", "right", "one_way"):
         if part.has(key):
-            raise InvalidFile(
-                part.at(key), given="stands beside `entries`", needed="be left out there"
-            )
+            raise part.wrong(key, given="stands beside `entries`", needed="be left out there")
     place = part.at("entries")
     tables = datasets.needs_tables(place)
     wanted = part.get("entries")

@@ -22,9 +22,9 @@ from takifugu._core.numeric import Floats
 from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.network.elimination import Elimination, bits
-from takifugu.influence.network.network_curves import exposed_sizes, named_sets
-from takifugu.influence.rounded_ratios import leak_up, sums_ratio_up
-from takifugu.priors.networks import Factor, NetworkPrior, secret_pair, secret_sides
+from takifugu.influence.network.network_curves import BestSets, curve_of_sets
+from takifugu.influence.rounded_ratios import sums_ratio_up
+from takifugu.priors.networks import Factor, NetworkPrior, Sides, secret_sides
 from takifugu.priors.secrets import Secrets
 
 MAX_SUMMED_ENTRIES = 20  # entries of a set that can be summed over
@@ -164,40 +164,36 @@ def attractive_curve(
             given=largest,
             needed=MAX_SUMMED_ENTRIES,
         )
-    field, count, secrets = AttractiveField(model), len(model.entries), secrets or Secrets()
-    sides_of = secret_sides(model, secrets)
-    wholes = {entry: field.full.part((1 << count) - 1, entry) for entry in sides_of}
-    exposed = exposed_sizes(count, largest, wholes.values())
-    leak, exact, pairs, masks = [], [], [], []
-    for entry, sides in sides_of.items():
-        whole = wholes[entry]
-        best, sets, known, tried = _grow(field, entry, whole, largest)
-        sure = whole.bit_count() <= MAX_SUMMED_ENTRIES
-        known = [*known, field.evaluate(_ball(field, entry, BALL_ENTRIES), entry)]
-        if sure:
-            known = [*known, field.evaluate(whole, entry)]
-        bounds = np.min(known, axis=0)  # least upper bounds on the prior log odds of 1, and of 0
-        for side in sides:
-            way = 0 if side[0] == (1,) else 1
-            row, flags, shown = [], [], []
-            for b in exposed:
-                at = min(b, len(best)) - 1
-                done = b >= whole.bit_count()
-                row.append(0.0 if done else float(leak_up(best[at][way] + bounds[1 - way])))
-                flags.append(done or (sure and b <= min(tried, len(best))))
-                shown.append(whole if done else sets[at][way])
-            leak.append(row)
-            exact.append(flags)
-            masks.append(tuple(shown))
-            pairs.append(str(secret_pair(model, entry, side)))
-    return InfluenceCurve(
-        np.array(exposed),
-        np.array(leak),
-        count,
-        tuple(pairs),
-        np.array(exact),
-        named_sets(model, masks),
-    )
+    field = AttractiveField(model)
+    sides = secret_sides(model, secrets or Secrets())
+    searches = [AttractiveSets(field, entry, pairs, largest) for entry, pairs in sides.items()]
+    return curve_of_sets(model, searches, largest)
+
+
+class AttractiveSets(BestSets):
+    """The sets of one secret entry that grew by the strongest contacts."""
+
+    def __init__(self, field: AttractiveField, entry: int, sides: Sides, largest: int) -> None:
+        self.entry, self.sides = entry, sides
+        self.whole = field.full.part((1 << len(field.alone)) - 1, entry)
+        best, sets, known, self._tried = _grow(field, entry, self.whole, largest)
+        self._summed = self.whole.bit_count() <= MAX_SUMMED_ENTRIES
+        known.append(field.evaluate(_ball(field, entry, BALL_ENTRIES), entry))
+        if self._summed:
+            known.append(field.evaluate(self.whole, entry))
+        ways = [0 if left == (1,) else 1 for left, _ in sides]
+        # least upper bounds on the prior log odds of 1, and of 0
+        self._prior = np.min(known, axis=0)[[1 - way for way in ways]]
+        self.best = [np.array(values)[ways] for values in best]
+        self.sets = [[masks[way] for way in ways] for masks in sets]
+
+    def offset(self) -> tuple[Floats, bool]:
+        """See `BestSets`: where sums are out of reach, the least of any set is a bound."""
+        return self._prior, self._summed
+
+    def exact(self, at: int, pair: int) -> bool:  # noqa: ARG002
+        """See `BestSets`: all sets were tried."""
+        return self._summed and at < self._tried
 
 
 def _stays(*reaches: ArrayLike) -> None:

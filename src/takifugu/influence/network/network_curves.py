@@ -6,6 +6,7 @@ Most sets need one state of the boundary only, which shows that they leak more t
 so far. The leaks that are reported are proved: largest over all states of the boundary.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -66,7 +67,7 @@ def network_curve(
             _try_sets(full, order, active, b, evaluations, progress)
             layer = {inside | 1 << v for inside in layer for v in bits(full.boundary(inside))}
 
-    return _curve(model, full, secrets or Secrets(), largest, explore)
+    return _searched(model, full, secrets, largest, explore)
 
 
 def _try_sets(
@@ -118,51 +119,7 @@ def nearest_curve(
                 _try_sets(full, _nearest(full, search.entry, b), [search], b, None, None)
                 search.every = False
 
-    return _curve(model, full, secrets or Secrets(), largest, explore)
-
-
-def sampled_curve(
-    model: NetworkPrior,
-    secrets: Secrets | None = None,
-    *,
-    largest: int = 5,
-    samples: int = 20,
-    rng: "np.random.Generator",
-) -> InfluenceCurve:
-    """The last resort (the paper, Section 6): the best of ``samples`` splits drawn for each b.
-
-    A split is a connected set that grows from the secret by an entry at a time, drawn from those
-    around it; what was best with fewer entries is grown as well. An upper bound on the curve, as
-    every split is: randomness decides how good it is, never whether it holds.
-    """
-    if samples < 1:
-        raise UnsoundRequest(
-            f"samples is {samples}; at least one split must be drawn",
-            field="samples",
-            given=samples,
-            needed=1,
-        )
-    full = Elimination(model)
-
-    def explore(searches: Sequence["_EntrySearch"]) -> None:
-        for search in searches:
-            for b in range(1, min(largest, search.whole.bit_count() - 1) + 1):
-                first = search.open(b)
-                drawn = [_drawn(full, search.entry, b, rng) for _ in range(samples)]
-                chosen = dict.fromkeys([*first[:samples], *drawn])
-                _try_sets(full, chosen, [search], b, None, None)
-                search.every = False
-
-    return _curve(model, full, secrets or Secrets(), largest, explore)
-
-
-def _drawn(full: Elimination, entry: int, b: int, rng: "np.random.Generator") -> int:
-    """A connected set of ``b`` entries that holds ``entry``, grown at random."""
-    inside = 1 << entry
-    for _ in range(b - 1):
-        around = bits(full.boundary(inside))
-        inside |= 1 << around[int(rng.integers(len(around)))]
-    return inside
+    return _searched(model, full, secrets, largest, explore)
 
 
 def _nearest(full: Elimination, entry: int, b: int) -> Iterable[int]:
@@ -186,7 +143,33 @@ def _nearest(full: Elimination, entry: int, b: int) -> Iterable[int]:
         yield held | sum(1 << v for v in more)
 
 
-class _EntrySearch:
+class BestSets(ABC):
+    """The best sets of one secret entry, for each of its pairs and each b.
+
+    Implementers: `_EntrySearch`, and `takifugu.influence.network.attractive_curves.AttractiveSets`.
+
+    Attributes:
+        entry: The secret's entry, and ``sides``: its pairs.
+        whole: All entries that depend on it, as a bit mask.
+        best: ``[b − 1][pair]``: upper bounds on log f_A / f_B, and ``sets``: their sets.
+    """
+
+    entry: int
+    sides: Sides
+    whole: int
+    best: list[Floats]
+    sets: list[list[int]]
+
+    @abstractmethod
+    def offset(self) -> tuple[Floats, bool]:
+        """``[pair]``: log P(B)/P(A), rounded up; and whether that is all that rounding did."""
+
+    @abstractmethod
+    def exact(self, at: int, pair: int) -> bool:
+        """Whether the leak of a pair at the b with number ``at`` is proved to be the least."""
+
+
+class _EntrySearch(BestSets):
     """Everything about one secret entry: the best sets so far, for each pair and each b."""
 
     def __init__(self, full: Elimination, entry: int, sides: Sides, name: Name) -> None:
@@ -196,12 +179,12 @@ class _EntrySearch:
         for k, pair in enumerate(sides):
             for side in (0, 1):
                 self._marks[k, side, list(pair[side])] = True
-        self.best: list[Floats] = []
-        self.sets: list[list[int]] = []
+        self.best, self.sets = [], []
         self.every = True  # whether all connected sets are tried
         self.relaxed = False  # some number may be too high: nothing is exact
         self.evaluated = 0
         self.stopped = False
+        self._offset: tuple[Floats, bool] | None = None
         self._doubt: list[tuple[int, Floats]] = []  # size and lower bound of sets out of reach
 
     def open(self, b: int) -> list[int]:
@@ -237,40 +220,42 @@ class _EntrySearch:
         self._doubt.append((inside.bit_count(), np.full(len(self.sides), -np.inf)))
 
     def exact(self, at: int, pair: int) -> bool:
-        """Whether the best leak of a pair at the b with number ``at`` is proved to be the least."""
+        """See `BestSets`: nothing was left out that might have been better."""
         done = at + 1 < len(self.best) or not self.stopped
         return (
             done
             and self.every
             and not self.relaxed
+            and self.offset()[1]
             and not any(
                 size <= at + 1 and least[pair] < self.best[at][pair] for size, least in self._doubt
             )
         )
 
     def offset(self) -> tuple[Floats, bool]:
-        """``[pair]``: log P(B)/P(A), rounded up; and whether that is all that rounding did.
+        """See `BestSets`.
 
         The prior odds are an average of the posterior odds. So where they are out of reach, the
         largest log f_B / f_A of any set evaluated bounds log P(B)/P(A).
         """
-        back = [self.sides.index((b, a)) for a, b in self.sides]
-        try:
-            return self.full.odds(self.whole, self.entry, self.sides)[back], True
-        except TooLarge:
-            bounds = np.min([np.full(len(back), np.inf), *self.best], axis=0)
-            return bounds[back], False
+        if self._offset is None:
+            back = [self.sides.index((b, a)) for a, b in self.sides]
+            try:
+                self._offset = self.full.odds(self.whole, self.entry, self.sides)[back], True
+            except TooLarge:
+                bounds = np.min([np.full(len(back), np.inf), *self.best], axis=0)
+                self._offset = bounds[back], False
+        return self._offset
 
 
-def _curve(
+def _searched(
     model: NetworkPrior,
     full: Elimination,
-    secrets: Secrets,
+    secrets: Secrets | None,
     largest: int,
     explore: Callable[[Sequence[_EntrySearch]], None],
 ) -> InfluenceCurve:
-    """Put the searches of all secrets together."""
-    count = len(model.entries)
+    """Search for the sets of all secrets, and put them together."""
     if not largest >= 1:
         raise UnsoundRequest(
             f"largest is {largest}; a curve exposes at least one entry",
@@ -280,38 +265,49 @@ def _curve(
         )
     searches = [
         _EntrySearch(full, entry, sides, model.entries[entry])
-        for entry, sides in secret_sides(model, secrets).items()
+        for entry, sides in secret_sides(model, secrets or Secrets()).items()
     ]
-    exposed = exposed_sizes(count, largest, [search.whole for search in searches])
+    explore(searches)
+    return curve_of_sets(model, searches, largest)
+
+
+def curve_of_sets(
+    model: NetworkPrior, searches: Sequence[BestSets], largest: int
+) -> InfluenceCurve:
+    """The curve of all secrets, from the best sets of each entry.
+
+    Its b are up to ``largest``, all that depends on some secret, and all entries.
+    """
+    count = len(model.entries)
+    few = range(1, min(largest, count) + 1)
+    exposed = sorted({*few, *(search.whole.bit_count() for search in searches), count})
     leak: list[Floats] = []
     exact: list[Booleans] = []
     pairs: list[str] = []
-    masks: list[tuple[int, ...]] = []
-    explore(searches)
+    members: list[list[list[Name]]] = []
     for search in searches:
-        entry, sides = search.entry, search.sides
         offset, sure = search.offset()
-        for k in range(len(sides)):
+        for k, sides in enumerate(search.sides):
             if offset[k] in (np.inf, -np.inf) and sure:
                 continue  # one side of the pair cannot happen
-            row, flags, shown = _row(search, k, exposed, float(offset[k]), sure)
+            row, flags, masks = _row(search, k, exposed, float(offset[k]))
             leak.append(row)
             exact.append(flags)
-            masks.append(shown)
-            pairs.append(str(secret_pair(model, entry, sides[k])))
+            members.append([[model.entries[v] for v in bits(mask)] for mask in masks])
+            pairs.append(str(secret_pair(model, search.entry, sides)))
     if not leak:
         raise InvalidPrior(
             "secrets", given="leave no pair of values that can happen", needed="leave at least one"
         )
-    splits = named_sets(model, masks)
+    splits = ExposedSets(members)
     return InfluenceCurve(
         np.array(exposed), np.array(leak), count, tuple(pairs), np.array(exact), splits
     )
 
 
 def _row(
-    search: _EntrySearch, pair: int, exposed: Sequence[int], offset: float, sure: bool
-) -> tuple[Floats, Booleans, tuple[int, ...]]:
+    search: BestSets, pair: int, exposed: Sequence[int], offset: float
+) -> tuple[Floats, Booleans, list[int]]:
     """The leak of one pair at every point, whether it is exact, and the set exposed."""
     row, flags, masks = np.zeros(len(exposed)), np.ones(len(exposed), dtype=np.bool_), []
     for k, b in enumerate(exposed):
@@ -322,18 +318,6 @@ def _row(
         best = float(search.best[at][pair])
         if best > -np.inf:  # otherwise the left side cannot happen, whatever the others are
             row[k] = np.inf if best == np.inf else float(leak_up(best + offset))
-        flags[k] = b <= len(search.best) and sure and search.exact(at, pair)
+        flags[k] = b <= len(search.best) and search.exact(at, pair)
         masks.append(search.sets[at][pair])
-    return row, flags, tuple(masks)
-
-
-def exposed_sizes(count: int, largest: int, wholes: Iterable[int]) -> list[int]:
-    """The b of a curve: up to ``largest``, all that depends on some secret, and all ``count``."""
-    few = range(1, min(largest, count) + 1)
-    return sorted({*few, *(whole.bit_count() for whole in wholes), count})
-
-
-def named_sets(model: NetworkPrior, masks: Sequence[Sequence[int]]) -> ExposedSets:
-    """The exposed sets of a curve, given as bit masks: one for each pair and point."""
-    names = model.entries
-    return ExposedSets([[[names[v] for v in bits(mask)] for mask in row] for row in masks])
+    return row, flags, masks

@@ -4,6 +4,7 @@ This module is imported by need only: it loads numba.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,21 +16,34 @@ MAX_HALVINGS = 40  # of the interval in which the least proven loss lies
 CLOSE = 1e-7  # share of a loss at which that ends
 
 
+class BoxSteps(NamedTuple):
+    """The steps of `takifugu.translation.certify.boxes.BoxSide` as the loops take them."""
+
+    below: Floats
+    above: Floats
+    kinds: Integers
+    begins: bool
+    most: int
+    unbounded: bool
+    high: Floats
+    low: Floats
+    error: float
+    floor: float
+
+
 @compiled
 def step(
-    below: Floats,
-    above: Floats,
-    high: Floats,
-    low: Floats,
+    side: BoxSteps,
+    kind: int,
     e: Floats,
     total: float,
-    error: float,
-    floor: float,
     after: Floats,
     plus: Floats,
     minus: Floats,
 ) -> float:
     """One step: ``after`` becomes the next bounds; returns that on their sum."""
+    below, above, high, low = side.below[kind], side.above[kind], side.high, side.low
+    error, floor = side.error, side.floor
     k = e.shape[0]
     size = abs(total)
     missing = -total
@@ -64,23 +78,13 @@ def step(
 
 @compiled
 def proven(
-    below: Floats,
-    above: Floats,
-    kinds: Integers,
-    repeats: int,
-    high: Floats,
-    low: Floats,
-    x: int,
-    y: int,
-    t: float,
-    error: float,
-    floor: float,
-    work: Floats,
+    side: BoxSteps, kinds: Integers, repeats: int, x: int, y: int, t: float, work: Floats
 ) -> int:
     """Walk kinds[0], ``repeats`` times in all, then the others; 0 fails, 1 holds, 2 for good.
 
     2: no measure is positive before the first kind ends, so that more repeats change nothing.
     """
+    below, above, error = side.below, side.above, side.error
     k = below.shape[1]
     e, after, plus, minus = work[0], work[1], work[2], work[3]
     first = kinds[0]
@@ -97,9 +101,7 @@ def proven(
         if none:
             return 2 if n <= repeats else 1
         kind = kinds[0] if n < repeats else kinds[min(n - repeats + 1, kinds.shape[0] - 1)]
-        total = step(
-            below[kind], above[kind], high, low, e, total, error, floor, after, plus, minus
-        )
+        total = step(side, kind, e, total, after, plus, minus)
         if not total <= 0:
             return 0
         most = abs(total)
@@ -115,37 +117,23 @@ def proven(
 
 
 @compiled
-def all_proven(
-    below: Floats,
-    above: Floats,
-    kinds: Integers,
-    begins: bool,
-    most: int,
-    unbounded: bool,
-    high: Floats,
-    low: Floats,
-    x: int,
-    y: int,
-    t: float,
-    error: float,
-    floor: float,
-    work: Floats,
-) -> bool:
+def all_proven(side: BoxSteps, x: int, y: int, t: float, work: Floats) -> bool:
     """Whether log t is proven for sides of every number of entries, up to ``most`` or beyond.
 
     Without ``begins`` every entry has the first kind. With it, a side of n entries walks the last n
     kinds, the first of them repeated where n is larger than their number.
     """
-    if not begins:
-        result = proven(below, above, kinds[:1], most, high, low, x, y, t, error, floor, work)
+    kinds, most, unbounded = side.kinds, side.most, side.unbounded
+    if not side.begins:
+        result = proven(side, kinds[:1], most, x, y, t, work)
         return result == 2 or (result == 1 and not unbounded)
     stages = kinds.shape[0]
     for n in range(1, min(stages - 1, most) + 1):
         part = kinds[stages - n :]
-        if proven(below, above, part, 1, high, low, x, y, t, error, floor, work) == 0:
+        if proven(side, part, 1, x, y, t, work) == 0:
             return False
     for repeats in range(1, most - stages + 2):
-        result = proven(below, above, kinds, repeats, high, low, x, y, t, error, floor, work)
+        result = proven(side, kinds, repeats, x, y, t, work)
         if result == 0:
             return False
         if result == 2:
@@ -155,33 +143,16 @@ def all_proven(
 
 @compiled
 def least_proven(
-    below: Floats,
-    above: Floats,
-    kinds: Integers,
-    begins: bool,
-    most: int,
-    unbounded: bool,
-    high: Floats,
-    low: Floats,
-    pairs: Integers,
-    begin: int,
-    end: int,
-    caps: Floats,
-    error: float,
-    floor: float,
-    losses: Floats,
+    side: BoxSteps, pairs: Integers, begin: int, end: int, caps: Floats, losses: Floats
 ) -> None:
     """For each pair a proven loss, about the least; infinite if its cap is not proven."""
-    work = np.empty((4, below.shape[1]))
+    work = np.empty((4, side.below.shape[1]))
     for pair in range(begin, end):
         x, y, least, largest = pairs[pair, 0], pairs[pair, 1], 0.0, caps[pair]
         losses[pair] = np.inf
         for turn in range(MAX_HALVINGS):
             middle = largest if turn == 0 else 0.5 * (least + largest)
-            if all_proven(
-                below, above, kinds, begins, most, unbounded, high, low, x, y,
-                math.exp(middle), error, floor, work,
-            ):  # fmt: skip
+            if all_proven(side, x, y, math.exp(middle), work):
                 largest = middle
                 losses[pair] = middle * (1 + 8 * UNIT) + 8 * UNIT
             elif turn == 0:

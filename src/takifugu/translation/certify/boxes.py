@@ -47,7 +47,6 @@ entry itself. A side of n entries then walks the last n of a list of boxes: thos
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -227,7 +226,7 @@ class BoxSide:
 
     def upper(self, caps: Floats) -> Floats:
         """``[x, y]``: at least what the side reveals; infinite where ``caps`` is not proven."""
-        from takifugu.translation.certify.box_loops import least_proven
+        from takifugu.translation.certify.box_loops import BoxSteps, least_proven
 
         size = self.below.shape[1]
         table = np.full((size, size), np.inf)
@@ -238,16 +237,22 @@ class BoxSide:
         limits = caps[tuple(pairs.T)]
         limits = np.where((limits >= 0) & (limits < LARGEST_LOSS), limits, LARGEST_LOSS)
         losses = np.full(len(pairs), np.inf)
-        kinds = np.arange(len(self.below))
         unbounded = self.length is None or self.length > MAX_STEPS
-        most = MAX_STEPS if unbounded or self.length is None else self.length
-        floor = 1e-230 / float(self.above[self.above > 0].min())
-        star = [np.exp(self.star.up), np.exp(-self.star.down)]
+        steps = BoxSteps(
+            self.below,
+            self.above,
+            kinds=np.arange(len(self.below)),
+            begins=self.begins,
+            most=MAX_STEPS if unbounded or self.length is None else self.length,
+            unbounded=unbounded,
+            high=np.exp(self.star.up),
+            low=np.exp(-self.star.down),
+            error=4 * (size + 16) * UNIT,
+            floor=1e-230 / float(self.above[self.above > 0].min()),
+        )
 
         def work(begin: int, end: int) -> None:
-            given: list[Any] = [self.below, self.above, kinds, self.begins, most, unbounded]
-            given += [*star, pairs, begin, end, limits, 4 * (size + 16) * UNIT, floor, losses]
-            least_proven(*given)
+            least_proven(steps, pairs, begin, end, limits, losses)
 
         share_range(work, len(pairs), worthwhile=len(pairs) * size**2 >= MIN_SHARED_WORK)
         table[tuple(pairs.T)] = np.where(losses >= 0, losses, np.inf)

@@ -33,6 +33,7 @@ off at what all terms can cost at most, and at group privacy.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from math import fsum, inf, prod
 from typing import Any, Protocol
@@ -40,12 +41,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from takifugu._core.compiled import share_range
-from takifugu._core.numeric import Booleans, Floats, Integers, distinct
+from takifugu._core.numeric import Floats, Integers, distinct
 from takifugu._core.rounding import gamma, up
 from takifugu.errors import TakifuguError
-from takifugu.priors.networks import Factor, Side, Sides
+from takifugu.priors.networks import Sides
 from takifugu.translation.certify.closed import profile_group_loss
-from takifugu.translation.certify.tables import LEAST_EXPONENT, PartitionSums, Weights
+from takifugu.translation.certify.tables import PartitionSums, Weights
 from takifugu.translation.models.tree import JunctionTree, Tree, any_change
 
 RAREST = 2.0**-500  # a rarer state counts as this likely as a source, as impossible as a sink
@@ -83,6 +84,12 @@ class Term:
         if not np.array_equal(self.states[rows], numbers):  # a state without a message
             raise NoProof
         return rows
+
+    @cached_property
+    def classes(self) -> Integers:
+        """``[row]``: the first state to and from which the change costs nothing; often itself."""
+        classes: Integers = np.argmax((self.cost == 0) & (self.cost.T == 0), axis=1)
+        return classes
 
     @property
     def parts(self) -> "tuple[Term, ...]":
@@ -150,6 +157,31 @@ class PossibleStates:
         weight: Floats = np.bincount(inverse, self.weight, len(numbers)).astype(np.float64)
         values = self.values[[self.scope.index(v) for v in part]][:, first]
         return PossibleStates(part, values, weight, self.roundings + int(counts.max()))
+
+    def merged(
+        self, terms: Sequence[AnyTerm], keep: tuple[int, ...], sizes: Sequence[int]
+    ) -> "PossibleStates":
+        """One state for all that agree in ``keep`` and that no term tells apart.
+
+        Where a change costs nothing either way, an admissible function has the same expectation.
+        """
+        parts = [part for term in terms for part in term.parts]
+        told = {v for part in parts for v in part.scope}.union(keep)
+        if told.issuperset(self.scope) and all(
+            np.array_equal(part.classes, np.arange(len(part.cost))) for part in parts
+        ):
+            return self
+        same = self.number(keep, sizes)
+        for part in parts:
+            rows = part.rows(self.number(part.scope, sizes))
+            same = np.unique(same * len(part.cost) + part.classes[rows], return_inverse=True)[1]
+        _, first, inverse, counts = np.unique(
+            same, return_index=True, return_inverse=True, return_counts=True
+        )
+        order = np.argsort(first)  # the states stay in order
+        weight: Floats = np.bincount(inverse, self.weight)[order].astype(np.float64)
+        values = self.values[:, first[order]]
+        return PossibleStates(self.scope, values, weight, self.roundings + int(counts.max()) - 1)
 
     def only(self, part: Sequence[int], sizes: Sequence[int], states: Integers) -> "PossibleStates":
         """Those that give ``part`` one of its states numbered ``states``."""
@@ -271,6 +303,7 @@ class Proof(Protocol):
     """
 
     tree: JunctionTree
+    merges: bool  # whether states that nothing tells apart are taken together first
 
     def ahead(self, law: PossibleStates, keep: tuple[int, ...], last: int) -> tuple[int, ...]:
         """Entries of a law, none of ``keep``, to be coupled next; none to couple all that remain.
@@ -301,10 +334,12 @@ class Messages:
         tree: The junction tree.
         choices: What `Proof.ahead`, `Proof.pairs`, `Proof.couplings` and `Proof.last_cliques`
             answered, one after the other.
+        merges: See `Proof`.
     """
 
     tree: JunctionTree
     choices: tuple[Any, ...]
+    merges: bool = False
 
     def to_document(self) -> dict[str, Any]:
         """As lists and numbers."""
@@ -331,7 +366,7 @@ class _Replay:
     """The choices of a `Messages`, one after the other, whatever is asked."""
 
     def __init__(self, proof: Messages) -> None:
-        self.tree, self._choices = proof.tree, iter(proof.choices)
+        self.tree, self.merges, self._choices = proof.tree, proof.merges, iter(proof.choices)
         self.ahead = self.pairs = self.couplings = self.last_cliques = self._next
 
     def _next(self, *_: Any, **__: Any) -> Any:
@@ -392,162 +427,6 @@ def upper(
         return {entry: np.full(len(pairs), inf) for entry, pairs in secrets.items()}
 
 
-class MergedDatasets:
-    """Listed datasets, those that differ only in values between which nothing is charged as one.
-
-    Attributes:
-        sizes: How many classes of values each entry has.
-        costs: What changes between them cost.
-    """
-
-    def __init__(self, probability: Floats, costs: Sequence[Floats]) -> None:
-        self._probability = probability
-        classes = [
-            np.unique(np.argmax((cost == 0) & (cost.T == 0), axis=1), return_inverse=True)[1]
-            for cost in costs
-        ]
-        self.sizes = tuple(int(each.max()) + 1 for each in classes)
-        self.costs = tuple(
-            cost[np.ix_(first, first)]
-            for cost, each in zip(costs, classes, strict=True)
-            for first in [np.unique(each, return_index=True)[1]]
-        )
-        values = np.unravel_index(np.arange(probability.size), probability.shape)
-        merged = tuple(each[value] for each, value in zip(classes, values, strict=True))
-        self._number = np.ravel_multi_index(merged, self.sizes)
-
-    def law(self, side: Booleans) -> Floats:
-        """The weights of the merged datasets of one side, with an axis for each entry."""
-        chosen = side.ravel()
-        weights = self._probability.ravel()[chosen]
-        sums = np.bincount(self._number[chosen], weights, prod(self.sizes))
-        return sums.astype(np.float64).reshape(self.sizes)
-
-    def upper(
-        self, left: Booleans, right: Booleans, proof: Callable[[JunctionTree], Proof]
-    ) -> float:
-        """No mechanism loses more about two sets of datasets; 0 if one of them cannot happen.
-
-        All datasets of the one side are coupled with all of the other.
-        """
-        laws = [self.law(side).ravel() for side in (left, right)]
-        states = [np.flatnonzero(law) for law in laws]
-        if not min(map(len, states)):
-            return 0.0
-        numbers = np.concatenate(states)
-        scope = tuple(range(len(self.costs)))
-        law = PossibleStates(
-            scope,
-            np.array(np.unravel_index(numbers, self.sizes), dtype=np.int64),
-            np.concatenate([law[side] for law, side in zip(laws, states, strict=True)]),
-            self._probability.size,
-        )
-        terms = [Term((k,), cost) for k, cost in enumerate(self.costs) if cost.any()]
-        sides = [np.arange(len(states[0])), np.arange(len(states[0]), len(numbers))]
-        pair = np.array([0]), np.array([1])
-        return float(_coupled_at_once(self.sizes, law, terms, sides, pair, proof)[0])
-
-
-class ReadColumns:
-    """The laws of a few entries of a problem, ``read``, given any other, and couplings of them.
-
-    A mechanism that reads these entries alone has a function of them as its likelihood, so that one
-    coupling of their laws given either side of a secret is exact, wherever the secret is.
-    """
-
-    def __init__(
-        self, tree: JunctionTree, factors: Sequence[Factor], read: tuple[int, ...]
-    ) -> None:
-        self._sizes = tree.sizes
-        sums = PartitionSums(tree, factors)
-        law = PossibleStates.from_weights(sums.clique(tree.clique_with(read)).onto(read))
-        others = [v for v in range(len(tree.sizes)) if v not in read]
-        tables = {v: np.zeros((len(law.weight), tree.sizes[v])) for v in others}
-        roundings = dict.fromkeys(others, 0)
-        for n in range(len(law.weight)):  # the law of every other entry, given this state
-            seen = {v: np.eye(tree.sizes[v])[law.values[k, n]] for k, v in enumerate(read)}
-            given = PartitionSums(tree, factors, seen)
-            for v in others:
-                weights = given.entry(v)
-                tables[v][n] = weights.table / weights.table.sum()
-                roundings[v] = max(roundings[v], weights.roundings + tree.sizes[v] + 4)
-        self._laws = {v: _times(law, v, tables[v], roundings[v]) for v in others}
-        self._laws |= dict.fromkeys(read, law)
-
-    def rarest(self, entry: int) -> float:
-        """How likely the rarest state of a law is beside the likeliest; 0 if there is no law."""
-        law = self._laws[entry]
-        return 0.0 if law is None else float(law.weight.min()) / float(law.weight.max())
-
-    def upper(
-        self,
-        entry: int,
-        pairs: Sides,
-        terms: Sequence[Term],
-        proof: Callable[[JunctionTree], Proof],
-    ) -> Floats | None:
-        """``[pair]``: the loss of sets of values of ``entry``; −∞ if a side cannot happen.
-
-        None if the probabilities lie too far apart.
-        """
-        law = self._laws[entry]
-        if law is None:
-            return None
-        value = law.values[law.scope.index(entry)]
-        states = {
-            side: np.flatnonzero(np.isin(value, side))
-            for side in dict.fromkeys(chain.from_iterable(pairs))
-        }
-        losses = np.full(len(pairs), -inf)
-        possible, lefts, rights = _possible_pairs(pairs, {s: len(states[s]) > 0 for s in states})
-        if possible:
-            listed = [*states.values()]
-            losses[possible] = _coupled_at_once(
-                self._sizes, law, terms, listed, (lefts, rights), proof
-            )
-        return losses
-
-
-def _possible_pairs(
-    pairs: Sides, possible: Mapping[Side, bool]
-) -> tuple[list[int], Integers, Integers]:
-    """Which pairs have two sides that can happen, and the places of their sides in ``possible``."""
-    place = {side: k for k, side in enumerate(possible)}
-    listed = [n for n, pair in enumerate(pairs) if all(possible[side] for side in pair)]
-    lefts, rights = (np.array([place[pairs[n][k]] for n in listed], dtype=np.int64) for k in (0, 1))
-    return listed, lefts, rights
-
-
-def _coupled_at_once(
-    sizes: tuple[int, ...],
-    law: PossibleStates,
-    terms: Sequence[AnyTerm],
-    sides: list[Integers],
-    pairs: tuple[Integers, Integers],
-    proof: Callable[[JunctionTree], Proof],
-) -> Floats:
-    """``[pair]``: bounds between sides of one law, all of whose entries are one clique."""
-    steps = CouplingSteps(sizes, proof(JunctionTree(sizes, (law.scope,), (-1,))))
-    try:
-        return steps.between(law, terms, sides, *pairs)
-    except MALFORMED:
-        return np.full(len(pairs[0]), inf)
-
-
-def _times(law: PossibleStates, entry: int, table: Floats, roundings: int) -> PossibleStates | None:
-    """The joint law of ``law``'s entries and another one; None if a product could underflow."""
-    states, values = np.nonzero(table)
-    least = np.frexp(law.weight[states])[1] + np.frexp(table[states, values])[1]
-    if least.min() - np.frexp(law.weight.max())[1] < LEAST_EXPONENT:
-        return None
-    scope = (*law.scope, entry)
-    joint = np.vstack([law.values[:, states], values[None]]).astype(np.int64)
-    weight = np.ldexp(law.weight, -int(np.frexp(law.weight.max())[1]))[states]
-    return PossibleStates(
-        scope, joint, weight * table[states, values], law.roundings + roundings + 1
-    )
-
-
 class _Recursion:
     """All messages of one problem.
 
@@ -560,7 +439,7 @@ class _Recursion:
         if not proof.tree.is_valid_for(problem):
             raise NoProof
         self.problem, self.proof, self.tree = problem, proof, proof.tree
-        self.sums = PartitionSums(proof.tree, problem.tables)
+        self.sums = PartitionSums(proof.tree, problem.tables, roundings=problem.roundings)
         self.steps = CouplingSteps(problem.sizes, proof)
         self.joint = tuple(
             Term(scope, any_change(problem.sizes, scope, epsilon))
@@ -599,7 +478,11 @@ class _Recursion:
         weight = self.sums.entry(entry).table
         groups = list(dict.fromkeys(chain.from_iterable(pairs)))
         possible = {side: bool(weight[list(side)].any()) for side in groups}
-        fine, lefts, rights = _possible_pairs(pairs, possible)
+        place = {side: k for k, side in enumerate(groups)}
+        fine = [n for n, pair in enumerate(pairs) if all(possible[side] for side in pair)]
+        lefts, rights = (
+            np.array([place[pairs[n][k]] for n in fine], dtype=np.int64) for k in (0, 1)
+        )
         best = np.full(len(pairs), -inf)
         if not fine:
             return best
@@ -726,6 +609,8 @@ class CouplingSteps:
         self, law: PossibleStates, terms: Sequence[AnyTerm], keep: tuple[int, ...], *, last: int = 0
     ) -> tuple[PossibleStates, Sequence[AnyTerm]]:
         """Couple some entries ahead of the others, as the proof says."""
+        if self._proof.merges:
+            law = law.merged(terms, keep, self._sizes)
         while chunk := set(self._proof.ahead(law, keep, last)):
             if not chunk <= set(law.scope) - set(keep):
                 raise NoProof
@@ -793,8 +678,10 @@ class CouplingSteps:
         if type(couplings) not in (Flows, Thresholds):  # others would vouch for themselves
             raise NoProof
         values = couplings.prove(problems)
-        error = gamma(law.roundings + max(map(len, listed)))
-        return up(values + 5 * error)  # two rows, each divided by its sum
+        error = 5 * gamma(law.roundings + max(map(len, listed)))  # of rows divided by their sums
+        certain = np.maximum(*(problems.widths[k] for k in (problems.lefts, problems.rights))) == 1
+        bounds: Floats = np.where(certain, values, up(values + error))
+        return bounds
 
 
 def _integers(values: Any) -> Integers:

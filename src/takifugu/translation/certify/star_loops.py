@@ -17,6 +17,7 @@ import numpy as np
 from takifugu._core.compiled import compiled
 from takifugu._core.numeric import Booleans, Floats, Integers
 from takifugu._core.rounding import UNIT
+from takifugu.translation.certify.stars import Rays, StarSteps, TerminalSteps
 
 LEAST_POWER = 1e-280  # a smaller positive entry of a power, beside its largest one, ends the walk
 TINY = 1e-300  # what a positive number is raised to where a product may underflow
@@ -26,10 +27,7 @@ MAX_CUTS = 40  # of the search for the multiplier of a cell
 @compiled
 def advance(
     matrix: Floats,
-    high: Floats,
-    low: Floats,
-    order: Integers,
-    last: Booleans,
+    rays: Rays,
     e: Floats,
     j: int,
     error: float,
@@ -43,6 +41,7 @@ def advance(
     ``error`` is at least the relative error of a row, of a factor and of a sum of so many products.
     ``floor`` keeps products of positive numbers from underflow: a positive weight is raised to it.
     """
+    high, low, order, last = rays
     k = e.shape[1]
     for v in range(k):
         plus[v] = minus[v] = 0.0
@@ -90,17 +89,9 @@ def advance(
 
 
 @compiled
-def remaining(
-    high: Floats,
-    low: Floats,
-    order: Integers,
-    last: Booleans,
-    e: Floats,
-    j: int,
-    law: Floats,
-    error: float,
-) -> float:
+def remaining(rays: Rays, e: Floats, j: int, law: Floats, error: float) -> float:
     """The sum with the weights ``law`` that is left if nothing comes after this entry."""
+    high, low, order, last = rays
     positive = negative = 0.0
     begin = 0
     for place in range(e.shape[1]):
@@ -125,30 +116,20 @@ def remaining(
 
 
 @compiled
-def certified(
-    rows: Floats,
-    row_at: Integers,
-    high: Floats,
-    low: Floats,
-    order: Integers,
-    last: Booleans,
-    cost_at: Integers,
-    x: int,
-    y: int,
-    t: float,
-    steps: int,
-    unbounded: bool,
-    held: Booleans,
-    error: float,
-    floor: float,
-    ones: Floats,
-    work: Floats,
-) -> bool:
-    """Whether log t is proven to bound the side of the pair; ``steps`` is the most that is walked.
+def rays_at(steps: StarSteps, level: int) -> Rays:
+    """The factors of one of the costs."""
+    return Rays(steps.high[level], steps.low[level], steps.order[level], steps.last[level])
+
+
+@compiled
+def certified(steps: StarSteps, x: int, y: int, t: float, ones: Floats, work: Floats) -> bool:
+    """Whether log t is proven to bound the side of the pair.
 
     Step n leads by ``rows[row_at[n]]`` to an entry with the factors of ``cost_at[n]``; after its
-    last step an unbounded side repeats it. ``held[n]`` is whether all is the same from n on.
+    last step an unbounded side repeats it.
     """
+    rows, row_at, cost_at = steps.rows, steps.row_at, steps.cost_at
+    error, floor, most_steps, unbounded = steps.error, steps.floor, steps.most, steps.unbounded
     k = rows.shape[1]
     e, after, before, plus, minus = work[0], work[1], work[2], work[3], work[4]
     current, next_one = work[0:1], work[1:2]  # e and after, as a grid of one direction
@@ -157,7 +138,7 @@ def certified(
     for v in range(k):
         e[v] = first[x, v] * (1 + error) - t * first[y, v] * (1 - error)
     known = False  # whether `before` is the measure of the last step, up to a common factor
-    for n in range(1, steps + 1):
+    for n in range(1, most_steps + 1):
         level = cost_at[min(n, listed) - 1]
         none = True
         for v in range(k):
@@ -166,14 +147,13 @@ def certified(
                 break
         if none:
             return True  # and it stays so
-        left = remaining(
-            high[level], low[level], order[level], last[level], current, 0, ones, error
-        )
+        rays = rays_at(steps, level)
+        left = remaining(rays, current, 0, ones, error)
         if not left <= 0:
             return False  # entries that are left out reveal no less than t
-        if n == steps and not unbounded:
+        if n == most_steps and not unbounded:
             return True
-        if known and held[min(n, listed) - 1]:
+        if known and steps.held[min(n, listed) - 1]:
             # e ≤ r·before, r > 0: then every later measure is at most r times the one before it
             least, most = np.inf, 0.0
             for v in range(k):
@@ -185,13 +165,10 @@ def certified(
                     most = np.inf
             if most * (1 + error) < least * (1 - error):
                 return True
-        if n == steps:
+        if n == most_steps:
             return False
         matrix = rows[row_at[min(n, listed - 1)]]
-        advance(
-            matrix, high[level], low[level], order[level], last[level], current, 0, error, floor,
-            next_one, plus, minus,
-        )  # fmt: skip
+        advance(matrix, rays, current, 0, error, floor, next_one, plus, minus)
         most = 0.0
         for v in range(k):
             most = max(most, abs(after[v]))
@@ -207,32 +184,13 @@ def certified(
 
 @compiled
 def test(
-    rows: Floats,
-    row_at: Integers,
-    high: Floats,
-    low: Floats,
-    order: Integers,
-    last: Booleans,
-    cost_at: Integers,
-    unbounded: bool,
-    most: int,
-    held: Booleans,
-    error: float,
-    floor: float,
-    pairs: Integers,
-    begin: int,
-    end: int,
-    limits: Floats,
-    proven: Booleans,
+    steps: StarSteps, pairs: Integers, begin: int, end: int, limits: Floats, proven: Booleans
 ) -> None:
     """Whether each pair's loss on this side is proven to be at most its limit."""
-    work, ones = np.empty((5, rows.shape[1])), np.ones(rows.shape[1])
+    work, ones = np.empty((5, steps.rows.shape[1])), np.ones(steps.rows.shape[1])
     for pair in range(begin, end):
-        limit = limits[pair] * (1 - 8 * UNIT) - 8 * UNIT
-        proven[pair] = limit >= 0 and certified(
-            rows, row_at, high, low, order, last, cost_at, pairs[pair, 0], pairs[pair, 1],
-            math.exp(limit), most, unbounded, held, error, floor, ones, work,
-        )  # fmt: skip
+        limit, (x, y) = limits[pair] * (1 - 8 * UNIT) - 8 * UNIT, pairs[pair]
+        proven[pair] = limit >= 0 and certified(steps, x, y, math.exp(limit), ones, work)
 
 
 @compiled
@@ -383,26 +341,11 @@ def middle(
 
 @compiled
 def bounds(
-    kernel: Floats,
-    high: Floats,
-    low: Floats,
-    order: Integers,
-    last: Booleans,
+    side: TerminalSteps,
     x: int,
     y: int,
     points: Floats,
-    steps: int,
-    whole: bool,
-    law: Floats,
-    known: bool,
-    unknown: bool,
-    stochastic: bool,
-    steady: bool,
-    slack: float,
     enough: float,
-    close: float,
-    error: float,
-    floor: float,
     upper: Floats,
     cells: Integers,
 ) -> int:
@@ -410,6 +353,10 @@ def bounds(
 
     Returns the last n that was walked; its bound holds for all further entries too.
     """
+    kernel, rays, law, steps = side.kernel, side.rays, side.law, side.steps
+    known, unknown, stochastic = side.known, side.unknown, side.stochastic
+    slack, error, floor = side.slack, side.error, side.floor
+    high, low, _, _ = rays
     k, count = kernel.shape[0], points.shape[0] + 2
     a, b = np.ones(count), np.ones(count)
     a[count - 1] = b[0] = 0.0
@@ -452,7 +399,7 @@ def bounds(
             impossible = not (weight > 0 and weight_other > 0)
             if not impossible:
                 shift = math.log(weight_other / weight)
-        alone = (stochastic or steady) and not known and not unknown
+        alone = (stochastic or side.steady) and not known and not unknown
         ends = shift if alone else widest
         for j in range(begin_j + 1, end_j - 1):  # up to this ratio nothing is lost
             if math.log(b[j]) + ends + drift + slack + 64 * UNIT * (1 + abs(ends)) <= 0:
@@ -489,7 +436,7 @@ def bounds(
         if not unknown and not impossible:
             before = 0.0
             for j in range(begin_j, end_j):
-                value = remaining(high, low, order, last, e, j, law, error)
+                value = remaining(rays, e, j, law, error)
                 if value <= 0:
                     if j > begin_j:
                         value = shift + math.log(
@@ -527,7 +474,7 @@ def bounds(
         if top > 0:
             top = top + drift + slack + 64 * UNIT * (1 + top)
         upper[n], cells[n] = top, where
-        if n == steps and whole:
+        if n == steps and side.whole:
             return n
         # what all further entries may add: no measure is positive anywhere
         tail, j = np.inf, end_j - 1
@@ -549,13 +496,13 @@ def bounds(
                 ratio = min(ratio, reached)
             tail = math.log(ratio) + ends
             tail = max(tail + drift + slack + 64 * UNIT * (1 + abs(tail)), 0.0)
-        if tail <= max(enough, top + close) or n == steps:
+        if tail <= max(enough, top + side.close) or n == steps:
             if tail > top:
                 upper[n], cells[n] = tail, j - 1
             return n
         # one step further
         for j in range(begin_j, end_j):
-            advance(kernel, high, low, order, last, e, j, error, floor, after, plus, minus)
+            advance(kernel, rays, e, j, error, floor, after, plus, minus)
             most = 0.0
             for v in range(k):
                 most = max(most, abs(after[j, v]))
@@ -594,27 +541,12 @@ def bounds(
 
 @compiled
 def all_bounds(
-    kernel: Floats,
-    high: Floats,
-    low: Floats,
-    order: Integers,
-    last: Booleans,
+    side: TerminalSteps,
     pairs: Integers,
     begin: int,
     end: int,
     points: Floats,
-    steps: int,
-    whole: bool,
-    law: Floats,
-    known: bool,
-    unknown: bool,
-    stochastic: bool,
-    steady: bool,
-    slack: float,
     enough: Floats,
-    close: float,
-    error: float,
-    floor: float,
     upper: Floats,
     cells: Integers,
     walked: Integers,
@@ -624,8 +556,5 @@ def all_bounds(
         count = 0
         while count < points.shape[1] and points[pair, count] == points[pair, count]:
             count += 1
-        walked[pair] = bounds(
-            kernel, high, low, order, last, pairs[pair, 0], pairs[pair, 1], points[pair, :count],
-            steps, whole, law, known, unknown, stochastic, steady, slack, enough[pair], close,
-            error, floor, upper[pair], cells[pair],
-        )  # fmt: skip
+        (x, y), grid = pairs[pair], points[pair, :count]
+        walked[pair] = bounds(side, x, y, grid, enough[pair], upper[pair], cells[pair])

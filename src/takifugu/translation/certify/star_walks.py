@@ -38,14 +38,13 @@ monotone), with rows that may be off by ``slack``.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import fsum
-from typing import Any
 
 import numpy as np
 
 from takifugu._core.compiled import share_range
 from takifugu._core.numeric import Booleans, Floats, Integers
 from takifugu._core.rounding import UNIT, up
-from takifugu.translation.certify.stars import Star
+from takifugu.translation.certify.stars import Rays, Star, StarSteps
 
 LEAST_PROBABILITY = 1e-150  # a smaller positive probability is left to other bounds
 LARGEST_RAY = 100.0  # and so is a longer ray
@@ -56,34 +55,14 @@ MIN_SHARED_WORK = 3_000_000  # of pairs × states², that is worth a thread
 
 @dataclass(frozen=True, eq=False)
 class StarSide:
-    """The entries to one side of the secret one, nearest first, ready for the compiled loops.
+    """The entries to one side of the secret one, nearest first.
 
     Attributes:
-        rows: ``[kind, x, u]``: the different laws of a next entry.
-        row_at: ``[step]``: which of them leads to each entry.
-        high: ``[level, u]``: e^up of the different costs.
-        low: ``[level, u]``: e^−down.
-        order: ``[level, place]``: the states, class by class.
-        last: ``[level, place]``: whether a class ends there.
-        cost_at: ``[step]``: which cost each entry has.
-        unbounded: Whether the last step repeats for ever.
-        held: ``[step]``: whether all is the same from there on.
-        error: A relative error of rows, factors and sums.
-        floor: The least positive weight.
+        steps: The steps as the compiled loops take them.
         dearest: ``[level]``: the dearest change.
     """
 
-    rows: Floats
-    row_at: Integers
-    high: Floats
-    low: Floats
-    order: Integers
-    last: Booleans
-    cost_at: Integers
-    unbounded: bool
-    held: Booleans
-    error: float
-    floor: float
+    steps: StarSteps
     dearest: Floats
 
     @classmethod
@@ -109,56 +88,44 @@ class StarSide:
         star_number = {key: place for place, key in enumerate(levels)}
         row_at = np.array([row_number[id(matrix)] for matrix in rows], dtype=np.int64)
         cost_at = np.array([star_number[id(star)] for star in stars], dtype=np.int64)
-        classes = np.array([split_classes(star) for star in levels.values()])
-        order = np.argsort(classes, axis=1, kind="stable")
-        sorted_classes = np.take_along_axis(classes, order, axis=1)
-        last = np.ones(classes.shape, dtype=np.bool_)
-        last[:, :-1] = sorted_classes[:, 1:] != sorted_classes[:, :-1]
-        k = matrices.shape[1]
-        return cls(
-            matrices,
-            row_at,
-            np.exp(np.array([star.up for star in levels.values()])),
-            np.exp(-np.array([star.down for star in levels.values()])),
-            np.ascontiguousarray(order, dtype=np.int64),
-            last,
-            cost_at,
-            unbounded,
-            _held(row_at, cost_at),
-            2 * (k + 16) * UNIT + slack,
-            1e-230 / float(positive.min()),
-            np.array([star.dearest for star in levels.values()]),
+        rays = [Rays.of_star(star) for star in levels.values()]
+        steps = StarSteps(
+            rows=matrices,
+            row_at=row_at,
+            high=np.array([star.high for star in rays]),
+            low=np.array([star.low for star in rays]),
+            order=np.array([star.order for star in rays]),
+            last=np.array([star.last for star in rays]),
+            cost_at=cost_at,
+            unbounded=unbounded,
+            held=_held(row_at, cost_at),
+            most=MAX_STEPS if unbounded else len(row_at),
+            error=2 * (matrices.shape[1] + 16) * UNIT + slack,
+            floor=1e-230 / float(positive.min()),
         )
+        return cls(steps, np.array([star.dearest for star in levels.values()]))
 
     def nearest(self, steps: int) -> "StarSide | None":
         """The nearest entries alone, of a side that is not unbounded; None if there are none."""
-        if steps == 0:
-            return None
-        row_at, cost_at = self.row_at[:steps], self.cost_at[:steps]
-        return replace(self, row_at=row_at, cost_at=cost_at, held=_held(row_at, cost_at))
+        return self._part(slice(0, steps))
 
     def beyond(self, steps: int) -> "StarSide | None":
         """What is left when the nearest ``steps`` entries are passed; None if nothing is."""
-        if steps >= len(self.row_at):
+        return self._part(slice(steps, None))
+
+    def _part(self, taken: slice) -> "StarSide | None":
+        row_at, cost_at = self.steps.row_at[taken], self.steps.cost_at[taken]
+        if not len(row_at):
             return None
-        row_at, cost_at = self.row_at[steps:], self.cost_at[steps:]
-        return replace(self, row_at=row_at, cost_at=cost_at, held=_held(row_at, cost_at))
+        most = MAX_STEPS if self.steps.unbounded else len(row_at)
+        held = _held(row_at, cost_at)
+        part = self.steps._replace(row_at=row_at, cost_at=cost_at, held=held, most=most)
+        return replace(self, steps=part)
 
     @property
     def states(self) -> int:
         """How many states there are."""
-        return len(self.rows[0])
-
-    @property
-    def most(self) -> int:
-        """How many steps are walked at most."""
-        return MAX_STEPS if self.unbounded else len(self.row_at)
-
-    @property
-    def steps(self) -> list[Any]:
-        """The steps as the compiled loops take them."""
-        walk = [self.rows, self.row_at, self.high, self.low, self.order, self.last]
-        return [*walk, self.cost_at]
+        return len(self.steps.rows[0])
 
     def upper(self, pairs: Integers, losses: Floats) -> Floats:
         """``[pair]``: at least the loss of each: the given one if it is proven, else infinite.
@@ -166,7 +133,7 @@ class StarSide:
         Never more than the sum of all dearest changes: every factor is at most that far apart.
         """
         limits = np.asarray(losses, dtype=np.float64)
-        most = np.inf if self.unbounded else float(up(fsum(self.dearest[self.cost_at])))
+        most = np.inf if self.steps.unbounded else float(up(fsum(self.dearest[self.steps.cost_at])))
         if limits.shape != (len(pairs),):
             return np.full(len(pairs), most)
         return np.minimum(np.where(self.proves(pairs, limits), limits, np.inf), most)
@@ -181,8 +148,7 @@ class StarSide:
         capped = np.minimum(limits, LARGEST_LOSS)
 
         def work(begin: int, end: int) -> None:
-            part = [self.unbounded, self.most, self.held, self.error, self.floor]
-            test(*[*self.steps, *part, pairs, begin, end, capped, proven])
+            test(self.steps, pairs, begin, end, capped, proven)
 
         share_range(work, len(pairs), worthwhile=len(pairs) * self.states**2 >= MIN_SHARED_WORK)
         return proven
@@ -218,12 +184,6 @@ def within(
         else:
             proven[left] = side.proves(pairs[left], share[left])
     return proven
-
-
-def split_classes(star: Star) -> Integers:
-    """The classes of a star; values whose factor has but one level need none."""
-    free = star.up + star.down <= 0
-    return np.where(free, len(free) + np.arange(len(free)), star.classes)
 
 
 def _held(row_at: Integers, cost_at: Integers) -> Booleans:

@@ -11,11 +11,12 @@ classes; those of several disjoint sets are one on as many.
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from takifugu._core import rounding
-from takifugu._core.numeric import Floats, Integers
+from takifugu._core.numeric import Booleans, Floats, Integers
 from takifugu._core.rounding import UNIT
 
 ALIKE = 1e-12  # relative difference up to which a cost counts as a star, which then is at least it
@@ -49,6 +50,81 @@ class Star:
         """Whether a class of several values has but one level: then the bound is attained."""
         sizes = np.bincount(self.classes)[self.classes]
         return self.tight and bool(((sizes == 1) | (self.up + self.down <= 0)).all())
+
+
+class Rays(NamedTuple):
+    """The factors that one star allows, as the compiled loops take them.
+
+    Attributes:
+        high: ``[u]``: e^up.
+        low: ``[u]``: e^−down.
+        order: ``[place]``: the states, class by class; a value that needs no class is its own.
+        last: ``[place]``: whether a class ends there.
+    """
+
+    high: Floats
+    low: Floats
+    order: Integers
+    last: Booleans
+
+    @classmethod
+    def of_star(cls, star: Star) -> "Rays":
+        """Values whose factor has but one level need no class: each is one of its own."""
+        free = star.up + star.down <= 0
+        classes = np.where(free, len(free) + np.arange(len(free)), star.classes)
+        order = np.argsort(classes, kind="stable")
+        last = np.append(np.diff(classes[order]) != 0, [True])
+        return cls(np.exp(star.up), np.exp(-star.down), order, last)
+
+
+class StarSteps(NamedTuple):
+    """The steps of one side of an entry, nearest first, as the compiled loops take them.
+
+    Attributes:
+        rows: ``[kind, x, u]``: the different laws of a next entry.
+        row_at: ``[step]``: which of them leads to each entry.
+        high: ``[level, u]``: as in `Rays`, for each of the different costs.
+        low: ``[level, u]``: the same.
+        order: ``[level, place]``: the same.
+        last: ``[level, place]``: the same.
+        cost_at: ``[step]``: which cost each entry has.
+        unbounded: Whether the last step repeats for ever.
+        held: ``[step]``: whether all is the same from there on.
+        most: How many steps are walked at most.
+        error: A relative error of rows, factors and sums.
+        floor: The least positive weight.
+    """
+
+    rows: Floats
+    row_at: Integers
+    high: Floats
+    low: Floats
+    order: Integers
+    last: Booleans
+    cost_at: Integers
+    unbounded: bool
+    held: Booleans
+    most: int
+    error: float
+    floor: float
+
+
+class TerminalSteps(NamedTuple):
+    """A side of `takifugu.translation.certify.terminals` as the compiled loops take it."""
+
+    kernel: Floats
+    rays: Rays
+    law: Floats
+    steps: int
+    whole: bool
+    known: bool
+    unknown: bool
+    stochastic: bool
+    steady: bool
+    slack: float
+    close: float
+    error: float
+    floor: float
 
 
 def star_of(cost: Floats) -> Star:

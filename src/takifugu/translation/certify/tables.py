@@ -17,7 +17,8 @@ probabilities of all outputs add up to 1. Matrices of costs are rounded up, by l
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import fsum, inf
 from typing import Any
@@ -163,7 +164,7 @@ class PartitionSums:
     """A product of tables on a junction tree, with all messages in both directions.
 
     ``extra`` holds further weights on single entries (tilts, evidence), each with up to four
-    roundings of its own.
+    roundings of its own; a table may have ``roundings`` as well.
     """
 
     def __init__(
@@ -171,13 +172,15 @@ class PartitionSums:
         tree: JunctionTree,
         factors: Sequence[Factor],
         extra: Mapping[int, Floats] | None = None,
+        *,
+        roundings: int = 0,
     ) -> None:
         self.tree = tree
         own: list[list[Weights]] = [[] for _ in tree.cliques]
-        given = [(factor.scope, factor.table, 0) for factor in factors]
+        given = [(factor.scope, factor.table, roundings) for factor in factors]
         given += [((entry,), table, 4) for entry, table in (extra or {}).items()]
-        for scope, table, roundings in given:
-            own[tree.clique_with(scope)].append(Weights.scaled(scope, table, roundings))
+        for scope, table, off in given:
+            own[tree.clique_with(scope)].append(Weights.scaled(scope, table, off))
         self._own = [
             product(scope, tree.sizes, parts)
             for scope, parts in zip(tree.cliques, own, strict=True)
@@ -209,6 +212,37 @@ class PartitionSums:
     def entry(self, entry: int) -> Weights:
         """Weights of the values of one entry."""
         return self.clique(self.tree.holding(entry)[0]).onto((entry,))
+
+
+def joint_laws(
+    tree: JunctionTree, factors: Sequence[Factor], read: tuple[int, ...]
+) -> dict[int, Weights]:
+    """For each entry the weights of the states of ``read`` and of its values, where one has others.
+
+    Some clique holds ``read``. Left out are entries whose weights lie too far apart. `product`
+    counts a rounding for its first table, which is multiplied by 1: none is counted here, as the
+    weights become the only table of a problem.
+    """
+    law = PartitionSums(tree, factors).clique(tree.clique_with(read)).onto(read)
+    given = {
+        v: np.zeros((*law.table.shape, size)) for v, size in enumerate(tree.sizes) if v not in read
+    }
+    roundings = dict.fromkeys(given, 0)
+    for state in zip(*np.nonzero(law.table), strict=True):
+        seen = {v: np.eye(tree.sizes[v])[value] for v, value in zip(read, state, strict=True)}
+        sums = PartitionSums(tree, factors, seen)
+        for v, table in given.items():
+            weights = sums.entry(v)
+            table[state] = weights.table / weights.table.sum()
+            roundings[v] = max(roundings[v], weights.roundings + tree.sizes[v] + 4)
+    law = replace(law, roundings=law.roundings - 1)
+    laws = dict.fromkeys(read, law)
+    for v, table in given.items():
+        with suppress(TooLarge):
+            other = Weights.scaled((*read, v), table, roundings[v])
+            joint = product(other.scope, tree.sizes, [law, other])
+            laws[v] = replace(joint, roundings=joint.roundings - 1)
+    return laws
 
 
 def refuse_impossible(weights: Floats, *sides: Booleans) -> None:

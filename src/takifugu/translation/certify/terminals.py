@@ -43,40 +43,19 @@ the same.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from takifugu._core.compiled import share_range
 from takifugu._core.numeric import Floats, Integers
 from takifugu._core.rounding import UNIT
-from takifugu.translation.certify.star_walks import MIN_SHARED_WORK, split_classes
-from takifugu.translation.certify.stars import Star
+from takifugu.translation.certify.star_walks import MIN_SHARED_WORK
+from takifugu.translation.certify.stars import Rays, Star, TerminalSteps
 
 LARGEST_RAY = 100.0  # a longer ray is left to other bounds
 LEAST_PROBABILITY = 1e-150  # and so is a smaller positive probability
 LARGEST_POINT = 300.0  # of log τ
 MAX_STEPS = 600  # entries that are walked
-
-
-@dataclass(frozen=True, eq=False)
-class StarWalk:
-    """A certificate: the grid of ratios that a walk is made for.
-
-    Attributes:
-        points: log τ of each; any numbers may be given, and those that are of no use are left out.
-    """
-
-    points: tuple[float, ...]
-
-    def to_document(self) -> dict[str, Any]:
-        """Plain numbers."""
-        return {"kind": "star walk", "points": list(self.points)}
-
-    @classmethod
-    def from_document(cls, document: dict[str, Any]) -> "StarWalk":
-        """Back from plain numbers."""
-        return cls(tuple(float(point) for point in document["points"]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,23 +151,27 @@ class TerminalSide:
         walks = np.asarray(walks, dtype=np.float64)
         if not self.usable or not count or walks.ndim != 2 or len(walks) != count:
             return upper, cells, walked
-        classes = split_classes(self.star)
-        order = np.argsort(classes, kind="stable")
-        last = np.append(np.diff(classes[order]) != 0, [True])
-        grid = _checked_grid(walks)
-        law = np.ones(k) if self.law is None else np.ascontiguousarray(self.law, dtype=np.float64)
         kernel = np.ascontiguousarray(self.kernel, dtype=np.float64)
-        part = [np.exp(self.star.up), np.exp(-self.star.down), order, last]
+        side = TerminalSteps(
+            kernel,
+            Rays.of_star(self.star),
+            np.ones(k) if self.law is None else np.ascontiguousarray(self.law, dtype=np.float64),
+            steps,
+            whole=self.length is not None and steps == self.length,
+            known=self.known,
+            unknown=self.law is None,
+            stochastic=self.stochastic,
+            steady=self.steady,
+            slack=float(self.law_slack),
+            close=float(close),
+            error=self._error,
+            floor=1e-230 / float(kernel[kernel > 0].min()),
+        )
+        grid = _checked_grid(walks)
         limits = np.broadcast_to(np.asarray(enough, dtype=np.float64), (count,)).copy()
-        flags = [self.known, self.law is None, self.stochastic, self.steady, self.law_slack]
-        error = self._error
-        floor = 1e-230 / float(kernel[kernel > 0].min())
-        whole = self.length is not None and steps == self.length
 
         def work(begin: int, end: int) -> None:
-            given: list[Any] = [kernel, *part, pairs, begin, end, grid, steps, whole, law, *flags]
-            given += [limits, close, error, floor, upper, cells, walked]
-            all_bounds(*given)
+            all_bounds(side, pairs, begin, end, grid, limits, upper, cells, walked)
 
         share_range(work, count, worthwhile=count * k**2 >= MIN_SHARED_WORK)
         for pair, n in enumerate(walked.tolist()):

@@ -18,7 +18,10 @@ from takifugu.translation.certify.tables import EntrySpending, cost_matrices, la
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.models.tree import NetworkLosses, Tree
 from takifugu.translation.search.fields import AttractiveModel, PairwiseWalks
-from takifugu.translation.search.junction import CouplingSearch, proposed_trees
+from takifugu.translation.search.junction import (
+    CouplingSearch,
+    proposed_trees,
+)
 from takifugu.translation.search.products import best_witness
 
 Model = BayesianNetwork | MarkovRandomField
@@ -34,13 +37,15 @@ def network_losses(
     *,
     together: Mapping[tuple[int, ...], float] | None = None,
     largest: int = MAX_CLIQUE_STATES,
+    at_once: int | None = None,
 ) -> NetworkLosses:
     """Bound the loss of all secrets of ``model`` when entry j was queried with ε_j in total.
 
     ``epsilon`` is one number, or one for each entry, or costs, value by value. ``together`` has,
     for groups of entries by number, an ε that any change of a group costs beside, however many of
     its entries change. A model whose junction tree has a clique of more than ``largest`` states is
-    refused (`TooLarge`).
+    refused (`TooLarge`). With ``at_once`` as many states are
+    coupled at once in the last step, those that cost the same merged: for models of few datasets.
     """
     costs = cost_matrices(model.entries, model.states, epsilon)
     problem = Tree.from_model(model, costs, together)
@@ -48,7 +53,10 @@ def network_losses(
     bounds: dict[int, Floats] = {}
     for tree in proposed_trees(model, largest=largest, together=tuple(problem.together)):
         try:
-            proven = messages.upper(problem, CouplingSearch(tree), sides)
+            search = CouplingSearch(tree)
+            if at_once is not None:
+                search = CouplingSearch(tree, at_once=at_once, merges=True)
+            proven = messages.upper(problem, search, sides)
         except TooLarge:
             if not bounds:  # the plain tree comes first; weights of merged cliques span more
                 raise

@@ -32,12 +32,14 @@ class Tree:
         costs: For each entry ``[u, v]``: what the change from value u to value v costs.
         together: For groups of entries an ε that any change of a group costs beside, however many
             of its entries change.
+        roundings: How many relative roundings a cell of the tables can be off by.
     """
 
     sizes: tuple[int, ...]
     tables: tuple[Factor, ...]
     costs: tuple[Floats, ...]
     together: Mapping[tuple[int, ...], float]
+    roundings: int = 0
 
     @classmethod
     def from_model(
@@ -49,12 +51,6 @@ class Tree:
         """Of a network or field."""
         beside = {tuple(sorted(group)): value for group, value in (together or {}).items()}
         return cls(tuple(map(len, model.states)), model.factors(), costs, beside)
-
-    @classmethod
-    def listed(cls, probability: Floats, costs: Sequence[Floats]) -> "Tree":
-        """Of a law over all datasets, ``[value, value, …]``: one table."""
-        scope = tuple(range(probability.ndim))
-        return cls(probability.shape, (Factor(scope, probability),), tuple(costs), {})
 
 
 @dataclass(frozen=True)

@@ -45,18 +45,19 @@ from takifugu.influence.rounded_ratios import uncertainty_shift
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.independent import IndependentEntries
 from takifugu.priors.markov import MarkovChain
-from takifugu.priors.networks import NetworkPrior, Sides
+from takifugu.priors.networks import Factor, NetworkPrior, Sides
 from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
 from takifugu.translation.bounds import Cache
+from takifugu.translation.certify import messages
 from takifugu.translation.certify.closed import (
     epsilon_up,
     profile_group_loss,
 )
-from takifugu.translation.certify.messages import ReadColumns, Term
+from takifugu.translation.certify.tables import Weights, joint_laws
 from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.models.tree import any_change
+from takifugu.translation.models.tree import JunctionTree, Tree
 from takifugu.translation.rows.row_translation import RowSpending, RowTranslation, maximal
 from takifugu.translation.search.junction import CouplingSearch, junction_tree
 from takifugu.translation.translation import Translation
@@ -82,7 +83,7 @@ class ChargedColumns:
         self._model = model
         self._sizes = tuple(len(states) for states in model.states)
         self._place = {name: k for k, name in enumerate(model.entries)}
-        self._laws = Cache[tuple[int, ...], ReadColumns | None](MAX_CACHED_LAWS)
+        self._laws = Cache[tuple[int, ...], Mapping[int, Weights]](MAX_CACHED_LAWS)
 
     def losses(self, spending: RowSpending, column: Name, sides: Sides) -> Floats | None:
         """``[pair]``: the loss of each pair of sets of values of ``column``, rounded up.
@@ -91,42 +92,46 @@ class ChargedColumns:
         many states, which takes too long for the little that it gains over the network, or
         probabilities too far apart.
         """
-        laws = self._given(spending)
-        if laws is None:
+        law = self._law(spending, column)
+        if law is None:
             return None
-        return laws.upper(self._place[column], sides, self._terms(spending), CouplingSearch)
+        names = [self._model.entries[v] for v in law.scope]
+        costs = [
+            spending.alone.get(str(name), NOTHING).matrix(self._model.states[v])
+            for v, name in zip(law.scope, names, strict=True)
+        ]
+        together = {
+            tuple(sorted(map(names.index, columns))): epsilon_up(epsilon)
+            for columns, epsilon in spending.together.items()
+        }
+        every, sizes = tuple(range(len(names))), law.table.shape
+        problem = Tree(sizes, (Factor(every, law.table),), tuple(costs), together, law.roundings)
+        search = CouplingSearch(JunctionTree(sizes, (every,), (-1,)), at_once=law.table.size)
+        entry = names.index(column)
+        return messages.upper(problem, search, {entry: sides})[entry]
 
     def has_rare_states(self, spending: RowSpending, column: Name) -> bool:
         """Whether `losses` are sound but need not be the best: some states are all but impossible.
 
         The solver perturbs gains by more than such a state weighs.
         """
-        laws = self._given(spending)
-        return laws is not None and 0 < laws.rarest(self._place[column]) < RARE
+        law = self._law(spending, column)
+        return law is not None and law.table[law.table > 0].min() < RARE * law.table.max()
 
-    def _terms(self, spending: RowSpending) -> list[Term]:
-        terms = []
-        for column, cost in spending.alone.items():
-            entry = self._place[column]
-            terms.append(Term((entry,), cost.matrix(self._model.states[entry])))
-        for columns, epsilon in spending.together.items():
-            scope = tuple(sorted(self._place[name] for name in columns))
-            terms.append(Term(scope, any_change(self._sizes, scope, epsilon_up(epsilon))))
-        return [term for term in terms if term.cost.any()]
-
-    def _given(self, spending: RowSpending) -> ReadColumns | None:
-        """The joint laws of the columns that were read and any other; None if out of reach."""
+    def _law(self, spending: RowSpending, column: Name) -> Weights | None:
+        """The joint law of the columns that were read and ``column``; None if out of reach."""
         read = tuple(sorted(self._place[name] for name in spending.columns))
-        return self._laws.computed(read, lambda: self._joint_laws(read))
+        laws = self._laws.computed(read, lambda: self._joint_laws(read))
+        return laws.get(self._place[column])
 
-    def _joint_laws(self, read: tuple[int, ...]) -> ReadColumns | None:
+    def _joint_laws(self, read: tuple[int, ...]) -> Mapping[int, Weights]:
         states, most = prod(self._sizes[v] for v in read), max(self._sizes)
         cells = len(self._sizes) * most * (most - 1) * states**2
         if states <= MAX_READ_STATES and cells <= MAX_READ_CELLS:
             with suppress(TooLarge):
                 tree = junction_tree(self._model, largest=MAX_CLIQUE_STATES, together=(read,))
-                return ReadColumns(tree, self._model.factors(), read)
-        return None
+                return joint_laws(tree, self._model.factors(), read)
+        return {}
 
 
 class ColumnsOfRow(RowTranslation):

@@ -11,6 +11,7 @@ import numpy as np
 
 from takifugu._core.compiled import compiled
 from takifugu._core.numeric import Booleans, Floats, Integers
+from takifugu.translation.certify.stars import StarSteps
 
 MAX_RAISES = 60  # of t to the ratio that its factors attain
 SETTLED = 1e-13  # a smaller relative rise of t counts as none
@@ -20,13 +21,7 @@ SHORT = 64  # steps of a side that are all looked at
 
 @compiled
 def carried(
-    rows: Floats,
-    row_at: Integers,
-    high: Floats,
-    low: Floats,
-    order: Integers,
-    last: Booleans,
-    cost_at: Integers,
+    side: StarSteps,
     x: int,
     y: int,
     t: float,
@@ -38,6 +33,8 @@ def carried(
 
     ``whole`` gives every class one factor, whatever the next entry is: that is a mechanism.
     """
+    rows, row_at, cost_at = side.rows, side.row_at, side.cost_at
+    high, low, order, last = side.high, side.low, side.order, side.last
     k = rows.shape[1]
     a, b, next_a, next_b, part_a, part_b = work[0], work[1], work[2], work[3], work[4], work[5]
     listed = row_at.shape[0]
@@ -121,15 +118,7 @@ def carried(
 
 @compiled
 def raised(
-    rows: Floats,
-    row_at: Integers,
-    high: Floats,
-    low: Floats,
-    order: Integers,
-    last: Booleans,
-    cost_at: Integers,
-    unbounded: bool,
-    most: int,
+    side: StarSteps,
     margin: float,
     pairs: Integers,
     begin: int,
@@ -140,10 +129,11 @@ def raised(
 ) -> None:
     """For each pair log t from below, not rounded, and whether all entries were walked.
 
-    ``guess`` is where the search starts; ``most`` the steps that are walked; ``margin`` the share
-    of log t that steps which are left out may add.
+    ``guess`` is where the search starts; ``margin`` the share of log t that steps which are left
+    out may add.
     """
-    work = np.empty((6, rows.shape[1]))
+    most, unbounded = side.most, side.unbounded
+    work = np.empty((6, side.rows.shape[1]))
     for pair in range(begin, end):
         x, y = pairs[pair, 0], pairs[pair, 1]
         t = math.exp(guess[pair])
@@ -152,9 +142,7 @@ def raised(
         started = False
         while True:
             for _ in range(MAX_RAISES):
-                ratio = carried(
-                    rows, row_at, high, low, order, last, cost_at, x, y, t, steps, False, work
-                )
+                ratio = carried(side, x, y, t, steps, False, work)
                 risen = ratio > t * (1 + SETTLED)
                 if risen or not started:
                     settled = not risen and ratio >= t * (1 - SETTLED)
@@ -167,9 +155,7 @@ def raised(
             if steps >= most or not t < np.inf:
                 break
             longer = min(2 * steps, most)
-            ratio = carried(
-                rows, row_at, high, low, order, last, cost_at, x, y, t, longer, False, work
-            )
+            ratio = carried(side, x, y, t, longer, False, work)
             if math.log(ratio) <= math.log(t) * (1 + 0.25 * margin) + 1e-14:
                 break
             t, steps = ratio, longer
@@ -179,13 +165,7 @@ def raised(
 
 @compiled
 def glance(
-    rows: Floats,
-    row_at: Integers,
-    high: Floats,
-    low: Floats,
-    order: Integers,
-    last: Booleans,
-    cost_at: Integers,
+    side: StarSteps,
     pairs: Integers,
     begin: int,
     end: int,
@@ -194,10 +174,8 @@ def glance(
     guess: Floats,
 ) -> None:
     """Replace each pair's guess by the ratio of its factors over a few steps."""
-    work = np.empty((6, rows.shape[1]))
+    work = np.empty((6, side.rows.shape[1]))
     for pair in range(begin, end):
-        ratio = carried(
-            rows, row_at, high, low, order, last, cost_at, pairs[pair, 0], pairs[pair, 1],
-            math.exp(guess[pair]), steps, whole, work,
-        )  # fmt: skip
+        x, y = pairs[pair]
+        ratio = carried(side, x, y, math.exp(guess[pair]), steps, whole, work)
         guess[pair] = max(math.log(ratio), 0.0) if 0 < ratio < np.inf else 0.0

@@ -199,7 +199,7 @@ class SideTables:
             side = self.star
             if side is not None and number is not None:
                 side = side.beyond(number) if self.passed else side.nearest(number)
-            steps = 16 if side is None else min(side.most, 64)
+            steps = 16 if side is None else min(side.steps.most, 64)
             if side is not None and 10 * steps * size**4 <= MAX_STAR_WORK:
                 pairs = np.argwhere(~np.eye(size, dtype=np.bool_))
                 at = tuple(pairs.T)

@@ -44,14 +44,17 @@ MAX_MERGED_CELLS = 15_000_000  # of cost matrices for which merged cliques are t
 class CouplingSearch:
     """A `takifugu.translation.certify.messages.Proof` that solves every problem as it is asked."""
 
-    def __init__(self, tree: JunctionTree) -> None:
-        self.tree = tree
+    def __init__(
+        self, tree: JunctionTree, *, at_once: int = MAX_LAST_STATES, merges: bool = False
+    ) -> None:
+        """``at_once``: how many states are coupled in the last step, to a secret."""
+        self.tree, self.merges, self._at_once = tree, merges, at_once
 
     def ahead(self, law: PossibleStates, keep: tuple[int, ...], last: int) -> tuple[int, ...]:
         """The widest entries first, until few enough states are left."""
         sizes, most = self.tree.sizes, MAX_COUPLED_STATES
         if last:
-            most = max(min(MAX_LAST_STATES, isqrt(MAX_LAST_CELLS // last)), 1)
+            most = max(min(self._at_once, isqrt(MAX_LAST_CELLS // last)), 1)
         free = sorted((v for v in law.scope if v not in keep), key=lambda v: -sizes[v])
         if prod(sizes[v] for v in free) <= most:
             return ()
@@ -134,6 +137,7 @@ class RecordingSearch:
 
     def __init__(self, tree: JunctionTree) -> None:
         search, self.tree = CouplingSearch(tree), tree
+        self.merges = search.merges
         self._choices: list[Any] = []
         self.ahead, self.pairs = self._noting(search.ahead), self._noting(search.pairs)
         self.couplings = self._noting(search.couplings)
@@ -223,10 +227,6 @@ def least_width(given: Sequence[set[int]]) -> int:
         for u in near:
             heappush(queue, (len(around[u]), u))
     return best
-
-
-def _work(cliques: list[frozenset[int]], sizes: tuple[int, ...]) -> int:
-    return sum(_states(scope, sizes) ** 2 for scope in cliques)
 
 
 def _most(cliques: list[frozenset[int]], sizes: tuple[int, ...]) -> int:

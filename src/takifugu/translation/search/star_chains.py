@@ -64,11 +64,10 @@ def solve(
     start = np.minimum(guess, LARGEST_LOSS)
 
     def work(begin: int, end: int) -> None:
-        part = [side.unbounded, side.most, margin, pairs, begin, end, start, below, whole]
-        raised(*[*side.steps, *part])
+        raised(side.steps, margin, pairs, begin, end, start, below, whole)
 
     _shared(side, pairs, work)
-    added = np.where(whole, 1e-12, margin) * below + 4 * side.error + 1e-15
+    added = np.where(whole, 1e-12, margin) * below + 4 * side.steps.error + 1e-15
     above = side.upper(pairs, np.full(len(pairs), np.inf))
     left = np.flatnonzero(below < LARGEST_LOSS)
     for _ in range(MAX_WIDENINGS):
@@ -103,10 +102,10 @@ def _glanced(side: StarSide, pairs: Integers, guess: Floats, steps: int, *, whol
     from takifugu.translation.search import greedy_loops as kernel
 
     ratios = np.minimum(guess, LARGEST_LOSS)
-    taken = steps if side.unbounded else min(steps, len(side.row_at))
+    taken = steps if side.steps.unbounded else min(steps, len(side.steps.row_at))
 
     def work(begin: int, end: int) -> None:
-        kernel.glance(*[*side.steps, pairs, begin, end, taken, whole, ratios])
+        kernel.glance(side.steps, pairs, begin, end, taken, whole, ratios)
 
     _shared(side, pairs, work)
     return ratios
