@@ -13,7 +13,7 @@ import pytest
 from takifugu.costs.cost import Cost, Membership
 from takifugu.documents.declared import codec_of
 from takifugu.documents.reading import (
-    LONGEST,
+    MAX_NUMBER_DIGITS,
     DocumentPart,
     InvalidDocument,
     as_json,
@@ -69,7 +69,11 @@ def through(document: Any) -> Any:
         (number, HUGE, float(HUGE)),
         (number, -HUGE, -float(HUGE)),
         (fraction, "1/3", Fraction(1, 3)),
-        (fraction, "0." + "1" * (LONGEST - 2), Fraction("0." + "1" * (LONGEST - 2))),
+        (
+            fraction,
+            "0." + "1" * (MAX_NUMBER_DIGITS - 2),
+            Fraction("0." + "1" * (MAX_NUMBER_DIGITS - 2)),
+        ),
         (decimal, "1.50", Decimal("1.50")),
         (name, "a", "a"),
         (name, 7, 7),
@@ -106,7 +110,7 @@ def test_a_value_is_read_with_its_type(read: Any, value: Any, found: Any) -> Non
         (number, HUGE + 1, "here"),
         (number, -HUGE - 1, "here"),
         (fraction, 0.5, "here"),
-        (fraction, "1" * (LONGEST + 1), "here"),
+        (fraction, "1" * (MAX_NUMBER_DIGITS + 1), "here"),
         (decimal, "1/2", "here"),
         (decimal, 1, "here"),
         (moment, "yesterday", "here"),

@@ -45,7 +45,7 @@ from takifugu.binding.entries import (
 from takifugu.declarations import Category
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import Name
-from takifugu.priors.households import MOST_MEMBERS, is_exchangeable
+from takifugu.priors.households import MAX_MEMBERS, is_exchangeable
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import Prior
@@ -236,9 +236,9 @@ def _refuse_sizes(
         return
     found = ", ".join(f"{many:,} of {people:,}" for people, many in sorted(sizes.items()))
     advice = f"keep those of {size} in a table of their own, with a prior and a dataset for each"
-    if max(sizes) > MOST_MEMBERS:
+    if max(sizes) > MAX_MEMBERS:
         advice += (
-            f" size up to {MOST_MEMBERS}; larger ones need a field over people and time"
+            f" size up to {MAX_MEMBERS}; larger ones need a field over people and time"
             ' (over = "entities × sequence")'
         )
     else:
