@@ -151,14 +151,13 @@ def descend(
     tables: Tables,
     case: Case,
     rest: int,
-    first: int,
     most: Most,
     scratch: Scratch,
     best_sums: Pair,
     threshold: float,
     budget: float,
 ) -> tuple[float, float, float]:
-    """Depth first through the rows of parts ``first``, …; the best sums and the budget left."""
+    """Depth first through the rows of all parts; the best sums and the budget left."""
     cells, start, rows, width, _, _ = tables
     parts, cell_of, _, half = case
     work, sums, at = scratch
@@ -168,11 +167,11 @@ def descend(
     margin = (rest + states + 4 * count + 16) * 2.0 * UNIT_ROUNDOFF
     best = ratio(top, base)
     level = max(best, 0.0) * (1 + CLOSER)
-    if hopeless(work[first], joint[first], alone[first], half, rest, level, margin):
+    if hopeless(work[0], joint[0], alone[0], half, rest, level, margin):
         return top, base, budget
-    depth = first
+    depth = 0
     at[depth] = 0
-    while depth >= first:
+    while depth >= 0:
         part = parts[depth]
         wide = width[part]
         if depth == count - 1:  # the last part: all its rows at once
@@ -307,24 +306,6 @@ def climb(
 
 
 @compiled
-def turns(tables: Tables, parts: Integers) -> Integers:
-    """The order in which to choose: single rows first, then the parts that differ most."""
-    _, _, rows, width, limit, edge = tables
-    spread = np.empty(parts.shape[0])
-    for p in range(parts.shape[0]):
-        part = parts[p]
-        spread[p] = np.inf
-        if rows[part] > 1:
-            widest = 1.0
-            for c in range(width[part]):
-                most, least = limit[edge[part, 0] + c], limit[edge[part, 1] + c]
-                if most > 0:
-                    widest = max(widest, min(ratio(most, least), 1e300))
-            spread[p] = widest
-    return descending(spread)
-
-
-@compiled
 def prove(
     tables: Tables,
     problem: Problem,
@@ -337,32 +318,19 @@ def prove(
     cases, cell_of, holds, lead, half, rest = problem
     work, sums, outer = scratch
     top, base = best_sums
-    cells, start, rows = tables[0], tables[1], tables[2]
     count, states = cell_of.shape
     most = np.empty((count + 1, 2, states)), np.empty((count + 1, 2, rest))
     at = np.zeros(count + 1, dtype=np.int64)
-    parts, holding = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
-    moved = np.empty((count, states), dtype=np.int64)
     best = ratio(top, base)
     for k in descending(outer):
         if outer[k] < 0 or outer[k] <= best * (1 + CLOSER / 2):
             break
-        turn = turns(tables, cases[k])
-        for q in range(count):
-            parts[q], holding[q] = cases[k, turn[q]], holds[turn[q]]
-            for h in range(states):
-                moved[q, h] = cell_of[turn[q], h]
-        first = 0
-        while first < count - 1 and rows[parts[first]] == 1:
-            first += 1
-        limits(tables, parts, moved, holding, rest, most)
+        limits(tables, cases[k], cell_of, holds, rest, most)
         for h in range(states):
-            work[first, h] = lead[h]
-            for q in range(first):
-                work[first, h] *= cells[start[parts[q]] + moved[q, h]]
-        case, buffers = (parts, moved, lead, half), (work, sums, at)
+            work[0, h] = lead[h]
+        case, buffers = (cases[k], cell_of, lead, half), (work, sums, at)
         top, base, budget = descend(
-            tables, case, rest, first, most, buffers, (top, base), threshold, budget
+            tables, case, rest, most, buffers, (top, base), threshold, budget
         )
         best = ratio(top, base)
         if best >= threshold:
