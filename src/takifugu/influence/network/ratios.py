@@ -22,9 +22,6 @@ from takifugu._core.numeric import Booleans, Floats, Integers
 from takifugu.influence.rounded_ratios import UNIT_ROUNDOFF
 
 CLOSER = 2.0**-34  # a ratio is found up to this factor less one
-GOLDEN = 0.6180339887498949  # spreads the rows that are tried
-MAX_STARTS = 24  # choices of rows that are improved before the proof begins
-CASES_TRIED_FIRST = 4  # cases that are tried before all are put in order
 PROVED, BEATEN, UNKNOWN = 0, 1, 2  # largest; at least the threshold; out of budget, a lower bound
 
 
@@ -266,42 +263,27 @@ def climb(
 ) -> tuple[float, float, int]:
     """High sums of both sides, and the case they are from; no proof that they are the highest.
 
-    Tried are: the case ``hint`` and a few others; all cases, those with the highest rough bound
-    (left in ``outer``) first; other rows in the best of them. Ends at the threshold.
+    Tried are: the case ``hint``, and all others, those with the highest rough bound (left in
+    ``outer``) first. Ends at the threshold.
     """
     cases, cell_of, _, lead, half, _ = problem
     work, sums, outer = scratch
-    rows = tables[2]
-    number, count = cases.shape
-    chosen = np.zeros(count, dtype=np.int64)
-    order = np.zeros(number, dtype=np.int64)
-    looks = min(CASES_TRIED_FIRST, number)
+    order = np.zeros(cases.shape[0], dtype=np.int64)
+    chosen = np.zeros(cases.shape[1], dtype=np.int64)
     top, base, best, where = 0.0, 0.0, -1.0, hint
-    attempt = 0
-    while attempt < looks + number + MAX_STARTS:
-        if attempt == looks:
+    for attempt in range(-1, cases.shape[0]):
+        if attempt == 0:
             rough(tables, cases, cell_of, lead, half, outer)
             order = descending(outer)
-        again = attempt - looks - number
-        if attempt < looks:
-            k = (hint + attempt * number // looks) % number
-        elif again < 0:
-            k = order[attempt - looks]
-            if outer[k] < 0 or outer[k] <= best * (1 + CLOSER / 2):
-                attempt = looks + number  # nor can the cases after it be better
-                continue
-        else:
-            k = where if again % 2 else order[again // 2 % looks]
-        for p in range(count):
-            share = max(again + 1, 0) * (p + 1) * GOLDEN
-            chosen[p] = int((share - int(share)) * rows[cases[k, p]])
+        k = hint if attempt < 0 else order[attempt]
+        if attempt >= 0 and (outer[k] < 0 or outer[k] <= best * (1 + CLOSER / 2)):
+            break  # nor can the cases after it be better
+        chosen[:] = 0
         n, d = ascend(tables, (cases[k], cell_of, lead, half), chosen, work, sums, threshold)
-        quotient = ratio(n, d)
-        if quotient > best:
-            top, base, best, where = n, d, quotient, k
+        if ratio(n, d) > best:
+            top, base, best, where = n, d, ratio(n, d), k
         if best >= threshold:
             break
-        attempt += 1
     return top, base, where
 
 
